@@ -1,0 +1,474 @@
+//! Signed transactions with a known sender: legacy (EIP-155), EIP-2930 and EIP-1559.
+
+use alloy_consensus::{
+    EthereumTypedTransaction, SignableTransaction, Transaction as _, TxEip1559, TxEip2930, TxEip4844Variant,
+    TxEnvelope, TxLegacy, Typed2718,
+};
+use alloy_eips::{
+    eip2718::{Decodable2718, Encodable2718},
+    eip2930::AccessList,
+};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
+
+use super::{Gas, KeyPair, SignatureError, recover_signer};
+
+type Typed = EthereumTypedTransaction<TxEip4844Variant>;
+
+/// A transaction, its hash and its sender.
+///
+/// The sender is recovered once, when the transaction comes in; afterwards it is data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Transaction {
+    envelope: TxEnvelope,
+    hash: B256,
+    sender: Address,
+    encoded_len: usize,
+}
+
+/// Why bytes are not a transaction that this chain takes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransactionError {
+    /// The bytes are not the encoding of a transaction.
+    #[error("invalid transaction encoding: {reason}")]
+    Encoding {
+        /// What the decoder met.
+        reason: String,
+    },
+    /// Bytes are left over after a whole transaction.
+    #[error("invalid transaction encoding: {count} bytes after the transaction's end")]
+    TrailingBytes {
+        /// How many.
+        count: usize,
+    },
+    /// A type that this chain does not take.
+    #[error("transaction type {ty:#04x} ({name}) is not supported: send type 0x00 (legacy), 0x01 (EIP-2930) or 0x02 (EIP-1559)")]
+    UnsupportedType {
+        /// The type byte (EIP-2718).
+        ty: u8,
+        /// What that type is.
+        name: &'static str,
+    },
+    /// The signature names no signer.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// The fields of a request contradict each other.
+    #[error("invalid transaction request: {reason}")]
+    Request {
+        /// Which fields and why.
+        reason: &'static str,
+    },
+}
+
+impl Transaction {
+    /// Decodes the EIP-2718 form (legacy: plain RLP) and recovers the sender.
+    ///
+    /// # Errors
+    /// [`TransactionError`]: bytes that are no transaction or more than one, a type that is not
+    /// supported (blobs, EIP-7702), a signature of nobody or a malleable one.
+    pub fn decode(bytes: &[u8]) -> Result<Self, TransactionError> {
+        let envelope = decode_envelope(bytes)?;
+        let sender = recover_sender(&envelope)?;
+        Ok(Self::assemble(envelope, sender))
+    }
+
+    /// Decodes as [`Transaction::decode`] does, trusting `sender` instead of recovering it.
+    ///
+    /// For bytes that this process stored itself.
+    ///
+    /// # Errors
+    /// [`TransactionError`] for bytes that are no supported transaction.
+    pub fn decode_with_sender(bytes: &[u8], sender: Address) -> Result<Self, TransactionError> {
+        Ok(Self::assemble(decode_envelope(bytes)?, sender))
+    }
+
+    fn assemble(envelope: TxEnvelope, sender: Address) -> Self {
+        let (hash, encoded_len) = (*envelope.tx_hash(), envelope.encode_2718_len());
+        Self { envelope, hash, sender, encoded_len }
+    }
+
+    /// The EIP-2718 form, as `eth_sendRawTransaction` takes it and the transaction root covers it.
+    pub fn encoded(&self) -> Bytes {
+        self.envelope.encoded_2718().into()
+    }
+
+    /// Length of [`Transaction::encoded`], in bytes.
+    pub const fn encoded_len(&self) -> usize {
+        self.encoded_len
+    }
+
+    /// Keccak of the encoding.
+    pub const fn hash(&self) -> B256 {
+        self.hash
+    }
+
+    /// Who signed it (or is impersonated by it).
+    pub const fn sender(&self) -> Address {
+        self.sender
+    }
+
+    /// The typed, signed form of the `alloy` crates.
+    pub const fn envelope(&self) -> &TxEnvelope {
+        &self.envelope
+    }
+
+    /// EIP-2718 type byte: 0, 1 or 2.
+    pub fn ty(&self) -> u8 {
+        self.envelope.ty()
+    }
+
+    /// The chain it was signed for; `None` for a legacy transaction from before EIP-155.
+    pub fn chain_id(&self) -> Option<u64> {
+        self.envelope.chain_id()
+    }
+
+    /// The sender's transaction count that it needs.
+    pub fn nonce(&self) -> u64 {
+        self.envelope.nonce()
+    }
+
+    /// The most gas that it may use.
+    pub fn gas_limit(&self) -> Gas {
+        Gas::new(self.envelope.gas_limit())
+    }
+
+    /// Amount moved to the recipient, in the smallest unit.
+    pub fn value(&self) -> U256 {
+        self.envelope.value()
+    }
+
+    /// Recipient, or `None` for a creation.
+    pub fn to(&self) -> Option<Address> {
+        self.envelope.to()
+    }
+
+    /// Recipient or creation.
+    pub fn kind(&self) -> TxKind {
+        self.envelope.kind()
+    }
+
+    /// Call data, or the init code of a creation.
+    pub fn input(&self) -> &Bytes {
+        self.envelope.input()
+    }
+
+    /// Addresses and slots declared beforehand (EIP-2930); `None` for a legacy transaction.
+    pub fn access_list(&self) -> Option<&AccessList> {
+        self.envelope.access_list()
+    }
+
+    /// The most it pays for one unit of gas (EIP-1559; the gas price of older types).
+    pub fn max_fee_per_gas(&self) -> u128 {
+        self.envelope.max_fee_per_gas()
+    }
+
+    /// The most of it that goes to the block's author (EIP-1559; the gas price of older types).
+    pub fn max_priority_fee_per_gas(&self) -> u128 {
+        self.envelope.max_priority_fee_per_gas().unwrap_or_else(|| self.envelope.max_fee_per_gas())
+    }
+
+    /// What the author gets for one unit of gas, or `None` when the base fee is not covered (EIP-1559).
+    pub fn effective_tip_per_gas(&self, base_fee: u64) -> Option<u128> {
+        let over = self.max_fee_per_gas().checked_sub(u128::from(base_fee))?;
+        Some(over.min(self.max_priority_fee_per_gas()))
+    }
+
+    /// What it pays for one unit of gas at `base_fee` (EIP-1559).
+    pub fn effective_gas_price(&self, base_fee: u64) -> u128 {
+        self.envelope.effective_gas_price(Some(base_fee))
+    }
+
+    /// The most that the sender can lose by it: `gas limit * max fee + value`; `None` over 2^256.
+    pub fn max_cost(&self) -> Option<U256> {
+        U256::from(self.envelope.gas_limit()).checked_mul(U256::from(self.max_fee_per_gas()))?.checked_add(self.value())
+    }
+
+    /// Whether it stands for a sender who never signed it ([`TransactionRequest::impersonate`]).
+    pub fn is_impersonated(&self) -> bool {
+        impersonated_sender(self.envelope.signature()).is_some()
+    }
+}
+
+/// An unsigned transaction: every field plain, the type by what is set.
+///
+/// With [`gas_price`](Self::gas_price) it is legacy (or EIP-2930 with an access list), without it EIP-1559.
+///
+/// ```
+/// use chainbox::primitives::{Address, KeyPair, TransactionRequest, U256};
+/// let key = KeyPair::from_seed(1, "alice");
+/// let transaction = TransactionRequest {
+///     chain_id: Some(31337),
+///     to: Some(Address::repeat_byte(9)),
+///     value: U256::from(5),
+///     gas_limit: 21_000,
+///     max_fee_per_gas: 2_000_000_000,
+///     ..Default::default()
+/// }
+/// .sign(&key)?;
+/// assert_eq!(transaction.sender(), key.address());
+/// # Ok::<(), chainbox::primitives::TransactionError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TransactionRequest {
+    /// The chain that it is for; `None` only for a legacy transaction from before EIP-155.
+    pub chain_id: Option<u64>,
+    /// The sender's transaction count.
+    pub nonce: u64,
+    /// Recipient, or `None` to create a contract.
+    pub to: Option<Address>,
+    /// Amount to move, in the smallest unit.
+    pub value: U256,
+    /// Call data or init code.
+    pub input: Bytes,
+    /// The most gas that it may use.
+    pub gas_limit: u64,
+    /// Price of one unit of gas of the older types; leave it out for EIP-1559.
+    pub gas_price: Option<u128>,
+    /// EIP-1559: the most paid for one unit of gas.
+    pub max_fee_per_gas: u128,
+    /// EIP-1559: the most of it that goes to the author.
+    pub max_priority_fee_per_gas: u128,
+    /// Addresses and slots declared beforehand (EIP-2930).
+    pub access_list: AccessList,
+}
+
+impl TransactionRequest {
+    /// Signs with `key`.
+    ///
+    /// # Errors
+    /// [`TransactionError::Request`] when a typed transaction names no chain, or the fields do not fit one type.
+    pub fn sign(self, key: &KeyPair) -> Result<Transaction, TransactionError> {
+        let typed = self.into_typed()?;
+        let signature = key.sign_hash(typed.signature_hash());
+        Ok(Transaction::assemble(typed.into_signed(signature).into(), key.address()))
+    }
+
+    /// A transaction of `sender` without its key, for development chains that allow it.
+    ///
+    /// Its signature is `r = 0`, `s = sender`, which no key can make; the sender is thereby part of
+    /// the hash, and [`Transaction::decode`] reads it back.
+    ///
+    /// # Errors
+    /// [`TransactionError::Request`] as for [`TransactionRequest::sign`].
+    pub fn impersonate(self, sender: Address) -> Result<Transaction, TransactionError> {
+        let signature = Signature::new(U256::ZERO, U256::from_be_slice(sender.as_slice()), false);
+        Ok(Transaction::assemble(self.into_typed()?.into_signed(signature).into(), sender))
+    }
+
+    fn into_typed(self) -> Result<Typed, TransactionError> {
+        let to = self.to.map_or(TxKind::Create, TxKind::Call);
+        let Self { chain_id, nonce, value, input, gas_limit, access_list, .. } = self;
+        let named_chain = chain_id.ok_or(TransactionError::Request { reason: "a typed transaction names its chain id" });
+        match self.gas_price {
+            Some(gas_price) if access_list.is_empty() => {
+                Ok(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into())
+            }
+            Some(gas_price) => Ok(TxEip2930 {
+                chain_id: named_chain?,
+                nonce,
+                gas_price,
+                gas_limit,
+                to,
+                value,
+                access_list,
+                input,
+            }
+            .into()),
+            None if self.max_priority_fee_per_gas > self.max_fee_per_gas => {
+                Err(TransactionError::Request { reason: "maxPriorityFeePerGas is above maxFeePerGas" })
+            }
+            None => Ok(TxEip1559 {
+                chain_id: named_chain?,
+                nonce,
+                gas_limit,
+                max_fee_per_gas: self.max_fee_per_gas,
+                max_priority_fee_per_gas: self.max_priority_fee_per_gas,
+                to,
+                value,
+                access_list,
+                input,
+            }
+            .into()),
+        }
+    }
+}
+
+fn decode_envelope(bytes: &[u8]) -> Result<TxEnvelope, TransactionError> {
+    refuse_unsupported_type(bytes)?;
+    let mut rest = bytes;
+    let envelope = TxEnvelope::decode_2718(&mut rest)
+        .map_err(|error| TransactionError::Encoding { reason: error.to_string() })?;
+    match rest.len() {
+        0 => Ok(envelope),
+        count => Err(TransactionError::TrailingBytes { count }),
+    }
+}
+
+/// Looks at the type byte before decoding, so that the answer names the type.
+fn refuse_unsupported_type(bytes: &[u8]) -> Result<(), TransactionError> {
+    let name = match bytes.first() {
+        None => return Err(TransactionError::Encoding { reason: "no bytes".to_owned() }),
+        Some(1 | 2 | 0xc0..) => return Ok(()),
+        Some(0) => "legacy transactions carry no type byte",
+        Some(3) => "EIP-4844 blob transaction",
+        Some(4) => "EIP-7702 set-code transaction",
+        Some(5..=0x7f) => "unknown",
+        Some(_) => {
+            return Err(TransactionError::Encoding { reason: "expected an RLP list or a type byte".to_owned() });
+        }
+    };
+    Err(TransactionError::UnsupportedType { ty: bytes[0], name })
+}
+
+fn recover_sender(envelope: &TxEnvelope) -> Result<Address, TransactionError> {
+    let signature = envelope.signature();
+    match impersonated_sender(signature) {
+        Some(sender) => Ok(sender),
+        None => Ok(recover_signer(envelope.signature_hash(), signature)?),
+    }
+}
+
+/// The address in the impersonation mark `r = 0`, `s = address`.
+fn impersonated_sender(signature: &Signature) -> Option<Address> {
+    let marked = signature.r().is_zero() && !signature.s().is_zero() && signature.s().bit_len() <= 160;
+    marked.then(|| Address::from_slice(&signature.s().to_be_bytes::<32>()[12..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_eips::eip2930::AccessListItem;
+    use alloy_primitives::{address, hex};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn request() -> TransactionRequest {
+        TransactionRequest {
+            chain_id: Some(1),
+            to: Some(Address::repeat_byte(0x35)),
+            gas_limit: 21_000,
+            max_fee_per_gas: 7,
+            ..Default::default()
+        }
+    }
+
+    /// EIP-155, "Example": every intermediate value is in the EIP.
+    #[test]
+    fn eip_155_example() {
+        let key = KeyPair::from_bytes(&B256::repeat_byte(0x46)).unwrap();
+        let transaction = TransactionRequest {
+            chain_id: Some(1),
+            nonce: 9,
+            gas_price: Some(20_000_000_000),
+            gas_limit: 21_000,
+            to: Some(address!("3535353535353535353535353535353535353535")),
+            value: U256::from(1_000_000_000_000_000_000_u64),
+            ..Default::default()
+        }
+        .sign(&key)
+        .unwrap();
+        let expected = hex!(
+            "f86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83"
+        );
+        assert_eq!(transaction.encoded().as_ref(), expected);
+        assert_eq!(Transaction::decode(&expected).unwrap(), transaction);
+    }
+
+    #[test]
+    fn each_supported_type_comes_back_whole() {
+        let key = KeyPair::from_seed(3, "sender");
+        let list = AccessList(vec![AccessListItem { address: Address::ZERO, storage_keys: vec![B256::ZERO] }]);
+        let cases = [
+            (0, TransactionRequest { gas_price: Some(7), ..request() }),
+            (0, TransactionRequest { gas_price: Some(7), chain_id: None, ..request() }),
+            (1, TransactionRequest { gas_price: Some(7), access_list: list.clone(), ..request() }),
+            (2, TransactionRequest { access_list: list, to: None, input: Bytes::from_static(b"init"), ..request() }),
+        ];
+        for (ty, request) in cases {
+            let transaction = request.sign(&key).unwrap();
+            assert_eq!(transaction.ty(), ty);
+            let decoded = Transaction::decode(&transaction.encoded()).unwrap();
+            assert_eq!(decoded, transaction);
+            assert_eq!(decoded.sender(), key.address());
+            assert_eq!(decoded.encoded_len(), decoded.encoded().len());
+        }
+    }
+
+    #[test]
+    fn refused_bytes_say_why() {
+        let key = KeyPair::from_seed(3, "sender");
+        let whole = request().sign(&key).unwrap().encoded();
+        let with_tail = [whole.as_ref(), &[0, 0]].concat();
+        let cases: [(&[u8], &str); 7] = [
+            (&[], "no bytes"),
+            (&[0x00, 0xc0], "0x00"),
+            (&[0x03, 0xc0], "blob"),
+            (&[0x04, 0xc0], "7702"),
+            (&[0x80], "RLP list"),
+            (&with_tail, "2 bytes after"),
+            (&whole[..whole.len() - 1], "encoding"),
+        ];
+        for (bytes, expected) in cases {
+            let error = Transaction::decode(bytes).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error} does not say {expected}");
+        }
+    }
+
+    #[test]
+    fn impersonation_names_the_sender_in_the_hash() {
+        let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
+        let of_a = request().impersonate(a).unwrap();
+        let of_b = request().impersonate(b).unwrap();
+        assert_ne!(of_a.hash(), of_b.hash());
+        assert!(of_a.is_impersonated());
+        assert_eq!(Transaction::decode(&of_a.encoded()).unwrap().sender(), a);
+    }
+
+    #[test]
+    fn contradicting_fields_are_refused() {
+        let key = KeyPair::from_seed(3, "sender");
+        let tip_over_fee = TransactionRequest { max_priority_fee_per_gas: 8, ..request() };
+        assert!(matches!(tip_over_fee.sign(&key), Err(TransactionError::Request { .. })));
+        let no_chain = TransactionRequest { chain_id: None, ..request() };
+        assert!(matches!(no_chain.sign(&key), Err(TransactionError::Request { .. })));
+    }
+
+    #[test]
+    fn fees_follow_eip_1559() {
+        let key = KeyPair::from_seed(3, "sender");
+        let transaction =
+            TransactionRequest { max_fee_per_gas: 100, max_priority_fee_per_gas: 10, ..request() }.sign(&key).unwrap();
+        for (base, tip, price) in [(80, Some(10), 90), (95, Some(5), 100), (100, Some(0), 100), (101, None, 100)] {
+            assert_eq!(transaction.effective_tip_per_gas(base), tip, "base fee {base}");
+            assert_eq!(transaction.effective_gas_price(base), price, "base fee {base}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Ok(transaction) = Transaction::decode(&bytes) {
+                prop_assert_eq!(transaction.encoded().as_ref(), bytes.as_slice());
+            }
+        }
+
+        #[test]
+        fn decoding_undoes_encoding(
+            nonce: u64, value: [u8; 32], gas_limit: u64, max_fee_per_gas: u128, tip: u128,
+            input in proptest::collection::vec(any::<u8>(), 0..100), create: bool, legacy: bool,
+        ) {
+            let key = KeyPair::from_seed(4, "sender");
+            let request = TransactionRequest {
+                chain_id: Some(1), nonce, gas_limit, max_fee_per_gas,
+                value: U256::from_be_bytes(value),
+                max_priority_fee_per_gas: tip.min(max_fee_per_gas),
+                to: (!create).then(|| key.address()),
+                input: input.into(),
+                gas_price: legacy.then_some(max_fee_per_gas),
+                ..Default::default()
+            };
+            let transaction = request.sign(&key).unwrap();
+            prop_assert_eq!(Transaction::decode(&transaction.encoded()), Ok(transaction));
+        }
+    }
+}

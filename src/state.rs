@@ -1,0 +1,18 @@
+//! The world state: accounts, their storage and code, versioned by commit.
+//!
+//! A *commit* is an immutable version of the state with Ethereum's Merkle-Patricia root (Yellow
+//! Paper, 4.1 and appendix D). Its id is never reused; making one costs what changed, never what
+//! exists. [`StateStore`] makes commits; a [`StateView`] reads one; the journal collects
+//! the changes of a block with nested checkpoints.
+
+mod account;
+mod change;
+mod error;
+mod proof;
+mod view;
+
+pub use account::{Account, EMPTY_CODE_HASH, EMPTY_ROOT};
+pub use change::{AccountChange, AccountInfo, StateChanges};
+pub use error::StateError;
+pub use proof::{AccountProof, StorageProof};
+pub use view::{Commit, CommitId, StateStore, StateView};
