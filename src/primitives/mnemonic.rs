@@ -114,8 +114,7 @@ mod tests {
     /// BIP-39's own English test vectors (Trezor's list), passphrase left empty.
     #[test]
     fn all_zero_entropy_vector() {
-        let phrase =
-            "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
+        let phrase = "abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon abandon about";
         let wallet = Wallet::from_phrase(phrase).unwrap();
         assert_eq!(wallet.key(0).unwrap().address(), address!("9858EfFD232B4033E47d90003D41EC34EcaEda94"));
     }

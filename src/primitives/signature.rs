@@ -38,8 +38,8 @@ pub fn recover_signer(hash: B256, signature: &Signature) -> Result<Address, Sign
         return Err(SignatureError::HighS { s });
     }
     let no_signer = SignatureError::NoSigner { r, s };
-    let parts = k256::ecdsa::Signature::from_scalars(r.to_be_bytes::<32>(), s.to_be_bytes::<32>())
-        .map_err(|_| no_signer)?;
+    let parts =
+        k256::ecdsa::Signature::from_scalars(r.to_be_bytes::<32>(), s.to_be_bytes::<32>()).map_err(|_| no_signer)?;
     let key = VerifyingKey::recover_from_prehash(hash.as_slice(), &parts, RecoveryId::new(signature.v(), false))
         .map_err(|_| no_signer)?;
     Ok(address_of(&key))

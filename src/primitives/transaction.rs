@@ -42,7 +42,9 @@ pub enum TransactionError {
         count: usize,
     },
     /// A type that this chain does not take.
-    #[error("transaction type {ty:#04x} ({name}) is not supported: send type 0x00 (legacy), 0x01 (EIP-2930) or 0x02 (EIP-1559)")]
+    #[error(
+        "transaction type {ty:#04x} ({name}) is not supported: send type 0x00 (legacy), 0x01 (EIP-2930) or 0x02 (EIP-1559)"
+    )]
     UnsupportedType {
         /// The type byte (EIP-2718).
         ty: u8,
@@ -258,22 +260,16 @@ impl TransactionRequest {
     fn into_typed(self) -> Result<Typed, TransactionError> {
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
         let Self { chain_id, nonce, value, input, gas_limit, access_list, .. } = self;
-        let named_chain = chain_id.ok_or(TransactionError::Request { reason: "a typed transaction names its chain id" });
+        let named_chain =
+            chain_id.ok_or(TransactionError::Request { reason: "a typed transaction names its chain id" });
         match self.gas_price {
             Some(gas_price) if access_list.is_empty() => {
                 Ok(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into())
             }
-            Some(gas_price) => Ok(TxEip2930 {
-                chain_id: named_chain?,
-                nonce,
-                gas_price,
-                gas_limit,
-                to,
-                value,
-                access_list,
-                input,
+            Some(gas_price) => {
+                Ok(TxEip2930 { chain_id: named_chain?, nonce, gas_price, gas_limit, to, value, access_list, input }
+                    .into())
             }
-            .into()),
             None if self.max_priority_fee_per_gas > self.max_fee_per_gas => {
                 Err(TransactionError::Request { reason: "maxPriorityFeePerGas is above maxFeePerGas" })
             }
@@ -296,8 +292,8 @@ impl TransactionRequest {
 fn decode_envelope(bytes: &[u8]) -> Result<TxEnvelope, TransactionError> {
     refuse_unsupported_type(bytes)?;
     let mut rest = bytes;
-    let envelope = TxEnvelope::decode_2718(&mut rest)
-        .map_err(|error| TransactionError::Encoding { reason: error.to_string() })?;
+    let envelope =
+        TxEnvelope::decode_2718(&mut rest).map_err(|error| TransactionError::Encoding { reason: error.to_string() })?;
     match rest.len() {
         0 => Ok(envelope),
         count => Err(TransactionError::TrailingBytes { count }),
@@ -448,7 +444,7 @@ mod tests {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(transaction) = Transaction::decode(&bytes) {
-                prop_assert_eq!(transaction.encoded().as_ref(), bytes.as_slice());
+                prop_assert_eq!(transaction.encoded().to_vec(), bytes);
             }
         }
 

@@ -103,10 +103,7 @@ pub trait StateView: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
-    fn for_each_account(
-        &self,
-        visit: &mut dyn FnMut(Address, Account) -> ControlFlow<()>,
-    ) -> Result<(), StateError>;
+    fn for_each_account(&self, visit: &mut dyn FnMut(Address, Account) -> ControlFlow<()>) -> Result<(), StateError>;
 
     /// Visits the slots of one account that are not zero, in the order of their keys' keccak, until `visit` breaks.
     ///
