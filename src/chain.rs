@@ -1,0 +1,46 @@
+//! One replica's chain: genesis, pool, execution, blocks and the block tree.
+//!
+//! [`Chain`] builds, judges and stores blocks; which of them is the head is decided above, by a protocol's fork
+//! choice. [`Pool`] holds what waits to be mined. Both are persistent values: cloning one costs the same at any size,
+//! which is what snapshots and readers' views are.
+//!
+//! | type | what it is |
+//! |---|---|
+//! | [`GenesisSpec`] | what a chain starts from, as JSON |
+//! | [`Block`], [`Receipt`] | Ethereum's formats, and what this engine keeps beside them |
+//! | [`Chain`] | the block tree, its head and finality, execution and queries |
+//! | [`Pool`] | transactions by sender and nonce, picked by fee |
+//! | [`HeaderRules`] | the seam to consensus |
+
+mod amount;
+mod base_fee;
+mod block;
+mod cache;
+mod error;
+mod head;
+mod intervention;
+mod pool;
+mod receipt;
+mod replica;
+mod roots;
+mod rules;
+mod spec;
+mod validate;
+
+pub use base_fee::{BaseFeeParams, next_base_fee};
+pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX};
+pub use cache::ExecutionCache;
+pub use error::{BlockError, ChainError, InvalidTransaction, PoolError};
+pub use head::{CommitHook, ExecutedBlock, HeadChange};
+pub use intervention::Intervention;
+pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
+pub use receipt::Receipt;
+pub use replica::{
+    BuiltBlock, Candidates, Chain, ChainBuilder, Inserted, LocatedLog, LogFilter, Retention, TransactionIndex,
+    TransactionLocation,
+};
+pub use roots::{receipts_root, transactions_root};
+pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
+pub use spec::{
+    BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
+};

@@ -1,0 +1,371 @@
+//! Blocks: a standard Ethereum header, its transactions, and what this engine keeps beside them.
+
+use std::sync::Arc;
+
+use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
+use alloy_eips::eip2718::Encodable2718;
+use alloy_primitives::{Address, B256, Bytes, keccak256};
+use alloy_rlp::{Decodable, Encodable};
+
+use super::{Intervention, TransactionIndex, roots};
+use crate::primitives::{Gas, Height, Timestamp, Transaction, TransactionError};
+
+/// Most bytes of `extraData`; standard clients refuse more.
+pub const EXTRA_DATA_BYTES_MAX: usize = 32;
+
+/// A block with its hash known. Immutable but for the seal, which signs the hash and so is added after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    header: Header,
+    hash: B256,
+    transactions: Vec<Arc<Transaction>>,
+    payload: Bytes,
+    seal: Bytes,
+    interventions: Vec<Intervention>,
+}
+
+/// Why bytes are not a block.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BlockDecodeError {
+    /// The bytes are not the expected RLP.
+    #[error("invalid block encoding: {0}")]
+    Rlp(#[from] alloy_rlp::Error),
+    /// Bytes are left over after the block.
+    #[error("invalid block encoding: {count} bytes after the block's end")]
+    TrailingBytes {
+        /// How many.
+        count: usize,
+    },
+    /// One of its transactions does not decode.
+    #[error("invalid block encoding: transaction {index}")]
+    Transaction {
+        /// Its place in the block.
+        index: usize,
+        /// What is wrong with it.
+        #[source]
+        source: TransactionError,
+    },
+    /// A stored block names more or fewer senders than it has transactions.
+    #[error("invalid block encoding: {senders} senders for {transactions} transactions")]
+    Senders {
+        /// Senders listed.
+        senders: usize,
+        /// Transactions listed.
+        transactions: usize,
+    },
+}
+
+impl Block {
+    /// A block of these parts, without a seal; computes the hash.
+    pub fn new(
+        header: Header,
+        transactions: Vec<Arc<Transaction>>,
+        payload: Bytes,
+        interventions: Vec<Intervention>,
+    ) -> Self {
+        let hash = header.hash_slow();
+        Self { header, hash, transactions, payload, seal: Bytes::new(), interventions }
+    }
+
+    /// The same block with `seal` beside it; the hash does not cover the seal.
+    #[must_use]
+    pub fn with_seal(mut self, seal: impl Into<Bytes>) -> Self {
+        self.seal = seal.into();
+        self
+    }
+
+    /// The header that the hash covers.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Keccak of the header's RLP.
+    pub const fn hash(&self) -> B256 {
+        self.hash
+    }
+
+    /// How many ancestors it has.
+    pub const fn height(&self) -> Height {
+        Height::new(self.header.number)
+    }
+
+    /// The block that it extends.
+    pub const fn parent_hash(&self) -> B256 {
+        self.header.parent_hash
+    }
+
+    /// Its time, in seconds since the Unix epoch.
+    pub const fn timestamp(&self) -> Timestamp {
+        Timestamp::from_secs(self.header.timestamp)
+    }
+
+    /// Gas that its transactions used.
+    pub const fn gas_used(&self) -> Gas {
+        Gas::new(self.header.gas_used)
+    }
+
+    /// Price of a unit of gas that is burned (EIP-1559); `None` when the chain has no base fee.
+    pub const fn base_fee(&self) -> Option<u64> {
+        self.header.base_fee_per_gas
+    }
+
+    /// Its transactions, in order of execution.
+    pub fn transactions(&self) -> &[Arc<Transaction>] {
+        &self.transactions
+    }
+
+    /// The transaction at `index`.
+    pub fn transaction(&self, index: TransactionIndex) -> Option<&Arc<Transaction>> {
+        self.transactions.get(index as usize)
+    }
+
+    /// Consensus data that `extraData` is the keccak of; empty when the protocol has none.
+    pub const fn payload(&self) -> &Bytes {
+        &self.payload
+    }
+
+    /// The proposer's signature over the hash, in the protocol's own encoding.
+    pub const fn seal(&self) -> &Bytes {
+        &self.seal
+    }
+
+    /// What a developer changed by hand before the first transaction.
+    pub fn interventions(&self) -> &[Intervention] {
+        &self.interventions
+    }
+
+    /// Whether `other` has the same transactions, payload and interventions; seals may differ.
+    pub fn has_same_body(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Transaction>, &Arc<Transaction>)| Arc::ptr_eq(a, b) || a == b;
+        self.transactions.len() == other.transactions.len()
+            && self.payload == other.payload
+            && self.interventions == other.interventions
+            && self.transactions.iter().zip(&other.transactions).all(same)
+    }
+
+    /// Root of the transactions trie, computed from the body.
+    pub fn computed_transactions_root(&self) -> B256 {
+        roots::transactions_root(&self.transactions)
+    }
+
+    /// What `extraData` must be for `payload`; `None` when the payload is empty and the field is free.
+    pub fn extra_data_of(payload: &[u8]) -> Option<Bytes> {
+        (!payload.is_empty()).then(|| Bytes::copy_from_slice(keccak256(payload).as_slice()))
+    }
+
+    /// Length of the RLP of header, transactions and ommers, as `eth_getBlockByHash` reports it.
+    pub fn size(&self) -> usize {
+        let transactions: usize = self
+            .transactions
+            .iter()
+            .map(|transaction| {
+                let length = transaction.encoded_len();
+                if transaction.ty() == 0 { length } else { length + alloy_rlp::length_of_length(length) }
+            })
+            .sum();
+        let list = transactions + alloy_rlp::length_of_length(transactions);
+        let payload = self.header.length() + list + 1;
+        payload + alloy_rlp::length_of_length(payload)
+    }
+
+    /// The whole block for another replica: RLP of `[header, transactions, payload, seal, interventions]`,
+    /// each transaction a byte string of its EIP-2718 form.
+    pub fn encode(&self) -> Vec<u8> {
+        self.encode_parts(false)
+    }
+
+    /// The whole block for this process's own store: as [`Block::encode`] with the senders appended,
+    /// so that reading it back recovers no signature.
+    pub fn encode_stored(&self) -> Vec<u8> {
+        self.encode_parts(true)
+    }
+
+    /// Reads [`Block::encode`]'s form, recovering every sender.
+    ///
+    /// # Errors
+    /// [`BlockDecodeError`] for any bytes that `encode` does not write.
+    pub fn decode(bytes: &[u8]) -> Result<Self, BlockDecodeError> {
+        Parts::decode(bytes, false)?.into_block(|index, raw| {
+            Transaction::decode(raw).map_err(|source| BlockDecodeError::Transaction { index, source })
+        })
+    }
+
+    /// Reads [`Block::encode_stored`]'s form, trusting the senders in it.
+    ///
+    /// # Errors
+    /// [`BlockDecodeError`] for any bytes that `encode_stored` does not write.
+    pub fn decode_stored(bytes: &[u8]) -> Result<Self, BlockDecodeError> {
+        let parts = Parts::decode(bytes, true)?;
+        if parts.senders.len() != parts.transactions.len() {
+            let (senders, transactions) = (parts.senders.len(), parts.transactions.len());
+            return Err(BlockDecodeError::Senders { senders, transactions });
+        }
+        let senders = parts.senders.clone();
+        parts.into_block(|index, raw| {
+            Transaction::decode_with_sender(raw, senders[index])
+                .map_err(|source| BlockDecodeError::Transaction { index, source })
+        })
+    }
+
+    fn encode_parts(&self, with_senders: bool) -> Vec<u8> {
+        let body: usize = self.transactions.iter().map(|transaction| transaction.encoded_len() + 29).sum();
+        let mut payload = Vec::with_capacity(body + 1024);
+        self.header.encode(&mut payload);
+        encode_transactions(&self.transactions, &mut payload);
+        self.payload.encode(&mut payload);
+        self.seal.encode(&mut payload);
+        self.interventions.encode(&mut payload);
+        if with_senders {
+            let senders: Vec<Address> = self.transactions.iter().map(|transaction| transaction.sender()).collect();
+            senders.encode(&mut payload);
+        }
+        wrap_list(&payload)
+    }
+}
+
+/// The hash stands for all but the seal.
+impl core::hash::Hash for Block {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        self.hash.hash(state);
+        self.seal.hash(state);
+    }
+}
+
+/// A block's parts before its transactions are decoded.
+struct Parts {
+    header: Header,
+    transactions: Vec<Bytes>,
+    payload: Bytes,
+    seal: Bytes,
+    interventions: Vec<Intervention>,
+    senders: Vec<Address>,
+}
+
+impl Parts {
+    fn decode(mut bytes: &[u8], with_senders: bool) -> Result<Self, BlockDecodeError> {
+        let mut list = alloy_rlp::Header::decode_bytes(&mut bytes, true)?;
+        if !bytes.is_empty() {
+            return Err(BlockDecodeError::TrailingBytes { count: bytes.len() });
+        }
+        let parts = Self {
+            header: Header::decode(&mut list)?,
+            transactions: Vec::decode(&mut list)?,
+            payload: Bytes::decode(&mut list)?,
+            seal: Bytes::decode(&mut list)?,
+            interventions: Vec::decode(&mut list)?,
+            senders: if with_senders { Vec::decode(&mut list)? } else { Vec::new() },
+        };
+        match list.len() {
+            0 => Ok(parts),
+            count => Err(BlockDecodeError::TrailingBytes { count }),
+        }
+    }
+
+    fn into_block(
+        self,
+        mut decode: impl FnMut(usize, &[u8]) -> Result<Transaction, BlockDecodeError>,
+    ) -> Result<Block, BlockDecodeError> {
+        let decoded = self.transactions.iter().enumerate().map(|(index, raw)| decode(index, raw).map(Arc::new));
+        let transactions = decoded.collect::<Result<_, _>>()?;
+        Ok(Block::new(self.header, transactions, self.payload, self.interventions).with_seal(self.seal))
+    }
+}
+
+fn encode_transactions(transactions: &[Arc<Transaction>], out: &mut Vec<u8>) {
+    let string_length = |length: usize| length + alloy_rlp::length_of_length(length);
+    let payload_length = transactions.iter().map(|transaction| string_length(transaction.encoded_len())).sum();
+    alloy_rlp::Header { list: true, payload_length }.encode(out);
+    for transaction in transactions {
+        alloy_rlp::Header { list: false, payload_length: transaction.encoded_len() }.encode(out);
+        transaction.envelope().encode_2718(out);
+    }
+}
+
+fn wrap_list(payload: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(payload.len() + 9);
+    alloy_rlp::Header { list: true, payload_length: payload.len() }.encode(&mut out);
+    out.extend_from_slice(payload);
+    out
+}
+
+/// A header with every field that this chain does not use at its standard empty value.
+pub(super) fn empty_header() -> Header {
+    Header { ommers_hash: EMPTY_OMMER_ROOT_HASH, ..Header::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::U256;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::primitives::{KeyPair, TransactionRequest};
+
+    fn sample(transactions: u64) -> Block {
+        let key = KeyPair::from_seed(1, "block");
+        let transactions = (0..transactions)
+            .map(|nonce| {
+                let gas_price = (nonce % 2 == 0).then_some(1);
+                let request = TransactionRequest {
+                    chain_id: Some(1),
+                    nonce,
+                    gas_price,
+                    gas_limit: 21_000,
+                    input: vec![7; 40 * nonce as usize].into(),
+                    ..Default::default()
+                };
+                Arc::new(request.sign(&key).unwrap())
+            })
+            .collect();
+        let header = Header { number: 5, base_fee_per_gas: Some(7), ..empty_header() };
+        let interventions = vec![
+            Intervention::Balance { address: Address::repeat_byte(1), balance: U256::MAX },
+            Intervention::Code { address: Address::ZERO, code: vec![1, 2].into() },
+        ];
+        Block::new(header, transactions, vec![1; 70].into(), interventions).with_seal(vec![9; 65])
+    }
+
+    #[test]
+    fn a_block_comes_back_whole_in_both_forms() {
+        for transactions in [0, 1, 3] {
+            let block = sample(transactions);
+            assert_eq!(Block::decode(&block.encode()).unwrap(), block);
+            assert_eq!(Block::decode_stored(&block.encode_stored()).unwrap(), block);
+        }
+    }
+
+    #[test]
+    fn leftovers_are_refused() {
+        let mut bytes = sample(1).encode();
+        bytes.push(0);
+        assert_eq!(Block::decode(&bytes), Err(BlockDecodeError::TrailingBytes { count: 1 }));
+        assert!(matches!(Block::decode(&sample(1).encode_stored()), Err(BlockDecodeError::TrailingBytes { .. })));
+    }
+
+    #[test]
+    fn the_seal_is_outside_the_hash() {
+        let block = sample(2);
+        let other = block.clone().with_seal(vec![1]);
+        assert_eq!(block.hash(), other.hash());
+        assert!(block.has_same_body(&other) && !block.has_same_body(&sample(1)));
+    }
+
+    proptest! {
+        #[test]
+        fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..600)) {
+            let _ = Block::decode(&bytes);
+            let _ = Block::decode_stored(&bytes);
+        }
+
+        #[test]
+        fn damaged_blocks_never_panic(at in 0usize..600, byte: u8) {
+            for mut bytes in [sample(2).encode(), sample(2).encode_stored()] {
+                let at = at % bytes.len();
+                bytes[at] = byte;
+                let _ = Block::decode(&bytes);
+                let _ = Block::decode_stored(&bytes);
+            }
+        }
+    }
+}

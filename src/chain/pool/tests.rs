@@ -1,0 +1,1 @@
+//! The pool against a simple model.
