@@ -1,0 +1,13 @@
+//! `Transaction::decode` on any bytes: an error or a transaction that encodes to the same bytes, never a panic.
+#![no_main]
+
+use chainbox::primitives::Transaction;
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Ok(transaction) = Transaction::decode(bytes) else { return };
+    assert_eq!(transaction.encoded(), bytes, "one transaction, one encoding");
+    assert_eq!(transaction.encoded_len(), bytes.len());
+    let again = Transaction::decode_with_sender(bytes, transaction.sender()).expect("decoded once already");
+    assert_eq!(again, transaction);
+});

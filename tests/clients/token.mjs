@@ -1,0 +1,11 @@
+// The template erc20-token as a client's tools see it: an ABI, and a "bytecode" to which they append the constructor's
+// arguments. Kept in erc20.json, for Python too.
+import { readFileSync } from 'node:fs';
+
+const artifact = JSON.parse(readFileSync(new URL('erc20.json', import.meta.url), 'utf8'));
+
+export const abi = artifact.abi;
+export const bytecode = artifact.bytecode;
+
+export const UNIT = 10n ** 18n;
+export const SUPPLY = 1_000_000n * UNIT;
