@@ -67,7 +67,7 @@ with_progress() {
 
 rocksdb_ticker() {
   # One object file a C++ source; the count is of RocksDB 10 and need not be exact.
-  local start=$SECONDS about=330 objects
+  local start=$SECONDS about=345 objects
   while sleep 30; do
     objects=$(find "$CARGO_TARGET_DIR/debug/build" -path '*/librocksdb-sys-*/out/*' -name '*.o' 2>/dev/null | wc -l)
     [ "$objects" -eq 0 ] || [ -n "$(rocksdb_builds)" ] ||
