@@ -6,13 +6,20 @@
 //! the changes of a block with nested checkpoints.
 
 mod account;
+mod apply;
 mod change;
 mod error;
+mod keys;
+mod leaf;
+mod memory;
 mod proof;
+mod reader;
+mod trie;
 mod view;
 
 pub use account::{Account, EMPTY_CODE_HASH, EMPTY_ROOT};
 pub use change::{AccountChange, AccountInfo, StateChanges};
 pub use error::StateError;
+pub use memory::MemoryState;
 pub use proof::{AccountProof, StorageProof};
 pub use view::{Commit, CommitId, StateStore, StateView};

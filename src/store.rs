@@ -4,7 +4,23 @@
 //! indices and whatever hooks add are one write, whole or absent.
 
 mod error;
+#[cfg(any(test, feature = "testing"))]
+mod failing;
+mod identity;
 mod kv;
+mod memory;
+mod prefixed;
+#[cfg(feature = "rocksdb")]
+mod rocks;
+#[cfg(any(test, feature = "testing"))]
+pub mod suite;
 
 pub use error::StoreError;
+#[cfg(any(test, feature = "testing"))]
+pub use failing::FailingStore;
+pub use identity::check_identity;
 pub use kv::{Batch, KeyValue, Order, Table, Write};
+pub use memory::MemoryStore;
+pub use prefixed::PrefixedStore;
+#[cfg(feature = "rocksdb")]
+pub use rocks::{Durability, RocksOptions, RocksStore};

@@ -1,5 +1,7 @@
 //! Why a store could not do what it was asked.
 
+use alloy_primitives::B256;
+
 use super::Table;
 
 /// A store's failure. A failed write leaves the store as it was.
@@ -37,6 +39,14 @@ pub enum StoreError {
         path: String,
         /// Why it is refused.
         reason: String,
+    },
+    /// The store holds the data of something else, another chain for example.
+    #[error("store: it belongs to {found}, not to {expected}; choose another path, or the genesis it was made with")]
+    WrongIdentity {
+        /// What it was made for.
+        found: B256,
+        /// What was asked for.
+        expected: B256,
     },
     /// The database was written by a newer chainbox.
     #[error("store: the database has format {found}, this build reads up to {supported}; use a newer chainbox")]

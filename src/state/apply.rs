@@ -1,0 +1,91 @@
+//! Turning [`StateChanges`] into changes of the account trie and the storage tries.
+
+use alloy_primitives::B256;
+
+use super::{
+    AccountChange, StateChanges, StateError,
+    keys::KeyCache,
+    leaf::{AccountLeaf, SlotLeaf},
+    trie::{Change, Encoder, Link, Sink, Source, for_each_link, get, update},
+};
+
+/// Where both kinds of trie are read from.
+pub(crate) trait StateSource:
+    Source<AccountLeaf<Self::StorageRoot>, Link = Self::AccountRoot> + Source<SlotLeaf, Link = Self::StorageRoot>
+{
+    /// Leads to a node of the account trie.
+    type AccountRoot: Link;
+    /// Leads to a node of a storage trie.
+    type StorageRoot: Link;
+}
+
+/// Where the new nodes of both kinds of trie go.
+pub(crate) trait StateSink<S: StateSource + ?Sized>:
+    Sink<AccountLeaf<S::StorageRoot>, S::AccountRoot> + Sink<SlotLeaf, S::StorageRoot>
+{
+    /// Whether it must be told of every node that a version no longer has, at the price of a walk through the
+    /// storage of accounts that end.
+    const COUNTS_RELEASED: bool;
+}
+
+/// The root of the accounts after `changes`; `None` when no account is left.
+pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
+    source: &S,
+    sink: &mut K,
+    keys: &KeyCache,
+    root: Option<&S::AccountRoot>,
+    changes: &StateChanges,
+) -> Result<Option<S::AccountRoot>, StateError> {
+    let mut encoder = Encoder::default();
+    let mut accounts = Vec::with_capacity(changes.accounts.len());
+    for (address, change) in &changes.accounts {
+        let key = keys.address(address);
+        let keeps_storage = change.info.is_some() && change.storage.is_empty() && !change.clear_storage;
+        let value = match &change.info {
+            Some(info) if keeps_storage => Some(AccountLeaf::new(*address, info, None)),
+            info => {
+                let old = get::<AccountLeaf<S::StorageRoot>, S>(source, root, &key)?;
+                let storage = old.as_ref().and_then(AccountLeaf::storage);
+                let storage = apply_storage(source, sink, &mut encoder, keys, storage, change)?;
+                info.as_ref().map(|info| AccountLeaf::new(*address, info, storage))
+            }
+        };
+        accounts.push(Change { key, value, inherit: keeps_storage });
+    }
+    accounts.sort_unstable_by_key(|change| change.key);
+    update(source, sink, &mut encoder, root, &accounts)
+}
+
+/// The root of one account's storage after `change`, which ends the account, clears its storage or sets slots.
+fn apply_storage<S: StateSource, K: StateSink<S>>(
+    source: &S,
+    sink: &mut K,
+    encoder: &mut Encoder,
+    keys: &KeyCache,
+    root: Option<&S::StorageRoot>,
+    change: &AccountChange,
+) -> Result<Option<S::StorageRoot>, StateError> {
+    let clear = change.clear_storage || change.info.is_none();
+    if clear
+        && K::COUNTS_RELEASED
+        && let Some(root) = root
+    {
+        for_each_link::<SlotLeaf, S>(source, root, &mut |link| Sink::<SlotLeaf, _>::release(sink, link))?;
+    }
+    if change.info.is_none() {
+        return Ok(None);
+    }
+    let slots = change.storage.iter().map(|(slot, value)| Change {
+        key: keys.slot(slot),
+        value: (!value.is_zero()).then_some(SlotLeaf { slot: *slot, value: *value }),
+        inherit: false,
+    });
+    let mut slots: Vec<Change<SlotLeaf>> = slots.collect();
+    slots.sort_unstable_by_key(|change| change.key);
+    update(source, sink, encoder, root.filter(|_| !clear), &slots)
+}
+
+/// The state root that `root` stands for.
+pub(crate) fn state_root(root: Option<&impl Link>) -> B256 {
+    root.map_or(super::EMPTY_ROOT, |root| root.reference().root_hash())
+}

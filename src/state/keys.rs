@@ -1,0 +1,104 @@
+//! Trie keys: the keccak of an address or a slot, remembered within bounds.
+
+use std::sync::Mutex;
+
+use alloy_primitives::{Address, B256, U256, keccak256};
+
+/// Remembers the hashes of recently used addresses and slots, so that executing and committing a block hashes each
+/// of them once. Forgetting one costs a hash and changes nothing else.
+#[derive(Debug, Default)]
+pub(crate) struct KeyCache {
+    addresses: Mutex<Cells<20, 52>>,
+    slots: Mutex<Cells<32, 64>>,
+}
+
+/// Hashes of this many addresses are kept at most: 13 MiB, of which only what is used is ever touched.
+const ADDRESSES_LOG2: u32 = 18;
+/// Hashes of this many slots are kept at most: 8 MiB.
+const SLOTS_LOG2: u32 = 17;
+
+impl KeyCache {
+    /// The key of an account.
+    pub(crate) fn address(&self, address: &Address) -> B256 {
+        recall(&self.addresses, ADDRESSES_LOG2, &address.0.0)
+    }
+
+    /// The key of a slot in its account's storage.
+    pub(crate) fn slot(&self, slot: &U256) -> B256 {
+        recall(&self.slots, SLOTS_LOG2, &slot.to_be_bytes())
+    }
+}
+
+/// One cell for each place that an input can fall on, the last input wins; `SIZE` is `LEN` and a hash.
+#[derive(Default)]
+struct Cells<const LEN: usize, const SIZE: usize>(Vec<[u8; SIZE]>);
+
+impl<const LEN: usize, const SIZE: usize> core::fmt::Debug for Cells<LEN, SIZE> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{} cells", self.0.len())
+    }
+}
+
+fn recall<const LEN: usize, const SIZE: usize>(
+    cells: &Mutex<Cells<LEN, SIZE>>,
+    cells_log2: u32,
+    input: &[u8; LEN],
+) -> B256 {
+    // Whoever finds the cells in use computes: nobody waits here.
+    let Ok(mut cells) = cells.try_lock() else { return keccak256(input) };
+    if cells.0.is_empty() {
+        cells.0 = vec![[0; SIZE]; 1 << cells_log2];
+    }
+    let place = place(input, cells_log2);
+    let cell = &mut cells.0[place];
+    let (known, hash) = cell.split_at_mut(LEN);
+    // No input is known to have the hash zero: that is a cell never used.
+    if known == input && *hash != [0; 32] {
+        return B256::from_slice(hash);
+    }
+    let computed = keccak256(input);
+    known.copy_from_slice(input);
+    hash.copy_from_slice(&computed.0);
+    computed
+}
+
+/// The place of `input` among `1 << cells_log2`: addresses are evenly spread already, numbered ones and slots are not.
+fn place(input: &[u8], cells_log2: u32) -> usize {
+    let words = input.chunks(8).map(|chunk| chunk.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
+    let mixed = words.fold(0_u64, |mixed, word| (mixed.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    (mixed >> (64 - cells_log2)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_hashes_at_first_and_again() {
+        let keys = KeyCache::default();
+        for _ in 0..2 {
+            for number in 0..5000_u64 {
+                let address = Address::left_padding_from(&number.to_be_bytes());
+                assert_eq!(keys.address(&address), keccak256(address));
+                let slot = U256::from(number) << 192;
+                assert_eq!(keys.slot(&slot), keccak256(slot.to_be_bytes::<32>()));
+            }
+        }
+    }
+
+    #[test]
+    fn inputs_that_share_a_cell_do_not_mix() {
+        let cells = Mutex::new(Cells::<20, 52>::default());
+        for number in (0..64_u8).chain(0..64) {
+            assert_eq!(recall(&cells, 2, &[number; 20]), keccak256([number; 20]));
+        }
+        assert_eq!(cells.lock().unwrap().0.len(), 4);
+    }
+
+    #[test]
+    fn numbered_inputs_spread() {
+        let places = (0..1024_u64).map(|number| place(&U256::from(number).to_be_bytes::<32>(), 12));
+        let distinct = places.collect::<std::collections::BTreeSet<_>>().len();
+        assert!(distinct > 850, "{distinct} of 1024 places");
+    }
+}

@@ -1,0 +1,100 @@
+//! What the leaves of the two kinds of trie hold: accounts and storage slots.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+
+use super::{
+    Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT,
+    trie::{Link, Value},
+};
+
+/// An account in its leaf; `L` leads to the root of a storage trie.
+#[derive(Clone, Debug)]
+pub(crate) struct AccountLeaf<L> {
+    pub(crate) address: Address,
+    pub(crate) nonce: u64,
+    pub(crate) balance: U256,
+    /// `None` for the many accounts without code and storage.
+    pub(crate) contract: Option<Arc<Contract<L>>>,
+}
+
+/// What only contracts have.
+#[derive(Clone, Debug)]
+pub(crate) struct Contract<L> {
+    pub(crate) code_hash: B256,
+    pub(crate) storage: Option<L>,
+}
+
+impl<L: Link> AccountLeaf<L> {
+    /// An account with these values and this storage.
+    pub(crate) fn new(address: Address, info: &AccountInfo, storage: Option<L>) -> Self {
+        let contract = (info.code_hash != EMPTY_CODE_HASH || storage.is_some())
+            .then(|| Arc::new(Contract { code_hash: info.code_hash, storage }));
+        Self { address, nonce: info.nonce, balance: info.balance, contract }
+    }
+
+    /// The root of its storage trie.
+    pub(crate) fn storage(&self) -> Option<&L> {
+        self.contract.as_ref()?.storage.as_ref()
+    }
+
+    /// The account as the state root covers it.
+    pub(crate) fn account(&self) -> Account {
+        Account {
+            nonce: self.nonce,
+            balance: self.balance,
+            storage_root: self.storage().map_or(EMPTY_ROOT, |root| root.reference().root_hash()),
+            code_hash: self.code_hash(),
+        }
+    }
+
+    fn code_hash(&self) -> B256 {
+        self.contract.as_ref().map_or(EMPTY_CODE_HASH, |contract| contract.code_hash)
+    }
+}
+
+impl<L: Link> PartialEq for AccountLeaf<L> {
+    fn eq(&self, other: &Self) -> bool {
+        self.nonce == other.nonce
+            && self.balance == other.balance
+            && self.code_hash() == other.code_hash()
+            && self.storage().map(Link::reference) == other.storage().map(Link::reference)
+    }
+}
+
+impl<L: Link> Value for AccountLeaf<L> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        alloy_rlp::Encodable::encode(&self.account(), out);
+    }
+
+    /// Takes over the storage, which a change of the plain values leaves as it was.
+    fn inherit(&self, old: &Self) -> Self {
+        let contract = match &old.contract {
+            Some(contract) if contract.code_hash == self.code_hash() => Some(Arc::clone(contract)),
+            Some(contract) if contract.storage.is_some() => {
+                Some(Arc::new(Contract { code_hash: self.code_hash(), storage: contract.storage.clone() }))
+            }
+            _ => self.contract.clone(),
+        };
+        Self { contract, ..self.clone() }
+    }
+}
+
+/// A storage slot in its leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotLeaf {
+    pub(crate) slot: U256,
+    /// Never zero: a slot that is zero has no leaf.
+    pub(crate) value: U256,
+}
+
+impl Value for SlotLeaf {
+    fn encode(&self, out: &mut Vec<u8>) {
+        alloy_rlp::Encodable::encode(&self.value, out);
+    }
+
+    fn inherit(&self, _: &Self) -> Self {
+        *self
+    }
+}

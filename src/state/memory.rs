@@ -1,0 +1,188 @@
+//! Versions in memory: a version is a pointer to its root, and versions share what they have in common.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
+};
+
+use alloy_primitives::{B256, Bytes, map::HashMap};
+
+use super::{
+    Commit, CommitId, EMPTY_ROOT, StateChanges, StateError, StateStore, StateView,
+    apply::{StateSink, StateSource, apply, state_root},
+    keys::KeyCache,
+    leaf::{AccountLeaf, SlotLeaf},
+    reader::{Archive, Reader},
+    trie::{Link, Node, Reference, Sink, Source, Value},
+};
+use crate::store::Batch;
+
+/// Versions of the state that live as long as their process.
+///
+/// Making a version costs what it changes. Dropping one frees what no other version and no view holds.
+/// Code is kept for the life of the store.
+#[derive(Debug)]
+pub struct MemoryState {
+    resident: Arc<Resident>,
+    versions: Mutex<Versions>,
+}
+
+#[derive(Debug)]
+struct Versions {
+    next: u64,
+    roots: BTreeMap<CommitId, Option<AccountRoot>>,
+}
+
+type StorageRoot = Pointer<SlotLeaf>;
+type AccountRoot = Pointer<AccountLeaf<StorageRoot>>;
+
+impl MemoryState {
+    /// A store with no version but [`CommitId::EMPTY`].
+    pub fn new() -> Self {
+        let versions = Versions { next: 1, roots: BTreeMap::from([(CommitId::EMPTY, None)]) };
+        Self { resident: Arc::new(Resident::default()), versions: Mutex::new(versions) }
+    }
+
+    /// How many versions are retained, the empty one included.
+    pub fn versions(&self) -> usize {
+        self.lock().roots.len()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Versions> {
+        // Whoever panicked while holding it had not begun to change it.
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remove(&self, commit: CommitId) {
+        let removed = if commit == CommitId::EMPTY { None } else { self.lock().roots.remove(&commit) };
+        // Freeing the nodes takes time, so it happens after the lock is given back.
+        drop(removed);
+    }
+}
+
+impl Default for MemoryState {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Versions {
+    fn root(&self, commit: CommitId) -> Result<Option<AccountRoot>, StateError> {
+        match self.roots.get(&commit) {
+            Some(root) => Ok(root.clone()),
+            None if commit.get() < self.next => Err(StateError::Pruned { commit }),
+            None => Err(StateError::UnknownCommit { commit }),
+        }
+    }
+}
+
+impl StateStore for MemoryState {
+    fn commit(&self, parent: CommitId, changes: &StateChanges, _: &mut Batch) -> Result<Commit, StateError> {
+        let parent = self.lock().root(parent)?;
+        let resident = &*self.resident;
+        let root = apply(resident, &mut Residents, &resident.keys, parent.as_ref(), changes)?;
+        resident.add_codes(changes);
+
+        let hash = state_root(root.as_ref());
+        let mut versions = self.lock();
+        let id = CommitId::new(versions.next);
+        versions.next += 1;
+        versions.roots.insert(id, root);
+        Ok(Commit { id, root: hash })
+    }
+
+    fn discard(&self, commit: CommitId) {
+        self.remove(commit);
+    }
+
+    fn view(&self, commit: CommitId) -> Result<Arc<dyn StateView>, StateError> {
+        let root = self.lock().root(commit)?;
+        let hash = root.as_ref().map_or(EMPTY_ROOT, |root| root.reference().root_hash());
+        let commit = Commit { id: commit, root: hash };
+        Ok(Arc::new(Reader { source: Arc::clone(&self.resident), commit, root, held: None }))
+    }
+
+    fn prune(&self, commits: &[CommitId], _: &mut Batch) -> Result<(), StateError> {
+        for commit in commits {
+            self.remove(*commit);
+        }
+        Ok(())
+    }
+}
+
+/// What all versions share.
+#[derive(Debug, Default)]
+struct Resident {
+    keys: KeyCache,
+    codes: RwLock<HashMap<B256, Bytes>>,
+}
+
+impl Resident {
+    fn add_codes(&self, changes: &StateChanges) {
+        if !changes.codes.is_empty() {
+            let mut codes = self.codes.write().unwrap_or_else(PoisonError::into_inner);
+            codes.extend(changes.codes.iter().map(|(hash, code)| (*hash, code.clone())));
+        }
+    }
+}
+
+impl Archive for Resident {
+    fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
+        Ok(self.codes.read().unwrap_or_else(PoisonError::into_inner).get(hash).cloned())
+    }
+
+    fn keys(&self) -> &KeyCache {
+        &self.keys
+    }
+}
+
+impl StateSource for Resident {
+    type AccountRoot = AccountRoot;
+    type StorageRoot = StorageRoot;
+}
+
+/// A shared node and what its parent says of it. Tries are at most 64 deep, so freeing one recurses no deeper.
+#[derive(Debug)]
+pub(crate) struct Pointer<V>(Arc<Cell<V>>);
+
+#[derive(Debug)]
+struct Cell<V> {
+    reference: Reference,
+    node: Node<V, Pointer<V>>,
+}
+
+impl<V> Clone for Pointer<V> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<V: Value> Link for Pointer<V> {
+    fn reference(&self) -> &Reference {
+        &self.0.reference
+    }
+}
+
+impl<V: Value> Source<V> for Resident {
+    type Link = Pointer<V>;
+    type Guard<'a> = &'a Node<V, Pointer<V>>;
+
+    fn load<'a>(&'a self, link: &'a Pointer<V>) -> Result<Self::Guard<'a>, StateError> {
+        Ok(&link.0.node)
+    }
+}
+
+/// Makes pointers; what is released is freed by counting.
+struct Residents;
+
+impl<V: Value> Sink<V, Pointer<V>> for Residents {
+    fn save(&mut self, node: Node<V, Pointer<V>>, reference: Reference) -> Pointer<V> {
+        Pointer(Arc::new(Cell { reference, node }))
+    }
+
+    fn release(&mut self, _: &Pointer<V>) {}
+}
+
+impl StateSink<Resident> for Residents {
+    const COUNTS_RELEASED: bool = false;
+}

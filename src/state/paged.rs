@@ -1,0 +1,210 @@
+//! Versions over any key-value store.
+//!
+//! A commit packs its new nodes, children before parents, into pages of at most [`PAGE_BYTES`] under
+//! `commit | page` in [`Table::StateNodes`]; a branch names each child by hash and place (commit, page, offset), so
+//! that a path is found without an index. Nodes never change; a bounded cache holds decoded ones. What pruning needs
+//! is in [`Table::StateCommits`], see `records`.
+
+mod cache;
+mod codec;
+mod pack;
+mod pages;
+mod prune;
+mod records;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+};
+
+use super::{
+    Commit, CommitId, StateChanges, StateError, StateStore, StateView,
+    apply::{apply, state_root},
+    reader::{Archive, Reader},
+};
+use crate::store::{Batch, KeyValue, Order, StoreError, Table};
+use codec::{Input, Stored, put_varint};
+use pack::Packer;
+use pages::{Pages, Pending};
+use prune::Pruning;
+use records::{Info, Record};
+
+#[cfg(doc)]
+use pack::PAGE_BYTES;
+
+/// Versions of the state in a key-value store: they outlive the process when that store does.
+///
+/// All batches that this store filled are to be written to the store it was opened with, in the order they were
+/// filled, each or none; a commit whose batch is not written is read from memory until it is discarded.
+#[derive(Debug)]
+pub struct PagedState {
+    pages: Arc<Pages>,
+    versions: Mutex<Versions>,
+}
+
+#[derive(Debug)]
+struct Versions {
+    next: u64,
+    /// Versions that views hold.
+    held: BTreeMap<CommitId, Weak<()>>,
+    /// Versions that are pruned but not deleted yet: a view holds them, or several versions were made from them.
+    condemned: BTreeSet<CommitId>,
+}
+
+/// Under this key of [`Table::Meta`]: the smallest id that was never used, where no record tells.
+const NEXT: &[u8] = b"state-next";
+/// Under this key of [`Table::Meta`]: the ids of condemned versions.
+const CONDEMNED: &[u8] = b"state-condemned";
+
+impl PagedState {
+    /// Nodes of each kind that are kept decoded unless told otherwise: some 150 MB when the state is that large.
+    pub const CACHED_NODES: usize = 400_000;
+
+    /// The versions in `store`.
+    ///
+    /// # Errors
+    /// [`StateError::Store`] when it cannot be read or its bookkeeping does not decode.
+    pub fn open(store: Arc<dyn KeyValue>) -> Result<Self, StateError> {
+        Self::open_with_cache(store, Self::CACHED_NODES)
+    }
+
+    /// The same, with at most about `nodes_max` decoded nodes of accounts, and as many of storage, in memory.
+    ///
+    /// # Errors
+    /// See [`Self::open`].
+    pub fn open_with_cache(store: Arc<dyn KeyValue>, nodes_max: usize) -> Result<Self, StateError> {
+        let recorded = records::last_commit(&*store)?.map_or(1, |last| last.get() + 1);
+        let next = meta_numbers(&*store, NEXT)?.first().copied().unwrap_or(1).max(recorded);
+        let condemned = meta_numbers(&*store, CONDEMNED)?.into_iter().map(CommitId::new).collect();
+        let versions = Versions { next, held: BTreeMap::new(), condemned };
+        Ok(Self { pages: Arc::new(Pages::new(store, nodes_max)), versions: Mutex::new(versions) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Versions> {
+        // Every change under the lock is one step, so whoever panicked left nothing half-done.
+        self.versions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The version's record, if it may be read.
+    fn info(&self, versions: &Versions, commit: CommitId) -> Result<Info, StateError> {
+        if commit == CommitId::EMPTY {
+            return Ok(Info::EMPTY);
+        }
+        if commit.get() >= versions.next {
+            return Err(StateError::UnknownCommit { commit });
+        }
+        if versions.condemned.contains(&commit) {
+            return Err(StateError::Pruned { commit });
+        }
+        self.pages.info(commit)?.ok_or(StateError::Pruned { commit })
+    }
+}
+
+impl StateStore for PagedState {
+    fn commit(&self, parent: CommitId, changes: &StateChanges, batch: &mut Batch) -> Result<Commit, StateError> {
+        self.pages.settle()?;
+        let (id, base) = {
+            let mut versions = self.lock();
+            let base = self.info(&versions, parent)?;
+            let id = CommitId::new(versions.next);
+            versions.next += 1;
+            (id, base)
+        };
+        let pages = &*self.pages;
+        let mut packer = Packer::new(id, pages);
+        let root = apply(pages, &mut packer, pages.keys(), base.root.as_ref(), changes)?;
+        let packed = packer.finish();
+
+        let info = Info { parent, root };
+        let mut pending = Pending { info, ..Pending::default() };
+        for (number, page) in packed.pages.into_iter().enumerate() {
+            batch.put(Table::StateNodes, records::page_key(id, number as u32), page.as_slice());
+            pending.pages.push(page.into());
+        }
+        for (hash, code) in &changes.codes {
+            batch.put(Table::Code, hash.as_slice(), code.as_ref());
+            pending.codes.insert(*hash, code.clone());
+        }
+        pending.records.insert(Record::Info.key(id), records::encode_info(&info));
+        pending.records.insert(Record::Counts.key(id), records::encode_counts(&packed.counts));
+        pending.records.insert(Record::Superseded.key(id), records::encode_superseded(&packed.superseded));
+        if parent != CommitId::EMPTY {
+            pending.records.insert(records::child_key(parent, id), Vec::new());
+        }
+        for (key, value) in &pending.records {
+            batch.put(Table::StateCommits, key.as_slice(), value.as_slice());
+        }
+        pages.add_pending(id, pending);
+        Ok(Commit { id, root: state_root(info.root.as_ref()) })
+    }
+
+    fn discard(&self, commit: CommitId) {
+        self.pages.remove_pending(commit);
+    }
+
+    fn view(&self, commit: CommitId) -> Result<Arc<dyn StateView>, StateError> {
+        let (info, held) = {
+            let mut versions = self.lock();
+            let info = self.info(&versions, commit)?;
+            let held = versions.held.get(&commit).and_then(Weak::upgrade).unwrap_or_default();
+            versions.held.insert(commit, Arc::downgrade(&held));
+            if versions.held.len() > 1024 {
+                versions.held.retain(|_, held| held.strong_count() > 0);
+            }
+            (info, held)
+        };
+        let commit = Commit { id: commit, root: state_root(info.root.as_ref()) };
+        Ok(Arc::new(Reader { source: Arc::clone(&self.pages), commit, root: info.root, held: Some(held) }))
+    }
+
+    fn prune(&self, commits: &[CommitId], batch: &mut Batch) -> Result<(), StateError> {
+        self.pages.settle()?;
+        let (asked, next) = {
+            let mut versions = self.lock();
+            let known = commits.iter().filter(|commit| **commit != CommitId::EMPTY && commit.get() < versions.next);
+            let known: Vec<CommitId> = known.copied().collect();
+            versions.condemned.extend(known);
+            let Versions { held, condemned, next } = &mut *versions;
+            held.retain(|_, held| held.strong_count() > 0);
+            (condemned.iter().copied().filter(|commit| !held.contains_key(commit)).collect::<BTreeSet<_>>(), *next)
+        };
+        if asked.is_empty() {
+            return Ok(());
+        }
+        let mut pruning = Pruning::new(&self.pages, batch);
+        let gone = pruning.run(&asked)?;
+        pruning.finish(batch);
+
+        let mut versions = self.lock();
+        // A version that was gone before is forgotten; one that goes with this batch stays condemned until it is written.
+        versions.condemned.retain(|commit| !gone.absent.contains(commit));
+        let mut left = Vec::new();
+        for commit in versions.condemned.iter().filter(|commit| !gone.deleted.contains(commit)) {
+            put_varint(&mut left, commit.get());
+        }
+        batch.put(Table::Meta, CONDEMNED, left);
+        let mut number = Vec::new();
+        put_varint(&mut number, next);
+        batch.put(Table::Meta, NEXT, number);
+        Ok(())
+    }
+}
+
+/// The numbers under `key` of [`Table::Meta`].
+fn meta_numbers(store: &dyn KeyValue, key: &[u8]) -> Result<Vec<u64>, StateError> {
+    let Some(bytes) = store.get(Table::Meta, key)? else { return Ok(Vec::new()) };
+    let mut input = Input::new(&bytes);
+    let mut numbers = Vec::new();
+    while !input.is_empty() {
+        let number = input.varint().ok_or_else(|| corrupt(Table::Meta, key, "a number is cut short"))?;
+        numbers.push(number);
+    }
+    Ok(numbers)
+}
+
+fn corrupt(table: Table, key: &[u8], reason: &str) -> StateError {
+    StoreError::Corrupt { table, key: alloy_primitives::hex::encode(key), reason: reason.to_owned() }.into()
+}
+
+#[cfg(test)]
+mod tests;

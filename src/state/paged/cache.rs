@@ -1,0 +1,99 @@
+//! A bounded cache that many threads share.
+
+use core::hash::{BuildHasher, Hash};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use alloy_primitives::map::{DefaultHashBuilder, HashMap};
+
+/// Keeps what was used of late. Entries are in two generations; when the young one is full it becomes the old one, and
+/// what was in the old one and not asked for since is dropped.
+#[derive(Debug)]
+pub(super) struct Cache<K, V> {
+    shards: Vec<Mutex<Generations<K, V>>>,
+    hasher: DefaultHashBuilder,
+    /// Entries in one generation of one shard.
+    young_max: usize,
+}
+
+#[derive(Debug)]
+struct Generations<K, V> {
+    young: HashMap<K, V>,
+    old: HashMap<K, V>,
+}
+
+const SHARDS: usize = 16;
+
+impl<K: Eq + Hash, V: Clone> Cache<K, V> {
+    /// Room for about `entries_max`.
+    pub(super) fn new(entries_max: usize) -> Self {
+        let shard = || Mutex::new(Generations { young: HashMap::default(), old: HashMap::default() });
+        Self {
+            shards: (0..SHARDS).map(|_| shard()).collect(),
+            hasher: DefaultHashBuilder::default(),
+            young_max: (entries_max / 2 / SHARDS).max(1),
+        }
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<V>
+    where
+        K: Clone,
+    {
+        let mut shard = self.shard(key);
+        if let Some(value) = shard.young.get(key) {
+            return Some(value.clone());
+        }
+        let value = shard.old.remove(key)?;
+        let dropped = shard.insert(key.clone(), value.clone(), self.young_max);
+        drop(shard);
+        drop(dropped);
+        Some(value)
+    }
+
+    pub(super) fn insert(&self, key: K, value: V) {
+        let mut shard = self.shard(&key);
+        let dropped = shard.insert(key, value, self.young_max);
+        drop(shard);
+        // Freeing a generation takes a while; others need not wait for it.
+        drop(dropped);
+    }
+
+    fn shard(&self, key: &K) -> MutexGuard<'_, Generations<K, V>> {
+        let shard = self.hasher.hash_one(key) as usize >> 7 & (SHARDS - 1);
+        self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    #[cfg(test)]
+    fn len(&self) -> usize {
+        self.shards.iter().map(|shard| shard.lock().unwrap()).map(|shard| shard.young.len() + shard.old.len()).sum()
+    }
+}
+
+impl<K: Eq + Hash, V> Generations<K, V> {
+    /// Inserts and gives back what is to be dropped.
+    fn insert(&mut self, key: K, value: V, young_max: usize) -> HashMap<K, V> {
+        let mut dropped = HashMap::default();
+        if self.young.len() >= young_max {
+            dropped = core::mem::replace(&mut self.old, core::mem::take(&mut self.young));
+        }
+        self.young.insert(key, value);
+        dropped
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_bounded_and_keeps_what_is_used() {
+        let cache = Cache::new(1000);
+        cache.insert(0_u64, 0_u64);
+        for number in 1..50_000 {
+            cache.insert(number, number);
+            assert_eq!(cache.get(&0), Some(0), "used all the time, dropped at {number}");
+        }
+        assert!(cache.len() <= 1000 + SHARDS, "{}", cache.len());
+        assert_eq!(cache.get(&1), None, "not used for long");
+        assert_eq!(cache.get(&49_999), Some(49_999));
+    }
+}

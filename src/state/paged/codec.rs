@@ -1,0 +1,348 @@
+//! Nodes as they are stored. Decoding is total: any bytes give a node or `None`.
+//!
+//! A node is a tag byte, then
+//! - a leaf: its key (32 bytes) and its value: for an account the address (20), nonce (varint), balance (number), and
+//!   a byte that says whether a code hash (32) and a storage root (link) follow; for a slot its number and its value;
+//! - a branch: the length of its prefix (1), a byte for each nibble of it, the bitmap (2, big-endian), and a link for each child.
+//!
+//! A varint is LEB128. A number is the length (1) and the big-endian bytes without leading zeros. A link is the length (1)
+//! and the bytes of the reference, then varints: how many commits ago the child was made, its page, its offset.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+
+use super::pages::Pages;
+use crate::state::{
+    CommitId, EMPTY_CODE_HASH,
+    leaf::{AccountLeaf, Contract, SlotLeaf},
+    trie::{Branch, Leaf, Link, Node, Reference, Value},
+};
+
+/// Where a node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Place {
+    pub(super) commit: CommitId,
+    pub(super) page: u32,
+    /// Offset in the page, in bytes.
+    pub(super) at: u16,
+}
+
+/// A parent's hold on a stored child.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoredLink {
+    pub(super) reference: Reference,
+    pub(super) place: Place,
+}
+
+impl Link for StoredLink {
+    fn reference(&self) -> &Reference {
+        &self.reference
+    }
+}
+
+/// A node with stored children.
+pub(super) type StoredNode<V> = Node<V, StoredLink>;
+
+/// A value that can be stored.
+pub(super) trait Stored: Value {
+    /// Appends the stored form; `commit` is the one that stores it.
+    fn write(&self, commit: CommitId, out: &mut Vec<u8>);
+
+    /// The value at the front of `input`, stored at `place`.
+    fn read(place: Place, input: &mut Input<'_>) -> Option<Self>;
+
+    /// Where decoded nodes with such values are kept.
+    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self>;
+}
+
+const LEAF: u8 = 0;
+const BRANCH: u8 = 1;
+
+/// Appends `node`, which `commit` stores.
+pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out: &mut Vec<u8>) {
+    match node {
+        Node::Leaf(leaf) => {
+            out.push(LEAF);
+            out.extend_from_slice(&leaf.key.0);
+            leaf.value.write(commit, out);
+        }
+        Node::Branch(branch) => {
+            out.extend_from_slice(&[BRANCH, branch.prefix.len() as u8]);
+            out.extend_from_slice(&branch.prefix);
+            out.extend_from_slice(&branch.mask.to_be_bytes());
+            for child in &branch.children {
+                write_link(child, commit, out);
+            }
+        }
+    }
+}
+
+/// The node at the front of `bytes`, stored at `place`.
+pub(super) fn read_node<V: Stored>(place: Place, bytes: &[u8]) -> Option<StoredNode<V>> {
+    let mut input = Input::new(bytes);
+    match input.byte()? {
+        LEAF => {
+            let key = B256::from(input.array()?);
+            Some(Node::Leaf(Leaf { key, value: V::read(place, &mut input)? }))
+        }
+        BRANCH => {
+            let len = input.byte()? as usize;
+            let prefix: Box<[u8]> = input.take(len)?.into();
+            let mask = u16::from_be_bytes(input.array()?);
+            if len >= 64 || prefix.iter().any(|nibble| *nibble > 15) || mask.count_ones() < 2 {
+                return None;
+            }
+            let children = (0..mask.count_ones()).map(|_| read_link(place, &mut input)).collect::<Option<_>>()?;
+            Some(Node::Branch(Branch { prefix, mask, children }))
+        }
+        _ => None,
+    }
+}
+
+/// Appends `link`, held by something that `commit` stores.
+pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>) {
+    let reference = link.reference.as_bytes();
+    out.push(reference.len() as u8);
+    out.extend_from_slice(reference);
+    put_varint(out, commit.get() - link.place.commit.get());
+    put_varint(out, link.place.page.into());
+    put_varint(out, link.place.at.into());
+}
+
+/// The link at the front of `input`, held by something at `place`, before which its child was stored.
+pub(super) fn read_link(place: Place, input: &mut Input<'_>) -> Option<StoredLink> {
+    let len = input.byte()?;
+    let bytes = input.take(len.into())?;
+    let reference = match <[u8; 32]>::try_from(bytes) {
+        Ok(hash) => Reference::hash(hash.into()),
+        Err(_) => Reference::inline(bytes)?,
+    };
+    let commit = CommitId::new(place.commit.get().checked_sub(input.varint()?)?);
+    let (page, at) = (input.varint()?.try_into().ok()?, input.varint()?.try_into().ok()?);
+    let child = Place { commit, page, at };
+    (child < place).then_some(StoredLink { reference, place: child })
+}
+
+const PLAIN: u8 = 0;
+const CODE: u8 = 1;
+const CODE_AND_STORAGE: u8 = 2;
+
+impl Stored for AccountLeaf<StoredLink> {
+    fn write(&self, commit: CommitId, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.address.0.0);
+        put_varint(out, self.nonce);
+        put_number(out, self.balance);
+        match &self.contract {
+            None => out.push(PLAIN),
+            Some(contract) => {
+                out.push(if contract.storage.is_some() { CODE_AND_STORAGE } else { CODE });
+                out.extend_from_slice(&contract.code_hash.0);
+                if let Some(storage) = &contract.storage {
+                    write_link(storage, commit, out);
+                }
+            }
+        }
+    }
+
+    fn read(place: Place, input: &mut Input<'_>) -> Option<Self> {
+        let address = Address::from(input.array()?);
+        let (nonce, balance) = (input.varint()?, input.number()?);
+        let contract = match input.byte()? {
+            PLAIN => None,
+            kind @ (CODE | CODE_AND_STORAGE) => {
+                let code_hash = B256::from(input.array()?);
+                let storage = if kind == CODE { None } else { Some(read_link(place, input)?) };
+                if storage.is_none() && code_hash == EMPTY_CODE_HASH {
+                    return None;
+                }
+                Some(Arc::new(Contract { code_hash, storage }))
+            }
+            _ => return None,
+        };
+        Some(Self { address, nonce, balance, contract })
+    }
+
+    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self> {
+        &pages.accounts
+    }
+}
+
+impl Stored for SlotLeaf {
+    fn write(&self, _: CommitId, out: &mut Vec<u8>) {
+        put_number(out, self.slot);
+        put_number(out, self.value);
+    }
+
+    fn read(_: Place, input: &mut Input<'_>) -> Option<Self> {
+        Some(Self { slot: input.number()?, value: input.number()? })
+    }
+
+    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self> {
+        &pages.slots
+    }
+}
+
+/// Appends a LEB128 number.
+pub(super) fn put_varint(out: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_number(out: &mut Vec<u8>, number: U256) {
+    let bytes: [u8; 32] = number.to_be_bytes();
+    let zeros = number.leading_zeros() / 8;
+    out.push(32 - zeros as u8);
+    out.extend_from_slice(&bytes[zeros..]);
+}
+
+/// Stored bytes while they are read.
+#[derive(Debug)]
+pub(super) struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn take(&mut self, len: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(len)?;
+        self.0 = rest;
+        Some(taken)
+    }
+
+    pub(super) fn byte(&mut self) -> Option<u8> {
+        self.array().map(|[byte]| byte)
+    }
+
+    pub(super) fn array<const LEN: usize>(&mut self) -> Option<[u8; LEN]> {
+        self.take(LEN)?.try_into().ok()
+    }
+
+    pub(super) fn varint(&mut self) -> Option<u64> {
+        let mut number = 0_u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                return None;
+            }
+            number |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Some(number);
+            }
+        }
+        None
+    }
+
+    pub(super) fn number(&mut self) -> Option<U256> {
+        let len = self.byte()?;
+        let bytes = self.take(len.into())?;
+        (len <= 32).then(|| U256::from_be_slice(bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLACE: Place = Place { commit: CommitId::new(9), page: 4, at: 300 };
+
+    fn link() -> impl Strategy<Value = StoredLink> {
+        let reference = prop_oneof![
+            any::<[u8; 32]>().prop_map(|hash| Reference::hash(hash.into())),
+            proptest::collection::vec(any::<u8>(), 0..32).prop_filter_map("short", |rlp| Reference::inline(&rlp)),
+        ];
+        (reference, 0..9_u64, any::<u32>(), any::<u16>()).prop_map(|(reference, commit, page, at)| StoredLink {
+            reference,
+            place: Place { commit: CommitId::new(commit), page, at },
+        })
+    }
+
+    fn number() -> impl Strategy<Value = U256> {
+        (any::<[u64; 4]>(), 0..256_usize).prop_map(|(limbs, shift)| U256::from_limbs(limbs) >> shift)
+    }
+
+    fn account() -> impl Strategy<Value = AccountLeaf<StoredLink>> {
+        let contract = (any::<[u8; 32]>(), proptest::option::of(link()))
+            .prop_map(|(hash, storage)| Arc::new(Contract { code_hash: hash.into(), storage }));
+        (any::<[u8; 20]>(), any::<u64>(), number(), proptest::option::of(contract)).prop_map(
+            |(address, nonce, balance, contract)| AccountLeaf { address: address.into(), nonce, balance, contract },
+        )
+    }
+
+    fn node<V: Stored>(value: impl Strategy<Value = V>) -> impl Strategy<Value = StoredNode<V>> {
+        let leaf = (any::<[u8; 32]>(), value)
+            .prop_map(|(key, value)| Node::Leaf(Leaf { key: key.into(), value }));
+        let links = proptest::collection::vec(link(), 16);
+        let branch = (proptest::collection::vec(0..16_u8, 0..63), any::<u16>(), links)
+            .prop_filter("a branch has two children", |(_, mask, _)| mask.count_ones() > 1)
+            .prop_map(|(prefix, mask, links)| {
+                let children = links[..mask.count_ones() as usize].into();
+                Node::Branch(Branch { prefix: prefix.into(), mask, children })
+            });
+        prop_oneof![leaf, branch]
+    }
+
+    fn returns<V: Stored>(node: &StoredNode<V>) {
+        let mut bytes = Vec::new();
+        write_node(node, PLACE.commit, &mut bytes);
+        let back = read_node::<V>(PLACE, &bytes).expect("it decodes");
+        assert_eq!(format!("{back:?}"), format!("{node:?}"));
+        for len in 0..bytes.len() {
+            assert!(read_node::<V>(PLACE, &bytes[..len]).is_none(), "cut at {len}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_node_returns(account in node(account()), slot in node((number(), number()).prop_map(|(slot, value)| SlotLeaf { slot, value }))) {
+            returns(&account);
+            returns(&slot);
+        }
+
+        #[test]
+        fn any_bytes_decode_or_not(mut bytes in proptest::collection::vec(any::<u8>(), 0..400), tag in 0..3_u8) {
+            let _ = read_node::<SlotLeaf>(PLACE, &bytes);
+            if let Some(first) = bytes.first_mut() {
+                *first = tag;
+            }
+            let _ = read_node::<SlotLeaf>(PLACE, &bytes);
+            let _ = read_node::<AccountLeaf<StoredLink>>(PLACE, &bytes);
+        }
+
+        #[test]
+        fn a_varint_returns(number in any::<u64>()) {
+            let mut bytes = Vec::new();
+            put_varint(&mut bytes, number);
+            prop_assert_eq!(Input::new(&bytes).varint(), Some(number));
+        }
+    }
+
+    #[test]
+    fn a_child_is_older_than_its_parent() {
+        let mut bytes = Vec::new();
+        let own = StoredLink { reference: Reference::hash(B256::ZERO), place: PLACE };
+        write_link(&own, PLACE.commit, &mut bytes);
+        assert_eq!(read_link(PLACE, &mut Input::new(&bytes)), None);
+        assert_eq!(read_link(Place { at: PLACE.at + 1, ..PLACE }, &mut Input::new(&bytes)), Some(own));
+    }
+
+    #[test]
+    fn a_varint_past_64_bits_is_refused() {
+        let mut bytes = [0xff; 10];
+        bytes[9] = 0x01;
+        assert_eq!(Input::new(&bytes).varint(), Some(u64::MAX));
+        bytes[9] = 0x02;
+        assert_eq!(Input::new(&bytes).varint(), None);
+    }
+}

@@ -1,0 +1,150 @@
+//! Bookkeeping in [`Table::StateCommits`], for reading versions and for pruning them.
+//!
+//! Keys are the commit (8 bytes, big-endian) and the record's number (1 byte), for a child followed by its commit (8).
+//!
+//! | record | holds |
+//! |---|---|
+//! | info | parent, and the link to the root of the accounts |
+//! | superseded | which pages of older commits lost how many nodes in this version, against its parent |
+//! | child | nothing; the key says that a version was made from this one |
+//! | counts | how many nodes of each of the commit's pages some version still has |
+//! | absorbed | commits that were pruned and whose nodes are now accounted for by this one |
+
+use core::ops::ControlFlow;
+
+use super::{
+    codec::{Input, Place, StoredLink, put_varint, read_link, write_link},
+    pack::PageId,
+};
+use crate::{
+    state::{CommitId, StateError},
+    store::{KeyValue, Order, Table},
+};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Record {
+    Info = 0,
+    Superseded = 1,
+    Child = 2,
+    Counts = 3,
+    Absorbed = 4,
+}
+
+impl Record {
+    pub(super) fn key(self, commit: CommitId) -> Vec<u8> {
+        [&commit.get().to_be_bytes()[..], &[self as u8]].concat()
+    }
+}
+
+pub(super) fn child_key(parent: CommitId, child: CommitId) -> Vec<u8> {
+    [&Record::Child.key(parent)[..], &child.get().to_be_bytes()].concat()
+}
+
+pub(super) fn child_of_key(key: &[u8]) -> Option<CommitId> {
+    let bytes = key.get(9..)?.try_into().ok()?;
+    Some(CommitId::new(u64::from_be_bytes(bytes)))
+}
+
+/// Key of a page in [`Table::StateNodes`].
+pub(super) fn page_key(commit: CommitId, page: u32) -> [u8; 12] {
+    let mut key = [0; 12];
+    key[..8].copy_from_slice(&commit.get().to_be_bytes());
+    key[8..].copy_from_slice(&page.to_be_bytes());
+    key
+}
+
+/// What reading a version takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Info {
+    pub(super) parent: CommitId,
+    pub(super) root: Option<StoredLink>,
+}
+
+impl Info {
+    pub(super) const EMPTY: Self = Self { parent: CommitId::EMPTY, root: None };
+}
+
+impl Default for Info {
+    fn default() -> Self {
+        Self::EMPTY
+    }
+}
+
+pub(super) fn encode_info(info: &Info) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    put_varint(&mut bytes, info.parent.get());
+    if let Some(root) = &info.root {
+        write_link(root, root.place.commit, &mut bytes);
+        put_varint(&mut bytes, root.place.commit.get());
+    }
+    bytes
+}
+
+pub(super) fn decode_info(commit: CommitId, bytes: &[u8]) -> Option<Info> {
+    let mut input = Input::new(bytes);
+    let parent = CommitId::new(input.varint()?);
+    if input.is_empty() {
+        return (parent < commit).then_some(Info { parent, root: None });
+    }
+    // Read as if held by the place after every place: a root has no parent node to come before.
+    let holder = Place { commit: CommitId::new(u64::MAX), page: u32::MAX, at: u16::MAX };
+    let mut root = read_link(holder, &mut input)?;
+    root.place.commit = CommitId::new(input.varint()?);
+    (parent < commit && root.place.commit <= commit && input.is_empty()).then_some(Info { parent, root: Some(root) })
+}
+
+pub(super) fn encode_counts(counts: &[u16]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(counts.len());
+    counts.iter().for_each(|count| put_varint(&mut bytes, (*count).into()));
+    bytes
+}
+
+pub(super) fn decode_counts(bytes: &[u8]) -> Option<Vec<u16>> {
+    decode_all(bytes, |input| input.varint()?.try_into().ok())
+}
+
+pub(super) fn encode_superseded(superseded: &[(PageId, u16)]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(superseded.len() * 5);
+    for ((commit, page), count) in superseded {
+        put_varint(&mut bytes, commit.get());
+        put_varint(&mut bytes, (*page).into());
+        put_varint(&mut bytes, (*count).into());
+    }
+    bytes
+}
+
+pub(super) fn decode_superseded(bytes: &[u8]) -> Option<Vec<(PageId, u16)>> {
+    decode_all(bytes, |input| {
+        let page = (CommitId::new(input.varint()?), input.varint()?.try_into().ok()?);
+        Some((page, input.varint()?.try_into().ok()?))
+    })
+}
+
+pub(super) fn encode_commits<'a>(commits: impl IntoIterator<Item = &'a CommitId>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    commits.into_iter().for_each(|commit| put_varint(&mut bytes, commit.get()));
+    bytes
+}
+
+pub(super) fn decode_commits(bytes: &[u8]) -> Option<Vec<CommitId>> {
+    decode_all(bytes, |input| input.varint().map(CommitId::new))
+}
+
+fn decode_all<T>(bytes: &[u8], mut one: impl FnMut(&mut Input<'_>) -> Option<T>) -> Option<Vec<T>> {
+    let mut input = Input::new(bytes);
+    let mut all = Vec::new();
+    while !input.is_empty() {
+        all.push(one(&mut input)?);
+    }
+    Some(all)
+}
+
+/// The newest commit with a record.
+pub(super) fn last_commit(store: &dyn KeyValue) -> Result<Option<CommitId>, StateError> {
+    let mut last = None;
+    store.scan(Table::StateCommits, b"", Order::Descending, &mut |key, _| {
+        last = key.first_chunk().map(|bytes| CommitId::new(u64::from_be_bytes(*bytes)));
+        ControlFlow::Break(())
+    })?;
+    Ok(last)
+}

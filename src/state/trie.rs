@@ -1,0 +1,33 @@
+//! The copy-on-write hexary Merkle-Patricia trie (Yellow Paper, appendix D) over keys of 32 bytes.
+//!
+//! A branch is a bitmap, its children and the nibbles that lead to it, so that an extension never is a node of
+//! its own; a leaf holds its whole key. Changes are applied sorted, in one descent, and each new node is
+//! encoded and hashed once, when it is final. What a child *is* (a pointer, a place in a database) and where new
+//! nodes go is the business of [`Source`] and [`Sink`].
+
+mod encode;
+mod node;
+mod read;
+mod update;
+
+pub(crate) use encode::Encoder;
+pub(crate) use node::{Branch, Leaf, Link, Node, Reference, Value};
+pub(crate) use read::{for_each, for_each_link, get, prove};
+pub(crate) use update::{Change, Sink, update};
+
+use core::ops::Deref;
+
+use super::StateError;
+
+/// Where the nodes of a trie are read from.
+pub(crate) trait Source<V> {
+    /// What a branch holds for each child.
+    type Link: Link;
+    /// A node while it is looked at.
+    type Guard<'a>: Deref<Target = Node<V, Self::Link>>
+    where
+        Self: 'a;
+
+    /// The node that `link` leads to.
+    fn load<'a>(&'a self, link: &'a Self::Link) -> Result<Self::Guard<'a>, StateError>;
+}

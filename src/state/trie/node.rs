@@ -1,0 +1,118 @@
+//! What a trie is made of.
+
+use core::fmt::Debug;
+
+use alloy_primitives::{B256, keccak256};
+
+/// A leaf, or a branch together with the extension that leads to it.
+#[derive(Clone, Debug)]
+pub(crate) enum Node<V, L> {
+    Leaf(Leaf<V>),
+    Branch(Branch<L>),
+}
+
+/// A key and its value. Its encoding holds only the nibbles below its parent.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf<V> {
+    pub(crate) key: B256,
+    pub(crate) value: V,
+}
+
+/// At least two children, told apart by the nibble that follows `prefix`.
+#[derive(Clone, Debug)]
+pub(crate) struct Branch<L> {
+    /// Nibbles between the parent's nibble and this branch, a byte each: the path of an extension node.
+    pub(crate) prefix: Box<[u8]>,
+    /// Bit n is set when there is a child for nibble n.
+    pub(crate) mask: u16,
+    /// The children, by rising nibble.
+    pub(crate) children: Box<[L]>,
+}
+
+impl<L> Branch<L> {
+    /// The child for `nibble`.
+    pub(crate) fn child(&self, nibble: u8) -> Option<&L> {
+        if self.mask & (1 << nibble) == 0 {
+            return None;
+        }
+        let below = self.mask & ((1 << nibble) - 1);
+        self.children.get(below.count_ones() as usize)
+    }
+}
+
+/// A value that a trie can hold.
+pub(crate) trait Value: Clone + PartialEq + Debug + Send + Sync + 'static {
+    /// Appends the bytes that stand under the key.
+    fn encode(&self, out: &mut Vec<u8>);
+
+    /// This value with what it leaves open taken from the value that it replaces.
+    fn inherit(&self, old: &Self) -> Self;
+}
+
+/// A parent's hold on a child.
+pub(crate) trait Link: Clone + Debug + Send + Sync + 'static {
+    /// What the parent's encoding says of the child.
+    fn reference(&self) -> &Reference;
+}
+
+/// A node as its parent's encoding names it: the keccak of its RLP, or the RLP itself when it is shorter than a hash.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Reference {
+    /// Length of the RLP, or 32 for a hash.
+    len: u8,
+    bytes: [u8; 32],
+}
+
+impl Reference {
+    /// The reference to the node with this RLP.
+    pub(crate) fn to(rlp: &[u8]) -> Self {
+        Self::inline(rlp).unwrap_or_else(|| Self::hash(keccak256(rlp)))
+    }
+
+    /// The reference to a node with this hash.
+    pub(crate) const fn hash(hash: B256) -> Self {
+        Self { len: 32, bytes: hash.0 }
+    }
+
+    /// The reference to a node whose RLP is shorter than a hash; `None` when it is not.
+    pub(crate) fn inline(rlp: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 32];
+        bytes.get_mut(..rlp.len()).filter(|_| rlp.len() < 32)?.copy_from_slice(rlp);
+        Some(Self { len: rlp.len() as u8, bytes })
+    }
+
+    /// Whether the node's RLP stands in its parent.
+    pub(crate) const fn is_inline(&self) -> bool {
+        self.len < 32
+    }
+
+    /// The hash, or the RLP of an inline node.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len as usize]
+    }
+
+    /// The hash of the node as a root, which is never inline.
+    pub(crate) fn root_hash(&self) -> B256 {
+        if self.is_inline() { keccak256(self.as_bytes()) } else { B256::new(self.bytes) }
+    }
+}
+
+impl Debug for Reference {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(&alloy_primitives::hex::encode(self.as_bytes()))
+    }
+}
+
+/// Nibbles in a key.
+pub(crate) const NIBBLES: usize = 64;
+
+/// Nibble number `at` of `key`, counted from the front; `at` is below [`NIBBLES`].
+pub(crate) fn nibble(key: &B256, at: usize) -> u8 {
+    let byte = key.0[at / 2];
+    if at.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
+}
+
+/// How many nibbles of `prefix` the key has from nibble `depth` on.
+pub(crate) fn follows(key: &B256, depth: usize, prefix: &[u8]) -> usize {
+    prefix.iter().enumerate().take_while(|(at, want)| nibble(key, depth + at) == **want).count()
+}

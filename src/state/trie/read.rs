@@ -1,0 +1,115 @@
+//! Reading a trie: one value, all values, and proofs.
+
+use core::ops::ControlFlow;
+
+use alloy_primitives::{B256, Bytes};
+
+use super::{
+    Encoder, Node, Reference, Source, StateError, Value,
+    node::{follows, nibble},
+};
+
+/// The value under `key`.
+pub(crate) fn get<V: Value, S: Source<V>>(
+    source: &S,
+    root: Option<&S::Link>,
+    key: &B256,
+) -> Result<Option<V>, StateError> {
+    root.map_or(Ok(None), |root| get_below(source, root, key, 0))
+}
+
+fn get_below<V: Value, S: Source<V>>(
+    source: &S,
+    link: &S::Link,
+    key: &B256,
+    depth: usize,
+) -> Result<Option<V>, StateError> {
+    match &*source.load(link)? {
+        Node::Leaf(leaf) => Ok((leaf.key == *key).then(|| leaf.value.clone())),
+        Node::Branch(branch) => {
+            let at = depth + branch.prefix.len();
+            if follows(key, depth, &branch.prefix) < branch.prefix.len() {
+                return Ok(None);
+            }
+            branch.child(nibble(key, at)).map_or(Ok(None), |child| get_below(source, child, key, at + 1))
+        }
+    }
+}
+
+/// Visits the values by rising key until `visit` breaks, which is then the answer.
+pub(crate) fn for_each<V: Value, S: Source<V>>(
+    source: &S,
+    link: &S::Link,
+    visit: &mut dyn FnMut(&B256, &V) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, StateError> {
+    match &*source.load(link)? {
+        Node::Leaf(leaf) => return Ok(visit(&leaf.key, &leaf.value)),
+        Node::Branch(branch) => {
+            for child in &branch.children {
+                if for_each(source, child, visit)?.is_break() {
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
+        }
+    }
+    Ok(ControlFlow::Continue(()))
+}
+
+/// Visits every node below and at `link`, children after their parent.
+pub(crate) fn for_each_link<V: Value, S: Source<V>>(
+    source: &S,
+    link: &S::Link,
+    visit: &mut dyn FnMut(&S::Link),
+) -> Result<(), StateError> {
+    visit(link);
+    if let Node::Branch(branch) = &*source.load(link)? {
+        branch.children.iter().try_for_each(|child| for_each_link(source, child, visit))?;
+    }
+    Ok(())
+}
+
+/// RLP of the nodes from the root towards `key`, as far as they go; inline nodes stand in their parents.
+pub(crate) fn prove<V: Value, S: Source<V>>(
+    source: &S,
+    root: Option<&S::Link>,
+    key: &B256,
+) -> Result<Vec<Bytes>, StateError> {
+    let mut nodes = Vec::new();
+    if let Some(root) = root {
+        prove_below(source, root, key, 0, &mut nodes)?;
+    }
+    Ok(nodes)
+}
+
+fn prove_below<V: Value, S: Source<V>>(
+    source: &S,
+    link: &S::Link,
+    key: &B256,
+    depth: usize,
+    nodes: &mut Vec<Bytes>,
+) -> Result<(), StateError> {
+    let mut encoder = Encoder::default();
+    // The root is named by its hash whatever its length.
+    let mut push = |rlp: &[u8]| {
+        if rlp.len() >= 32 || nodes.is_empty() {
+            nodes.push(Bytes::copy_from_slice(rlp));
+        }
+    };
+    match &*source.load(link)? {
+        Node::Leaf(leaf) => push(encoder.leaf(leaf, depth)),
+        Node::Branch(branch) => {
+            let at = depth + branch.prefix.len();
+            if !branch.prefix.is_empty() {
+                let reference = Reference::to(encoder.branch(branch));
+                push(encoder.extension(branch, &reference));
+            }
+            if follows(key, depth, &branch.prefix) == branch.prefix.len() {
+                push(encoder.branch(branch));
+                if let Some(child) = branch.child(nibble(key, at)) {
+                    prove_below(source, child, key, at + 1, nodes)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! The store in memory: persistent ordered maps, so that a copy costs nothing.
+
+use core::ops::ControlFlow;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use alloy_primitives::Bytes;
+use arc_swap::ArcSwap;
+use imbl::OrdMap;
+
+use super::{Batch, KeyValue, Order, StoreError, Table};
+
+/// A store that lives as long as its process.
+///
+/// Its clone is an independent store with the same content, made in O(1): both share what neither changes.
+/// Readers hold a whole version and never wait; writers wait for one another.
+pub struct MemoryStore {
+    tables: ArcSwap<Tables>,
+    /// One writer at a time: a batch is applied to a copy, which then takes the place of the version.
+    writing: Mutex<()>,
+}
+
+type Tables = [OrdMap<Vec<u8>, Bytes>; Table::ALL.len()];
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::with_tables(Arc::new(Tables::default()))
+    }
+
+    fn with_tables(tables: Arc<Tables>) -> Self {
+        Self { tables: ArcSwap::new(tables), writing: Mutex::new(()) }
+    }
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clone for MemoryStore {
+    fn clone(&self) -> Self {
+        Self::with_tables(self.tables.load_full())
+    }
+}
+
+impl core::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        let tables = self.tables.load();
+        f.debug_map().entries(Table::ALL.iter().map(|table| (table, tables[*table as usize].len()))).finish()
+    }
+}
+
+impl KeyValue for MemoryStore {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        Ok(self.tables.load()[table as usize].get(key).cloned())
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let tables = self.tables.load_full();
+        let pairs = tables[table as usize].range::<_, [u8]>(prefix_range(prefix, &prefix_end(prefix)));
+        let mut pairs = pairs.map(|(key, value)| (key.as_slice(), &value[..]));
+        let _ = match order {
+            Order::Ascending => pairs.try_for_each(|(key, value)| visit(key, value)),
+            Order::Descending => pairs.rev().try_for_each(|(key, value)| visit(key, value)),
+        };
+        Ok(())
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        // A poisoned lock guards nothing half-done: the version changes in one step, at the end.
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tables = Tables::clone(&self.tables.load());
+        for write in batch.into_writes() {
+            let table = &mut tables[write.table as usize];
+            match write.value {
+                Some(value) => table.insert(write.key, value.into()),
+                None => table.remove(&write.key),
+            };
+        }
+        self.tables.store(Arc::new(tables));
+        Ok(())
+    }
+
+    fn is_durable(&self) -> bool {
+        false
+    }
+}
+
+/// The smallest key above every key with `prefix`; `None` when there is none.
+pub(super) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
+    let mut end = prefix[..=last].to_vec();
+    end[last] += 1;
+    Some(end)
+}
+
+fn prefix_range<'a>(
+    prefix: &'a [u8],
+    end: &'a Option<Vec<u8>>,
+) -> (core::ops::Bound<&'a [u8]>, core::ops::Bound<&'a [u8]>) {
+    use core::ops::Bound;
+    (Bound::Included(prefix), end.as_deref().map_or(Bound::Unbounded, Bound::Excluded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passes_the_suite() {
+        crate::store::suite::run(&MemoryStore::new());
+    }
+
+    #[test]
+    fn a_clone_is_independent() {
+        let store = MemoryStore::new();
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, *b"key", *b"old");
+        store.write(batch).unwrap();
+
+        let fork = store.clone();
+        let mut batch = Batch::new();
+        batch.put(Table::Meta, *b"key", *b"new");
+        fork.write(batch).unwrap();
+
+        assert_eq!(store.get(Table::Meta, b"key").unwrap().unwrap(), b"old"[..]);
+        assert_eq!(fork.get(Table::Meta, b"key").unwrap().unwrap(), b"new"[..]);
+    }
+
+    #[test]
+    fn the_end_of_a_prefix() {
+        for (prefix, want) in [
+            (&b""[..], None),
+            (b"a", Some(&b"b"[..])),
+            (b"a\xff", Some(b"b")),
+            (b"\xff\xff", None),
+            (b"a\xffb", Some(b"a\xffc")),
+        ] {
+            assert_eq!(prefix_end(prefix).as_deref(), want, "{prefix:?}");
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The store on RocksDB: one database for the process, a column family for each table.
+
+use core::ops::ControlFlow;
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use alloy_primitives::Bytes;
+use rocksdb::{
+    BlockBasedOptions, Cache, ColumnFamily, ColumnFamilyDescriptor, DB, DBCompressionType, Options, ReadOptions,
+    WriteBatch, WriteOptions,
+};
+
+use super::{Batch, KeyValue, Order, StoreError, Table, memory::prefix_end};
+
+/// What a write survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// The end of the process, `kill -9` included: the log is handed to the operating system.
+    #[default]
+    Process,
+    /// Loss of power too: the log is synced to the disk before a write returns.
+    Power,
+}
+
+/// How to open a [`RocksStore`]. The defaults suit a node on a developer's machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RocksOptions {
+    durability: Durability,
+    memtable_bytes_max: usize,
+    cache_bytes_max: usize,
+}
+
+impl RocksOptions {
+    /// Which failures a write survives.
+    #[must_use]
+    pub const fn with_durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Memory for what is not yet in sorted files, all tables together.
+    #[must_use]
+    pub const fn with_memtable_bytes_max(mut self, bytes: usize) -> Self {
+        self.memtable_bytes_max = bytes;
+        self
+    }
+
+    /// Memory for blocks read from sorted files, all tables together.
+    #[must_use]
+    pub const fn with_cache_bytes_max(mut self, bytes: usize) -> Self {
+        self.cache_bytes_max = bytes;
+        self
+    }
+}
+
+impl Default for RocksOptions {
+    fn default() -> Self {
+        Self { durability: Durability::Process, memtable_bytes_max: 192 << 20, cache_bytes_max: 64 << 20 }
+    }
+}
+
+/// A store in a folder, which one process at a time has open.
+pub struct RocksStore {
+    db: DB,
+    path: PathBuf,
+    durability: Durability,
+}
+
+/// The format that this build writes and the newest that it reads.
+const FORMAT: u32 = 1;
+/// The file that marks a folder as ours and says its format; written before RocksDB is given the folder.
+const FORMAT_FILE: &str = "CHAINBOX";
+/// What stands before the format's number in that file.
+const FORMAT_WORDS: &str = "chainbox database, format ";
+
+impl RocksStore {
+    /// Opens the database in the folder `path`, which is made when it does not exist.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] while another process has it open, [`StoreError::Foreign`] when the folder holds
+    /// something else, [`StoreError::NewerFormat`] when a newer chainbox made it, [`StoreError::Io`] otherwise.
+    pub fn open(path: impl AsRef<Path>, options: RocksOptions) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        claim_folder(path)?;
+        let cache = Cache::new_lru_cache(options.cache_bytes_max);
+        let families = Table::ALL
+            .map(|table| ColumnFamilyDescriptor::new(family_name(table), family_options(table, &cache, &options)));
+        let db = DB::open_cf_descriptors(&database_options(&options), path, families)
+            .map_err(|error| open_error(path, &error))?;
+        Ok(Self { db, path: path.to_owned(), durability: options.durability })
+    }
+
+    /// The database's folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn family(&self, table: Table) -> Result<&ColumnFamily, StoreError> {
+        // Every family was named at open, so this holds; still no reason to panic.
+        self.db.cf_handle(family_name(table)).ok_or_else(|| StoreError::Io {
+            operation: "open",
+            reason: format!("column family {} is missing", family_name(table)),
+        })
+    }
+}
+
+impl core::fmt::Debug for RocksStore {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("RocksStore").field("path", &self.path).field("durability", &self.durability).finish()
+    }
+}
+
+impl KeyValue for RocksStore {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        let found = self.db.get_cf(self.family(table)?, key).map_err(failed("read"))?;
+        Ok(found.map(Bytes::from))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut options = ReadOptions::default();
+        options.set_iterate_lower_bound(prefix);
+        if let Some(end) = prefix_end(prefix) {
+            options.set_iterate_upper_bound(end);
+        }
+        // An iterator reads from one moment of the database, so a batch is seen whole or not at all.
+        let mut pairs = self.db.raw_iterator_cf_opt(self.family(table)?, options);
+        match order {
+            Order::Ascending => pairs.seek_to_first(),
+            Order::Descending => pairs.seek_to_last(),
+        }
+        while let Some((key, value)) = pairs.item() {
+            if visit(key, value).is_break() {
+                break;
+            }
+            match order {
+                Order::Ascending => pairs.next(),
+                Order::Descending => pairs.prev(),
+            }
+        }
+        pairs.status().map_err(failed("scan"))
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let mut writes = WriteBatch::default();
+        for write in batch.writes() {
+            let family = self.family(write.table)?;
+            match &write.value {
+                Some(value) => writes.put_cf(family, &write.key, value),
+                None => writes.delete_cf(family, &write.key),
+            }
+        }
+        let mut options = WriteOptions::default();
+        options.set_sync(self.durability == Durability::Power);
+        self.db.write_opt(writes, &options).map_err(failed("write"))
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}
+
+/// Makes the folder ours, or checks that it is and that its format is one we read.
+fn claim_folder(path: &Path) -> Result<(), StoreError> {
+    let failed = |error: std::io::Error| StoreError::Io {
+        operation: "open",
+        reason: format!("folder {}: {error}", path.display()),
+    };
+    let foreign = |reason: &str| StoreError::Foreign { path: path.display().to_string(), reason: reason.to_owned() };
+
+    fs::create_dir_all(path).map_err(failed)?;
+    let file = path.join(FORMAT_FILE);
+    match fs::read_to_string(&file) {
+        Ok(text) => {
+            let number = text.trim_end().strip_prefix(FORMAT_WORDS).and_then(|number| number.parse().ok());
+            match number.ok_or_else(|| foreign("its CHAINBOX file is damaged"))? {
+                found if found > FORMAT => Err(StoreError::NewerFormat { found, supported: FORMAT }),
+                _ => Ok(()),
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            let draft = path.join(format!("{FORMAT_FILE}.new"));
+            for entry in fs::read_dir(path).map_err(failed)? {
+                if entry.map_err(failed)?.path() != draft {
+                    return Err(foreign("the folder is not empty and chainbox did not make it"));
+                }
+            }
+            // A name appears with its whole content or not at all, so a kill in between leaves a folder that opens.
+            fs::write(&draft, format!("{FORMAT_WORDS}{FORMAT}\n")).map_err(failed)?;
+            fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(failed)?;
+            fs::rename(&draft, &file).map_err(failed)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err(foreign("its CHAINBOX file is damaged")),
+        Err(error) => Err(failed(error)),
+    }
+}
+
+fn database_options(options: &RocksOptions) -> Options {
+    let mut database = Options::default();
+    database.create_if_missing(true);
+    database.create_missing_column_families(true);
+    database.set_db_write_buffer_size(options.memtable_bytes_max);
+    database.set_max_total_wal_size(options.memtable_bytes_max as u64 * 2);
+    database.set_keep_log_file_num(2);
+    database.set_max_background_jobs(2);
+    database
+}
+
+fn family_options(table: Table, cache: &Cache, options: &RocksOptions) -> Options {
+    let mut blocks = BlockBasedOptions::default();
+    blocks.set_block_cache(cache);
+    blocks.set_bloom_filter(10.0, false);
+    let mut family = Options::default();
+    family.set_block_based_table_factory(&blocks);
+    // State nodes are mostly hashes, which do not compress.
+    family.set_compression_type(match table {
+        Table::StateNodes => DBCompressionType::None,
+        _ => DBCompressionType::Lz4,
+    });
+    family.set_write_buffer_size(options.memtable_bytes_max / 3);
+    family
+}
+
+const fn family_name(table: Table) -> &'static str {
+    match table {
+        Table::Meta => "meta",
+        Table::Blocks => "blocks",
+        Table::Receipts => "receipts",
+        Table::Canonical => "canonical",
+        Table::Transactions => "transactions",
+        Table::StateNodes => "state-nodes",
+        Table::StateCommits => "state-commits",
+        Table::Code => "code",
+        Table::Consensus => "consensus",
+        Table::Platform => "platform",
+    }
+}
+
+fn open_error(path: &Path, error: &rocksdb::Error) -> StoreError {
+    let reason = error.to_string();
+    // RocksDB has no code for it: it says "While lock file: ...LOCK" or "lock hold by current process".
+    if error.kind() == rocksdb::ErrorKind::IOError && reason.contains("lock ") {
+        return StoreError::Locked { path: path.display().to_string() };
+    }
+    StoreError::Io { operation: "open", reason }
+}
+
+fn failed(operation: &'static str) -> impl Fn(rocksdb::Error) -> StoreError {
+    move |error| StoreError::Io { operation, reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::suite;
+
+    fn open(path: &Path) -> Result<RocksStore, StoreError> {
+        RocksStore::open(path, RocksOptions::default())
+    }
+
+    #[test]
+    fn passes_the_suite_and_reopens() {
+        for durability in [Durability::Process, Durability::Power] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = RocksOptions::default().with_durability(durability);
+            let store = RocksStore::open(folder.path(), options).unwrap();
+            suite::run(&store);
+            let before = suite::dump(&store);
+            drop(store);
+            assert_eq!(suite::dump(&RocksStore::open(folder.path(), options).unwrap()), before);
+        }
+    }
+
+    #[test]
+    fn a_database_in_use_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = open(folder.path()).unwrap();
+        let refused = open(folder.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::Locked { .. }), "{refused}");
+        drop(first);
+        open(folder.path()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_of_something_else_is_refused_and_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("thesis.txt"), "mine").unwrap();
+        let refused = open(folder.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+
+        let folder = tempfile::tempdir().unwrap();
+        drop(DB::open_default(folder.path()).unwrap());
+        let refused = open(folder.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+    }
+
+    #[test]
+    fn the_format_is_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        drop(open(folder.path()).unwrap());
+        let file = folder.path().join(FORMAT_FILE);
+        assert_eq!(fs::read_to_string(&file).unwrap(), "chainbox database, format 1\n");
+
+        fs::write(&file, "chainbox database, format 2\n").unwrap();
+        let refused = open(folder.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::NewerFormat { found: 2, supported: 1 }), "{refused}");
+
+        for damaged in [&b"chainbox database, format one"[..], b"", b"\xff\xfe"] {
+            fs::write(&file, damaged).unwrap();
+            let refused = open(folder.path()).unwrap_err();
+            assert!(matches!(refused, StoreError::Foreign { .. }), "{refused}");
+        }
+    }
+
+    #[test]
+    fn a_kill_while_the_folder_is_made_leaves_one_that_opens() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("CHAINBOX.new"), "chainb").unwrap();
+        drop(open(folder.path()).unwrap());
+
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(FORMAT_FILE), "chainbox database, format 1\n").unwrap();
+        drop(open(folder.path()).unwrap());
+    }
+}
