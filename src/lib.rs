@@ -1,6 +1,7 @@
 //! chainbox: an embeddable, deterministic blockchain-network simulator.
 
 pub mod chain;
+pub mod consensus;
 pub mod primitives;
 pub mod state;
 pub mod store;

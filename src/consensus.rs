@@ -1,0 +1,35 @@
+//! Consensus as state machines without I/O.
+//!
+//! A [`Protocol`] takes an [`Event`] and answers with [`Effect`]s; it owns no clock, network, disk or randomness.
+//! Whoever drives it (the simulator, and through it the development node) carries the effects out and brings the
+//! answers back as events. So that a model checker can branch on everything, time comes as timers that fire and
+//! randomness as draws that were answered.
+//!
+//! Three rules hold for every protocol:
+//!
+//! - **Persist before send**: a message that promises something is sent only after its record's [`Ticket`] came back.
+//! - **Pending is not false**: a block without a verdict stays pending; only [`Verdict::Invalid`] refuses it.
+//! - **Invalid input never changes state**: it is answered by [`Effect::Reject`] and nothing else.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
+
+mod authority;
+mod effect;
+mod encoding;
+mod event;
+mod finality;
+mod machine;
+pub mod poa;
+mod protocol;
+mod validators;
+
+pub use authority::{Authenticator, SealError, SealScheme, Signer};
+pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId};
+pub use encoding::Encoder;
+pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
+pub use finality::{Finality, FinalityKind};
+pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine};
+pub use protocol::Protocol;
+pub use validators::{Validator, ValidatorSet, ValidatorSetError};

@@ -1,0 +1,283 @@
+//! Who signed a hash: real secp256k1 seals, or symbolic ones for simulation.
+//!
+//! A symbolic seal is the signer's address and a keyed BLAKE3 of the hash. The key of each address is derived
+//! from a secret of the simulation that only the [`Authenticator`] holds, and a [`Signer`] holds one address's
+//! key: so nobody in a simulation signs for another, at a thousandth of the price of a real signature. It proves
+//! nothing outside the process. Chain, block hashes and everything else are the same under both.
+
+use core::{fmt, hash};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use crate::primitives::{Address, B256, Bytes, KeyPair, Signature, SignatureError, recover_signer};
+
+/// How many recovered authors are remembered, in each of two generations.
+const REMEMBERED_MAX: usize = 1_024;
+
+/// Length of a secp256k1 seal: `r`, `s`, and the parity as 0 or 1.
+const REAL_LEN: usize = 65;
+/// Length of a symbolic seal: address and tag.
+const SYMBOLIC_LEN: usize = 20 + 32;
+
+/// How blocks and messages are signed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SealScheme {
+    /// Fast, unforgeable within one process, meaningless outside.
+    Symbolic,
+    /// secp256k1 over the hash, as Ethereum signs.
+    #[default]
+    Secp256k1,
+}
+
+/// Why a seal names nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SealError {
+    /// Not the length of this scheme's seals.
+    #[error("seal has {got} bytes; expected {want}")]
+    Length {
+        /// Bytes given.
+        got: usize,
+        /// Bytes of a seal in this scheme.
+        want: usize,
+    },
+    /// The parity byte is neither 0 nor 1.
+    #[error("seal ends in parity byte {got:#04x}; expected 0 or 1")]
+    Parity {
+        /// The byte.
+        got: u8,
+    },
+    /// The signature belongs to no key.
+    #[error(transparent)]
+    Signature(#[from] SignatureError),
+    /// A symbolic seal that its named signer did not make.
+    #[error("symbolic seal was not made by {claimed}")]
+    Forged {
+        /// Who is named in it.
+        claimed: Address,
+    },
+}
+
+/// Tells who made a seal. Cloning is O(1).
+#[derive(Clone)]
+pub struct Authenticator(Kind);
+
+#[derive(Clone)]
+enum Kind {
+    Symbolic { secret: Arc<[u8; 32]> },
+    Secp256k1 { remembered: Arc<Mutex<Remembered>> },
+}
+
+/// Authors of the latest real seals: recovery is a pure function, so replicas of one process share its answers.
+#[derive(Default)]
+struct Remembered {
+    young: BTreeMap<B256, (Bytes, Address)>,
+    old: BTreeMap<B256, (Bytes, Address)>,
+}
+
+/// Signs for one address. Cloning is O(1).
+#[derive(Clone)]
+pub struct Signer {
+    address: Address,
+    key: Key,
+}
+
+#[derive(Clone)]
+enum Key {
+    Symbolic(Arc<[u8; 32]>),
+    Secp256k1(Arc<KeyPair>),
+}
+
+impl Authenticator {
+    /// Real signatures.
+    pub fn secp256k1() -> Self {
+        Self(Kind::Secp256k1 { remembered: Arc::default() })
+    }
+
+    /// Symbolic signatures of one simulation.
+    pub fn symbolic(seed: u64) -> Self {
+        let secret = blake3::derive_key("chainbox symbolic seals", &seed.to_be_bytes());
+        Self(Kind::Symbolic { secret: Arc::new(secret) })
+    }
+
+    /// The authenticator of `scheme`; `seed` matters to symbolic seals only.
+    pub fn new(scheme: SealScheme, seed: u64) -> Self {
+        match scheme {
+            SealScheme::Symbolic => Self::symbolic(seed),
+            SealScheme::Secp256k1 => Self::secp256k1(),
+        }
+    }
+
+    /// Which scheme it is.
+    pub const fn scheme(&self) -> SealScheme {
+        match self.0 {
+            Kind::Symbolic { .. } => SealScheme::Symbolic,
+            Kind::Secp256k1 { .. } => SealScheme::Secp256k1,
+        }
+    }
+
+    /// The signer that holds `key`'s address in this scheme.
+    pub fn signer(&self, key: &KeyPair) -> Signer {
+        let address = key.address();
+        let key = match &self.0 {
+            Kind::Symbolic { secret } => Key::Symbolic(Arc::new(symbolic_key(secret, address))),
+            Kind::Secp256k1 { .. } => Key::Secp256k1(Arc::new(key.clone())),
+        };
+        Signer { address, key }
+    }
+
+    /// Who sealed `hash`.
+    ///
+    /// # Errors
+    /// [`SealError`] for a seal of the wrong form or that nobody made.
+    pub fn author(&self, hash: B256, seal: &[u8]) -> Result<Address, SealError> {
+        match &self.0 {
+            Kind::Symbolic { secret } => symbolic_author(secret, hash, seal),
+            Kind::Secp256k1 { remembered } => remembered_author(remembered, hash, seal),
+        }
+    }
+}
+
+impl Signer {
+    /// For whom it signs.
+    pub const fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The seal over `hash`.
+    pub fn sign(&self, hash: B256) -> Bytes {
+        match &self.key {
+            Key::Symbolic(key) => {
+                let tag = blake3::keyed_hash(key, hash.as_slice());
+                [self.address.as_slice(), tag.as_bytes()].concat().into()
+            }
+            Key::Secp256k1(key) => {
+                let signature = key.sign_hash(hash);
+                let mut seal = Vec::with_capacity(REAL_LEN);
+                seal.extend_from_slice(&signature.r().to_be_bytes::<32>());
+                seal.extend_from_slice(&signature.s().to_be_bytes::<32>());
+                seal.push(u8::from(signature.v()));
+                seal.into()
+            }
+        }
+    }
+}
+
+fn symbolic_key(secret: &[u8; 32], address: Address) -> [u8; 32] {
+    *blake3::keyed_hash(secret, address.as_slice()).as_bytes()
+}
+
+fn symbolic_author(secret: &[u8; 32], hash: B256, seal: &[u8]) -> Result<Address, SealError> {
+    if seal.len() != SYMBOLIC_LEN {
+        return Err(SealError::Length { got: seal.len(), want: SYMBOLIC_LEN });
+    }
+    let (claimed, tag) = seal.split_at(20);
+    let claimed = Address::from_slice(claimed);
+    let expected = blake3::keyed_hash(&symbolic_key(secret, claimed), hash.as_slice());
+    if expected.as_bytes().as_slice() == tag { Ok(claimed) } else { Err(SealError::Forged { claimed }) }
+}
+
+fn remembered_author(remembered: &Mutex<Remembered>, hash: B256, seal: &[u8]) -> Result<Address, SealError> {
+    let known = remembered.lock().unwrap_or_else(PoisonError::into_inner).find(hash, seal);
+    if let Some(author) = known {
+        return Ok(author);
+    }
+    let author = real_author(hash, seal)?;
+    remembered.lock().unwrap_or_else(PoisonError::into_inner).insert(hash, seal, author);
+    Ok(author)
+}
+
+impl Remembered {
+    fn find(&self, hash: B256, seal: &[u8]) -> Option<Address> {
+        let (known, author) = self.young.get(&hash).or_else(|| self.old.get(&hash))?;
+        (known.as_ref() == seal).then_some(*author)
+    }
+
+    fn insert(&mut self, hash: B256, seal: &[u8], author: Address) {
+        if self.young.len() >= REMEMBERED_MAX {
+            self.old = core::mem::take(&mut self.young);
+        }
+        self.young.insert(hash, (Bytes::copy_from_slice(seal), author));
+    }
+}
+
+fn real_author(hash: B256, seal: &[u8]) -> Result<Address, SealError> {
+    if seal.len() != REAL_LEN {
+        return Err(SealError::Length { got: seal.len(), want: REAL_LEN });
+    }
+    let parity = match seal[REAL_LEN - 1] {
+        0 => false,
+        1 => true,
+        got => return Err(SealError::Parity { got }),
+    };
+    let signature = Signature::from_bytes_and_parity(&seal[..REAL_LEN - 1], parity);
+    Ok(recover_signer(hash, &signature)?)
+}
+
+impl fmt::Debug for Authenticator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Authenticator").field(&self.scheme()).finish()
+    }
+}
+
+/// Shows the address only.
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Signer").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for Signer {
+    fn eq(&self, other: &Self) -> bool {
+        self.address == other.address
+    }
+}
+
+impl Eq for Signer {}
+
+impl hash::Hash for Signer {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        self.address.hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::primitives::keccak256;
+
+    #[test]
+    fn each_scheme_names_the_signer_and_nobody_else() {
+        let key = KeyPair::from_seed(1, "validator 0");
+        let hash = keccak256("block");
+        for authority in [Authenticator::secp256k1(), Authenticator::symbolic(9)] {
+            let mut seal = authority.signer(&key).sign(hash).to_vec();
+            assert_eq!(authority.author(hash, &seal), Ok(key.address()));
+            assert_ne!(authority.author(keccak256("another"), &seal), Ok(key.address()));
+            seal[40] ^= 1;
+            assert_ne!(authority.author(hash, &seal), Ok(key.address()));
+            assert!(matches!(authority.author(hash, &seal[1..]), Err(SealError::Length { .. })));
+        }
+    }
+
+    #[test]
+    fn a_symbolic_seal_of_another_name_or_simulation_is_forged() {
+        let (alice, bob) = (KeyPair::from_seed(1, "alice"), KeyPair::from_seed(1, "bob"));
+        let hash = keccak256("block");
+        let authority = Authenticator::symbolic(9);
+        let mut seal = authority.signer(&alice).sign(hash).to_vec();
+        assert!(matches!(Authenticator::symbolic(8).author(hash, &seal), Err(SealError::Forged { .. })));
+        seal[..20].copy_from_slice(bob.address().as_slice());
+        assert_eq!(authority.author(hash, &seal), Err(SealError::Forged { claimed: bob.address() }));
+    }
+
+    #[test]
+    fn a_parity_of_27_is_refused() {
+        let authority = Authenticator::secp256k1();
+        let mut seal = authority.signer(&KeyPair::from_seed(1, "a")).sign(B256::ZERO).to_vec();
+        seal[64] = 27;
+        assert_eq!(authority.author(B256::ZERO, &seal), Err(SealError::Parity { got: 27 }));
+    }
+}

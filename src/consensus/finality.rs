@@ -1,0 +1,30 @@
+//! What "final" means, which is another thing for each protocol.
+
+use super::BlockId;
+
+/// Why a block is final.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FinalityKind {
+    /// A quorum certificate (PBFT).
+    Certificate,
+    /// Committed in the replicated log (Raft: against crashes only).
+    LogCommit,
+    /// Last irreversible block (delegated proof of stake).
+    Irreversible,
+    /// A finalised checkpoint (proof of stake).
+    Checkpoint,
+    /// Depth below distinct signers (proof of authority): advice, never a claim of safety.
+    Depth,
+}
+
+/// The blocks behind the tags `safe` and `finalized`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Finality {
+    /// Not expected to be reverted.
+    pub safe: BlockId,
+    /// Never reverted, in the sense of `kind`.
+    pub finalized: BlockId,
+    /// In which sense.
+    pub kind: FinalityKind,
+}

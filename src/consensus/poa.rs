@@ -1,0 +1,505 @@
+//! Proof of authority: Clique (EIP-225) with the block choice of EIP-3436.
+//!
+//! A fixed list of signers, changed by votes in blocks, takes turns. A signer signs at most one of any
+//! `floor(N/2) + 1` consecutive blocks; a block in turn weighs 2, another 1, and a signer out of turn waits a random
+//! while so that the one in turn is mostly alone. The heaviest branch wins. Nothing is ever final for certain: the
+//! newest block with more than half of the signers above it is reported as safe and finalized, as advice.
+//!
+//! Where Clique squeezes votes and checkpoints into header fields, this engine keeps them in the [`Payload`] beside
+//! the header, whose keccak is in `extraData`, so that standard clients read the headers; [`clique`] translates to and
+//! from Clique's own bytes.
+
+pub mod clique;
+mod config;
+mod fork_choice;
+mod light;
+mod payload;
+mod record;
+mod rules;
+mod snapshot;
+mod tree;
+
+use core::hash;
+use std::{collections::VecDeque, sync::Arc};
+
+use imbl::OrdMap;
+
+use self::tree::{Node, Tree};
+use super::{
+    Admin, Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Finality,
+    FinalityKind, Message, Protocol, Recipients, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, Verdict,
+};
+use crate::{
+    chain::Block,
+    primitives::{Address, B256, Timestamp},
+};
+
+pub use config::{PoaConfig, PoaError};
+pub use fork_choice::Standing;
+pub use light::{LightVerifier, SealedHeader};
+pub use payload::{Payload, PayloadError, Vote};
+pub use record::{HEAD_KEY, SIGNED_KEY};
+pub use rules::{HeaderError, Link, PoaRules, check_header};
+pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
+
+/// Fires when the replica may make its next block.
+pub const SEAL_TIMER: TimerId = TimerId::new(1);
+/// Blocks kept while their parent is missing.
+const ORPHANS_MAX: usize = 256;
+/// How far above the head a block may be to be kept waiting.
+const AHEAD_MAX: u64 = 8_192;
+
+/// One replica of proof of authority.
+#[derive(Clone, Debug)]
+pub struct Poa {
+    config: PoaConfig,
+    authenticator: Authenticator,
+    signer: Option<Signer>,
+    tree: Tree,
+    /// Blocks that obey the header rules and are being executed.
+    pending: OrdMap<BlockId, Pending>,
+    /// Blocks whose parent is not judged yet.
+    orphans: OrdMap<BlockId, Orphan>,
+    /// What the operator wishes to vote for.
+    wishes: OrdMap<Address, bool>,
+    duty: Duty,
+    /// The newest block that this replica sealed; it never seals another of that height.
+    signed: Option<BlockId>,
+    next_ticket: Ticket,
+}
+
+/// A block between header rules and verdict.
+#[derive(Clone, Debug)]
+struct Pending {
+    block: Arc<Block>,
+    node: Node,
+    /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
+    own: Option<Ticket>,
+}
+
+#[derive(Clone, Debug)]
+struct Orphan {
+    from: ReplicaId,
+    block: Arc<Block>,
+}
+
+/// What this replica is doing about the block after its head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    /// Nothing: not a signer, or it signed lately, or its block is being judged.
+    Idle,
+    /// Out of turn: how long to wait was asked.
+    Drawing(Ticket),
+    /// The timer runs.
+    Waiting,
+    /// A block was asked for.
+    Building(Ticket),
+}
+
+impl Poa {
+    /// A replica at genesis. Without a `signer` it follows and never seals.
+    ///
+    /// # Errors
+    /// [`PoaError::Epoch`] for an epoch of 0.
+    pub fn new(
+        config: PoaConfig,
+        genesis: (BlockId, Timestamp),
+        signers: ValidatorSet,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PoaError> {
+        let (block, timestamp) = genesis;
+        let snapshot = Arc::new(Snapshot::new(signers, Arc::default()));
+        let standing = Standing { total_difficulty: 0, block, blocks_since_turn: 0 };
+        let root = Node {
+            link: Link { block, timestamp, snapshot },
+            parent: BlockId::default(),
+            author: Address::ZERO,
+            standing,
+        };
+        Self::at(config, root, authenticator, signer)
+    }
+
+    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
+    ///
+    /// # Errors
+    /// [`PoaError::Record`] when the record does not decode, [`PoaError::Epoch`] for an epoch of 0.
+    pub fn restore(
+        config: PoaConfig,
+        head_record: &[u8],
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PoaError> {
+        let root = record::decode_head(head_record).ok_or(PoaError::Record { key: "head" })?;
+        Self::at(config, root, authenticator, signer)
+    }
+
+    fn at(
+        config: PoaConfig,
+        root: Node,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PoaError> {
+        config.check()?;
+        Ok(Self {
+            config,
+            authenticator,
+            signer,
+            tree: Tree::new(root),
+            pending: OrdMap::new(),
+            orphans: OrdMap::new(),
+            wishes: OrdMap::new(),
+            duty: Duty::Idle,
+            signed: None,
+            next_ticket: Ticket::default(),
+        })
+    }
+
+    /// The signers and open votes after the head.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.tree.head().link.snapshot
+    }
+
+    /// What header rules need of the head, for a [`PoaRules`] that did not see it judged.
+    pub fn head_link(&self) -> &Link {
+        &self.tree.head().link
+    }
+
+    /// Total difficulty of the head's branch.
+    pub fn total_difficulty(&self) -> u128 {
+        self.tree.head().standing.total_difficulty
+    }
+
+    fn on_block(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        if let Err(rejection) = self.consider(Some(from), block, None, effects) {
+            effects.push(Effect::Reject(rejection));
+        }
+    }
+
+    /// Judges a block's header and asks for its execution; without its parent it waits.
+    fn consider(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        own: Option<Ticket>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let id = BlockId::of(&block);
+        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) || self.orphans.contains_key(&id) {
+            return Err(Rejection::Unexpected { what: "block" });
+        }
+        let oldest = self.tree.oldest();
+        if id.height <= oldest {
+            return Err(Rejection::TooOld { block: id, oldest });
+        }
+        let author = self.authenticator.author(id.hash, block.seal())?;
+        let parent = BlockId::parent_of(&block);
+        let Some(parent_node) = self.tree.get(&parent).cloned() else {
+            return self.keep_waiting(from, block, effects);
+        };
+        let link = check_header(&self.config, &parent_node.link, id.hash, block.header(), block.payload(), author)
+            .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
+        let before = &parent_node.link.snapshot;
+        let standing = Standing {
+            total_difficulty: parent_node.standing.total_difficulty + u128::from(before.difficulty(id.height, &author)),
+            block: id,
+            blocks_since_turn: before.blocks_since_turn(id.height, &author).unwrap_or_default(),
+        };
+        let node = Node { link, parent, author, standing };
+        self.pending.insert(id, Pending { block: block.clone(), node, own });
+        effects.push(Effect::Validate { block });
+        Ok(())
+    }
+
+    fn keep_waiting(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let id = BlockId::of(&block);
+        let head = self.tree.head().link.block;
+        if id.height.get() > head.height.get().saturating_add(AHEAD_MAX) {
+            return Err(Rejection::TooFarAhead { block: id, limit: AHEAD_MAX });
+        }
+        let (Some(from), true) = (from, self.orphans.len() < ORPHANS_MAX) else {
+            return Err(Rejection::Unexpected { what: "block without a known parent" });
+        };
+        // The lowest ancestor that is not here: everything above it waits already.
+        let mut missing = BlockId::parent_of(&block);
+        while let Some(orphan) = self.orphans.get(&missing) {
+            missing = BlockId::parent_of(&orphan.block);
+        }
+        self.orphans.insert(id, Orphan { from, block });
+        if !self.pending.contains_key(&missing) {
+            effects.push(Effect::Fetch { block: missing, from });
+            effects.push(Effect::Mark("poa/fetch-parent"));
+        }
+        Ok(())
+    }
+
+    fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
+        let Some(pending) = self.pending.get(&id).cloned() else {
+            return effects.push(Effect::Reject(Rejection::Unexpected { what: "verdict" }));
+        };
+        self.pending.remove(&id);
+        match verdict {
+            Verdict::Valid => self.adopt(pending, effects),
+            Verdict::Invalid { reason } => {
+                effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
+                self.drop_descendants(id);
+            }
+        }
+    }
+
+    fn adopt(&mut self, Pending { block, node, own }: Pending, effects: &mut Vec<Effect>) {
+        let (id, author, old) = (node.link.block, node.author, self.tree.head().link.block);
+        if let Some(first) = self.tree.sibling_by(&id, &author) {
+            let (first, second) = (first.hash, id.hash);
+            effects.push(Effect::Evidence(Evidence::DoubleSign { offender: author, height: id.height, first, second }));
+        }
+        let settled_before = self.tree.settled();
+        let moved = self.tree.insert(node);
+        effects.push(Effect::Chain(ChainEvent::Inserted(id)));
+        if let Some(reorg_depth) = moved {
+            let ticket = self.next_ticket.take_next();
+            effects.push(Effect::Persist { ticket, records: vec![record::head(self.tree.head())] });
+            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth }));
+            if reorg_depth > 0 {
+                effects.push(Effect::Mark("poa/reorg"));
+            }
+            if self.tree.settled() != settled_before {
+                effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: None }));
+            }
+        }
+        if let Some(ticket) = own {
+            let message = Message::Block(block);
+            effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
+        }
+        if moved.is_some() {
+            self.plan(effects);
+        }
+        self.release_children(id, effects);
+    }
+
+    /// Looks again at the blocks that waited for `parent`.
+    fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
+        for child in self.children(parent) {
+            if let Some(orphan) = self.orphans.remove(&child) {
+                self.on_block(orphan.from, orphan.block, effects);
+            }
+        }
+    }
+
+    fn drop_descendants(&mut self, id: BlockId) {
+        let mut dropped = VecDeque::from([id]);
+        while let Some(parent) = dropped.pop_front() {
+            for child in self.children(parent) {
+                self.orphans.remove(&child);
+                dropped.push_back(child);
+            }
+        }
+    }
+
+    fn children(&self, parent: BlockId) -> Vec<BlockId> {
+        let height = parent.height.next();
+        let above = self.orphans.range(BlockId { height, hash: B256::ZERO }..);
+        above
+            .take_while(|(id, _)| id.height == height)
+            .filter(|(_, orphan)| orphan.block.parent_hash() == parent.hash)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+
+    /// Decides anew what to do about the block after the head (EIP-225, "Authorization strategies").
+    fn plan(&mut self, effects: &mut Vec<Effect>) {
+        match self.duty {
+            Duty::Waiting => effects.push(Effect::DisarmTimer(SEAL_TIMER)),
+            Duty::Building(_) => effects.push(Effect::CancelBuild),
+            Duty::Idle | Duty::Drawing(_) => {}
+        }
+        self.duty = Duty::Idle;
+        let Some(signer) = self.signer.as_ref().map(Signer::address) else { return };
+        let link = &self.tree.head().link;
+        let height = link.block.height.next();
+        if link.snapshot.may_sign(height, &signer).is_err() {
+            return;
+        }
+        if self.signed.is_some_and(|signed| signed.height >= height) {
+            return effects.push(Effect::Mark("poa/refuse-double-sign"));
+        }
+        if self.config.period == 0 {
+            self.ask_for_block(effects);
+        } else if link.snapshot.is_in_turn(height, &signer) {
+            self.wait(0, effects);
+        } else {
+            let (bound, ticket) =
+                (self.config.wiggle_nanos(link.snapshot.signers().len()), self.next_ticket.take_next());
+            self.duty = Duty::Drawing(ticket);
+            effects.push(Effect::Draw { ticket, bound });
+        }
+    }
+
+    /// Waits for the time of the next block and `then_nanos` more.
+    fn wait(&mut self, then_nanos: u64, effects: &mut Vec<Effect>) {
+        let timestamp = self.config.earliest_after(self.tree.head().link.timestamp);
+        self.duty = Duty::Waiting;
+        let deadline = Deadline::AtTimestamp { timestamp, then_nanos };
+        effects.push(Effect::ArmTimer { timer: SEAL_TIMER, deadline });
+    }
+
+    fn ask_for_block(&mut self, effects: &mut Vec<Effect>) {
+        let Some(beneficiary) = self.signer.as_ref().map(Signer::address) else { return };
+        let ticket = self.next_ticket.take_next();
+        let link = &self.tree.head().link;
+        let height = link.block.height.next();
+        self.duty = Duty::Building(ticket);
+        effects.push(Effect::Build(BuildRequest {
+            ticket,
+            parent: link.block,
+            beneficiary,
+            difficulty: link.snapshot.difficulty(height, &beneficiary),
+            timestamp_min: self.config.earliest_after(link.timestamp),
+            mix_hash: B256::ZERO,
+            payload: self.payload(link, beneficiary).encoded(),
+        }));
+    }
+
+    /// What the next block says: the signers at a checkpoint, otherwise one of the operator's wishes, each in its turn.
+    fn payload(&self, link: &Link, signer: Address) -> Payload {
+        let height = link.block.height.next();
+        if height.get().is_multiple_of(self.config.epoch) {
+            return Payload::checkpoint(link.snapshot.signers());
+        }
+        let wishes = self.wishes.iter().map(|(target, authorize)| Vote { target: *target, authorize: *authorize });
+        let meaningful: Vec<_> = wishes.filter(|vote| link.snapshot.is_meaningful(*vote)).collect();
+        let chosen = height.get().checked_rem(meaningful.len() as u64).unwrap_or_default();
+        let mut payload = Payload { vote: meaningful.get(chosen as usize).copied(), ..Payload::default() };
+        if let Ok(after) = link.snapshot.apply(height, signer, &payload, self.config.epoch) {
+            payload.next_signers = rules::next_signers(&link.snapshot, &after);
+        }
+        payload
+    }
+
+    fn on_built(&mut self, ticket: Ticket, block: &Block, effects: &mut Vec<Effect>) {
+        let head = self.tree.head().link.block;
+        let (Duty::Building(asked), Some(signer)) = (self.duty, &self.signer) else {
+            return effects.push(Effect::Mark("poa/stale-build"));
+        };
+        if asked != ticket || BlockId::parent_of(block) != head {
+            return effects.push(Effect::Mark("poa/stale-build"));
+        }
+        let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
+        let record = self.next_ticket;
+        match self.consider(None, sealed, Some(record), effects) {
+            Ok(()) => {
+                let signed = BlockId::of(block);
+                let ticket = self.next_ticket.take_next();
+                effects.push(Effect::Persist { ticket, records: vec![record::signed(signed)] });
+                self.signed = Some(signed);
+                self.duty = Duty::Idle;
+            }
+            Err(rejection) => effects.push(Effect::Reject(rejection)),
+        }
+    }
+
+    fn on_admin(&mut self, admin: Admin, effects: &mut Vec<Effect>) {
+        match admin {
+            Admin::Vote { .. } | Admin::WithdrawVote { .. } if self.signer.is_none() => {
+                let reason = "only a signer votes; this replica observes".to_owned();
+                return effects.push(Effect::Reject(Rejection::Admin { reason }));
+            }
+            Admin::Vote { target, authorize } => {
+                self.wishes.insert(target, authorize);
+            }
+            Admin::WithdrawVote { target } => {
+                self.wishes.remove(&target);
+            }
+        }
+        // A block that was asked for and not built yet takes the wish along.
+        if matches!(self.duty, Duty::Building(_)) {
+            self.ask_for_block(effects);
+        }
+    }
+
+    fn encoding(&self) -> Vec<u8> {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        out.into_bytes()
+    }
+}
+
+impl Protocol for Poa {
+    fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        match event {
+            Event::Start => self.plan(effects),
+            Event::Message { from, message: Message::Block(block) } => self.on_block(from, block, effects),
+            Event::BlockSynced { from, block } => self.on_block(from, block, effects),
+            Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
+            Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),
+            Event::Random { ticket, value } if self.duty == Duty::Drawing(ticket) => self.wait(value, effects),
+            Event::Timer(SEAL_TIMER) if self.duty == Duty::Waiting => self.ask_for_block(effects),
+            Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("poa/stale-answer")),
+            Event::Persisted(_) => {}
+            Event::Admin(admin) => self.on_admin(admin, effects),
+        }
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        out.u64(self.config.period);
+        out.u64(self.config.epoch);
+        out.u64(self.config.wiggle_ms);
+        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
+        self.tree.encode(out);
+        out.list(self.pending.iter(), |out, (id, pending)| {
+            id.encode(out);
+            out.bytes(pending.block.seal());
+            out.option(pending.own, |out, ticket| out.u64(ticket.get()));
+        });
+        out.list(self.orphans.iter(), |out, (id, orphan)| {
+            id.encode(out);
+            out.bytes(orphan.block.seal());
+            out.u32(orphan.from.get());
+        });
+        out.list(self.wishes.iter(), |out, (target, authorize)| {
+            out.address(target);
+            out.bool(*authorize);
+        });
+        let (duty, ticket) = match self.duty {
+            Duty::Idle => (0, Ticket::default()),
+            Duty::Drawing(ticket) => (1, ticket),
+            Duty::Waiting => (2, Ticket::default()),
+            Duty::Building(ticket) => (3, ticket),
+        };
+        out.u8(duty);
+        out.u64(ticket.get());
+        out.option(self.signed, |out, block| block.encode(out));
+        out.u64(self.next_ticket.get());
+    }
+
+    fn head(&self) -> BlockId {
+        self.tree.head().link.block
+    }
+
+    fn finality(&self) -> Finality {
+        Finality::both(self.tree.settled(), FinalityKind::Depth)
+    }
+
+    fn validators(&self) -> ValidatorSet {
+        self.snapshot().signers().clone()
+    }
+}
+
+impl PartialEq for Poa {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoding() == other.encoding()
+    }
+}
+
+impl Eq for Poa {}
+
+impl hash::Hash for Poa {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        state.write(&self.encoding());
+    }
+}

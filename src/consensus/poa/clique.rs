@@ -1,0 +1,217 @@
+//! Clique's own bytes: `extraData` = 32 bytes vanity, the signers at a checkpoint, 65 bytes seal; the vote in the
+//! header's `miner` and `nonce` (EIP-225, "Specification"). Import and export; the engine itself does not use them.
+
+use std::sync::Arc;
+
+use super::{Payload, PoaConfig, Snapshot, SnapshotError, Vote};
+use crate::{
+    consensus::{Authenticator, SealError, Signer, ValidatorSet, ValidatorSetError},
+    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+};
+
+/// Bytes of vanity at the front of `extraData` (`EXTRA_VANITY`).
+pub const EXTRA_VANITY: usize = 32;
+/// Bytes of the seal at its end (`EXTRA_SEAL`).
+pub const EXTRA_SEAL: usize = 65;
+/// Nonce of a vote for a signer (`NONCE_AUTH`).
+pub const NONCE_AUTH: B64 = B64::repeat_byte(0xff);
+/// Nonce of a vote against a signer, and of no vote (`NONCE_DROP`).
+pub const NONCE_DROP: B64 = B64::ZERO;
+
+/// What a Clique header carries in repurposed fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CliqueFields {
+    /// Free bytes of the author.
+    pub vanity: B256,
+    /// Vote or checkpoint.
+    pub payload: Payload,
+    /// The author's signature over [`seal_hash`].
+    pub seal: Bytes,
+}
+
+/// Why a header is not Clique's, or does not follow.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CliqueError {
+    /// Too short for vanity and seal.
+    #[error("extraData has {got} bytes; expected at least {want}: vanity and seal", want = EXTRA_VANITY + EXTRA_SEAL)]
+    ExtraTooShort {
+        /// Its length.
+        got: usize,
+    },
+    /// What lies between vanity and seal is no list of addresses.
+    #[error("extraData has {got} bytes between vanity and seal; expected a multiple of 20")]
+    ExtraSigners {
+        /// How many.
+        got: usize,
+    },
+    /// Neither of the two nonces.
+    #[error("nonce is {got}; expected {NONCE_AUTH} or {NONCE_DROP}")]
+    Nonce {
+        /// The header's.
+        got: B64,
+    },
+    /// A field that must be zero or empty is not.
+    #[error("{field} is not zero")]
+    NotZero {
+        /// Which.
+        field: &'static str,
+    },
+    /// Not the successor of the header before.
+    #[error("header {got} does not extend {want}")]
+    Parent {
+        /// The header's parent hash.
+        got: B256,
+        /// The hash of the header before it.
+        want: B256,
+    },
+    /// Before the parent's time plus the period.
+    #[error("timestamp is {got}; expected at least {want}")]
+    Timestamp {
+        /// The header's.
+        got: Timestamp,
+        /// The earliest allowed.
+        want: Timestamp,
+    },
+    /// Not 2 in turn or 1 out of turn.
+    #[error("difficulty is {got}; expected {want}")]
+    Difficulty {
+        /// The header's.
+        got: U256,
+        /// By the author's turn.
+        want: u64,
+    },
+    /// The genesis list is no set.
+    #[error(transparent)]
+    Signers(#[from] ValidatorSetError),
+    /// The seal names nobody.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+    /// Unauthorised, recently signed, wrong checkpoint.
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+}
+
+/// The hash that a Clique seal signs: the header's without the seal in `extraData`.
+///
+/// # Errors
+/// [`CliqueError::ExtraTooShort`].
+pub fn seal_hash(header: &Header) -> Result<B256, CliqueError> {
+    let got = header.extra_data.len();
+    let kept = got.checked_sub(EXTRA_SEAL).filter(|kept| *kept >= EXTRA_VANITY);
+    let kept = kept.ok_or(CliqueError::ExtraTooShort { got })?;
+    Ok(Header { extra_data: header.extra_data.slice(..kept), ..header.clone() }.hash_slow())
+}
+
+/// Reads the repurposed fields.
+///
+/// # Errors
+/// [`CliqueError`] for a layout or a nonce that Clique does not have.
+pub fn import(header: &Header) -> Result<CliqueFields, CliqueError> {
+    let extra = &header.extra_data;
+    let got = extra.len();
+    let Some(between) = got.checked_sub(EXTRA_VANITY + EXTRA_SEAL) else {
+        return Err(CliqueError::ExtraTooShort { got });
+    };
+    if !between.is_multiple_of(20) {
+        return Err(CliqueError::ExtraSigners { got: between });
+    }
+    let listed: Vec<_> = extra[EXTRA_VANITY..got - EXTRA_SEAL].chunks_exact(20).map(Address::from_slice).collect();
+    let vote = match (header.nonce, header.beneficiary) {
+        (NONCE_DROP, Address::ZERO) => None,
+        (NONCE_AUTH, target) => Some(Vote { target, authorize: true }),
+        (NONCE_DROP, target) => Some(Vote { target, authorize: false }),
+        (got, _) => return Err(CliqueError::Nonce { got }),
+    };
+    let payload = Payload { vote, checkpoint: (!listed.is_empty()).then_some(listed), next_signers: None };
+    Ok(CliqueFields {
+        vanity: B256::from_slice(&extra[..EXTRA_VANITY]),
+        payload,
+        seal: extra.slice(got - EXTRA_SEAL..),
+    })
+}
+
+/// Writes vote, checkpoint and vanity into `header` and seals it.
+///
+/// `signer` signs real secp256k1; a genesis header (no signer) gets a seal of zeros.
+pub fn export(header: &Header, vanity: B256, payload: &Payload, signer: Option<&Signer>) -> Header {
+    let (beneficiary, nonce) = match payload.vote {
+        None => (Address::ZERO, NONCE_DROP),
+        Some(vote) => (vote.target, if vote.authorize { NONCE_AUTH } else { NONCE_DROP }),
+    };
+    let mut extra = vanity.to_vec();
+    for listed in payload.checkpoint.iter().flatten() {
+        extra.extend_from_slice(listed.as_slice());
+    }
+    let unsealed = Header { beneficiary, nonce, extra_data: extra.clone().into(), ..header.clone() };
+    let seal = signer.map_or_else(|| vec![0; EXTRA_SEAL].into(), |signer| signer.sign(unsealed.hash_slow()));
+    extra.extend_from_slice(&seal);
+    Header { extra_data: extra.into(), ..unsealed }
+}
+
+/// Follows a chain of Clique headers from its genesis.
+#[derive(Clone, Debug)]
+pub struct CliqueChain {
+    config: PoaConfig,
+    authenticator: Authenticator,
+    head: B256,
+    timestamp: Timestamp,
+    height: Height,
+    snapshot: Snapshot,
+}
+
+impl CliqueChain {
+    /// Starts at a genesis header, which lists the first signers.
+    ///
+    /// # Errors
+    /// [`CliqueError`] for a header that is not Clique's or lists no set.
+    pub fn new(config: PoaConfig, genesis: &Header) -> Result<Self, CliqueError> {
+        let listed = import(genesis)?.payload.checkpoint.unwrap_or_default();
+        Ok(Self {
+            config,
+            authenticator: Authenticator::secp256k1(),
+            head: genesis.hash_slow(),
+            timestamp: Timestamp::from_secs(genesis.timestamp),
+            height: Height::new(genesis.number),
+            snapshot: Snapshot::new(ValidatorSet::equal(listed)?, Arc::default()),
+        })
+    }
+
+    /// Takes the next header, by all of EIP-225's rules, and answers its author.
+    ///
+    /// # Errors
+    /// [`CliqueError`]; the chain stays where it was.
+    pub fn follow(&mut self, header: &Header) -> Result<Address, CliqueError> {
+        let height = self.height.next();
+        if header.parent_hash != self.head || header.number != height.get() {
+            return Err(CliqueError::Parent { got: header.parent_hash, want: self.head });
+        }
+        let (got, want) = (Timestamp::from_secs(header.timestamp), self.config.earliest_after(self.timestamp));
+        if got < want {
+            return Err(CliqueError::Timestamp { got, want });
+        }
+        if header.mix_hash != B256::ZERO {
+            return Err(CliqueError::NotZero { field: "mixHash" });
+        }
+        if header.ommers_hash != alloy_consensus::EMPTY_OMMER_ROOT_HASH {
+            return Err(CliqueError::NotZero { field: "ommers" });
+        }
+        let fields = import(header)?;
+        let author = self.authenticator.author(seal_hash(header)?, &fields.seal)?;
+        let next = self.snapshot.apply(height, author, &fields.payload, self.config.epoch)?;
+        let want = self.snapshot.difficulty(height, &author);
+        if header.difficulty != U256::from(want) {
+            return Err(CliqueError::Difficulty { got: header.difficulty, want });
+        }
+        (self.head, self.timestamp, self.height, self.snapshot) = (header.hash_slow(), got, height, next);
+        Ok(author)
+    }
+
+    /// Signers and open votes after the newest header.
+    pub const fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! Trusting a head from headers and genesis alone.
+
+use std::{collections::BTreeSet, collections::VecDeque, sync::Arc};
+
+use super::{HeaderError, Link, PoaConfig, Snapshot, check_header};
+use crate::{
+    chain::Block,
+    consensus::{Authenticator, BlockId, ValidatorSet},
+    primitives::{Address, Bytes, Header, Height, Timestamp},
+};
+
+/// A header with what is kept beside it: all that a light verifier sees of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SealedHeader {
+    /// The standard header.
+    pub header: Header,
+    /// The consensus payload.
+    pub payload: Bytes,
+    /// The author's seal over the header's hash.
+    pub seal: Bytes,
+}
+
+impl From<&Block> for SealedHeader {
+    fn from(block: &Block) -> Self {
+        Self { header: block.header().clone(), payload: block.payload().clone(), seal: block.seal().clone() }
+    }
+}
+
+/// Follows a chain by its headers.
+///
+/// Every header is judged by all the protocol's rules. [`LightVerifier::settled`] is the newest block with more than
+/// half of the signers, each counted once, above it; with one signer, the head.
+#[derive(Clone, Debug)]
+pub struct LightVerifier {
+    config: PoaConfig,
+    authenticator: Authenticator,
+    head: Link,
+    settled: BlockId,
+    /// Blocks above the settled one and their authors, oldest first.
+    above: VecDeque<(BlockId, Address)>,
+}
+
+impl LightVerifier {
+    /// Starts at genesis.
+    pub fn new(config: PoaConfig, genesis: &Header, signers: ValidatorSet, authenticator: Authenticator) -> Self {
+        let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
+        let snapshot = Arc::new(Snapshot::new(signers, Arc::default()));
+        let head = Link { block, timestamp: Timestamp::from_secs(genesis.timestamp), snapshot };
+        Self { config, authenticator, head, settled: block, above: VecDeque::new() }
+    }
+
+    /// Takes the header after the head.
+    ///
+    /// # Errors
+    /// [`HeaderError`]; the verifier stays where it was.
+    pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
+        let hash = next.header.hash_slow();
+        let author = self.authenticator.author(hash, &next.seal)?;
+        self.head = check_header(&self.config, &self.head, hash, &next.header, &next.payload, author)?;
+        self.above.push_back((self.head.block, author));
+        self.settle();
+        Ok(self.head.block)
+    }
+
+    /// The newest header taken.
+    pub const fn head(&self) -> BlockId {
+        self.head.block
+    }
+
+    /// The newest block that a majority of signers built upon.
+    pub const fn settled(&self) -> BlockId {
+        self.settled
+    }
+
+    /// Who may sign the next block.
+    pub fn signers(&self) -> &ValidatorSet {
+        self.head.snapshot.signers()
+    }
+
+    fn settle(&mut self) {
+        let authors = self.above.iter().rev().map(|(block, author)| (*block, *author));
+        let count = self.head.snapshot.signers().len();
+        if let Some(settled) = newest_settled(count, authors) {
+            self.settled = settled;
+            while self.above.front().is_some_and(|(block, _)| block.height <= settled.height) {
+                self.above.pop_front();
+            }
+        }
+    }
+}
+
+/// The newest block with more than half of `signers` distinct authors above it, given the branch from its head down.
+pub(super) fn newest_settled(signers: usize, branch: impl IntoIterator<Item = (BlockId, Address)>) -> Option<BlockId> {
+    let mut authors = BTreeSet::new();
+    for (block, author) in branch {
+        if authors.len() > signers / 2 || signers == 1 {
+            return Some(block);
+        }
+        authors.insert(author);
+    }
+    None
+}

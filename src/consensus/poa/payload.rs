@@ -1,0 +1,136 @@
+//! What a block of proof of authority says beside its header: a vote, a checkpoint, a changed set.
+
+use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
+
+use crate::{
+    consensus::ValidatorSet,
+    primitives::{Address, B256, Bytes},
+};
+
+/// A wish to change the signers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Vote {
+    /// About whom.
+    pub target: Address,
+    /// In (`true`) or out.
+    pub authorize: bool,
+}
+
+/// The consensus payload. Nothing to say is no bytes at all; `extraData` is free then, and otherwise the keccak.
+///
+/// Encoding: RLP of `[vote, target, checkpoint, next]`: vote 0 (none), 1 (in) or 2 (out); the target's address or
+/// zero; the signers in ascending order, empty but at checkpoints; the hash of the signers after this block, or no
+/// bytes when it changes nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Payload {
+    /// The author's vote.
+    pub vote: Option<Vote>,
+    /// All signers, at genesis and every epoch.
+    pub checkpoint: Option<Vec<Address>>,
+    /// [`ValidatorSet::hash`] of the signers from the next block on, when this block's vote changes them.
+    pub next_signers: Option<B256>,
+}
+
+/// Why bytes are no payload.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PayloadError {
+    /// Not the expected RLP.
+    #[error("invalid proof-of-authority payload: {0}")]
+    Rlp(#[from] alloy_rlp::Error),
+    /// RLP, but not the one form that these contents have.
+    #[error("invalid proof-of-authority payload: not in canonical form")]
+    NotCanonical,
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct Fields {
+    vote: u8,
+    target: Address,
+    checkpoint: Vec<Address>,
+    next_signers: Bytes,
+}
+
+impl Payload {
+    /// The payload of a block that lists all signers and says nothing else.
+    pub fn checkpoint(signers: &ValidatorSet) -> Self {
+        Self { checkpoint: Some(signers.addresses().collect()), ..Self::default() }
+    }
+
+    /// The canonical bytes.
+    pub fn encoded(&self) -> Bytes {
+        if *self == Self::default() {
+            return Bytes::new();
+        }
+        let (vote, target) = match self.vote {
+            None => (0, Address::ZERO),
+            Some(Vote { target, authorize }) => (if authorize { 1 } else { 2 }, target),
+        };
+        let next_signers = self.next_signers.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default();
+        let checkpoint = self.checkpoint.clone().unwrap_or_default();
+        alloy_rlp::encode(Fields { vote, target, checkpoint, next_signers }).into()
+    }
+
+    /// Reads [`Payload::encoded`]'s form and no other.
+    ///
+    /// # Errors
+    /// [`PayloadError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
+        if bytes.is_empty() {
+            return Ok(Self::default());
+        }
+        let fields = Fields::decode(&mut &*bytes)?;
+        let payload = Self {
+            vote: match fields.vote {
+                1 => Some(Vote { target: fields.target, authorize: true }),
+                2 => Some(Vote { target: fields.target, authorize: false }),
+                _ => None,
+            },
+            checkpoint: (!fields.checkpoint.is_empty()).then_some(fields.checkpoint),
+            next_signers: B256::try_from(fields.next_signers.as_ref()).ok(),
+        };
+        if payload.encoded().as_ref() == bytes { Ok(payload) } else { Err(PayloadError::NotCanonical) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn payloads() -> impl Strategy<Value = Payload> {
+        let address = any::<[u8; 20]>().prop_map(Address::new);
+        let vote = proptest::option::of((address.clone(), any::<bool>()));
+        let checkpoint = proptest::option::of(proptest::collection::vec(address, 1..5));
+        let next = proptest::option::of(any::<[u8; 32]>().prop_map(B256::new));
+        (vote, checkpoint, next).prop_map(|(vote, checkpoint, next_signers)| Payload {
+            vote: vote.map(|(target, authorize)| Vote { target, authorize }),
+            checkpoint,
+            next_signers,
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn every_payload_comes_back(payload in payloads()) {
+            prop_assert_eq!(Payload::decode(&payload.encoded()), Ok(payload));
+        }
+
+        #[test]
+        fn what_decodes_is_canonical(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(payload) = Payload::decode(&bytes) {
+                prop_assert_eq!(payload.encoded(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn trailing_bytes_and_idle_fields_are_refused() {
+        let mut bytes = Payload { next_signers: Some(B256::ZERO), ..Payload::default() }.encoded().to_vec();
+        bytes.push(0);
+        assert!(Payload::decode(&bytes).is_err());
+        let idle = Fields { vote: 0, target: Address::ZERO, checkpoint: vec![], next_signers: Bytes::new() };
+        assert_eq!(Payload::decode(&alloy_rlp::encode(idle)), Err(PayloadError::NotCanonical));
+    }
+}

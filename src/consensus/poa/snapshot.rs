@@ -1,0 +1,277 @@
+//! The signers after a block, and the votes that are open (EIP-225, "Voting on signers").
+
+use std::sync::Arc;
+
+use super::{Payload, Vote};
+use crate::{
+    consensus::{Encoder, Validator, ValidatorSet, encoding::Decoder},
+    primitives::{Address, Height},
+};
+
+/// Difficulty of a block by the signer whose turn it is (`DIFF_INTURN`).
+pub const DIFFICULTY_IN_TURN: u64 = 2;
+/// Difficulty of any other block (`DIFF_NOTURN`).
+pub const DIFFICULTY_OUT_OF_TURN: u64 = 1;
+
+/// What a block leaves for the next one: signers, who signed lately, open votes. Cloning copies the lists of
+/// recent signers and votes, both bounded by the number of signers and the epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Snapshot {
+    signers: ValidatorSet,
+    /// Heights and authors of the latest blocks, oldest first; only those that still forbid a signer.
+    recents: Vec<(Height, Address)>,
+    /// Open votes in the order they were cast.
+    votes: Arc<Vec<CastVote>>,
+}
+
+/// A vote and who cast it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CastVote {
+    /// Who cast it.
+    pub signer: Address,
+    /// What for.
+    pub vote: Vote,
+}
+
+/// Why a block may not follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// Its author is no signer.
+    #[error("signer {signer} is not authorised")]
+    UnauthorizedSigner {
+        /// Who sealed it.
+        signer: Address,
+    },
+    /// Its author signed one of the last `limit - 1` blocks.
+    #[error("signer {signer} signed block {signed} and may sign again from block {again}")]
+    RecentlySigned {
+        /// Who sealed it.
+        signer: Address,
+        /// Which block it signed before.
+        signed: Height,
+        /// The first height at which it may sign.
+        again: Height,
+    },
+    /// A checkpoint lists other signers than the chain has.
+    #[error("checkpoint lists {got} signers that differ from the {want} of the chain")]
+    CheckpointSigners {
+        /// How many are listed.
+        got: usize,
+        /// How many there are.
+        want: usize,
+    },
+    /// A checkpoint carries no list, or another block carries one.
+    #[error("signers are listed at checkpoints and only there")]
+    MisplacedCheckpoint,
+    /// A checkpoint carries a vote.
+    #[error("a checkpoint carries no vote")]
+    CheckpointVote,
+}
+
+impl Snapshot {
+    /// The state after a genesis block (or a trusted checkpoint) that lists `signers`.
+    pub const fn new(signers: ValidatorSet, votes: Arc<Vec<CastVote>>) -> Self {
+        Self { signers, recents: Vec::new(), votes }
+    }
+
+    /// Who may sign the next block, but for those who signed lately.
+    pub const fn signers(&self) -> &ValidatorSet {
+        &self.signers
+    }
+
+    /// Open votes, in the order they were cast.
+    pub fn votes(&self) -> &[CastVote] {
+        &self.votes
+    }
+
+    /// Of how many consecutive blocks a signer may sign one (`SIGNER_LIMIT`).
+    pub fn signer_limit(&self) -> u64 {
+        self.signers.len() as u64 / 2 + 1
+    }
+
+    /// Whether it is `signer`'s turn at `height`.
+    pub fn is_in_turn(&self, height: Height, signer: &Address) -> bool {
+        self.blocks_since_turn(height, signer) == Some(0)
+    }
+
+    /// The difficulty of a block of `signer` at `height`.
+    pub fn difficulty(&self, height: Height, signer: &Address) -> u64 {
+        if self.is_in_turn(height, signer) { DIFFICULTY_IN_TURN } else { DIFFICULTY_OUT_OF_TURN }
+    }
+
+    /// `(height - index) % N` without wrapping below zero: how many blocks ago it was `signer`'s turn.
+    pub fn blocks_since_turn(&self, height: Height, signer: &Address) -> Option<u64> {
+        let count = self.signers.len() as u64;
+        let index = self.signers.index_of(signer)? as u64;
+        Some((height.get() % count + count - index) % count)
+    }
+
+    /// Whether `signer` may sign at `height`.
+    ///
+    /// # Errors
+    /// [`SnapshotError::UnauthorizedSigner`], [`SnapshotError::RecentlySigned`].
+    pub fn may_sign(&self, height: Height, signer: &Address) -> Result<(), SnapshotError> {
+        if !self.signers.contains(signer) {
+            return Err(SnapshotError::UnauthorizedSigner { signer: *signer });
+        }
+        // `signed + limit > height` rather than `signed > height - limit`, which would wrap below the limit.
+        let limit = self.signer_limit();
+        match self.recents.iter().find(|(signed, author)| author == signer && signed.get() + limit > height.get()) {
+            None => Ok(()),
+            Some((signed, _)) => {
+                let again = Height::new(signed.get() + limit);
+                Err(SnapshotError::RecentlySigned { signer: *signer, signed: *signed, again })
+            }
+        }
+    }
+
+    /// The snapshot after a block at `height` by `signer`, with `payload` and checkpoints every `epoch` blocks.
+    ///
+    /// # Errors
+    /// [`SnapshotError`]: the first rule that the block breaks.
+    pub fn apply(&self, height: Height, signer: Address, payload: &Payload, epoch: u64) -> Result<Self, SnapshotError> {
+        self.may_sign(height, &signer)?;
+        let is_checkpoint = height.get().is_multiple_of(epoch);
+        self.check_checkpoint(is_checkpoint, payload)?;
+
+        let mut next = self.clone();
+        if is_checkpoint && !next.votes.is_empty() {
+            next.votes = Arc::default();
+        }
+        if let Some(vote) = payload.vote {
+            next.cast(CastVote { signer, vote });
+        }
+        next.recents.push((height, signer));
+        next.forget_old_signatures(height);
+        Ok(next)
+    }
+
+    /// Whether a vote could change anything: in for strangers, out for signers.
+    pub fn is_meaningful(&self, vote: Vote) -> bool {
+        self.signers.contains(&vote.target) != vote.authorize
+    }
+
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.list(self.signers.addresses(), |out, signer| out.address(&signer));
+        out.list(self.recents.iter(), |out, (height, signer)| {
+            out.u64(height.get());
+            out.address(signer);
+        });
+        out.list(self.votes.iter(), |out, cast| {
+            out.address(&cast.signer);
+            out.address(&cast.vote.target);
+            out.bool(cast.vote.authorize);
+        });
+    }
+
+    pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        let signers = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: 1 }))?;
+        let recents = bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))?;
+        let votes = bytes.list(|bytes| {
+            let signer = bytes.address()?;
+            Some(CastVote { signer, vote: Vote { target: bytes.address()?, authorize: bytes.bool()? } })
+        })?;
+        let is_sorted = signers.windows(2).all(|pair| pair[0] < pair[1]);
+        is_sorted.then(|| Self { signers: ValidatorSet::from_sorted(signers), recents, votes: Arc::new(votes) })
+    }
+
+    fn check_checkpoint(&self, is_checkpoint: bool, payload: &Payload) -> Result<(), SnapshotError> {
+        if is_checkpoint != payload.checkpoint.is_some() {
+            return Err(SnapshotError::MisplacedCheckpoint);
+        }
+        let Some(listed) = &payload.checkpoint else { return Ok(()) };
+        if payload.vote.is_some() {
+            return Err(SnapshotError::CheckpointVote);
+        }
+        if !listed.iter().copied().eq(self.signers.addresses()) {
+            return Err(SnapshotError::CheckpointSigners { got: listed.len(), want: self.signers.len() });
+        }
+        Ok(())
+    }
+
+    /// Counts a vote in place of the signer's earlier one about the same target. A vote passes at once, for its own
+    /// target only: others that a smaller set would let pass wait until they are touched (no cascade).
+    fn cast(&mut self, cast: CastVote) {
+        let target = cast.vote.target;
+        let votes = Arc::make_mut(&mut self.votes);
+        votes.retain(|open| (open.signer, open.vote.target) != (cast.signer, target));
+        // Open votes about one target all wish the same, as those that mean nothing are never kept.
+        if self.signers.contains(&target) != cast.vote.authorize {
+            votes.push(cast);
+        }
+        let count = votes.iter().filter(|open| open.vote.target == target).count();
+        if count <= self.signers.len() / 2 {
+            return;
+        }
+        let authorize = !self.signers.contains(&target);
+        votes.retain(|open| open.vote.target != target && (authorize || open.signer != target));
+        let mut members: Vec<Validator> = self.signers.members().to_vec();
+        members.retain(|member| member.address != target);
+        if authorize {
+            members.push(Validator { address: target, weight: 1 });
+            members.sort_unstable();
+        }
+        self.signers = ValidatorSet::from_sorted(members);
+    }
+
+    /// Drops signatures that forbid nothing from the block after `height` on; the window shrinks with the set.
+    fn forget_old_signatures(&mut self, height: Height) {
+        let limit = self.signer_limit();
+        self.recents.retain(|(signed, _)| signed.get() + limit > height.get());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(byte: u8) -> Address {
+        Address::repeat_byte(byte)
+    }
+
+    fn snapshot(signers: u8) -> Snapshot {
+        Snapshot::new(ValidatorSet::equal((0..signers).map(address)).unwrap(), Arc::default())
+    }
+
+    #[test]
+    fn a_recent_signer_below_the_limit_is_refused() {
+        // Height 1 with a limit of 4: `height - limit` would wrap and let everybody sign.
+        let after = snapshot(7).apply(Height::new(1), address(1), &Payload::default(), 30_000).unwrap();
+        for height in 2..5 {
+            let refused = after.may_sign(Height::new(height), &address(1));
+            assert!(matches!(refused, Err(SnapshotError::RecentlySigned { again, .. }) if again == Height::new(5)));
+        }
+        assert_eq!(after.may_sign(Height::new(5), &address(1)), Ok(()));
+    }
+
+    #[test]
+    fn turns_go_round_and_never_wrap() {
+        let snapshot = snapshot(8);
+        assert!(snapshot.is_in_turn(Height::new(9), &address(1)));
+        assert_eq!(snapshot.blocks_since_turn(Height::new(0), &address(7)), Some(1));
+        assert_eq!(snapshot.blocks_since_turn(Height::new(3), &address(5)), Some(6));
+        assert_eq!(snapshot.blocks_since_turn(Height::new(3), &address(9)), None);
+    }
+
+    #[test]
+    fn votes_are_bounded_by_signers_and_targets_and_cleared_at_a_checkpoint() {
+        let mut current = snapshot(3);
+        for height in 1..=6_u64 {
+            let vote = Some(Vote { target: address(200), authorize: height % 6 != 0 });
+            let payload = Payload { vote, ..Payload::default() };
+            // Each signer alone: only the first two votes would pass, so let one repeat itself in its turn.
+            let signer = address([1, 0, 2][height as usize % 3]);
+            let payload = if signer == address(1) { payload } else { Payload::default() };
+            current = current.apply(Height::new(height), signer, &payload, 7).unwrap();
+            assert!(current.votes().len() <= 1);
+        }
+        let listed = current.signers().addresses().collect();
+        let checkpoint = Payload { checkpoint: Some(listed), ..Payload::default() };
+        let after = current.apply(Height::new(7), address(0), &checkpoint, 7).unwrap();
+        assert!(after.votes().is_empty());
+        assert_eq!(after.may_sign(Height::new(8), &address(0)).is_err(), true);
+        let silent = current.apply(Height::new(7), address(0), &Payload::default(), 7);
+        assert_eq!(silent, Err(SnapshotError::MisplacedCheckpoint));
+    }
+}

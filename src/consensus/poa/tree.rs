@@ -1,0 +1,127 @@
+//! The blocks that may still matter to a replica: from a little below the settled one up.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::{Link, Standing, light::newest_settled};
+use crate::{
+    consensus::{BlockId, Encoder},
+    primitives::{Address, Height},
+};
+
+/// Blocks kept below the settled one, so that late siblings are still judged.
+const KEPT_BELOW_SETTLED: u64 = 128;
+
+/// One judged block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) link: Link,
+    pub(super) parent: BlockId,
+    pub(super) author: Address,
+    pub(super) standing: Standing,
+}
+
+/// Judged blocks by height and hash. Cloning is O(1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tree {
+    nodes: OrdMap<BlockId, Arc<Node>>,
+    head: Arc<Node>,
+    settled: BlockId,
+}
+
+impl Tree {
+    /// A tree of one trusted block: genesis, or a head that was stored.
+    pub(super) fn new(root: Node) -> Self {
+        let (block, head) = (root.link.block, Arc::new(root));
+        Self { nodes: OrdMap::unit(block, head.clone()), head, settled: block }
+    }
+
+    pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
+        self.nodes.get(block)
+    }
+
+    pub(super) const fn head(&self) -> &Arc<Node> {
+        &self.head
+    }
+
+    pub(super) const fn settled(&self) -> BlockId {
+        self.settled
+    }
+
+    /// The lowest height that is kept; blocks below it have no place any more.
+    pub(super) fn oldest(&self) -> Height {
+        self.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
+    }
+
+    /// Another block of `author` at this height.
+    pub(super) fn sibling_by(&self, block: &BlockId, author: &Address) -> Option<BlockId> {
+        let same_height = BlockId { height: block.height, hash: Default::default() }..;
+        let siblings = self.nodes.range(same_height).take_while(|(other, _)| other.height == block.height);
+        siblings.filter(|(other, node)| *other != block && node.author == *author).map(|(other, _)| *other).next()
+    }
+
+    /// Adds a block whose parent is here. Gives the depth of the reorg (0: the branch only grew) if it is the new head.
+    pub(super) fn insert(&mut self, node: Node) -> Option<u64> {
+        let node = Arc::new(node);
+        self.nodes.insert(node.link.block, node.clone());
+        if !node.standing.beats(&self.head.standing) {
+            return None;
+        }
+        let depth = self.depth_left(&node);
+        self.head = node;
+        self.settle();
+        Some(depth)
+    }
+
+    /// The head and its kept ancestors, newest first.
+    fn branch(&self, from: &Arc<Node>) -> impl Iterator<Item = &Node> {
+        let start = self.nodes.get(&from.link.block);
+        core::iter::successors(start, |node| self.nodes.get(&node.parent)).map(Arc::as_ref)
+    }
+
+    /// How many blocks of the present branch are no ancestors of `new`.
+    fn depth_left(&self, new: &Arc<Node>) -> u64 {
+        let old = self.head.link.block;
+        if new.parent == old {
+            return 0;
+        }
+        let mut theirs = self.branch(new).map(|node| node.link.block).peekable();
+        for ours in self.branch(&self.head).map(|node| node.link.block) {
+            while theirs.next_if(|block| block.height > ours.height).is_some() {}
+            if theirs.peek() == Some(&ours) {
+                return old.height.get() - ours.height.get();
+            }
+        }
+        old.height.get() - self.oldest().get()
+    }
+
+    fn settle(&mut self) {
+        let signers = self.head.link.snapshot.signers().len();
+        let newest = newest_settled(signers, self.branch(&self.head).map(|node| (node.link.block, node.author)));
+        if let Some(block) = newest {
+            self.settled = block;
+        }
+        while let Some((block, _)) = self.nodes.get_min() {
+            if block.height.get() + KEPT_BELOW_SETTLED >= self.settled.height.get() {
+                break;
+            }
+            let block = *block;
+            self.nodes.remove(&block);
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.list(self.nodes.iter(), |out, (block, node)| {
+            block.encode(out);
+            out.hash(&node.parent.hash);
+            out.timestamp(node.link.timestamp);
+            out.address(&node.author);
+            out.u128(node.standing.total_difficulty);
+            out.u64(node.standing.blocks_since_turn);
+            node.link.snapshot.encode(out);
+        });
+        self.head.link.block.encode(out);
+        self.settled.encode(out);
+    }
+}

@@ -1,0 +1,37 @@
+//! The trait that every protocol is.
+
+use core::{fmt::Debug, hash::Hash};
+
+use super::{BlockId, Effect, Encoder, Event, Finality, ValidatorSet};
+use crate::primitives::B256;
+
+/// One validator's (or observer's) side of a consensus protocol.
+///
+/// Two states are equal exactly when their encodings are; a clone goes on exactly as the original would.
+pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
+    /// Takes one event and appends what must be done, in order, to `effects`.
+    ///
+    /// Deterministic: the same state and event give the same state and effects. An invalid event (a forged or
+    /// malformed message, an answer to nothing) leaves the state unchanged and gives at most [`Effect::Reject`]
+    /// and [`Effect::Mark`].
+    fn step(&mut self, event: Event, effects: &mut Vec<Effect>);
+
+    /// Writes the whole state that future behaviour depends on, in its one canonical form.
+    fn encode(&self, out: &mut Encoder);
+
+    /// BLAKE3 of the canonical encoding.
+    fn digest(&self) -> B256 {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        out.digest()
+    }
+
+    /// The block that the next one is built on.
+    fn head(&self) -> BlockId;
+
+    /// What `safe` and `finalized` mean at this moment.
+    fn finality(&self) -> Finality;
+
+    /// Who may author the block after the head.
+    fn validators(&self) -> ValidatorSet;
+}
