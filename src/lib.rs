@@ -5,3 +5,5 @@ pub mod consensus;
 pub mod primitives;
 pub mod state;
 pub mod store;
+pub mod templates;
+pub mod vm;

@@ -9,6 +9,7 @@ mod account;
 mod apply;
 mod change;
 mod error;
+mod journal;
 mod keys;
 mod leaf;
 mod memory;
@@ -20,6 +21,10 @@ mod view;
 pub use account::{Account, EMPTY_CODE_HASH, EMPTY_ROOT};
 pub use change::{AccountChange, AccountInfo, StateChanges};
 pub use error::StateError;
+pub(crate) use journal::AccountId;
+#[cfg(test)]
+pub(crate) use journal::fixture;
+pub use journal::{Access, CACHED_ENTRIES_MAX, Checkpoint, Journal, SlotWrite};
 pub use memory::MemoryState;
 pub use proof::{AccountProof, StorageProof};
 pub use view::{Commit, CommitId, StateStore, StateView};

@@ -1,0 +1,213 @@
+//! Accounts and slots that a journal has read, found by raw address and slot.
+//!
+//! Entries live in vectors in the order they were first read; the hash maps only find them and are
+//! never iterated.
+
+use core::hash::{Hash, Hasher};
+use std::collections::BTreeMap;
+
+use alloy_primitives::{
+    Address, Bytes, U256,
+    map::{AddressMap, HashMap},
+};
+
+use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT};
+
+/// Handle of an account in one journal's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct AccountId(u32);
+
+/// Handle of a slot in one journal's cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotId(u32);
+
+/// An account's current values beside those of the view.
+#[derive(Clone, Debug)]
+pub(super) struct AccountEntry {
+    pub(super) address: Address,
+    pub(super) info: AccountInfo,
+    /// What the view has, or will have once the changes that were taken are committed.
+    pub(super) base: Option<AccountInfo>,
+    /// Whether the view has slots of it.
+    pub(super) has_storage: bool,
+    pub(super) code: Option<Bytes>,
+    /// The last transaction that touched it.
+    pub(super) warm_in: u32,
+    is_listed: bool,
+}
+
+impl AccountEntry {
+    pub(super) fn new(address: Address, account: Option<Account>) -> Self {
+        let plain = |a: Account| AccountInfo { nonce: a.nonce, balance: a.balance, code_hash: a.code_hash };
+        let has_storage = account.is_some_and(|a| a.storage_root != EMPTY_ROOT);
+        let base = account.map(plain);
+        let info = base.unwrap_or_else(|| plain(Account::default()));
+        Self { address, info, base, has_storage, code: None, warm_in: 0, is_listed: false }
+    }
+
+    /// Whether nonce, balance and code are those of the view.
+    pub(super) fn is_as_in_base(&self) -> bool {
+        self.base.map_or_else(|| self.is_empty(), |base| base == self.info)
+    }
+
+    /// EIP-161.
+    pub(super) fn is_empty(&self) -> bool {
+        self.info.nonce == 0 && self.info.balance.is_zero() && self.info.code_hash == EMPTY_CODE_HASH
+    }
+}
+
+/// A slot's current value beside that of the view and that at the transaction's start.
+#[derive(Clone, Debug)]
+pub(super) struct SlotEntry {
+    account: AccountId,
+    slot: U256,
+    pub(super) value: U256,
+    base: U256,
+    pub(super) original: U256,
+    /// The transaction that `original` belongs to.
+    pub(super) original_in: u32,
+    /// The last transaction that touched it.
+    pub(super) warm_in: u32,
+    is_listed: bool,
+}
+
+impl SlotEntry {
+    pub(super) const fn new(account: AccountId, slot: U256, base: U256) -> Self {
+        Self { account, slot, value: base, base, original: base, original_in: 0, warm_in: 0, is_listed: false }
+    }
+
+    pub(super) const fn place(&self) -> (AccountId, U256) {
+        (self.account, self.slot)
+    }
+}
+
+/// A slot's place in the state. Hashed limb by limb: slots are keccaks or small numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SlotKey(AccountId, U256);
+
+impl Hash for SlotKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [a, b, c, d] = *self.1.as_limbs();
+        state.write_u64(a ^ d.rotate_left(32));
+        state.write_u64(b ^ c.rotate_left(32));
+        state.write_u32(self.0.0);
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Cache {
+    accounts: Vec<AccountEntry>,
+    by_address: AddressMap<AccountId>,
+    slots: Vec<SlotEntry>,
+    by_slot: HashMap<SlotKey, SlotId>,
+    /// Accounts and slots that may differ from their base, each once.
+    changed_accounts: Vec<AccountId>,
+    changed_slots: Vec<SlotId>,
+}
+
+impl Cache {
+    pub(super) fn find(&self, address: &Address) -> Option<AccountId> {
+        self.by_address.get(address).copied()
+    }
+
+    pub(super) fn insert(&mut self, entry: AccountEntry) -> AccountId {
+        let id = AccountId(next_id(self.accounts.len()));
+        self.by_address.insert(entry.address, id);
+        self.accounts.push(entry);
+        id
+    }
+
+    pub(super) fn account(&self, id: AccountId) -> &AccountEntry {
+        &self.accounts[id.0 as usize]
+    }
+
+    pub(super) fn account_mut(&mut self, id: AccountId) -> &mut AccountEntry {
+        &mut self.accounts[id.0 as usize]
+    }
+
+    pub(super) fn find_slot(&self, account: AccountId, slot: &U256) -> Option<SlotId> {
+        self.by_slot.get(&SlotKey(account, *slot)).copied()
+    }
+
+    pub(super) fn insert_slot(&mut self, entry: SlotEntry) -> SlotId {
+        let id = SlotId(next_id(self.slots.len()));
+        self.by_slot.insert(SlotKey(entry.account, entry.slot), id);
+        self.slots.push(entry);
+        id
+    }
+
+    pub(super) fn slot(&self, id: SlotId) -> &SlotEntry {
+        &self.slots[id.0 as usize]
+    }
+
+    pub(super) fn slot_mut(&mut self, id: SlotId) -> &mut SlotEntry {
+        &mut self.slots[id.0 as usize]
+    }
+
+    /// Accounts and slots held.
+    pub(super) fn len(&self) -> usize {
+        self.accounts.len() + self.slots.len()
+    }
+
+    pub(super) fn has_changes(&self) -> bool {
+        !self.changed_accounts.is_empty() || !self.changed_slots.is_empty()
+    }
+
+    pub(super) fn mark_changed(&mut self, id: AccountId) {
+        let entry = &mut self.accounts[id.0 as usize];
+        if !core::mem::replace(&mut entry.is_listed, true) {
+            self.changed_accounts.push(id);
+        }
+    }
+
+    pub(super) fn mark_slot_changed(&mut self, id: SlotId) {
+        let entry = &mut self.slots[id.0 as usize];
+        if !core::mem::replace(&mut entry.is_listed, true) {
+            let account = entry.account;
+            self.changed_slots.push(id);
+            self.mark_changed(account);
+        }
+    }
+
+    /// Accounts that may have changed, in the order of their first change.
+    pub(super) fn take_changed_accounts(&mut self) -> Vec<AccountId> {
+        let changed = core::mem::take(&mut self.changed_accounts);
+        for id in &changed {
+            self.accounts[id.0 as usize].is_listed = false;
+        }
+        changed
+    }
+
+    /// Slots that changed, by account.
+    pub(super) fn take_changed_slots(&mut self) -> BTreeMap<AccountId, BTreeMap<U256, U256>> {
+        let mut changed = Vec::with_capacity(self.changed_slots.len());
+        for id in core::mem::take(&mut self.changed_slots) {
+            let entry = &mut self.slots[id.0 as usize];
+            entry.is_listed = false;
+            if entry.value != entry.base {
+                entry.base = entry.value;
+                changed.push((entry.account, entry.slot, entry.value));
+            }
+        }
+        changed.sort_unstable_by_key(|(account, slot, _)| (*account, *slot));
+        changed
+            .chunk_by(|a, b| a.0 == b.0)
+            .map(|slots| (slots[0].0, slots.iter().map(|(_, slot, value)| (*slot, *value)).collect()))
+            .collect()
+    }
+
+    /// Makes every transaction mark invalid, so that numbers can be used again.
+    pub(super) fn forget_transactions(&mut self) {
+        for entry in &mut self.accounts {
+            entry.warm_in = 0;
+        }
+        for entry in &mut self.slots {
+            (entry.warm_in, entry.original_in) = (0, 0);
+        }
+    }
+}
+
+/// Handles are 32 bits wide: 4 billion entries are far beyond the memory that they would need.
+fn next_id(len: usize) -> u32 {
+    u32::try_from(len).unwrap_or_else(|_| unreachable!("a journal holds fewer than 2^32 entries"))
+}

@@ -1,0 +1,23 @@
+//! Ready-made contracts: one file (or folder) each, in native Rust behind the host.
+//!
+//! Each implements a standard Solidity ABI exactly, with Solidity's storage layout, so that a client
+//! cannot tell it from compiled Solidity.
+
+pub mod erc20;
+
+use std::sync::{Arc, LazyLock};
+
+use crate::vm::TemplateRegistry;
+
+pub use erc20::{Erc20, Erc20Features, Erc20Params};
+
+/// The registry with every ready-made template; clone it to add your own.
+pub fn builtin() -> &'static TemplateRegistry {
+    static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
+        let mut registry = TemplateRegistry::new();
+        let taken = registry.register(Arc::new(Erc20));
+        debug_assert!(taken.is_ok(), "ready-made templates have identities of their own");
+        registry
+    });
+    &BUILTIN
+}

@@ -1,0 +1,237 @@
+//! Solidity's ABI for templates: reading call data, answering, reverting, emitting.
+//!
+//! Types, errors and events come from `alloy_sol_types::sol!`. What solc's decoder refuses
+//! (call data too short, an address with dirty upper bytes) reverts with no data, as solc's does.
+
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_sol_types::{Panic, Revert, SolConstructor, SolError, SolEvent, SolType, SolValue, abi::TokenSeq};
+
+use super::{Host, Stop};
+
+/// Panic code of an overflow outside `unchecked`.
+pub const PANIC_OVERFLOW: u64 = 0x11;
+
+/// Function arguments: the bytes after the selector, in 32-byte words.
+#[derive(Clone, Copy, Debug)]
+pub struct Args<'a>(&'a [u8]);
+
+/// Call data as selector and arguments.
+///
+/// # Errors
+/// A revert without data when there is no selector, as of a contract without `receive` and `fallback`.
+pub fn split_call(input: &[u8]) -> Result<([u8; 4], Args<'_>), Stop> {
+    input.split_first_chunk::<4>().map(|(selector, rest)| (*selector, Args(rest))).ok_or_else(empty_revert)
+}
+
+impl<'a> Args<'a> {
+    /// Every word reader below refuses call data that ends before its word.
+    fn word(&self, index: usize) -> Result<&'a [u8; 32], Stop> {
+        let start = index * 32;
+        self.0.get(start..start + 32).and_then(|word| word.first_chunk()).ok_or_else(empty_revert)
+    }
+
+    /// Refuses call data shorter than `words` arguments, as solc does before it reads any.
+    ///
+    /// # Errors
+    /// A revert without data; so for all below.
+    pub fn require_words(&self, words: usize) -> Result<(), Stop> {
+        if self.0.len() < words * 32 { Err(empty_revert()) } else { Ok(()) }
+    }
+
+    /// The `uint256` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn u256(&self, index: usize) -> Result<U256, Stop> {
+        self.word(index).map(|word| U256::from_be_bytes(*word))
+    }
+
+    /// The `bytes32` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn b256(&self, index: usize) -> Result<B256, Stop> {
+        self.word(index).map(B256::from)
+    }
+
+    /// The `address` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn address(&self, index: usize) -> Result<Address, Stop> {
+        let word = self.word(index)?;
+        if word[..12] != [0; 12] {
+            return Err(empty_revert());
+        }
+        Ok(Address::from_slice(&word[12..]))
+    }
+
+    /// The `uint8` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn u8(&self, index: usize) -> Result<u8, Stop> {
+        u8::try_from(self.u256(index)?).map_err(|_| empty_revert())
+    }
+
+    /// The `bytes4` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn b32(&self, index: usize) -> Result<[u8; 4], Stop> {
+        let (head, tail) = self.word(index)?.split_at(4);
+        if tail.iter().any(|byte| *byte != 0) {
+            return Err(empty_revert());
+        }
+        Ok([head[0], head[1], head[2], head[3]])
+    }
+
+    /// The `bool` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn bool(&self, index: usize) -> Result<bool, Stop> {
+        match self.u8(index)? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(empty_revert()),
+        }
+    }
+
+    /// All arguments as the tuple `T`; for those with dynamic types.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn decode<T: SolType>(&self) -> Result<T::RustType, Stop>
+    where
+        T::Token<'a>: TokenSeq<'a>,
+    {
+        decode_params::<T>(self.0)
+    }
+}
+
+/// An argument list as the tuple `T`.
+///
+/// # Errors
+/// A revert without data.
+pub fn decode_params<'a, T: SolType>(params: &'a [u8]) -> Result<T::RustType, Stop>
+where
+    T::Token<'a>: TokenSeq<'a>,
+{
+    T::abi_decode_params_validate(params).map_err(|_| empty_revert())
+}
+
+/// The parameters of a constructor.
+///
+/// # Errors
+/// A revert without data.
+pub fn decode_constructor<C: SolConstructor>(params: &[u8]) -> Result<C, Stop> {
+    decode_params::<C::Parameters<'_>>(params).map(C::new)
+}
+
+/// Return data of one value.
+pub fn answer<T: SolValue>(value: &T) -> Bytes {
+    value.abi_encode().into()
+}
+
+/// Return data of one `uint256`.
+pub fn answer_u256(value: U256) -> Bytes {
+    Bytes::copy_from_slice(&value.to_be_bytes::<32>())
+}
+
+/// Return data of one `bool`.
+pub fn answer_bool(value: bool) -> Bytes {
+    const WORDS: [[u8; 32]; 2] = {
+        let mut words = [[0; 32]; 2];
+        words[1][31] = 1;
+        words
+    };
+    static ANSWERS: [[u8; 32]; 2] = WORDS;
+    Bytes::from_static(&ANSWERS[usize::from(value)])
+}
+
+/// A revert with a custom error.
+pub fn revert(error: &impl SolError) -> Stop {
+    Stop::Revert(error.abi_encode().into())
+}
+
+/// A revert with `Error(string)`, as `require(condition, reason)` makes it.
+pub fn revert_with(reason: &str) -> Stop {
+    revert(&Revert::from(reason))
+}
+
+/// A revert with `Panic(uint256)`.
+pub fn panic(code: u64) -> Stop {
+    revert(&Panic { code: U256::from(code) })
+}
+
+/// A revert without data.
+pub fn empty_revert() -> Stop {
+    Stop::Revert(Bytes::new())
+}
+
+/// What revert data says, when it is `Error(string)` or `Panic(uint256)`.
+pub fn reason(data: &[u8]) -> Option<String> {
+    if let Ok(error) = Revert::abi_decode(data) {
+        return Some(error.reason);
+    }
+    Panic::abi_decode(data).ok().map(|error| error.to_string())
+}
+
+impl Host<'_> {
+    /// Emits an event.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas, or inside a static call.
+    pub fn emit(&mut self, event: &impl SolEvent) -> Result<(), Stop> {
+        self.log(event.encode_log_data())
+    }
+
+    /// Refuses a call that brings value, as a function that is not `payable` does.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn refuse_value(&self) -> Result<(), Stop> {
+        if self.value().is_zero() { Ok(()) } else { Err(empty_revert()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_dirty_or_missing_ones_refused() {
+        let mut input = [0_u8; 4 + 64];
+        input[..4].copy_from_slice(&[1, 2, 3, 4]);
+        input[4 + 12..4 + 32].fill(0x11);
+        input[4 + 63] = 1;
+        let (selector, args) = split_call(&input).unwrap();
+        assert_eq!(selector, [1, 2, 3, 4]);
+        assert_eq!(args.address(0).unwrap(), Address::repeat_byte(0x11));
+        assert!(args.bool(1).unwrap());
+        assert_eq!(args.u256(2), Err(empty_revert()));
+        assert_eq!(args.bool(0), Err(empty_revert()));
+        assert_eq!(args.b32(1), Err(empty_revert()));
+        input[4] = 1;
+        assert_eq!(Args(&input[4..]).address(0), Err(empty_revert()));
+        assert_eq!(split_call(&[1, 2, 3]).unwrap_err(), empty_revert());
+    }
+
+    #[test]
+    fn reasons_are_read_back() {
+        let Stop::Revert(data) = revert_with("no") else { unreachable!() };
+        assert_eq!(&data[..4], [0x08, 0xc3, 0x79, 0xa0]);
+        assert_eq!(reason(&data).unwrap(), "no");
+        let Stop::Revert(data) = panic(PANIC_OVERFLOW) else { unreachable!() };
+        assert_eq!(&data[..4], [0x4e, 0x48, 0x7b, 0x71]);
+        assert!(reason(&data).unwrap().contains("0x11"));
+        assert_eq!(reason(&[1, 2]), None);
+    }
+
+    #[test]
+    fn booleans_are_words() {
+        assert_eq!(answer_bool(true), answer(&true));
+        assert_eq!(answer_bool(false), answer(&false));
+    }
+}

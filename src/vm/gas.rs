@@ -1,0 +1,282 @@
+//! The gas schedule: what everything costs, in one table.
+
+use alloy_primitives::U256;
+
+use crate::{
+    primitives::{AccessList, Gas},
+    state::{Access, SlotWrite},
+};
+
+/// Prices in gas units. [`GasSchedule::STANDARD`] has Ethereum's after the Cancun fork.
+///
+/// | what | gas | rule |
+/// |---|---|---|
+/// | transaction, creating one | 21,000, + 32,000 | Yellow Paper G, EIP-2 |
+/// | calldata byte, zero or not | 4, 16 | EIP-2028 |
+/// | init code word | 2 | EIP-3860 |
+/// | access list: address, slot | 2,400, 1,900 | EIP-2930 |
+/// | slot read, cold or warm | 2,100, 100 | EIP-2929 |
+/// | slot write: set, changed, again | 20,000, 2,900, 100 (+ 2,100 cold) | EIP-2200, EIP-2929 |
+/// | slot cleared | refunds 4,800 | EIP-3529 |
+/// | account touched, cold or warm | 2,600, 100 | EIP-2929 |
+/// | call with value, to no account | + 9,000, + 25,000 | EIP-150, EIP-161 |
+/// | creation by a contract, code byte | 32,000, 200 | Yellow Paper G |
+/// | log, topic, data byte | 375, 375, 8 | Yellow Paper G |
+/// | hash, word hashed | 30, 6 | Yellow Paper G |
+/// | signer recovered | 3,000 | Yellow Paper E |
+/// | compute unit | 1 | ours: processor work of a template |
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GasSchedule {
+    /// Paid by every transaction.
+    pub transaction: u64,
+    /// Paid on top by a transaction that creates a contract.
+    pub transaction_creation: u64,
+    /// A zero byte of call data or init code.
+    pub calldata_zero_byte: u64,
+    /// Any other byte of call data or init code.
+    pub calldata_nonzero_byte: u64,
+    /// 32 bytes of init code, the last ones rounded up.
+    pub init_code_word: u64,
+    /// An address of the access list.
+    pub access_list_address: u64,
+    /// A slot of the access list.
+    pub access_list_slot: u64,
+    /// First touch of a slot in a transaction.
+    pub slot_cold: u64,
+    /// Read of a touched slot, or a write that changes nothing or changes it again.
+    pub slot_warm: u64,
+    /// First write of a slot that was zero.
+    pub slot_set: u64,
+    /// First write of a slot that was not zero.
+    pub slot_change: u64,
+    /// Refund for a slot that becomes zero.
+    pub slot_clear_refund: u64,
+    /// Gas that must be left over for a write (EIP-2200: more than the stipend).
+    pub slot_write_reserve: u64,
+    /// First touch of an account in a transaction.
+    pub account_cold: u64,
+    /// Balance of or call to a touched account.
+    pub account_warm: u64,
+    /// Call that moves value.
+    pub call_value: u64,
+    /// Gas given to the callee of a call that moves value.
+    pub call_stipend: u64,
+    /// Value moved to an address without account.
+    pub new_account: u64,
+    /// Creation by a contract.
+    pub create: u64,
+    /// A byte of deployed code.
+    pub code_deposit_byte: u64,
+    /// A log.
+    pub log: u64,
+    /// A topic of a log.
+    pub log_topic: u64,
+    /// A byte of a log's data.
+    pub log_data_byte: u64,
+    /// A keccak.
+    pub hash: u64,
+    /// 32 bytes under a keccak, the last ones rounded up.
+    pub hash_word: u64,
+    /// Recovering a signer (the price of the `ecrecover` precompile).
+    pub recover: u64,
+    /// One unit of processor work that a template declares: about one cheap EVM operation.
+    pub compute_unit: u64,
+    /// At most the used gas divided by this is refunded (EIP-3529).
+    pub refund_cap_divisor: u64,
+    /// A caller keeps at least its gas divided by this (EIP-150).
+    pub kept_share_divisor: u64,
+    /// Frames that may be open at once.
+    pub call_depth_max: u32,
+    /// Bytes of init code at most (EIP-3860).
+    pub init_code_bytes_max: usize,
+}
+
+impl GasSchedule {
+    /// The schedule of every chain.
+    pub const STANDARD: Self = Self {
+        transaction: 21_000,
+        transaction_creation: 32_000,
+        calldata_zero_byte: 4,
+        calldata_nonzero_byte: 16,
+        init_code_word: 2,
+        access_list_address: 2_400,
+        access_list_slot: 1_900,
+        slot_cold: 2_100,
+        slot_warm: 100,
+        slot_set: 20_000,
+        slot_change: 2_900,
+        slot_clear_refund: 4_800,
+        slot_write_reserve: 2_300,
+        account_cold: 2_600,
+        account_warm: 100,
+        call_value: 9_000,
+        call_stipend: 2_300,
+        new_account: 25_000,
+        create: 32_000,
+        code_deposit_byte: 200,
+        log: 375,
+        log_topic: 375,
+        log_data_byte: 8,
+        hash: 30,
+        hash_word: 6,
+        recover: 3_000,
+        compute_unit: 1,
+        refund_cap_divisor: 5,
+        kept_share_divisor: 64,
+        call_depth_max: 64,
+        init_code_bytes_max: 49_152,
+    };
+
+    /// What a transaction costs before it runs: its kind, its bytes, its access list. Clamped at [`Gas::MAX`].
+    pub fn intrinsic(&self, input: &[u8], is_creation: bool, access_list: Option<&AccessList>) -> Gas {
+        let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
+        let others = input.len() as u64 - zeros;
+        let creation =
+            if is_creation { self.transaction_creation + self.init_code_word * words(input.len()) } else { 0 };
+        let listed = access_list.map_or(0, |list| {
+            let slots = list.0.iter().map(|item| item.storage_keys.len() as u64).sum::<u64>();
+            self.access_list_address * list.0.len() as u64 + self.access_list_slot * slots
+        });
+        Gas::new(
+            self.transaction
+                + creation
+                + self.calldata_zero_byte * zeros
+                + self.calldata_nonzero_byte * others
+                + listed,
+        )
+    }
+
+    /// What is given back of `refund` after `used` gas (EIP-3529: at most a fifth).
+    pub const fn capped_refund(&self, used: Gas, refund: u64) -> Gas {
+        let cap = used.get() / self.refund_cap_divisor;
+        Gas::new(if refund < cap { refund } else { cap })
+    }
+
+    /// The most gas that a caller with `left` may pass on (EIP-150: all but a 64th).
+    pub const fn forwardable(&self, left: Gas) -> Gas {
+        Gas::new(left.get() - left.get() / self.kept_share_divisor)
+    }
+
+    /// Reading a slot.
+    pub const fn slot_read(&self, access: Access) -> u64 {
+        if access.is_cold() { self.slot_cold } else { self.slot_warm }
+    }
+
+    /// Touching an account: its balance, its code, calling it.
+    pub const fn account_access(&self, access: Access) -> u64 {
+        if access.is_cold() { self.account_cold } else { self.account_warm }
+    }
+
+    /// Cost of writing `new`, and what it adds to the refund counter (EIP-2200 with the prices of EIP-2929 and EIP-3529).
+    pub fn slot_write(&self, write: &SlotWrite, new: U256) -> (u64, i64) {
+        let touched = if write.access.is_cold() { self.slot_cold } else { 0 };
+        let SlotWrite { original, current, .. } = *write;
+        if new == current {
+            return (touched + self.slot_warm, 0);
+        }
+        let clear = self.slot_clear_refund as i64;
+        if current == original {
+            return if original.is_zero() {
+                (touched + self.slot_set, 0)
+            } else {
+                (touched + self.slot_change, if new.is_zero() { clear } else { 0 })
+            };
+        }
+        let mut refund = 0;
+        if !original.is_zero() {
+            if current.is_zero() {
+                refund -= clear;
+            } else if new.is_zero() {
+                refund += clear;
+            }
+        }
+        if new == original {
+            let first_write = if original.is_zero() { self.slot_set } else { self.slot_change };
+            refund += (first_write - self.slot_warm) as i64;
+        }
+        (touched + self.slot_warm, refund)
+    }
+
+    /// Emitting a log.
+    pub const fn log_cost(&self, topics: usize, data_len: usize) -> u64 {
+        self.log + self.log_topic * topics as u64 + self.log_data_byte * data_len as u64
+    }
+
+    /// Hashing `len` bytes.
+    pub const fn hash_cost(&self, len: usize) -> u64 {
+        self.hash + self.hash_word * words(len)
+    }
+}
+
+/// 32-byte words that `len` bytes take.
+const fn words(len: usize) -> u64 {
+    len.div_ceil(32) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_eips::eip2930::AccessListItem;
+    use alloy_primitives::{Address, B256};
+
+    use super::*;
+
+    const GAS: GasSchedule = GasSchedule::STANDARD;
+
+    #[test]
+    fn intrinsic_gas_counts_bytes_creation_and_access_list() {
+        assert_eq!(GAS.intrinsic(&[], false, None).get(), 21_000);
+        assert_eq!(GAS.intrinsic(&[0, 1, 0], false, None).get(), 21_000 + 4 + 16 + 4);
+        assert_eq!(GAS.intrinsic(&[1; 33], true, None).get(), 21_000 + 32_000 + 2 * 2 + 33 * 16);
+        let item = |slots| AccessListItem { address: Address::ZERO, storage_keys: vec![B256::ZERO; slots] };
+        let list = AccessList(vec![item(0), item(2)]);
+        assert_eq!(GAS.intrinsic(&[], false, Some(&list)).get(), 21_000 + 2 * 2_400 + 2 * 1_900);
+    }
+
+    /// EIP-3529, "Test Cases": used gas less the 6 of each write's two pushes, and the refund.
+    #[test]
+    fn writes_cost_and_refund_as_eip_3529_lists() {
+        let cases: [(u64, &[u64], u64, i64); 17] = [
+            (0, &[0, 0], 200, 0),
+            (0, &[0, 1], 20_100, 0),
+            (0, &[1, 0], 20_100, 19_900),
+            (0, &[1, 2], 20_100, 0),
+            (0, &[1, 1], 20_100, 0),
+            (1, &[0, 0], 3_000, 4_800),
+            (1, &[0, 1], 3_000, 2_800),
+            (1, &[0, 2], 3_000, 0),
+            (1, &[2, 0], 3_000, 4_800),
+            (1, &[2, 3], 3_000, 0),
+            (1, &[2, 1], 3_000, 2_800),
+            (1, &[2, 2], 3_000, 0),
+            (1, &[1, 0], 3_000, 4_800),
+            (1, &[1, 2], 3_000, 0),
+            (1, &[1, 1], 200, 0),
+            (0, &[1, 0, 1], 40_100, 19_900),
+            (1, &[0, 1, 0], 5_900, 7_600),
+        ];
+        for (original, writes, want_gas, want_refund) in cases {
+            let (mut gas, mut refund, mut current) = (0, 0, U256::from(original));
+            for new in writes.iter().copied().map(U256::from) {
+                let write = SlotWrite { original: U256::from(original), current, access: Access::Warm };
+                let (cost, change) = GAS.slot_write(&write, new);
+                (gas, refund, current) = (gas + cost, refund + change, new);
+            }
+            assert_eq!((gas, refund), (want_gas, want_refund), "{original} then {writes:?}");
+        }
+    }
+
+    #[test]
+    fn a_cold_write_pays_the_touch_too() {
+        let write = SlotWrite { original: U256::ZERO, current: U256::ZERO, access: Access::Cold };
+        assert_eq!(GAS.slot_write(&write, U256::from(1)), (22_100, 0));
+        assert_eq!(GAS.slot_write(&write, U256::ZERO), (2_200, 0));
+    }
+
+    #[test]
+    fn refunds_are_capped_at_a_fifth_and_a_64th_is_kept() {
+        assert_eq!(GAS.capped_refund(Gas::new(100), 19).get(), 19);
+        assert_eq!(GAS.capped_refund(Gas::new(100), 21).get(), 20);
+        assert_eq!(GAS.forwardable(Gas::new(6_400)).get(), 6_300);
+        assert_eq!(GAS.forwardable(Gas::new(63)).get(), 63);
+    }
+}

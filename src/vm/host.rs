@@ -1,0 +1,368 @@
+//! What a contract sees of the world, each operation at its price.
+
+use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
+
+use super::{
+    BlockContext, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind, Outcome, Stop,
+    TemplateRegistry, frame,
+};
+use crate::{
+    primitives::{Gas, recover_signer},
+    state::{AccountId, Journal, StateError},
+};
+
+const GAS: &GasSchedule = &GasSchedule::STANDARD;
+
+/// What all frames of one message share.
+pub(super) struct Env<'h> {
+    pub(super) journal: &'h mut Journal,
+    pub(super) block: &'h BlockContext,
+    pub(super) registry: &'h TemplateRegistry,
+    pub(super) inspector: Option<&'h mut (dyn Inspector + 'h)>,
+    /// Why the state could not be read; then nothing has an outcome any more.
+    pub(super) unreadable: &'h mut Option<StateError>,
+}
+
+impl Env<'_> {
+    /// The same for a frame inside this one.
+    pub(super) fn reborrow(&mut self) -> Env<'_> {
+        let inspector = match &mut self.inspector {
+            Some(inspector) => Some(&mut **inspector as &mut dyn Inspector),
+            None => None,
+        };
+        Env {
+            journal: self.journal,
+            block: self.block,
+            registry: self.registry,
+            inspector,
+            unreadable: self.unreadable,
+        }
+    }
+
+    /// Uses the journal, keeping its failure.
+    pub(super) fn read<'s, T: 's>(
+        &'s mut self,
+        with: impl FnOnce(&'s mut Journal) -> Result<T, StateError>,
+    ) -> Result<T, Stop> {
+        with(self.journal).map_err(|error| {
+            *self.unreadable = Some(error);
+            Stop::StateUnreadable
+        })
+    }
+}
+
+/// One frame's world: its own storage, balances, calls, logs, hashing, the block around it.
+///
+/// Every operation charges [`GasSchedule::STANDARD`] first; one that cannot be paid ends the frame, whatever the
+/// template does with the error.
+pub struct Host<'h> {
+    env: Env<'h>,
+    message: &'h Message<'h>,
+    account: AccountId,
+    depth: u32,
+    is_static: bool,
+    gas_left: u64,
+    halted: Option<HaltReason>,
+}
+
+impl core::fmt::Debug for Host<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Host")
+            .field("message", self.message)
+            .field("depth", &self.depth)
+            .field("gas_left", &self.gas_left)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<'h> Host<'h> {
+    pub(super) fn new(env: Env<'h>, message: &'h Message<'h>, account: AccountId, depth: u32, is_static: bool) -> Self {
+        Self { env, message, account, depth, is_static, gas_left: message.gas.get(), halted: None }
+    }
+
+    /// How the frame ends, given what the template answered: a halt or an unreadable state cannot be ignored by it.
+    pub(super) fn finish<T>(self, answer: Result<T, Stop>) -> Result<T, Stop> {
+        if self.env.unreadable.is_some() {
+            return Err(Stop::StateUnreadable);
+        }
+        match (self.halted, answer) {
+            (Some(reason), _) => Err(Stop::Halt(reason)),
+            (None, Err(Stop::StateUnreadable)) => Err(Stop::Halt(HaltReason::TemplatePanic)),
+            (None, answer) => answer,
+        }
+    }
+}
+
+/// The message and the block.
+impl Host<'_> {
+    /// The running contract's address.
+    pub const fn address(&self) -> Address {
+        self.message.to
+    }
+
+    /// Who called it (`msg.sender`).
+    pub const fn caller(&self) -> Address {
+        self.message.caller
+    }
+
+    /// Who signed the transaction (`tx.origin`).
+    pub const fn origin(&self) -> Address {
+        self.message.origin
+    }
+
+    /// Amount that came with the call (`msg.value`), in the smallest unit.
+    pub const fn value(&self) -> U256 {
+        self.message.value
+    }
+
+    /// The block around it.
+    pub const fn block(&self) -> &BlockContext {
+        self.env.block
+    }
+
+    /// The chain's id.
+    pub const fn chain_id(&self) -> u64 {
+        self.env.block.chain_id
+    }
+
+    /// Whether changes are forbidden (EIP-214).
+    pub const fn is_static(&self) -> bool {
+        self.is_static
+    }
+
+    /// Gas left to this frame.
+    pub const fn gas_left(&self) -> Gas {
+        Gas::new(self.gas_left)
+    }
+}
+
+/// Gas.
+impl Host<'_> {
+    /// Pays for processor work: `units` of about one cheap EVM operation each.
+    ///
+    /// # Errors
+    /// Out of gas; so for every operation below.
+    pub fn compute(&mut self, units: u64) -> Result<(), Stop> {
+        self.charge(GAS.compute_unit.saturating_mul(units))
+    }
+
+    pub(super) fn charge(&mut self, gas: u64) -> Result<(), Stop> {
+        match self.gas_left.checked_sub(gas) {
+            Some(left) => {
+                self.gas_left = left;
+                Ok(())
+            }
+            None => Err(self.halt(HaltReason::OutOfGas)),
+        }
+    }
+
+    #[cold]
+    fn halt(&mut self, reason: HaltReason) -> Stop {
+        self.gas_left = 0;
+        Stop::Halt(*self.halted.get_or_insert(reason))
+    }
+
+    fn forbid_static(&mut self) -> Result<(), Stop> {
+        if self.is_static { Err(self.halt(HaltReason::StaticViolation)) } else { Ok(()) }
+    }
+}
+
+/// Storage and balances.
+impl Host<'_> {
+    /// Reads a slot of the running contract.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn load(&mut self, slot: U256) -> Result<U256, Stop> {
+        let account = self.account;
+        let (value, access) = self.env.read(|journal| journal.sload(account, &slot))?;
+        self.charge(GAS.slot_read(access))?;
+        Ok(value)
+    }
+
+    /// Writes a slot of the running contract.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas, or inside a static call.
+    pub fn store(&mut self, slot: U256, value: U256) -> Result<(), Stop> {
+        self.forbid_static()?;
+        if self.gas_left <= GAS.slot_write_reserve {
+            return Err(self.halt(HaltReason::OutOfGas));
+        }
+        let account = self.account;
+        let write = self.env.read(|journal| journal.sstore(account, &slot, value))?;
+        let (cost, refund) = GAS.slot_write(&write, value);
+        self.charge(cost)?;
+        if refund != 0 {
+            self.env.journal.add_refund(refund);
+        }
+        Ok(())
+    }
+
+    /// Native token that `address` holds, in the smallest unit.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn balance(&mut self, address: &Address) -> Result<U256, Stop> {
+        let id = self.touch(address)?;
+        Ok(self.env.journal.info(id).balance)
+    }
+
+    /// Whether `address` has code.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn has_code(&mut self, address: &Address) -> Result<bool, Stop> {
+        let id = self.touch(address)?;
+        Ok(self.env.journal.info(id).code_hash != crate::state::EMPTY_CODE_HASH)
+    }
+
+    fn touch(&mut self, address: &Address) -> Result<AccountId, Stop> {
+        let id = self.env.read(|journal| journal.load(address))?;
+        let access = self.env.journal.warm(id);
+        self.charge(GAS.account_access(access))?;
+        Ok(id)
+    }
+}
+
+/// Logs and cryptography.
+impl Host<'_> {
+    /// Emits a log of the running contract.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas, or inside a static call.
+    pub fn log(&mut self, data: LogData) -> Result<(), Stop> {
+        self.forbid_static()?;
+        self.charge(GAS.log_cost(data.topics().len(), data.data.len()))?;
+        let log = Log { address: self.message.to, data };
+        if let Some(inspector) = &mut self.env.inspector {
+            inspector.log(&log);
+        }
+        self.env.journal.log(log);
+        Ok(())
+    }
+
+    /// Keccak of `bytes`.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn keccak(&mut self, bytes: &[u8]) -> Result<B256, Stop> {
+        self.charge(GAS.hash_cost(bytes.len()))?;
+        Ok(keccak256(bytes))
+    }
+
+    /// Who signed `hash`, or `None` for a signature of nobody or with a high `s` (EIP-2). `v` is 27 or 28.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn recover(&mut self, hash: B256, v: u8, r: U256, s: U256) -> Result<Option<Address>, Stop> {
+        self.charge(GAS.recover)?;
+        let is_odd = match v {
+            27 => false,
+            28 => true,
+            _ => return Ok(None),
+        };
+        Ok(recover_signer(hash, &Signature::new(r, s, is_odd)).ok())
+    }
+}
+
+/// Messages to others. A failed callee is an answer, not an error: see [`FrameResult::or_revert`].
+impl Host<'_> {
+    /// Calls `to` with all gas that may be passed on (EIP-150).
+    ///
+    /// # Errors
+    /// [`Stop`]: this frame cannot pay, or moves value inside a static call.
+    pub fn call(&mut self, to: Address, value: U256, input: &[u8]) -> Result<FrameResult, Stop> {
+        self.call_with_gas(to, value, input, Gas::MAX)
+    }
+
+    /// Calls `to` with at most `gas`.
+    ///
+    /// # Errors
+    /// As [`Host::call`].
+    pub fn call_with_gas(&mut self, to: Address, value: U256, input: &[u8], gas: Gas) -> Result<FrameResult, Stop> {
+        if !value.is_zero() {
+            self.forbid_static()?;
+        }
+        let account = self.touch(&to)?;
+        let mut stipend = 0;
+        if !value.is_zero() {
+            self.charge(GAS.call_value)?;
+            let info = *self.env.journal.info(account);
+            let is_new = info.nonce == 0 && info.balance.is_zero() && info.code_hash == crate::state::EMPTY_CODE_HASH;
+            self.charge(if is_new { GAS.new_account } else { 0 })?;
+            stipend = GAS.call_stipend;
+        }
+        let kind = if self.is_static { MessageKind::StaticCall } else { MessageKind::Call };
+        self.send(kind, to, value, input, gas, stipend)
+    }
+
+    /// Calls `to`, forbidding it and all that it calls any change (EIP-214).
+    ///
+    /// # Errors
+    /// [`Stop`]: this frame cannot pay.
+    pub fn static_call(&mut self, to: Address, input: &[u8]) -> Result<FrameResult, Stop> {
+        self.touch(&to)?;
+        self.send(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX, 0)
+    }
+
+    /// Sends native token; the callee's failure is this frame's, with its revert data.
+    ///
+    /// # Errors
+    /// [`Stop`] of a failed call, or as [`Host::call`].
+    pub fn transfer(&mut self, to: Address, amount: U256) -> Result<(), Stop> {
+        self.call(to, amount, &[])?.or_revert().map(drop)
+    }
+
+    /// Creates a contract; answers its address and how its construction ended.
+    ///
+    /// # Errors
+    /// [`Stop`]: this frame cannot pay, or is inside a static call.
+    pub fn create(&mut self, init_code: &[u8], value: U256) -> Result<(Address, FrameResult), Stop> {
+        self.forbid_static()?;
+        self.charge(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64)?;
+        let info = *self.env.journal.info(self.account);
+        let to = self.message.to.create(info.nonce);
+        let refusal = if self.depth + 1 >= GAS.call_depth_max {
+            Some(HaltReason::CallDepth)
+        } else if info.balance < value {
+            Some(HaltReason::InsufficientBalance)
+        } else {
+            let own = self.message.to;
+            let before = self.env.read(|journal| journal.increment_nonce(&own))?;
+            before.is_none().then_some(HaltReason::NonceOverflow)
+        };
+        if let Some(reason) = refusal {
+            return Ok((to, FrameResult { outcome: Outcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() }));
+        }
+        self.env.read(|journal| journal.access_account(&to))?;
+        let mut result = self.send(MessageKind::Create, to, value, init_code, Gas::MAX, 0)?;
+        if result.is_success() {
+            result.output = Bytes::new();
+        }
+        Ok((to, result))
+    }
+
+    fn send(
+        &mut self,
+        kind: MessageKind,
+        to: Address,
+        value: U256,
+        input: &[u8],
+        gas: Gas,
+        stipend: u64,
+    ) -> Result<FrameResult, Stop> {
+        let passed = GAS.forwardable(self.gas_left()).min(gas);
+        self.charge(passed.get())?;
+        let (caller, origin) = (self.message.to, self.message.origin);
+        let gas = passed.saturating_add(Gas::new(stipend));
+        let message = Message { kind, caller, to, value, input, gas, origin };
+        let is_static = self.is_static || kind == MessageKind::StaticCall;
+        let result = frame::run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);
+        if self.env.unreadable.is_some() {
+            return Err(Stop::StateUnreadable);
+        }
+        self.gas_left = self.gas_left.saturating_add(result.gas_left.get());
+        Ok(result)
+    }
+}

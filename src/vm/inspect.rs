@@ -1,0 +1,25 @@
+//! Watching a message run.
+
+use alloy_primitives::Log;
+
+use super::{FrameResult, Message};
+
+/// Told of every frame and log, in order. Object-safe, and stays so.
+///
+/// It cannot change what happens. Running without one costs one test of a pointer a frame and log.
+pub trait Inspector {
+    /// A frame begins.
+    fn enter(&mut self, message: &Message<'_>) {
+        let _ = message;
+    }
+
+    /// The innermost open frame emitted a log.
+    fn log(&mut self, log: &Log) {
+        let _ = log;
+    }
+
+    /// The innermost open frame ended.
+    fn exit(&mut self, result: &FrameResult) {
+        let _ = result;
+    }
+}

@@ -1,0 +1,49 @@
+//! Kinds of code: what runs an account's bytes.
+
+use alloy_primitives::Bytes;
+
+use super::{HaltReason, Host, Marker, Stop, Template, TemplateRegistry};
+
+/// Runs one kind of code. Frames, gas and undoing are not its business.
+pub(super) trait CodeRunner {
+    /// Runs init code; answers the code to deploy.
+    fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<Bytes, Stop>;
+
+    /// Answers a call.
+    fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop>;
+}
+
+/// Native code behind a marker.
+pub(super) struct TemplateRunner<'r> {
+    marker: Marker,
+    template: &'r dyn Template,
+}
+
+impl CodeRunner for TemplateRunner<'_> {
+    fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<Bytes, Stop> {
+        self.template.construct(host, params)?;
+        Ok(Bytes::copy_from_slice(&self.marker.to_bytes()))
+    }
+
+    fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
+        self.template.call(host, input)
+    }
+}
+
+/// The runner of `code`, and what follows its marker.
+///
+/// Templates are the only kind yet; a second one is told apart here by its first bytes.
+pub(super) fn recognise<'r, 'c>(
+    code: &'c [u8],
+    registry: &'r TemplateRegistry,
+) -> Result<(TemplateRunner<'r>, &'c [u8]), HaltReason> {
+    let Some((marker, rest)) = Marker::split(code) else {
+        return Err(match code.first() {
+            Some(0xef) => HaltReason::InvalidCode,
+            _ => HaltReason::EvmBytecodeUnsupported,
+        });
+    };
+    let unknown = HaltReason::UnknownTemplate { id: marker.0.id, version: marker.0.version };
+    let template = registry.get(marker.0).ok_or(unknown)?;
+    Ok((TemplateRunner { marker, template: template.as_ref() }, rest))
+}

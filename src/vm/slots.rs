@@ -1,0 +1,171 @@
+//! Where Solidity keeps things: slots of mappings, arrays and strings.
+//!
+//! See "Layout of State Variables in Storage" in Solidity's documentation.
+
+use core::cell::RefCell;
+
+use alloy_primitives::{Address, U256, keccak256};
+
+use super::{GasSchedule, Host, Stop};
+
+/// Buckets of the cache of derived slots; two entries of 96 bytes each, touched memory only.
+const BUCKET_BITS: u32 = 16;
+
+/// The slot of `key` in the mapping at slot `base`: keccak of both, 32 bytes each.
+///
+/// Remembered for the thread in a bounded cache: a keccak costs more than all else that a token transfer does.
+pub fn mapping_slot(key: U256, base: U256) -> U256 {
+    DERIVED.with_borrow_mut(|cache| cache.slot(key, base))
+}
+
+thread_local! {
+    static DERIVED: RefCell<DerivedSlots> = const { RefCell::new(DerivedSlots { entries: Vec::new() }) };
+}
+
+/// A two-way cache of [`mapping_slot`]; its content never shows in an answer.
+struct DerivedSlots {
+    /// Key, base and slot as limbs; a slot of zero is an empty entry. Plain integers, so that the allocator gives untouched zero pages.
+    entries: Vec<[u64; 12]>,
+}
+
+impl DerivedSlots {
+    fn slot(&mut self, key: U256, base: U256) -> U256 {
+        if self.entries.is_empty() {
+            self.entries = vec![[0; 12]; 2 << BUCKET_BITS];
+        }
+        let ([k0, k1, k2, k3], [b0, b1, b2, b3]) = (*key.as_limbs(), *base.as_limbs());
+        let mixed =
+            k0 ^ k1.rotate_left(17) ^ k2.rotate_left(34) ^ k3.rotate_left(51) ^ (b0 ^ b1 ^ b2 ^ b3).rotate_left(8);
+        let bucket = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BUCKET_BITS)) as usize * 2;
+        let wanted = [k0, k1, k2, k3, b0, b1, b2, b3];
+        for entry in &self.entries[bucket..bucket + 2] {
+            if entry[..8] == wanted && entry[8..] != [0; 4] {
+                return U256::from_limbs([entry[8], entry[9], entry[10], entry[11]]);
+            }
+        }
+        let slot = derive(key, base);
+        let [s0, s1, s2, s3] = *slot.as_limbs();
+        self.entries[bucket + 1] = self.entries[bucket];
+        self.entries[bucket] = [k0, k1, k2, k3, b0, b1, b2, b3, s0, s1, s2, s3];
+        slot
+    }
+}
+
+fn derive(key: U256, base: U256) -> U256 {
+    let mut bytes = [0; 64];
+    bytes[..32].copy_from_slice(&key.to_be_bytes::<32>());
+    bytes[32..].copy_from_slice(&base.to_be_bytes::<32>());
+    keccak256(bytes).into()
+}
+
+/// An address as a storage word or mapping key: left-padded to 32 bytes.
+pub(crate) fn word(address: &Address) -> U256 {
+    address.into_word().into()
+}
+
+/// Typed places in storage.
+impl Host<'_> {
+    /// The slot of `key` in the mapping at slot `base`.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas for a hash of 64 bytes.
+    pub fn mapping_slot(&mut self, key: U256, base: U256) -> Result<U256, Stop> {
+        self.charge(GasSchedule::STANDARD.hash_cost(64))?;
+        Ok(mapping_slot(key, base))
+    }
+
+    /// The slot of an address in the mapping at slot `base`.
+    ///
+    /// # Errors
+    /// As [`Host::mapping_slot`].
+    pub fn address_mapping_slot(&mut self, key: &Address, base: U256) -> Result<U256, Stop> {
+        self.mapping_slot(word(key), base)
+    }
+
+    /// The slot of the first element of the dynamic array (or long string) at slot `base`.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas for a hash of 32 bytes.
+    pub fn array_slot(&mut self, base: U256) -> Result<U256, Stop> {
+        self.keccak(&base.to_be_bytes::<32>()).map(Into::into)
+    }
+
+    /// Reads the `string` or `bytes` at `slot`.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas.
+    pub fn load_bytes(&mut self, slot: U256) -> Result<Vec<u8>, Stop> {
+        let head = self.load(slot)?;
+        let Some(len) = long_len(head) else {
+            let bytes = head.to_be_bytes::<32>();
+            return Ok(bytes[..usize::from(bytes[31] / 2).min(31)].to_vec());
+        };
+        let first = self.array_slot(slot)?;
+        let mut bytes = Vec::new();
+        for i in 0..len.div_ceil(32) {
+            let word = self.load(first.wrapping_add(U256::from(i)))?;
+            bytes.extend_from_slice(&word.to_be_bytes::<32>());
+        }
+        bytes.truncate(usize::try_from(len).unwrap_or(usize::MAX));
+        Ok(bytes)
+    }
+
+    /// Writes the `string` or `bytes` at `slot`, clearing words that it no longer needs.
+    ///
+    /// # Errors
+    /// [`Stop`]: out of gas, or inside a static call.
+    pub fn store_bytes(&mut self, slot: U256, bytes: &[u8]) -> Result<(), Stop> {
+        let old_words = long_len(self.load(slot)?).map_or(0, |len| len.div_ceil(32));
+        let new_words = if bytes.len() > 31 { bytes.len().div_ceil(32) as u64 } else { 0 };
+        let head = if new_words == 0 {
+            let mut word = [0; 32];
+            word[..bytes.len()].copy_from_slice(bytes);
+            word[31] = bytes.len() as u8 * 2;
+            U256::from_be_bytes(word)
+        } else {
+            U256::from(bytes.len()) * U256::from(2) + U256::from(1)
+        };
+        self.store(slot, head)?;
+        if old_words == 0 && new_words == 0 {
+            return Ok(());
+        }
+        let first = self.array_slot(slot)?;
+        for (i, chunk) in (0_u64..).zip(bytes.chunks(32)).take(new_words as usize) {
+            let mut word = [0; 32];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.store(first.wrapping_add(U256::from(i)), U256::from_be_bytes(word))?;
+        }
+        for i in new_words..old_words {
+            self.store(first.wrapping_add(U256::from(i)), U256::ZERO)?;
+        }
+        Ok(())
+    }
+}
+
+/// Length of a string that does not fit into its own slot: its lowest bit is set.
+fn long_len(head: U256) -> Option<u64> {
+    head.bit(0).then(|| (head >> 1_usize).saturating_to::<u64>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cached_slots_are_the_keccaks() {
+        for round in 0..2 {
+            for key in (0..200_000_u64).step_by(if round == 0 { 1 } else { 997 }) {
+                let (key, base) = (U256::from(key), U256::from(key % 3));
+                assert_eq!(mapping_slot(key, base), derive(key, base));
+            }
+        }
+        assert_ne!(mapping_slot(U256::ZERO, U256::ZERO), U256::ZERO);
+    }
+
+    /// The slot of `mapping(address => uint256)` at slot 0 for the address 1, as `cast index address 0x..01 0` prints it.
+    #[test]
+    fn a_known_slot() {
+        let want = alloy_primitives::uint!(0xada5013122d395ba3c54772283fb069b10426056ef8ca54750cb9bb552a59e7d_U256);
+        assert_eq!(mapping_slot(word(&Address::with_last_byte(1)), U256::ZERO), want);
+    }
+}

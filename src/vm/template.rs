@@ -1,0 +1,111 @@
+//! Contracts in native Rust, and the marker that stands for them in the state.
+
+use core::fmt::{self, Debug};
+
+use alloy_json_abi::JsonAbi;
+use alloy_primitives::Bytes;
+
+use super::{Host, Stop};
+
+/// A template's identity: its number and the version of its behaviour and storage layout.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TemplateId {
+    /// Number of the template; below 0x8000 are chainbox's own.
+    pub id: u16,
+    /// Version; a deployed contract keeps the one that it was deployed with.
+    pub version: u16,
+}
+
+impl TemplateId {
+    /// The identity of version `version` of template `id`.
+    pub const fn new(id: u16, version: u16) -> Self {
+        Self { id, version }
+    }
+}
+
+impl fmt::Display for TemplateId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.id, self.version)
+    }
+}
+
+/// A contract's behaviour. Object-safe, and stays so.
+///
+/// It keeps nothing between calls but what it writes through [`Host`]; the same calls must do the same on every
+/// machine: no clock, randomness, floats or iteration over hash maps, and checked arithmetic, as debug and release builds
+/// differ otherwise. A panic is caught and is a failed frame; a stack overflow cannot be caught, so keep large buffers on the heap.
+pub trait Template: Debug + Send + Sync {
+    /// Its identity; never reused for other behaviour.
+    fn id(&self) -> TemplateId;
+
+    /// Its name in the service's vocabulary, such as `erc20-token`.
+    fn name(&self) -> &str;
+
+    /// Its functions, events, errors and constructor.
+    fn abi(&self) -> JsonAbi;
+
+    /// Sets a new contract up from ABI-encoded constructor parameters.
+    ///
+    /// # Errors
+    /// [`Stop`] when there will be no contract.
+    fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop>;
+
+    /// Answers a call; the answer is return data.
+    ///
+    /// # Errors
+    /// [`Stop`] when the call fails.
+    fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop>;
+}
+
+/// The code of a deployed contract: `0xEF 0xCB`, template id and version, both big-endian.
+///
+/// No EVM code starts with 0xEF (EIP-3541), and 0xEF00 and 0xEF01 have other meanings (EIP-3540, EIP-7702). Init code is the marker
+/// followed by the ABI-encoded constructor parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker(pub TemplateId);
+
+impl Marker {
+    /// First two bytes.
+    pub const PREFIX: [u8; 2] = [0xef, 0xcb];
+    /// Length in bytes.
+    pub const LEN: usize = 6;
+
+    /// The marker that `code` starts with, and what follows it.
+    pub fn split(code: &[u8]) -> Option<(Self, &[u8])> {
+        let (marker, rest) = code.split_first_chunk::<{ Self::LEN }>()?;
+        let [a, b, id_high, id_low, version_high, version_low] = *marker;
+        let id =
+            TemplateId::new(u16::from_be_bytes([id_high, id_low]), u16::from_be_bytes([version_high, version_low]));
+        ([a, b] == Self::PREFIX).then_some((Self(id), rest))
+    }
+
+    /// The bytes of a deployed contract's code.
+    pub const fn to_bytes(self) -> [u8; Self::LEN] {
+        let [id_high, id_low] = self.0.id.to_be_bytes();
+        let [version_high, version_low] = self.0.version.to_be_bytes();
+        [Self::PREFIX[0], Self::PREFIX[1], id_high, id_low, version_high, version_low]
+    }
+
+    /// Init code of a creation transaction with ABI-encoded constructor parameters.
+    pub fn init_code(self, params: &[u8]) -> Bytes {
+        [self.to_bytes().as_slice(), params].concat().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The promise of object safety.
+    const _: fn(&dyn Template) = |_| {};
+
+    #[test]
+    fn a_marker_comes_back_with_what_follows() {
+        let marker = Marker(TemplateId::new(0x0102, 0x0304));
+        let init_code = marker.init_code(&[9, 9]);
+        assert_eq!(init_code.as_ref(), [0xef, 0xcb, 1, 2, 3, 4, 9, 9]);
+        assert_eq!(Marker::split(&init_code), Some((marker, [9, 9].as_slice())));
+        assert_eq!(Marker::split(&init_code[..5]), None);
+        assert_eq!(Marker::split(&[0xef, 0, 1, 2, 3, 4]), None);
+    }
+}
