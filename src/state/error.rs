@@ -27,6 +27,9 @@ pub enum StateError {
         /// Keccak of the code.
         hash: B256,
     },
+    /// A stored trie node is where its key does not lead: the store was damaged.
+    #[error("state has a trie node that does not belong on its path; the store is damaged")]
+    MisplacedNode,
     /// The store underneath failed.
     #[error("state store failed")]
     Store(#[from] StoreError),

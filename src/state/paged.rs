@@ -22,8 +22,8 @@ use super::{
     apply::{apply, state_root},
     reader::{Archive, Reader},
 };
-use crate::store::{Batch, KeyValue, Order, StoreError, Table};
-use codec::{Input, Stored, put_varint};
+use crate::store::{Batch, KeyValue, StoreError, Table};
+use codec::{Input, put_varint};
 use pack::Packer;
 use pages::{Pages, Pending};
 use prune::Pruning;
@@ -205,6 +205,3 @@ fn meta_numbers(store: &dyn KeyValue, key: &[u8]) -> Result<Vec<u64>, StateError
 fn corrupt(table: Table, key: &[u8], reason: &str) -> StateError {
     StoreError::Corrupt { table, key: alloy_primitives::hex::encode(key), reason: reason.to_owned() }.into()
 }
-
-#[cfg(test)]
-mod tests;

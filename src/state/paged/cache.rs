@@ -7,7 +7,6 @@ use alloy_primitives::map::{DefaultHashBuilder, HashMap};
 
 /// Keeps what was used of late. Entries are in two generations; when the young one is full it becomes the old one, and
 /// what was in the old one and not asked for since is dropped.
-#[derive(Debug)]
 pub(super) struct Cache<K, V> {
     shards: Vec<Mutex<Generations<K, V>>>,
     hasher: DefaultHashBuilder,
@@ -15,7 +14,6 @@ pub(super) struct Cache<K, V> {
     young_max: usize,
 }
 
-#[derive(Debug)]
 struct Generations<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
@@ -65,6 +63,12 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     #[cfg(test)]
     fn len(&self) -> usize {
         self.shards.iter().map(|shard| shard.lock().unwrap()).map(|shard| shard.young.len() + shard.old.len()).sum()
+    }
+}
+
+impl<K, V> core::fmt::Debug for Cache<K, V> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Cache").field("young_max", &self.young_max).finish_non_exhaustive()
     }
 }
 

@@ -281,8 +281,7 @@ mod tests {
     }
 
     fn node<V: Stored>(value: impl Strategy<Value = V>) -> impl Strategy<Value = StoredNode<V>> {
-        let leaf = (any::<[u8; 32]>(), value)
-            .prop_map(|(key, value)| Node::Leaf(Leaf { key: key.into(), value }));
+        let leaf = (any::<[u8; 32]>(), value).prop_map(|(key, value)| Node::Leaf(Leaf { key: key.into(), value }));
         let links = proptest::collection::vec(link(), 16);
         let branch = (proptest::collection::vec(0..16_u8, 0..63), any::<u16>(), links)
             .prop_filter("a branch has two children", |(_, mask, _)| mask.count_ones() > 1)

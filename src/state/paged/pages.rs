@@ -121,7 +121,8 @@ impl Pages {
     }
 
     fn page(&self, place: Place) -> Result<Bytes, StateError> {
-        let pending = self.pending().get(&place.commit).and_then(|pending| pending.pages.get(place.page as usize)).cloned();
+        let pending =
+            self.pending().get(&place.commit).and_then(|pending| pending.pages.get(place.page as usize)).cloned();
         if let Some(page) = pending {
             return Ok(page);
         }

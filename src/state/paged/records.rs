@@ -45,6 +45,12 @@ pub(super) fn child_of_key(key: &[u8]) -> Option<CommitId> {
     Some(CommitId::new(u64::from_be_bytes(bytes)))
 }
 
+/// The commit whose info record has this key.
+pub(super) fn commit_of_info_key(key: &[u8]) -> Option<CommitId> {
+    let (commit, [0]) = key.split_first_chunk()? else { return None };
+    Some(CommitId::new(u64::from_be_bytes(*commit)))
+}
+
 /// Key of a page in [`Table::StateNodes`].
 pub(super) fn page_key(commit: CommitId, page: u32) -> [u8; 12] {
     let mut key = [0; 12];

@@ -4,6 +4,8 @@ use core::fmt::Debug;
 
 use alloy_primitives::{B256, keccak256};
 
+use super::StateError;
+
 /// A leaf, or a branch together with the extension that leads to it.
 #[derive(Clone, Debug)]
 pub(crate) enum Node<V, L> {
@@ -30,6 +32,14 @@ pub(crate) struct Branch<L> {
 }
 
 impl<L> Branch<L> {
+    /// The number of the nibble that tells the children apart, when the branch's path starts at nibble `depth`.
+    ///
+    /// Descents check it, so that none is deeper than a key, whatever a damaged store says.
+    pub(crate) fn fork(&self, depth: usize) -> Result<usize, StateError> {
+        let at = depth + self.prefix.len();
+        if at < NIBBLES { Ok(at) } else { Err(StateError::MisplacedNode) }
+    }
+
     /// The child for `nibble`.
     pub(crate) fn child(&self, nibble: u8) -> Option<&L> {
         if self.mask & (1 << nibble) == 0 {
@@ -110,6 +120,11 @@ pub(crate) const NIBBLES: usize = 64;
 pub(crate) fn nibble(key: &B256, at: usize) -> u8 {
     let byte = key.0[at / 2];
     if at.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
+}
+
+/// Whether two keys share their first `len` nibbles.
+pub(crate) fn share_path(a: &B256, b: &B256, len: usize) -> bool {
+    a.0[..len / 2] == b.0[..len / 2] && (len.is_multiple_of(2) || nibble(a, len - 1) == nibble(b, len - 1))
 }
 
 /// How many nibbles of `prefix` the key has from nibble `depth` on.

@@ -27,7 +27,7 @@ fn get_below<V: Value, S: Source<V>>(
     match &*source.load(link)? {
         Node::Leaf(leaf) => Ok((leaf.key == *key).then(|| leaf.value.clone())),
         Node::Branch(branch) => {
-            let at = depth + branch.prefix.len();
+            let at = branch.fork(depth)?;
             if follows(key, depth, &branch.prefix) < branch.prefix.len() {
                 return Ok(None);
             }
@@ -39,14 +39,24 @@ fn get_below<V: Value, S: Source<V>>(
 /// Visits the values by rising key until `visit` breaks, which is then the answer.
 pub(crate) fn for_each<V: Value, S: Source<V>>(
     source: &S,
+    root: &S::Link,
+    visit: &mut dyn FnMut(&B256, &V) -> ControlFlow<()>,
+) -> Result<ControlFlow<()>, StateError> {
+    for_each_below(source, root, 0, visit)
+}
+
+fn for_each_below<V: Value, S: Source<V>>(
+    source: &S,
     link: &S::Link,
+    depth: usize,
     visit: &mut dyn FnMut(&B256, &V) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, StateError> {
     match &*source.load(link)? {
         Node::Leaf(leaf) => return Ok(visit(&leaf.key, &leaf.value)),
         Node::Branch(branch) => {
+            let at = branch.fork(depth)?;
             for child in &branch.children {
-                if for_each(source, child, visit)?.is_break() {
+                if for_each_below(source, child, at + 1, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
             }
@@ -55,15 +65,25 @@ pub(crate) fn for_each<V: Value, S: Source<V>>(
     Ok(ControlFlow::Continue(()))
 }
 
-/// Visits every node below and at `link`, children after their parent.
+/// Visits the link to every node, children after their parent.
 pub(crate) fn for_each_link<V: Value, S: Source<V>>(
     source: &S,
+    root: &S::Link,
+    visit: &mut dyn FnMut(&S::Link),
+) -> Result<(), StateError> {
+    for_each_link_below(source, root, 0, visit)
+}
+
+fn for_each_link_below<V: Value, S: Source<V>>(
+    source: &S,
     link: &S::Link,
+    depth: usize,
     visit: &mut dyn FnMut(&S::Link),
 ) -> Result<(), StateError> {
     visit(link);
     if let Node::Branch(branch) = &*source.load(link)? {
-        branch.children.iter().try_for_each(|child| for_each_link(source, child, visit))?;
+        let at = branch.fork(depth)?;
+        branch.children.iter().try_for_each(|child| for_each_link_below(source, child, at + 1, visit))?;
     }
     Ok(())
 }
@@ -98,7 +118,7 @@ fn prove_below<V: Value, S: Source<V>>(
     match &*source.load(link)? {
         Node::Leaf(leaf) => push(encoder.leaf(leaf, depth)),
         Node::Branch(branch) => {
-            let at = depth + branch.prefix.len();
+            let at = branch.fork(depth)?;
             if !branch.prefix.is_empty() {
                 let reference = Reference::to(encoder.branch(branch));
                 push(encoder.extension(branch, &reference));

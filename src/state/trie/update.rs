@@ -4,7 +4,7 @@ use alloy_primitives::B256;
 
 use super::{
     Branch, Encoder, Leaf, Node, Reference, Source, StateError, Value,
-    node::{follows, nibble},
+    node::{follows, nibble, share_path},
 };
 
 /// A key's new value.
@@ -110,8 +110,11 @@ impl<S, K> Update<'_, S, K> {
     {
         let source = self.source;
         let outcome = match &*source.load(link)? {
-            Node::Leaf(leaf) => self.leaf(leaf, changes, depth),
-            Node::Branch(branch) => self.branch(branch, &branch.prefix, changes, depth)?,
+            Node::Leaf(leaf) => self.leaf(leaf, changes, depth)?,
+            Node::Branch(branch) => {
+                branch.fork(depth)?;
+                self.branch(branch, &branch.prefix, changes, depth)?
+            }
         };
         if !matches!(outcome, Outcome::Same) {
             self.sink.release(link);
@@ -119,7 +122,12 @@ impl<S, K> Update<'_, S, K> {
         Ok(outcome)
     }
 
-    fn leaf<V: Value>(&mut self, leaf: &Leaf<V>, changes: &[Change<V>], depth: usize) -> Outcome<V, S::Link>
+    fn leaf<V: Value>(
+        &mut self,
+        leaf: &Leaf<V>,
+        changes: &[Change<V>],
+        depth: usize,
+    ) -> Result<Outcome<V, S::Link>, StateError>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
@@ -135,11 +143,14 @@ impl<S, K> Update<'_, S, K> {
             Err(_) => Some(leaf.value.clone()),
         };
         if !others {
-            return match value {
+            return Ok(match value {
                 None => Outcome::Empty,
                 Some(value) if value == leaf.value => Outcome::Same,
                 Some(value) => Outcome::Fresh(Node::Leaf(Leaf { key: leaf.key, value })),
-            };
+            });
+        }
+        if changes.first().is_some_and(|change| !share_path(&change.key, &leaf.key, depth)) {
+            return Err(StateError::MisplacedNode);
         }
         let own = Change { key: leaf.key, value, inherit: false };
         let (before, after) = match found {
@@ -147,7 +158,7 @@ impl<S, K> Update<'_, S, K> {
             Err(at) => changes.split_at(at),
         };
         let all = [before, &[own], after].concat();
-        self.build(&all, depth).into()
+        Ok(self.build(&all, depth).into())
     }
 
     /// Applies `changes` to `branch` as if its prefix were `prefix`, a tail of its own.

@@ -1,0 +1,292 @@
+//! Deleting versions and what only they have.
+//!
+//! Versions form trees by parent. A node belongs to the commit that made it until a version without it is made
+//! from a version with it, and never comes back, so the versions that have it are one connected part of a tree.
+//! Three cases follow for a version V that goes:
+//! - nothing was made from it: all nodes that belong to it are dead;
+//! - one version C was made from it: of the nodes that C superseded, those that belong to V are dead, the others
+//!   live on in V's parent; C takes over what belongs to V, what V superseded, and V's place below its parent;
+//! - several were made from it: its nodes are theirs, so it waits until at most one is left.
+//!
+//! A page is deleted with its last live node.
+
+use core::ops::ControlFlow;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{
+    codec::StoredLink,
+    corrupt,
+    pack::PageId,
+    pages::Pages,
+    records::{self, Info, Record},
+};
+use crate::{
+    state::{
+        CommitId, StateError,
+        leaf::{AccountLeaf, SlotLeaf},
+        trie::{for_each, for_each_link},
+    },
+    store::{Batch, Table},
+};
+
+/// One call's deletions, kept apart from the batch until all went well.
+pub(super) struct Pruning<'a> {
+    pages: &'a Pages,
+    /// Pending commits that are in the same batch: the only ones whose records may be rewritten.
+    batched: BTreeSet<CommitId>,
+    /// Records as they are to become; `None` is deleted.
+    records: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
+    /// Live nodes of the pages of commits that lost some.
+    counts: BTreeMap<CommitId, Vec<u16>>,
+    dead_pages: Vec<PageId>,
+}
+
+/// What became of the versions that were to go.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    /// Deleted by this batch.
+    pub(super) deleted: BTreeSet<CommitId>,
+    /// Were not there.
+    pub(super) absent: BTreeSet<CommitId>,
+}
+
+impl<'a> Pruning<'a> {
+    pub(super) fn new(pages: &'a Pages, batch: &Batch) -> Self {
+        let infos = batch.writes().iter().filter(|write| write.table == Table::StateCommits && write.value.is_some());
+        let batched = infos.filter_map(|write| records::commit_of_info_key(&write.key)).collect();
+        Self { pages, batched, records: BTreeMap::new(), counts: BTreeMap::new(), dead_pages: Vec::new() }
+    }
+
+    /// Deletes what it can of `asked`; the rest must wait.
+    pub(super) fn run(&mut self, asked: &BTreeSet<CommitId>) -> Result<Gone, StateError> {
+        let mut gone = Gone::default();
+        let mut waiting: BTreeSet<CommitId> = asked.clone();
+        // From the newest down, those from which nothing was made; then, from the oldest up, the others: either way
+        // little has to be taken over. One that goes may free another, so go on while anything goes.
+        loop {
+            let before = waiting.len();
+            let downwards: Vec<CommitId> = waiting.iter().rev().copied().collect();
+            for commit in downwards {
+                if self.children(commit)?.is_some_and(|children| children.is_empty()) {
+                    self.remove(commit)?.note(commit, &mut gone, &mut waiting);
+                }
+            }
+            for commit in waiting.clone() {
+                self.remove(commit)?.note(commit, &mut gone, &mut waiting);
+            }
+            if waiting.len() == before {
+                return Ok(gone);
+            }
+        }
+    }
+
+    /// Adds the deletions to `batch`.
+    pub(super) fn finish(mut self, batch: &mut Batch) {
+        for (commit, counts) in core::mem::take(&mut self.counts) {
+            let live = counts.iter().any(|count| *count > 0);
+            self.records.insert(Record::Counts.key(commit), live.then(|| records::encode_counts(&counts)));
+        }
+        for (commit, page) in self.dead_pages {
+            batch.delete(Table::StateNodes, records::page_key(commit, page));
+        }
+        for (key, value) in self.records {
+            match value {
+                Some(value) => batch.put(Table::StateCommits, key, value),
+                None => batch.delete(Table::StateCommits, key),
+            }
+        }
+    }
+
+    fn remove(&mut self, commit: CommitId) -> Result<Removal, StateError> {
+        let Some(info) = self.info(commit)? else { return Ok(Removal::Absent) };
+        let Some(children) = self.children(commit)? else { return Ok(Removal::Waits) };
+        let mut children = children.into_iter();
+        match (children.next(), children.next()) {
+            (None, _) => self.remove_last(commit, &info)?,
+            (Some(child), None) => self.merge(commit, &info, child)?,
+            (Some(_), Some(_)) => return Ok(Removal::Waits),
+        }
+        for record in [Record::Info, Record::Superseded, Record::Absorbed] {
+            self.records.insert(record.key(commit), None);
+        }
+        Ok(Removal::Deleted)
+    }
+
+    /// Nothing was made from `commit`.
+    fn remove_last(&mut self, commit: CommitId, info: &Info) -> Result<(), StateError> {
+        if info.parent == CommitId::EMPTY {
+            // The last version of its tree: every node that it has is dead.
+            let nodes = self.nodes(info)?;
+            return nodes.into_iter().try_for_each(|page| self.release(page, 1));
+        }
+        self.records.insert(records::child_key(info.parent, commit), None);
+        for owner in self.owned(commit)? {
+            for (page, count) in self.live_pages(owner)? {
+                self.release((owner, page), count)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Only `child` was made from `commit`.
+    fn merge(&mut self, commit: CommitId, info: &Info, child: CommitId) -> Result<(), StateError> {
+        let oldest = info.parent == CommitId::EMPTY;
+        let owned = self.owned(commit)?;
+        let (dead, kept): (Vec<_>, Vec<_>) =
+            self.superseded(child)?.into_iter().partition(|((maker, _), _)| oldest || owned.contains(maker));
+        for (page, count) in dead {
+            self.release(page, count)?;
+        }
+
+        let mut superseded: BTreeMap<PageId, u16> = kept.into_iter().collect();
+        for (page, count) in self.superseded(commit)? {
+            *superseded.entry(page).or_default() += count;
+        }
+        let superseded: Vec<_> = superseded.into_iter().collect();
+        self.records.insert(Record::Superseded.key(child), Some(records::encode_superseded(&superseded)));
+
+        // What belongs to the oldest version needs no list: it is all that is not accounted for elsewhere.
+        let absorbed = if oldest {
+            None
+        } else {
+            let mut absorbed = self.owned(child)?;
+            absorbed.remove(&child);
+            absorbed.extend(owned);
+            Some(records::encode_commits(&absorbed))
+        };
+        self.records.insert(Record::Absorbed.key(child), absorbed);
+
+        self.records.insert(records::child_key(commit, child), None);
+        if !oldest {
+            self.records.insert(records::child_key(info.parent, commit), None);
+            self.records.insert(records::child_key(info.parent, child), Some(Vec::new()));
+        }
+        let root = self.info(child)?.and_then(|child| child.root);
+        let info = records::encode_info(&Info { parent: info.parent, root });
+        self.records.insert(Record::Info.key(child), Some(info));
+        Ok(())
+    }
+
+    /// Takes `count` live nodes from a page.
+    fn release(&mut self, (commit, page): PageId, count: u16) -> Result<(), StateError> {
+        let counts = self.counts(commit)?;
+        let left = counts.get_mut(page as usize).filter(|left| **left >= count);
+        let left =
+            left.ok_or_else(|| corrupt(Table::StateCommits, &Record::Counts.key(commit), "live nodes miscounted"))?;
+        *left -= count;
+        if *left == 0 {
+            self.dead_pages.push((commit, page));
+        }
+        Ok(())
+    }
+
+    /// The commits whose nodes belong to `commit`.
+    fn owned(&self, commit: CommitId) -> Result<BTreeSet<CommitId>, StateError> {
+        let mut owned: BTreeSet<CommitId> =
+            self.decode(Record::Absorbed, commit, records::decode_commits)?.into_iter().collect();
+        owned.insert(commit);
+        Ok(owned)
+    }
+
+    fn superseded(&self, commit: CommitId) -> Result<Vec<(PageId, u16)>, StateError> {
+        self.decode(Record::Superseded, commit, records::decode_superseded)
+    }
+
+    fn live_pages(&mut self, commit: CommitId) -> Result<Vec<(u32, u16)>, StateError> {
+        let counts = self.counts(commit)?.iter().enumerate();
+        Ok(counts.filter(|(_, count)| **count > 0).map(|(page, count)| (page as u32, *count)).collect())
+    }
+
+    fn counts(&mut self, commit: CommitId) -> Result<&mut Vec<u16>, StateError> {
+        if !self.counts.contains_key(&commit) {
+            let counts = self.decode(Record::Counts, commit, records::decode_counts)?;
+            self.counts.insert(commit, counts);
+        }
+        Ok(self.counts.entry(commit).or_default())
+    }
+
+    fn info(&self, commit: CommitId) -> Result<Option<Info>, StateError> {
+        let key = Record::Info.key(commit);
+        match self.records.get(&key) {
+            Some(None) => Ok(None),
+            Some(Some(bytes)) => Ok(records::decode_info(commit, bytes)),
+            None => self.pages.info(commit),
+        }
+    }
+
+    /// The versions made from `commit`, or `None` when one of them is in neither the store nor this batch: it still may or
+    /// may not come to be.
+    fn children(&self, commit: CommitId) -> Result<Option<BTreeSet<CommitId>>, StateError> {
+        let (mut children, pending) = self.pages.children(commit)?;
+        if pending.iter().any(|child| !children.contains(child) && !self.batched.contains(child)) {
+            return Ok(None);
+        }
+        children.extend(pending);
+        let prefix = Record::Child.key(commit);
+        for (key, value) in self.records.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(&prefix)) {
+            let Some(child) = records::child_of_key(key) else { continue };
+            if value.is_some() {
+                children.insert(child)
+            } else {
+                children.remove(&child)
+            };
+        }
+        Ok(Some(children))
+    }
+
+    fn decode<T: Default>(
+        &self,
+        record: Record,
+        commit: CommitId,
+        decode: impl Fn(&[u8]) -> Option<T>,
+    ) -> Result<T, StateError> {
+        let key = record.key(commit);
+        let bytes = match self.records.get(&key) {
+            Some(staged) => staged.clone().map(Into::into),
+            None => self.pages.record(commit, &key)?,
+        };
+        let Some(bytes) = bytes else { return Ok(T::default()) };
+        decode(&bytes).ok_or_else(|| corrupt(Table::StateCommits, &key, "the record does not decode"))
+    }
+
+    /// The pages of every node that a version has, one entry a node.
+    fn nodes(&self, info: &Info) -> Result<Vec<PageId>, StateError> {
+        type Account = AccountLeaf<StoredLink>;
+        let mut nodes = Vec::new();
+        let Some(root) = &info.root else { return Ok(nodes) };
+        let mut visit = |link: &StoredLink| nodes.push((link.place.commit, link.place.page));
+        for_each_link::<Account, Pages>(self.pages, root, &mut visit)?;
+        let mut storages = Vec::new();
+        let _: ControlFlow<()> = for_each(self.pages, root, &mut |_, account: &Account| {
+            storages.extend(account.storage().copied());
+            ControlFlow::Continue(())
+        })?;
+        for storage in storages {
+            for_each_link::<SlotLeaf, Pages>(self.pages, &storage, &mut visit)?;
+        }
+        Ok(nodes)
+    }
+}
+
+enum Removal {
+    Deleted,
+    Absent,
+    Waits,
+}
+
+impl Removal {
+    fn note(self, commit: CommitId, gone: &mut Gone, waiting: &mut BTreeSet<CommitId>) {
+        match self {
+            Self::Deleted => gone.deleted.insert(commit),
+            Self::Absent => gone.absent.insert(commit),
+            Self::Waits => return,
+        };
+        waiting.remove(&commit);
+    }
+}
+
+impl core::fmt::Debug for Pruning<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Pruning").field("records", &self.records.len()).finish_non_exhaustive()
+    }
+}
