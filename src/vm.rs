@@ -17,6 +17,8 @@ mod registry;
 mod runner;
 mod slots;
 mod template;
+#[cfg(test)]
+mod tests;
 mod trace;
 
 use crate::state::{Journal, StateError};
