@@ -1,0 +1,89 @@
+//! What each function costs inside its transaction: the golden table. A changed number is a changed chain.
+
+use super::*;
+
+/// Gas of the frame, without the transaction's intrinsic gas and refund, and the refund.
+fn cost(token: &mut Deployed, caller: Address, input: &[u8]) -> (u64, u64) {
+    let result = token.call_raw(caller, 0, input, 1_000_000);
+    assert!(result.is_success(), "{result:?}");
+    (1_000_000 - result.gas_left.get(), token.journal.refund())
+}
+
+#[test]
+fn golden_gas() {
+    let mut token = deploy(&params());
+    let value = |n: u64| U256::from(n);
+    let steps: [(&str, Address, Vec<u8>, (u64, u64)); 19] = [
+        ("transfer to a new holder", OWNER, transfer(BOB, 10).abi_encode(), (31_140, 0)),
+        ("transfer to a holder", OWNER, transfer(BOB, 10).abi_encode(), (14_040, 0)),
+        ("transfer of everything", BOB, transfer(OWNER, 20).abi_encode(), (14_040, 4_800)),
+        ("transfer to oneself", OWNER, transfer(OWNER, 20).abi_encode(), (9_240, 2_800)),
+        ("approve", OWNER, sol::approveCall { spender: BOB, value: value(50) }.abi_encode(), (24_040, 0)),
+        (
+            "transferFrom",
+            BOB,
+            sol::transferFromCall { from: OWNER, to: CAROL, value: value(20) }.abi_encode(),
+            (36_308, 0),
+        ),
+        (
+            "transferFrom of the rest",
+            BOB,
+            sol::transferFromCall { from: OWNER, to: CAROL, value: value(30) }.abi_encode(),
+            (19_208, 4_800),
+        ),
+        ("mint", OWNER, sol::mintCall { to: BOB, amount: value(5) }.abi_encode(), (35_398, 0)),
+        ("burn", BOB, sol::burnCall { value: value(5) }.abi_encode(), (16_098, 4_800)),
+        ("pause", OWNER, sol::pauseCall {}.abi_encode(), (8_306, 0)),
+        ("unpause", OWNER, sol::unpauseCall {}.abi_encode(), (8_306, 0)),
+        ("transferOwnership", OWNER, sol::transferOwnershipCall { newOwner: BOB }.abi_encode(), (6_700, 0)),
+        ("balanceOf", OWNER, sol::balanceOfCall { account: OWNER }.abi_encode(), (2_242, 0)),
+        ("allowance", OWNER, sol::allowanceCall { owner: OWNER, spender: BOB }.abi_encode(), (2_284, 0)),
+        ("totalSupply", OWNER, sol::totalSupplyCall {}.abi_encode(), (2_200, 0)),
+        ("name", OWNER, sol::nameCall {}.abi_encode(), (2_200, 0)),
+        ("decimals", OWNER, sol::decimalsCall {}.abi_encode(), (2_200, 0)),
+        ("DOMAIN_SEPARATOR", OWNER, sol::DOMAIN_SEPARATORCall {}.abi_encode(), (2_296, 0)),
+        ("renounceOwnership", BOB, sol::renounceOwnershipCall {}.abi_encode(), (6_700, 4_800)),
+    ];
+    let mut wrong = Vec::new();
+    for (name, caller, input, want) in steps {
+        let got = cost(&mut token, caller, &input);
+        if got != want {
+            wrong.push(format!("{name}: {got:?}, golden {want:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The first line of the table, from the schedule: dispatch, the pause slot, two mapping slots, read and write of both balances, the event.
+#[test]
+fn a_transfers_gas_is_the_sum_of_its_operations() {
+    let (dispatch, hash, cold) = (100, 30 + 2 * 6, 2_100);
+    let sender = hash + cold + 2_900;
+    let new_holder = hash + cold + 20_000;
+    let event = 375 + 3 * 375 + 32 * 8;
+    let want = dispatch + cold + sender + new_holder + event;
+    assert_eq!(cost(&mut deploy(&params()), OWNER, &transfer(BOB, 10).abi_encode()), (want, 0));
+}
+
+#[test]
+fn exact_gas_suffices_and_one_less_undoes_everything() {
+    let input = transfer(BOB, 10).abi_encode();
+    let (exact, _) = cost(&mut deploy(&params()), OWNER, &input);
+    let mut token = deploy(&params());
+    let result = token.call_raw(OWNER, 0, &input, exact - 1);
+    assert_eq!(result.outcome, Outcome::Halt(crate::vm::HaltReason::OutOfGas));
+    assert_eq!(result.gas_left, Gas::ZERO);
+    assert_eq!((token.balance(OWNER), token.balance(BOB)), (1_000, 0));
+    let result = token.call_raw(OWNER, 0, &input, exact);
+    assert!(result.is_success());
+    assert_eq!(result.gas_left, Gas::ZERO);
+}
+
+#[test]
+fn deployment_needs_exactly_its_gas() {
+    let init_code = params().init_code();
+    let (_, result) = create(&mut empty_journal(), &init_code, 0, 10_000_000);
+    let exact = 10_000_000 - result.gas_left.get();
+    assert!(create(&mut empty_journal(), &init_code, 0, exact).1.is_success());
+    assert!(!create(&mut empty_journal(), &init_code, 0, exact - 1).1.is_success());
+}
