@@ -1,11 +1,14 @@
 //! Executed blocks and how the head moves along them.
 
 use core::fmt::Debug;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use alloy_primitives::{B256, U256};
 
-use super::{Block, Receipt};
+use super::{Block, Receipt, execution::Execution, version::Version};
 use crate::{
     primitives::Height,
     state::Commit,
@@ -15,41 +18,108 @@ use crate::{
 /// A block with what its execution gave. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ExecutedBlock {
-    pub(super) block: Arc<Block>,
-    pub(super) receipts: Arc<[Receipt]>,
-    pub(super) commit: Commit,
-    pub(super) total_difficulty: U256,
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    block: Arc<Block>,
+    receipts: Arc<[Receipt]>,
+    commit: Commit,
+    total_difficulty: U256,
+    /// `None` once the retention policy let go of the state.
+    version: Option<Arc<Version>>,
+    /// Whether the store has the block.
+    is_stored: AtomicBool,
 }
 
 impl ExecutedBlock {
+    pub(super) fn new(block: Arc<Block>, execution: Execution, total_difficulty: U256) -> Self {
+        let Execution { receipts, version } = execution;
+        let commit = version.commit();
+        Self::assemble(block, receipts, commit, total_difficulty, Some(version), false)
+    }
+
+    /// A block read back from the store.
+    pub(super) fn stored(block: Block, execution: Execution, total_difficulty: U256) -> Self {
+        let Execution { receipts, version } = execution;
+        let commit = version.commit();
+        Self::assemble(Arc::new(block), receipts, commit, total_difficulty, Some(version), true)
+    }
+
+    /// A block whose state is not kept.
+    pub(super) fn without_state(block: Arc<Block>, receipts: Arc<[Receipt]>, total_difficulty: U256) -> Self {
+        let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
+        Self::assemble(block, receipts, commit, total_difficulty, None, false)
+    }
+
+    fn assemble(
+        block: Arc<Block>,
+        receipts: Arc<[Receipt]>,
+        commit: Commit,
+        total_difficulty: U256,
+        version: Option<Arc<Version>>,
+        is_stored: bool,
+    ) -> Self {
+        let is_stored = AtomicBool::new(is_stored);
+        Self { inner: Arc::new(Inner { block, receipts, commit, total_difficulty, version, is_stored }) }
+    }
+
     /// The block.
-    pub const fn block(&self) -> &Arc<Block> {
-        &self.block
+    pub fn block(&self) -> &Arc<Block> {
+        &self.inner.block
     }
 
     /// Its hash.
     pub fn hash(&self) -> B256 {
-        self.block.hash()
+        self.inner.block.hash()
     }
 
     /// Its height.
     pub fn height(&self) -> Height {
-        self.block.height()
+        self.inner.block.height()
     }
 
     /// One receipt a transaction, in order.
     pub fn receipts(&self) -> &[Receipt] {
-        &self.receipts
+        &self.inner.receipts
     }
 
     /// The state after it.
-    pub const fn commit(&self) -> Commit {
-        self.commit
+    pub fn commit(&self) -> Commit {
+        self.inner.commit
     }
 
     /// Sum of the difficulties from genesis up to and with this block.
-    pub const fn total_difficulty(&self) -> U256 {
-        self.total_difficulty
+    pub fn total_difficulty(&self) -> U256 {
+        self.inner.total_difficulty
+    }
+
+    /// Whether its state can still be read.
+    pub fn has_state(&self) -> bool {
+        self.inner.version.is_some()
+    }
+
+    pub(super) fn version(&self) -> Option<&Arc<Version>> {
+        self.inner.version.as_ref()
+    }
+
+    /// The same block with its state let go.
+    pub(super) fn pruned(&self) -> Self {
+        let Inner { block, receipts, commit, total_difficulty, .. } = &*self.inner;
+        Self::assemble(block.clone(), receipts.clone(), *commit, *total_difficulty, None, self.is_stored())
+    }
+
+    pub(super) fn is_stored(&self) -> bool {
+        self.inner.is_stored.load(Ordering::Relaxed)
+    }
+
+    /// Notes that the batch with this block and its state was written.
+    pub(super) fn set_stored(&self) {
+        self.inner.is_stored.store(true, Ordering::Relaxed);
+        if let Some(version) = &self.inner.version {
+            version.set_durable();
+        }
     }
 }
 
@@ -75,7 +145,7 @@ impl HeadChange {
 
 /// Writes into the batch that makes a head change durable. Object-safe, and stays so.
 pub trait CommitHook: Debug + Send + Sync {
-    /// Adds what must be stored together with `change`; called once for each, before it is written.
+    /// Adds what must be stored together with `change`; called before it is written.
     ///
     /// A hook must give the same writes for the same change: a failed write is tried again with a new call.
     ///

@@ -6,6 +6,7 @@ use super::InvalidTransaction;
 use crate::{
     primitives::{Gas, Transaction},
     state::EMPTY_CODE_HASH,
+    vm::GasSchedule,
 };
 
 /// What a chain says about its transactions at one height.
@@ -38,7 +39,14 @@ pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<G
     if transaction.nonce() == u64::MAX {
         return Err(InvalidTransaction::NonceMax { address, nonce: u64::MAX });
     }
-    Ok(Gas::ZERO)
+    let (is_creation, size) = (transaction.to().is_none(), transaction.input().len());
+    let limit = GasSchedule::STANDARD.init_code_bytes_max;
+    if is_creation && size > limit {
+        return Err(InvalidTransaction::InitCodeTooLarge { size, limit });
+    }
+    let want = GasSchedule::STANDARD.intrinsic(transaction.input(), is_creation, transaction.access_list());
+    let have = transaction.gas_limit();
+    if have < want { Err(InvalidTransaction::IntrinsicGas { have, want }) } else { Ok(want) }
 }
 
 /// EIP-3607: a sender has no code; an impersonated one may.

@@ -1,0 +1,203 @@
+//! Executing transactions one after the other, as a block does.
+
+use alloy_consensus::Eip658Value;
+use alloy_primitives::{Address, Bytes, U256};
+
+use super::{
+    InvalidTransaction, Receipt,
+    validate::{self, Rules},
+};
+use crate::{
+    primitives::{Gas, Transaction},
+    state::{Journal, StateError},
+    vm::{self, BlockContext, FrameResult, GasSchedule, Inspector, Message, MessageKind, Outcome, TemplateRegistry},
+};
+
+/// Executes the transactions of one block over one journal.
+#[derive(Debug)]
+pub(super) struct Executor<'a> {
+    pub(super) journal: &'a mut Journal,
+    pub(super) registry: &'a TemplateRegistry,
+    pub(super) context: BlockContext,
+    pub(super) rules: Rules,
+    gas_used: Gas,
+    logs: u32,
+}
+
+/// What a transaction did, with what receipts leave out.
+#[derive(Clone, Debug)]
+pub(super) struct Executed {
+    pub(super) receipt: Receipt,
+    pub(super) outcome: Outcome,
+    pub(super) output: Bytes,
+}
+
+/// Why there is no result.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// The transaction can't be executed; nothing was changed.
+    Invalid(InvalidTransaction),
+    /// The state can't be read; the journal is not usable any more.
+    State(StateError),
+}
+
+impl From<InvalidTransaction> for Failure {
+    fn from(reason: InvalidTransaction) -> Self {
+        Self::Invalid(reason)
+    }
+}
+
+impl From<StateError> for Failure {
+    fn from(error: StateError) -> Self {
+        Self::State(error)
+    }
+}
+
+/// What a transaction pays, settled before its message runs.
+#[derive(Clone, Copy, Debug)]
+struct Purchase {
+    /// Gas left for the message.
+    gas: Gas,
+    /// Price of a unit of gas.
+    price: U256,
+    /// The part of it that the author gets.
+    tip: U256,
+}
+
+impl<'a> Executor<'a> {
+    /// Starts a block.
+    pub(super) const fn new(
+        journal: &'a mut Journal,
+        registry: &'a TemplateRegistry,
+        context: BlockContext,
+        rules: Rules,
+    ) -> Self {
+        Self { journal, registry, context, rules, gas_used: Gas::ZERO, logs: 0 }
+    }
+
+    /// Gas used by the transactions so far.
+    pub(super) const fn gas_used(&self) -> Gas {
+        self.gas_used
+    }
+
+    /// Executes one transaction and answers its receipt.
+    ///
+    /// Order of the Yellow Paper, 6: check, buy gas, run, refund, pay the author. The base fee is burned: nobody gets it.
+    pub(super) fn run(
+        &mut self,
+        transaction: &Transaction,
+        inspector: Option<&mut dyn Inspector>,
+    ) -> Result<Executed, Failure> {
+        self.journal.begin_transaction();
+        let purchase = self.buy_gas(transaction)?;
+        self.warm_access_list(transaction)?;
+        let message = message_of(transaction, purchase.gas);
+        let result = match inspector {
+            Some(inspector) => {
+                vm::execute_inspected(self.journal, &self.context, self.registry, &message, inspector)?
+            }
+            None => vm::execute(self.journal, &self.context, self.registry, &message)?,
+        };
+        let created = (message.kind == MessageKind::Create).then_some(message.to);
+        let used = self.settle(transaction, &purchase, &result)?;
+        self.gas_used = self.gas_used.saturating_add(used);
+        let receipt = self.receipt(transaction, used, purchase.price, &result, created);
+        Ok(Executed { receipt, outcome: result.outcome, output: result.output })
+    }
+
+    fn buy_gas(&mut self, transaction: &Transaction) -> Result<Purchase, Failure> {
+        let intrinsic = validate::check_fields(transaction, &self.rules)?;
+        let (have, limit) = (transaction.gas_limit(), self.context.gas_limit);
+        if have > limit {
+            return Err(InvalidTransaction::GasLimitAboveBlock { have, limit }.into());
+        }
+        let left = limit.saturating_sub(self.gas_used);
+        if have > left {
+            return Err(InvalidTransaction::BlockFull { left, want: have }.into());
+        }
+        let (address, base_fee) = (transaction.sender(), self.context.base_fee);
+        let Some(tip) = transaction.effective_tip_per_gas(base_fee) else {
+            let max_fee = transaction.max_fee_per_gas();
+            return Err(InvalidTransaction::FeeBelowBaseFee { address, max_fee, base_fee }.into());
+        };
+        let account = self.journal.account(&address)?;
+        check_nonce(transaction, account.nonce)?;
+        validate::check_sender_code(transaction, account.code_hash)?;
+        validate::check_funds(transaction, account.balance)?;
+        let (tip, price) = (U256::from(tip), U256::from(tip) + U256::from(base_fee));
+        // `check_funds` covers it: the price is at most the largest one.
+        self.journal.set_balance(&address, account.balance - price * U256::from(have.get()))?;
+        self.journal.set_nonce(&address, account.nonce + 1)?;
+        Ok(Purchase { gas: have.saturating_sub(intrinsic), price, tip })
+    }
+
+    fn warm_access_list(&mut self, transaction: &Transaction) -> Result<(), StateError> {
+        for item in transaction.access_list().into_iter().flat_map(|list| &list.0) {
+            self.journal.access_account(&item.address)?;
+            for slot in &item.storage_keys {
+                self.journal.access_slot(&item.address, &U256::from_be_bytes(slot.0))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives unused gas back to the sender, pays the author; answers the gas used.
+    fn settle(
+        &mut self,
+        transaction: &Transaction,
+        purchase: &Purchase,
+        result: &FrameResult,
+    ) -> Result<Gas, StateError> {
+        let spent = transaction.gas_limit().saturating_sub(result.gas_left);
+        let used = spent.saturating_sub(GasSchedule::STANDARD.capped_refund(spent, self.journal.refund()));
+        let back = transaction.gas_limit().saturating_sub(used);
+        // Sums of what existed before: they can't overflow on a chain whose supply fits 256 bits.
+        self.journal.add_balance(&transaction.sender(), purchase.price * U256::from(back.get()))?;
+        if !purchase.tip.is_zero() {
+            self.journal.add_balance(&self.context.beneficiary, purchase.tip * U256::from(used.get()))?;
+        }
+        Ok(used)
+    }
+
+    fn receipt(
+        &mut self,
+        transaction: &Transaction,
+        gas_used: Gas,
+        price: U256,
+        result: &FrameResult,
+        created: Option<Address>,
+    ) -> Receipt {
+        let logs = if result.is_success() { self.journal.take_logs() } else { Vec::new() };
+        let first_log_index = self.logs;
+        self.logs = self.logs.saturating_add(u32::try_from(logs.len()).unwrap_or(u32::MAX));
+        Receipt {
+            ty: transaction.ty(),
+            inner: alloy_consensus::Receipt {
+                status: Eip658Value::Eip658(result.is_success()),
+                cumulative_gas_used: self.gas_used.get(),
+                logs,
+            },
+            gas_used,
+            effective_gas_price: price.saturating_to(),
+            contract_address: created,
+            first_log_index,
+        }
+    }
+}
+
+fn check_nonce(transaction: &Transaction, want: u64) -> Result<(), InvalidTransaction> {
+    let (address, got) = (transaction.sender(), transaction.nonce());
+    match got.cmp(&want) {
+        core::cmp::Ordering::Less => Err(InvalidTransaction::NonceTooLow { address, got, want }),
+        core::cmp::Ordering::Greater => Err(InvalidTransaction::NonceTooHigh { address, got, want }),
+        core::cmp::Ordering::Equal => Ok(()),
+    }
+}
+
+fn message_of(transaction: &Transaction, gas: Gas) -> Message<'_> {
+    let (caller, value, input) = (transaction.sender(), transaction.value(), transaction.input());
+    match transaction.to() {
+        Some(to) => Message::call(caller, to, value, input, gas),
+        None => Message::create(caller, transaction.nonce(), value, input, gas),
+    }
+}

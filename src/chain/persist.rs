@@ -1,0 +1,221 @@
+//! How a chain lies in its store, and reading it back.
+//!
+//! | table | key | value |
+//! |---|---|---|
+//! | `Meta` | `chain/head`, `chain/safe`, `chain/finalized` | block hash |
+//! | `Meta` | `chain/genesis` | genesis hash |
+//! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
+//! | `Blocks` | block hash | commit id (u64), total difficulty (32 bytes), the stored form of the block |
+//! | `Receipts` | block hash | RLP list of stored receipts |
+//! | `Canonical` | height (u64) | block hash |
+//! | `Transactions` | transaction hash | height (u64), index (u32) of a canonical block |
+//!
+//! Numbers are big-endian.
+
+use core::ops::ControlFlow;
+use std::{collections::VecDeque, sync::Mutex, sync::PoisonError};
+
+use alloy_primitives::{B256, Bytes, U256, hex};
+use alloy_rlp::Decodable;
+
+use super::{
+    Block, ChainError, ExecutedBlock, Intervention, TransactionIndex, execution::Execution, receipt, replica::Shared,
+    version::Version,
+};
+use crate::{
+    primitives::Height,
+    state::{Commit, CommitId},
+    store::{Batch, KeyValue, Order, StoreError, Table},
+};
+
+const HEAD: &[u8] = b"chain/head";
+const SAFE: &[u8] = b"chain/safe";
+const FINALIZED: &[u8] = b"chain/finalized";
+const GENESIS: &[u8] = b"chain/genesis";
+const HAND: &[u8] = b"chain/hand/";
+
+/// Blocks read back and kept decoded.
+const DECODED_MAX: usize = 64;
+
+/// Hashes that say where a chain stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Heads {
+    pub(super) head: B256,
+    pub(super) safe: B256,
+    pub(super) finalized: B256,
+}
+
+/// The last blocks that were read back, the newest at the end.
+#[derive(Debug, Default)]
+pub(super) struct Decoded(Mutex<VecDeque<ExecutedBlock>>);
+
+impl Decoded {
+    fn get(&self, hash: B256) -> Option<ExecutedBlock> {
+        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.iter().find(|block| block.hash() == hash).cloned()
+    }
+
+    fn put(&self, block: ExecutedBlock) {
+        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.len() >= DECODED_MAX {
+            blocks.pop_front();
+        }
+        blocks.push_back(block);
+    }
+
+    /// Forgets all, after something stored was removed.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    }
+}
+
+/// Adds a block with its state and receipts.
+pub(super) fn put_block(block: &ExecutedBlock, batch: &mut Batch) {
+    let stored = block.block().encode_stored();
+    let mut value = Vec::with_capacity(40 + stored.len());
+    value.extend_from_slice(&block.commit().id.get().to_be_bytes());
+    value.extend_from_slice(&block.total_difficulty().to_be_bytes::<32>());
+    value.extend_from_slice(&stored);
+    batch.put(Table::Blocks, block.hash().to_vec(), value);
+    batch.put(Table::Receipts, block.hash().to_vec(), receipt::encode_receipts(block.receipts()));
+    if let Some(version) = block.version() {
+        version.write_to(batch);
+    }
+}
+
+/// Adds a block to the canonical indices.
+pub(super) fn put_canonical(block: &ExecutedBlock, batch: &mut Batch) {
+    let height = block.height().get().to_be_bytes();
+    batch.put(Table::Canonical, height, block.hash().to_vec());
+    for (index, transaction) in (0_u32..).zip(block.block().transactions()) {
+        let place = [height.as_slice(), &index.to_be_bytes()].concat();
+        batch.put(Table::Transactions, transaction.hash().to_vec(), place);
+    }
+}
+
+/// Takes a block off the canonical indices; additions must follow removals in a batch.
+pub(super) fn remove_canonical(block: &ExecutedBlock, batch: &mut Batch) {
+    batch.delete(Table::Canonical, block.height().get().to_be_bytes());
+    for transaction in block.block().transactions() {
+        batch.delete(Table::Transactions, transaction.hash().to_vec());
+    }
+}
+
+/// Removes a block and its receipts.
+pub(super) fn remove_block(block: &ExecutedBlock, batch: &mut Batch) {
+    remove_canonical(block, batch);
+    batch.delete(Table::Blocks, block.hash().to_vec());
+    batch.delete(Table::Receipts, block.hash().to_vec());
+}
+
+pub(super) fn put_genesis(hash: B256, batch: &mut Batch) {
+    batch.put(Table::Meta, GENESIS, hash.to_vec());
+}
+
+pub(super) fn put_heads(heads: Heads, batch: &mut Batch) {
+    for (key, hash) in [(HEAD, heads.head), (SAFE, heads.safe), (FINALIZED, heads.finalized)] {
+        batch.put(Table::Meta, key, hash.to_vec());
+    }
+}
+
+pub(super) fn put_intervention(index: usize, intervention: &Intervention, batch: &mut Batch) {
+    batch.put(Table::Meta, hand_key(index), alloy_rlp::encode(intervention));
+}
+
+pub(super) fn remove_interventions(count: usize, batch: &mut Batch) {
+    (0..count).for_each(|index| batch.delete(Table::Meta, hand_key(index)));
+}
+
+fn hand_key(index: usize) -> Vec<u8> {
+    [HAND, &u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes()].concat()
+}
+
+/// The genesis hash in a store; `None` when it holds no chain.
+pub(super) fn genesis(store: &dyn KeyValue) -> Result<Option<B256>, StoreError> {
+    hash_under(store, Table::Meta, GENESIS)
+}
+
+pub(super) fn heads(store: &dyn KeyValue) -> Result<Heads, StoreError> {
+    let read = |key| {
+        let missing = || corrupt(Table::Meta, key, "is missing".to_owned());
+        hash_under(store, Table::Meta, key)?.ok_or_else(missing)
+    };
+    Ok(Heads { head: read(HEAD)?, safe: read(SAFE)?, finalized: read(FINALIZED)? })
+}
+
+pub(super) fn interventions(store: &dyn KeyValue) -> Result<Vec<Intervention>, StoreError> {
+    let (mut found, mut wrong) = (Vec::new(), None);
+    store.scan(Table::Meta, HAND, Order::Ascending, &mut |key, mut value| match Intervention::decode(&mut value) {
+        Ok(intervention) => {
+            found.push(intervention);
+            ControlFlow::Continue(())
+        }
+        Err(error) => {
+            wrong = Some(corrupt(Table::Meta, key, error.to_string()));
+            ControlFlow::Break(())
+        }
+    })?;
+    wrong.map_or(Ok(found), Err)
+}
+
+impl Shared {
+    /// A stored block; `None` when the store is not durable or has no such block.
+    pub(super) fn load(&self, hash: B256) -> Result<Option<ExecutedBlock>, ChainError> {
+        if !self.is_durable {
+            return Ok(None);
+        }
+        if let Some(block) = self.decoded.get(hash) {
+            return Ok(Some(block));
+        }
+        let Some(value) = self.store.get(Table::Blocks, hash.as_slice())? else { return Ok(None) };
+        let block = self.decode(hash, &value)?;
+        self.decoded.put(block.clone());
+        Ok(Some(block))
+    }
+
+    pub(super) fn has_stored(&self, hash: B256) -> bool {
+        self.is_durable && self.store.get(Table::Blocks, hash.as_slice()).is_ok_and(|found| found.is_some())
+    }
+
+    pub(super) fn stored_canonical(&self, height: Height) -> Result<Option<B256>, StoreError> {
+        if !self.is_durable {
+            return Ok(None);
+        }
+        hash_under(&*self.store, Table::Canonical, &height.get().to_be_bytes())
+    }
+
+    pub(super) fn stored_transaction(&self, hash: B256) -> Result<Option<(Height, TransactionIndex)>, StoreError> {
+        if !self.is_durable {
+            return Ok(None);
+        }
+        let Some(place) = self.store.get(Table::Transactions, hash.as_slice())? else { return Ok(None) };
+        let parsed = place.split_first_chunk::<8>().and_then(|(height, index)| {
+            let index = <[u8; 4]>::try_from(index).ok()?;
+            Some((Height::new(u64::from_be_bytes(*height)), u32::from_be_bytes(index)))
+        });
+        parsed.map(Some).ok_or_else(|| corrupt(Table::Transactions, hash.as_slice(), "is no place".to_owned()))
+    }
+
+    fn decode(&self, hash: B256, value: &Bytes) -> Result<ExecutedBlock, ChainError> {
+        let short = || corrupt(Table::Blocks, hash.as_slice(), "is too short".to_owned());
+        let (commit, rest) = value.split_first_chunk::<8>().ok_or_else(short)?;
+        let (difficulty, rest) = rest.split_first_chunk::<32>().ok_or_else(short)?;
+        let block = Block::decode_stored(rest).map_err(|source| ChainError::Corrupt { hash, source })?;
+        let receipts = self.store.get(Table::Receipts, hash.as_slice())?.unwrap_or_default();
+        let receipts = receipt::decode_receipts(&receipts)
+            .map_err(|error| corrupt(Table::Receipts, hash.as_slice(), error.to_string()))?;
+        let commit = Commit { id: CommitId::new(u64::from_be_bytes(*commit)), root: block.header().state_root };
+        let version = Version::stored(self.state.clone(), commit).into();
+        let execution = Execution { receipts: receipts.into(), version };
+        Ok(ExecutedBlock::stored(block, execution, U256::from_be_bytes(*difficulty)))
+    }
+}
+
+fn hash_under(store: &dyn KeyValue, table: Table, key: &[u8]) -> Result<Option<B256>, StoreError> {
+    let Some(value) = store.get(table, key)? else { return Ok(None) };
+    B256::try_from(&value[..]).map(Some).map_err(|error| corrupt(table, key, error.to_string()))
+}
+
+fn corrupt(table: Table, key: &[u8], reason: String) -> StoreError {
+    StoreError::Corrupt { table, key: hex::encode(key), reason }
+}

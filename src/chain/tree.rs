@@ -1,0 +1,120 @@
+//! The blocks that a replica holds in memory, and which of them are canonical.
+
+use alloy_primitives::{B256, map::FbBuildHasher};
+use imbl::{OrdMap, OrdSet, shared_ptr::DefaultSharedPtr};
+
+use super::{ExecutedBlock, TransactionIndex};
+use crate::primitives::Height;
+
+/// Finds transactions by hash; never iterated, so that its order shows nowhere.
+type TransactionMap = imbl::GenericHashMap<B256, (u64, TransactionIndex), FbBuildHasher<32>, DefaultSharedPtr>;
+
+/// Persistent maps of blocks: cloning costs the same at any size.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tree {
+    blocks: OrdMap<B256, ExecutedBlock>,
+    by_height: OrdSet<(u64, B256)>,
+    /// Blocks whose state is still held, but for genesis; what the retention policy looks at.
+    with_state: OrdSet<(u64, B256)>,
+    canonical: OrdMap<u64, B256>,
+    transactions: TransactionMap,
+}
+
+impl Tree {
+    /// A tree with genesis alone, which is never pruned.
+    pub(super) fn new(genesis: ExecutedBlock) -> Self {
+        let mut tree = Self::default();
+        tree.canonical.insert(0, genesis.hash());
+        tree.blocks.insert(genesis.hash(), genesis);
+        tree
+    }
+
+    pub(super) fn insert(&mut self, block: ExecutedBlock) {
+        let key = (block.height().get(), block.hash());
+        if block.has_state() {
+            self.with_state.insert(key);
+        }
+        self.by_height.insert(key);
+        self.blocks.insert(key.1, block);
+    }
+
+    pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
+        self.blocks.get(hash)
+    }
+
+    pub(super) fn canonical(&self, height: Height) -> Option<B256> {
+        self.canonical.get(&height.get()).copied()
+    }
+
+    /// Lowest canonical height above genesis that is held; `head` when there is none.
+    pub(super) fn oldest(&self, head: Height) -> Height {
+        self.canonical.range(1..).next().map_or(head, |(height, _)| Height::new(*height))
+    }
+
+    /// Lowest canonical height above genesis whose state is held; `head` when there is none.
+    pub(super) fn oldest_state(&self, head: Height) -> Height {
+        self.with_state.iter().next().map_or(head, |(height, _)| Height::new(*height))
+    }
+
+    /// Makes a block canonical; `index` says whether its transactions are to be found here.
+    pub(super) fn apply(&mut self, block: &ExecutedBlock, index: bool) {
+        let height = block.height().get();
+        self.canonical.insert(height, block.hash());
+        if index {
+            for (place, transaction) in (0..).zip(block.block().transactions()) {
+                self.transactions.insert(transaction.hash(), (height, place));
+            }
+        }
+    }
+
+    /// Takes a block off the canonical chain; it stays in the tree.
+    pub(super) fn revert(&mut self, block: &ExecutedBlock) {
+        self.canonical.remove(&block.height().get());
+        self.forget_transactions(block);
+    }
+
+    pub(super) fn transaction(&self, hash: &B256) -> Option<(Height, TransactionIndex)> {
+        self.transactions.get(hash).map(|(height, index)| (Height::new(*height), *index))
+    }
+
+    /// Lets go of the states of blocks below `height`.
+    pub(super) fn drop_states_below(&mut self, height: u64) {
+        while let Some(key) = self.with_state.get_min().copied().filter(|(lowest, _)| *lowest < height) {
+            self.with_state.remove(&key);
+            if let Some(block) = self.blocks.get_mut(&key.1) {
+                *block = block.pruned();
+            }
+        }
+    }
+
+    /// Lets go of blocks below `height`, but for genesis.
+    pub(super) fn drop_blocks_below(&mut self, height: u64) {
+        while let Some(key) = self.by_height.get_min().copied().filter(|(lowest, _)| *lowest < height) {
+            self.remove(key);
+        }
+    }
+
+    /// Lets go of blocks in these heights that are not canonical.
+    pub(super) fn drop_side_blocks(&mut self, heights: core::ops::RangeInclusive<u64>) {
+        let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));
+        let sides = self.by_height.range(range).filter(|(height, hash)| self.canonical.get(height) != Some(hash));
+        let sides: Vec<(u64, B256)> = sides.copied().collect();
+        sides.into_iter().for_each(|key| self.remove(key));
+    }
+
+    fn remove(&mut self, key: (u64, B256)) {
+        self.by_height.remove(&key);
+        self.with_state.remove(&key);
+        let Some(block) = self.blocks.remove(&key.1) else { return };
+        if self.canonical.get(&key.0) == Some(&key.1) {
+            self.canonical.remove(&key.0);
+            self.forget_transactions(&block);
+        }
+    }
+
+    fn forget_transactions(&mut self, block: &ExecutedBlock) {
+        for transaction in block.block().transactions() {
+            self.transactions.remove(&transaction.hash());
+        }
+    }
+}
