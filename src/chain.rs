@@ -17,15 +17,21 @@ mod base_fee;
 mod block;
 mod cache;
 mod error;
+mod execution;
+mod executor;
+mod genesis;
 mod head;
 mod intervention;
+mod persist;
 mod pool;
 mod receipt;
 mod replica;
 mod roots;
 mod rules;
 mod spec;
+mod tree;
 mod validate;
+mod version;
 
 pub use base_fee::{BaseFeeParams, next_base_fee};
 pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX};
@@ -44,3 +50,6 @@ pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
+
+#[cfg(test)]
+mod tests;

@@ -7,8 +7,14 @@ use alloy_primitives::{Bloom, U256};
 
 use super::{
     Ancestors, BaseFee, Block, BlockAttributes, BlockError, Candidates, ChainError, EXTRA_DATA_BYTES_MAX,
-    ExecutedBlock, GAS_LIMIT_MIN, GenesisSpec, Intervention, InvalidTransaction, Receipt, base_fee::next_base_fee,
-    block::empty_header, executor::{Executor, Failure}, replica::Shared, roots, validate::Rules, version::Version,
+    ExecutedBlock, GAS_LIMIT_MIN, GenesisSpec, Intervention, InvalidTransaction, Receipt,
+    base_fee::next_base_fee,
+    block::empty_header,
+    executor::{Executor, Failure},
+    replica::Shared,
+    roots,
+    validate::Rules,
+    version::Version,
 };
 use crate::{
     primitives::{Gas, Height, Timestamp, Transaction},
@@ -49,13 +55,15 @@ pub(super) fn build(
     candidates: &mut dyn Candidates,
 ) -> Result<Built, ChainError> {
     let mut header = next_header(&shared.spec, parent.block(), attributes, &interventions);
-    let invalid = |reason| ChainError::InvalidBlock { height: Height::new(header.number), hash: Default::default(), reason };
+    let invalid =
+        |reason| ChainError::InvalidBlock { height: Height::new(header.number), hash: Default::default(), reason };
     check_interventions(&shared.spec, &interventions).map_err(invalid)?;
     check_fixed_fields(&shared.spec, &header, parent.block().header(), &interventions).map_err(invalid)?;
     let parent_version = version_of(parent)?;
     let mut journal = shared.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
-    let mut executor = Executor::new(&mut journal, &shared.registry, shared.context(&header), shared.tx_rules(header.number));
+    let mut executor =
+        Executor::new(&mut journal, &shared.registry, shared.context(&header), shared.tx_rules(header.number));
     let mut receipts = Vec::new();
     let mut transactions = Vec::new();
     let mut left_out = Vec::new();
@@ -98,7 +106,8 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
     let parent_version = version_of(parent)?;
     let mut journal = shared.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
-    let mut executor = Executor::new(&mut journal, &shared.registry, shared.context(header), shared.tx_rules(header.number));
+    let mut executor =
+        Executor::new(&mut journal, &shared.registry, shared.context(header), shared.tx_rules(header.number));
     let mut receipts = Vec::with_capacity(block.transactions().len());
     for (index, transaction) in block.transactions().iter().enumerate() {
         match executor.run(transaction, None) {

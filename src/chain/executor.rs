@@ -93,9 +93,7 @@ impl<'a> Executor<'a> {
         self.warm_access_list(transaction)?;
         let message = message_of(transaction, purchase.gas);
         let result = match inspector {
-            Some(inspector) => {
-                vm::execute_inspected(self.journal, &self.context, self.registry, &message, inspector)?
-            }
+            Some(inspector) => vm::execute_inspected(self.journal, &self.context, self.registry, &message, inspector)?,
             None => vm::execute(self.journal, &self.context, self.registry, &message)?,
         };
         let created = (message.kind == MessageKind::Create).then_some(message.to);

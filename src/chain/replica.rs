@@ -1,17 +1,27 @@
-//! The chain as one replica sees it.
+//! The chain as one replica sees it: opening, identity, and what it holds.
 
+mod grow;
+mod query;
+
+use core::fmt;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Log};
+use imbl::Vector;
 
 use super::{
-    Block, BlockAttributes, ChainError, CommitHook, ExecutedBlock, ExecutionCache, GenesisSpec, HeadChange,
-    HeaderRules, Intervention, InvalidTransaction, PoolContext,
+    AnyHeader, Block, ChainError, CommitHook, ExecutedBlock, ExecutionCache, GenesisSpec, HeaderRules, Intervention,
+    InvalidTransaction, genesis,
+    persist::{self, Decoded, Heads},
+    tree::Tree,
+    version::Version,
 };
 use crate::{
     primitives::{Height, Transaction},
-    state::{StateStore, StateView},
-    store::KeyValue,
+    state::StateStore,
+    store::{Batch, KeyValue},
+    templates,
+    vm::TemplateRegistry,
 };
 
 /// A transaction's place in its block, from 0.
@@ -24,6 +34,15 @@ pub trait Candidates {
 
     /// The last one was left out; later nonces of its sender should not follow.
     fn refuse(&mut self, transaction: &Transaction, reason: &InvalidTransaction);
+}
+
+/// Transactions in a fixed order, whatever becomes of the ones before.
+impl Candidates for std::vec::IntoIter<Arc<Transaction>> {
+    fn next(&mut self) -> Option<Arc<Transaction>> {
+        Iterator::next(self)
+    }
+
+    fn refuse(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
 }
 
 /// A block that was built, executed and not yet sealed.
@@ -49,8 +68,16 @@ pub enum Inserted {
 pub struct Retention {
     /// States that can be read; `None` keeps all.
     pub states: Option<u64>,
-    /// Blocks and receipts; `None` keeps all. At least as many as states.
+    /// Blocks and receipts; `None` keeps all. A block's state goes with it.
     pub blocks: Option<u64>,
+}
+
+impl Retention {
+    /// Everything is kept: what a durable store does unless told otherwise.
+    pub const ALL: Self = Self { states: None, blocks: None };
+
+    /// What a store in memory keeps unless told otherwise: 10,000 states, 200,000 blocks.
+    pub const MEMORY: Self = Self { states: Some(10_000), blocks: Some(200_000) };
 }
 
 /// Where a canonical transaction is.
@@ -96,232 +123,222 @@ pub struct LocatedLog {
 
 /// Collects what a chain is opened with; see [`Chain::builder`].
 #[derive(Clone, Debug)]
-pub struct ChainBuilder {}
+#[must_use = "a builder does nothing until `open`"]
+pub struct ChainBuilder {
+    spec: Arc<GenesisSpec>,
+    state: Arc<dyn StateStore>,
+    store: Arc<dyn KeyValue>,
+    registry: Option<Arc<TemplateRegistry>>,
+    rules: Arc<dyn HeaderRules>,
+    cache: ExecutionCache,
+    hooks: Vec<Arc<dyn CommitHook>>,
+    retention: Option<Retention>,
+    is_paranoid: bool,
+}
 
 impl ChainBuilder {
+    /// The templates that contracts are made of; the built-in ones without it.
+    pub fn with_registry(self, registry: Arc<TemplateRegistry>) -> Self {
+        Self { registry: Some(registry), ..self }
+    }
+
     /// The protocol's header rules; any header is taken without them.
-    #[must_use]
     pub fn with_rules(self, rules: Arc<dyn HeaderRules>) -> Self {
-        todo!("{rules:?}")
+        Self { rules, ..self }
     }
 
     /// A cache shared with other replicas.
-    #[must_use]
     pub fn with_cache(self, cache: ExecutionCache) -> Self {
-        todo!("{cache:?}")
+        Self { cache, ..self }
     }
 
     /// A hook that writes into the batch of each head change; called in the order they were given.
-    #[must_use]
-    pub fn with_hook(self, hook: Arc<dyn CommitHook>) -> Self {
-        todo!("{hook:?}")
+    pub fn with_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
+        self.hooks.push(hook);
+        self
     }
 
-    /// How much of the past is kept; by default all on a durable store, a bounded part in memory.
-    #[must_use]
+    /// How much of the past is kept; by default [`Retention::ALL`] on a durable store, [`Retention::MEMORY`] elsewhere.
     pub fn with_retention(self, retention: Retention) -> Self {
-        todo!("{retention:?}")
+        Self { retention: Some(retention), ..self }
     }
 
     /// Execute every block again and compare, even when another replica did.
-    #[must_use]
-    pub fn with_paranoid(self, paranoid: bool) -> Self {
-        todo!("{paranoid}")
+    pub fn with_paranoid(self, is_paranoid: bool) -> Self {
+        Self { is_paranoid, ..self }
     }
 
     /// Opens the chain: at its stored head, or at genesis when the store is empty.
     ///
+    /// The genesis block is written at once.
+    ///
     /// # Errors
-    /// [`ChainError`]: an unusable specification, a store with another chain, a failing store.
+    /// [`ChainError`]: an unusable specification, another registry than genesis names, a store with another chain, a
+    /// failing store.
     pub fn open(self) -> Result<Chain, ChainError> {
-        todo!()
+        self.spec.check()?;
+        let registry = self.registry.unwrap_or_else(|| Arc::new(templates::builtin().clone()));
+        if let Some(want) = self.spec.registry_digest.filter(|want| *want != registry.digest()) {
+            return Err(ChainError::OtherRegistry { got: registry.digest(), want });
+        }
+        let is_durable = self.store.is_durable();
+        let retention = self.retention.unwrap_or(if is_durable { Retention::ALL } else { Retention::MEMORY });
+        let shared = Shared {
+            spec: self.spec,
+            state: self.state,
+            store: self.store,
+            registry,
+            rules: self.rules,
+            cache: self.cache,
+            hooks: self.hooks,
+            retention,
+            is_durable,
+            is_paranoid: self.is_paranoid,
+            decoded: Decoded::default(),
+        };
+        match persist::genesis(&*shared.store)?.filter(|_| is_durable) {
+            Some(genesis) => reopen(shared, genesis),
+            None => create(shared),
+        }
     }
 }
 
+/// What the clones of a chain and its replicas have in common.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) spec: Arc<GenesisSpec>,
+    pub(super) state: Arc<dyn StateStore>,
+    pub(super) store: Arc<dyn KeyValue>,
+    pub(super) registry: Arc<TemplateRegistry>,
+    pub(super) rules: Arc<dyn HeaderRules>,
+    pub(super) cache: ExecutionCache,
+    pub(super) hooks: Vec<Arc<dyn CommitHook>>,
+    pub(super) retention: Retention,
+    pub(super) is_durable: bool,
+    pub(super) is_paranoid: bool,
+    pub(super) decoded: Decoded,
+}
+
+/// Changes by hand that no block records yet.
+#[derive(Clone, Debug, Default)]
+struct Hand {
+    interventions: Vector<Intervention>,
+    /// The head's state with them; `None` while there are none.
+    version: Option<Arc<Version>>,
+}
+
 /// One replica's chain. Cloning it costs the same at any size; a clone is a snapshot.
-#[derive(Clone, Debug)]
-pub struct Chain {}
+#[derive(Clone)]
+pub struct Chain {
+    shared: Arc<Shared>,
+    tree: Tree,
+    genesis: ExecutedBlock,
+    head: ExecutedBlock,
+    safe: ExecutedBlock,
+    finalized: ExecutedBlock,
+    hand: Hand,
+    /// Whether it writes its heads and blocks to the store.
+    is_writer: bool,
+}
 
 /// Opening and identity.
 impl Chain {
     /// Starts to open the chain of `spec` over these stores.
-    pub fn builder(spec: GenesisSpec, state: Arc<dyn StateStore>, store: Arc<dyn KeyValue>) -> ChainBuilder {
-        todo!("{spec:?} {state:?} {store:?}")
+    pub fn builder(
+        spec: impl Into<Arc<GenesisSpec>>,
+        state: Arc<dyn StateStore>,
+        store: Arc<dyn KeyValue>,
+    ) -> ChainBuilder {
+        ChainBuilder {
+            spec: spec.into(),
+            state,
+            store,
+            registry: None,
+            rules: Arc::new(AnyHeader),
+            cache: ExecutionCache::new(),
+            hooks: Vec::new(),
+            retention: None,
+            is_paranoid: false,
+        }
     }
 
-    /// A replica of the same chain that starts where this one stands and writes nothing durable of its own.
+    /// A replica of the same chain that starts where this one stands, writes nothing to the store and calls no hooks.
     #[must_use]
     pub fn replica(&self) -> Self {
-        todo!()
+        Self { is_writer: false, ..self.clone() }
     }
 
     /// What the chain started from.
     pub fn spec(&self) -> &Arc<GenesisSpec> {
-        todo!()
+        &self.shared.spec
+    }
+
+    /// The templates that its contracts are made of.
+    pub fn registry(&self) -> &Arc<TemplateRegistry> {
+        &self.shared.registry
     }
 
     /// The genesis block.
-    pub fn genesis(&self) -> &ExecutedBlock {
-        todo!()
+    pub const fn genesis(&self) -> &ExecutedBlock {
+        &self.genesis
+    }
+
+    fn heads(&self) -> Heads {
+        Heads { head: self.head.hash(), safe: self.safe.hash(), finalized: self.finalized.hash() }
+    }
+
+    /// Whether changes of this replica go to the store.
+    fn is_persistent(&self) -> bool {
+        self.is_writer && self.shared.is_durable
     }
 }
 
-/// Reading.
-impl Chain {
-    /// The newest canonical block.
-    pub fn head(&self) -> &ExecutedBlock {
-        todo!()
-    }
-
-    /// The newest block that the protocol calls safe; genesis at first.
-    pub fn safe(&self) -> &ExecutedBlock {
-        todo!()
-    }
-
-    /// The newest block that never reverts; genesis at first.
-    pub fn finalized(&self) -> &ExecutedBlock {
-        todo!()
-    }
-
-    /// Whether the block is in the tree, canonical or not.
-    pub fn contains(&self, hash: B256) -> bool {
-        todo!("{hash}")
-    }
-
-    /// A block of the tree, canonical or not.
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::Store`].
-    pub fn block(&self, hash: B256) -> Result<ExecutedBlock, ChainError> {
-        todo!("{hash}")
-    }
-
-    /// The canonical block at a height.
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownHeight`], [`ChainError::Pruned`], [`ChainError::Store`].
-    pub fn block_at(&self, height: Height) -> Result<ExecutedBlock, ChainError> {
-        todo!("{height}")
-    }
-
-    /// Hash of the canonical block at a height.
-    ///
-    /// # Errors
-    /// As [`Chain::block_at`].
-    pub fn hash_at(&self, height: Height) -> Result<B256, ChainError> {
-        todo!("{height}")
-    }
-
-    /// Whether the block is on the way from genesis to the head.
-    pub fn is_canonical(&self, hash: B256) -> bool {
-        todo!("{hash}")
-    }
-
-    /// The state after a block.
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::Pruned`], [`ChainError::State`].
-    pub fn state_of(&self, hash: B256) -> Result<Arc<dyn StateView>, ChainError> {
-        todo!("{hash}")
-    }
-
-    /// The newest state: the head's, with interventions that no block records yet.
-    ///
-    /// # Errors
-    /// [`ChainError::State`].
-    pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
-        todo!()
-    }
-
-    /// Where a canonical transaction is; `None` when it is in no canonical block (or in a pruned one).
-    ///
-    /// # Errors
-    /// [`ChainError::Store`].
-    pub fn transaction(&self, hash: B256) -> Result<Option<TransactionLocation>, ChainError> {
-        todo!("{hash}")
-    }
-
-    /// Canonical logs that match, in order, at most `max`.
-    ///
-    /// # Errors
-    /// [`ChainError::TooManyResults`] past `max`, [`ChainError::Pruned`] when the range starts before what is kept.
-    pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, ChainError> {
-        todo!("{filter:?} {max}")
-    }
-
-    /// Base fee of a child of the head; `None` when the chain has none.
-    pub fn next_base_fee(&self) -> Option<u64> {
-        todo!()
-    }
-
-    /// What a [`Pool`](super::Pool) needs to know of the head.
-    ///
-    /// # Errors
-    /// [`ChainError::State`].
-    pub fn pool_context(&self) -> Result<PoolContext, ChainError> {
-        todo!()
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain")
+            .field("chain_id", &self.shared.spec.chain_id)
+            .field("genesis", &self.genesis.hash())
+            .field("head", &(self.head.height(), self.head.hash()))
+            .field("finalized", &self.finalized.height())
+            .finish_non_exhaustive()
     }
 }
 
-/// Growing.
-impl Chain {
-    /// Executes candidates on top of `parent` until the block is full or there are no more.
-    ///
-    /// Nothing is stored; the result waits in the execution cache for [`Chain::insert`]. Interventions that wait here
-    /// are put before those of `attributes` when `parent` is the head.
-    ///
-    /// # Errors
-    /// [`ChainError`]; the chain is then unchanged.
-    pub fn build(
-        &self,
-        parent: B256,
-        attributes: &BlockAttributes,
-        candidates: &mut dyn Candidates,
-    ) -> Result<BuiltBlock, ChainError> {
-        todo!("{parent} {attributes:?} {}", candidates.next().is_some())
+fn create(shared: Shared) -> Result<Chain, ChainError> {
+    let genesis = genesis::make(&shared)?;
+    let hash = genesis.hash();
+    if shared.is_durable {
+        let mut batch = Batch::new();
+        persist::put_genesis(hash, &mut batch);
+        persist::put_block(&genesis, &mut batch);
+        persist::put_canonical(&genesis, &mut batch);
+        persist::put_heads(Heads { head: hash, safe: hash, finalized: hash }, &mut batch);
+        shared.store.write(batch)?;
+        genesis.set_stored();
     }
+    let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
+    let tree = Tree::new(genesis.clone());
+    Ok(Chain { shared: shared.into(), tree, genesis, head, safe, finalized, hand: Hand::default(), is_writer: true })
+}
 
-    /// Judges a block by its own execution and stores it. The head stays.
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownParent`], [`ChainError::InvalidBlock`] with the field that is wrong; a failing store. The
-    /// chain is then unchanged.
-    pub fn insert(&mut self, block: Arc<Block>) -> Result<Inserted, ChainError> {
-        todo!("{block:?}")
+/// Opens what a store holds, reading the few blocks that say where it stands; all others are read when asked for.
+fn reopen(shared: Shared, genesis: B256) -> Result<Chain, ChainError> {
+    let heads = persist::heads(&*shared.store)?;
+    let read = |hash| shared.load(hash)?.ok_or(ChainError::UnknownBlock { hash });
+    let genesis = read(genesis)?;
+    let want = shared.spec.header(genesis.commit().root).hash_slow();
+    if genesis.hash() != want {
+        return Err(ChainError::OtherGenesis { got: genesis.hash(), want });
     }
-
-    /// Moves the head to a block of the tree.
-    ///
-    /// One batch makes durable: the blocks on the way, their state, receipts and indices, the head, and what hooks add.
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
-    pub fn set_head(&mut self, hash: B256) -> Result<HeadChange, ChainError> {
-        todo!("{hash}")
+    let (head, safe, finalized) = (read(heads.head)?, read(heads.safe)?, read(heads.finalized)?);
+    let mut tree = Tree::new(genesis.clone());
+    if head.hash() != genesis.hash() {
+        tree.insert(head.clone());
+        tree.apply(&head, false);
     }
-
-    /// Moves the safe and the finalized block, which are ancestors of the head (or the head).
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
-    pub fn set_finality(&mut self, safe: B256, finalized: B256) -> Result<(), ChainError> {
-        todo!("{safe} {finalized}")
-    }
-
-    /// Changes the newest state by hand; the next block built here records it.
-    ///
-    /// # Errors
-    /// [`ChainError::InvalidBlock`] with [`BlockError::Interventions`](super::BlockError::Interventions) when genesis
-    /// does not allow it.
-    pub fn intervene(&mut self, intervention: Intervention) -> Result<(), ChainError> {
-        todo!("{intervention:?}")
-    }
-
-    /// Goes back (or over) to `snapshot`, an earlier clone of this chain, also past finality.
-    ///
-    /// # Errors
-    /// [`ChainError::Store`]; nothing is changed then.
-    pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, ChainError> {
-        todo!("{snapshot:?}")
-    }
+    let interventions = persist::interventions(&*shared.store)?;
+    let mut chain =
+        Chain { shared: shared.into(), tree, genesis, head, safe, finalized, hand: Hand::default(), is_writer: true };
+    chain.hand = chain.hand_over(&chain.head, interventions.into_iter().collect())?;
+    Ok(chain)
 }

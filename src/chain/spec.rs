@@ -111,8 +111,11 @@ pub struct GenesisAccount {
 pub struct GenesisContract {
     /// Where it lives.
     pub address: Address,
-    /// Init code: the template's marker followed by the ABI-encoded constructor parameters.
-    pub init_code: Bytes,
+    /// Name of the template, such as `erc20-token`; its newest version is taken.
+    pub template: String,
+    /// Constructor parameters by the names in the template's ABI; numbers may be strings.
+    #[serde(default)]
+    pub params: serde_json::Map<String, serde_json::Value>,
     /// Who the constructor sees as its caller.
     #[serde(default)]
     pub deployer: Address,

@@ -1,0 +1,343 @@
+//! How a chain grows: building, inserting, moving the head, finality, changes by hand, snapshots.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+use imbl::Vector;
+
+use super::{BuiltBlock, Candidates, Chain, Hand, Inserted};
+use crate::{
+    chain::{
+        Ancestors, Block, BlockAttributes, BlockError, ChainError, ExecutedBlock, HeadChange, Intervention,
+        execution::{self, Execution, apply_interventions, invalid_block, total_difficulty},
+        persist::{self, Heads},
+    },
+    primitives::Height,
+    state::Journal,
+    store::Batch,
+};
+
+/// Blocks below the head that a chain with a durable store holds in memory.
+const DURABLE_WINDOW: u64 = 256;
+
+/// Growing.
+impl Chain {
+    /// Executes candidates on top of `parent` until the block is full or there are no more.
+    ///
+    /// Nothing is stored; the result waits in the execution cache for [`Chain::insert`]. Interventions that wait here
+    /// are put before those of `attributes` when `parent` is the head.
+    ///
+    /// # Errors
+    /// [`ChainError`]; the chain is then unchanged.
+    pub fn build(
+        &self,
+        parent: B256,
+        attributes: &BlockAttributes,
+        candidates: &mut dyn Candidates,
+    ) -> Result<BuiltBlock, ChainError> {
+        let parent = self.block(parent)?;
+        let waiting = if parent.hash() == self.head.hash() { self.hand.interventions.clone() } else { Vector::new() };
+        let interventions = waiting.into_iter().chain(attributes.interventions.iter().cloned()).collect();
+        let built = execution::build(&self.shared, &parent, attributes, interventions, candidates)?;
+        self.shared.cache.insert(Arc::new(built.block.clone()), built.execution);
+        Ok(BuiltBlock { block: built.block, left_out: built.left_out })
+    }
+
+    /// Judges a block by its own execution and stores it. The head stays.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownParent`], [`ChainError::InvalidBlock`] with the field that is wrong; a failing store. The
+    /// chain is then unchanged.
+    pub fn insert(&mut self, block: Arc<Block>) -> Result<Inserted, ChainError> {
+        let hash = block.hash();
+        if self.contains(hash) {
+            return Ok(Inserted::Known);
+        }
+        let unknown = ChainError::UnknownParent { hash, parent: block.parent_hash() };
+        let parent = match self.block(block.parent_hash()) {
+            Err(ChainError::UnknownBlock { .. }) => return Err(unknown),
+            found => found?,
+        };
+        execution::verify_rules(&self.shared, &parent, &block, self)?;
+        let execution = self.execution_of(&parent, &block)?;
+        let total = total_difficulty(&parent, block.header());
+        self.tree.insert(ExecutedBlock::new(block, execution, total));
+        Ok(Inserted::New)
+    }
+
+    /// Another replica's result, or one's own.
+    fn execution_of(&self, parent: &ExecutedBlock, block: &Arc<Block>) -> Result<Execution, ChainError> {
+        let known = self.shared.cache.get(block);
+        match known {
+            Some(execution) if !self.shared.is_paranoid => Ok(execution),
+            Some(other) => {
+                let own = execution::verify(&self.shared, parent, block)?;
+                let same = own.receipts == other.receipts && own.version.commit().root == other.version.commit().root;
+                let diverged = BlockError::Diverged { what: "receipts or state root" };
+                if same { Ok(own) } else { Err(invalid_block(block, diverged)) }
+            }
+            None => {
+                let own = execution::verify(&self.shared, parent, block)?;
+                self.shared.cache.insert(block.clone(), own.clone());
+                Ok(own)
+            }
+        }
+    }
+
+    /// Moves the head to a block of the tree.
+    ///
+    /// One batch makes durable: the blocks on the way, their state, receipts and indices, the head, and what hooks add.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
+    pub fn set_head(&mut self, hash: B256) -> Result<HeadChange, ChainError> {
+        let new = self.block(hash)?;
+        let (reverted, applied) = self.path_to(&new)?;
+        let fork = self.head.height().get() - reverted.len() as u64;
+        if fork < self.finalized.height().get() {
+            return Err(ChainError::BelowFinality { finalized: self.finalized.hash(), block: hash });
+        }
+        let change = HeadChange { old: self.head.clone(), new: new.clone(), reverted, applied };
+        let hand = self.hand_after(&change)?;
+        self.persist(&change, Heads { head: hash, ..self.heads() }, &hand, self.finalized.height().get())?;
+        (self.head, self.hand) = (new, hand);
+        self.follow(&change);
+        Ok(change)
+    }
+
+    /// Moves the safe and the finalized block, which are ancestors of the head (or the head).
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
+    pub fn set_finality(&mut self, safe: B256, finalized: B256) -> Result<(), ChainError> {
+        if (safe, finalized) == (self.safe.hash(), self.finalized.hash()) {
+            return Ok(());
+        }
+        let (safe, finalized) = (self.block(safe)?, self.block(finalized)?);
+        let below =
+            |block: &ExecutedBlock| ChainError::BelowFinality { finalized: self.finalized.hash(), block: block.hash() };
+        for block in [&safe, &finalized] {
+            if !self.is_canonical(block.hash()) {
+                return Err(below(block));
+            }
+        }
+        if finalized.height() < self.finalized.height() || safe.height() < finalized.height() {
+            return Err(below(&finalized));
+        }
+        if self.is_persistent() {
+            let mut batch = Batch::new();
+            let heads = Heads { head: self.head.hash(), safe: safe.hash(), finalized: finalized.hash() };
+            persist::put_heads(heads, &mut batch);
+            self.shared.store.write(batch)?;
+        }
+        let height = finalized.height().get();
+        self.tree.drop_side_blocks(self.finalized.height().get() + 1..=height);
+        self.shared.cache.finalize(height);
+        (self.safe, self.finalized) = (safe, finalized);
+        Ok(())
+    }
+
+    /// Changes the newest state by hand; the next block built here records it.
+    ///
+    /// # Errors
+    /// [`ChainError::InvalidBlock`] with [`BlockError::Interventions`] when genesis does not allow it.
+    pub fn intervene(&mut self, intervention: Intervention) -> Result<(), ChainError> {
+        if !self.shared.spec.allow_interventions {
+            return Err(invalid_block(self.head.block(), BlockError::Interventions { count: 1 }));
+        }
+        let version = match &self.hand.version {
+            Some(version) => version.clone(),
+            None => self.version_of(&self.head)?.clone(),
+        };
+        let mut journal = Journal::new(version.view()?);
+        apply_interventions(&mut journal, std::slice::from_ref(&intervention))?;
+        let version = self.shared.commit_changes(&version, &journal.take_changes())?;
+        if self.is_persistent() {
+            let mut batch = Batch::new();
+            persist::put_intervention(self.hand.interventions.len(), &intervention, &mut batch);
+            self.shared.store.write(batch)?;
+        }
+        self.hand.interventions.push_back(intervention);
+        self.hand.version = Some(version);
+        Ok(())
+    }
+
+    /// What was changed by hand and no block records yet.
+    pub fn waiting_interventions(&self) -> impl Iterator<Item = &Intervention> {
+        self.hand.interventions.iter()
+    }
+
+    /// Goes back (or over) to `snapshot`, an earlier clone of this chain, also past finality.
+    ///
+    /// # Errors
+    /// [`ChainError::Store`]; nothing is changed then.
+    pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, ChainError> {
+        let (reverted, applied) = snapshot.path_between(&self.head, self)?;
+        let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
+        self.persist(&change, snapshot.heads(), &snapshot.hand, snapshot.finalized.height().get())?;
+        *self = Self { shared: self.shared.clone(), is_writer: self.is_writer, ..snapshot.clone() };
+        Ok(change)
+    }
+
+    /// Blocks to take back (newest first) and to apply (oldest first) on the way from the head to `target`.
+    fn path_to(&self, target: &ExecutedBlock) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), ChainError> {
+        walk(self.head.clone(), target.clone(), self, self)
+    }
+
+    /// The same from `old`, a block of `other`, to the head of this chain.
+    fn path_between(
+        &self,
+        old: &ExecutedBlock,
+        other: &Self,
+    ) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), ChainError> {
+        walk(old.clone(), self.head.clone(), other, self)
+    }
+
+    /// Brings tree and retention to the new head.
+    fn follow(&mut self, change: &HeadChange) {
+        let index = !self.shared.is_durable;
+        change.reverted.iter().for_each(|block| self.tree.revert(block));
+        change.applied.iter().for_each(|block| self.tree.apply(block, index));
+        let (head, finalized) = (self.head.height().get(), self.finalized.height().get());
+        let retention = self.shared.retention;
+        // What is not final stays: a reorg may need it.
+        let lowest = |kept: u64| head.saturating_sub(kept).min(finalized);
+        if let Some(states) = retention.states {
+            self.tree.drop_states_below(lowest(states));
+        }
+        let blocks = if self.shared.is_durable { Some(DURABLE_WINDOW) } else { retention.blocks };
+        if let Some(blocks) = blocks {
+            self.tree.drop_blocks_below(lowest(blocks));
+        }
+    }
+
+    /// Writes what a head change makes durable, and what hooks add. This chain is still as it was before.
+    fn persist(&self, change: &HeadChange, heads: Heads, hand: &Hand, finalized: u64) -> Result<(), ChainError> {
+        let mut batch = Batch::new();
+        if self.is_persistent() {
+            change.reverted.iter().for_each(|block| persist::remove_canonical(block, &mut batch));
+            for block in &change.applied {
+                if !block.is_stored() {
+                    persist::put_block(block, &mut batch);
+                }
+                persist::put_canonical(block, &mut batch);
+            }
+            persist::put_heads(heads, &mut batch);
+            persist::remove_interventions(self.hand.interventions.len(), &mut batch);
+            for (index, intervention) in hand.interventions.iter().enumerate() {
+                persist::put_intervention(index, intervention, &mut batch);
+            }
+            self.prune_stored(change.new.height().get(), finalized, &mut batch)?;
+        }
+        if self.is_writer {
+            for hook in &self.shared.hooks {
+                hook.on_head(change, &mut batch)?;
+            }
+        }
+        if !batch.is_empty() {
+            self.shared.store.write(batch)?;
+        }
+        if self.is_persistent() {
+            change.applied.iter().for_each(ExecutedBlock::set_stored);
+        }
+        Ok(())
+    }
+
+    /// Removes from the store what the retention policy lets go as the head moves on to `head`.
+    fn prune_stored(&self, head: u64, finalized: u64, batch: &mut Batch) -> Result<(), ChainError> {
+        let lowest = |head: u64, finalized: u64, kept: u64| head.saturating_sub(kept).min(finalized).max(1);
+        let passed = |kept: u64| {
+            let before = lowest(self.head.height().get(), self.finalized.height().get(), kept);
+            before..lowest(head, finalized, kept)
+        };
+        if let Some(kept) = self.shared.retention.states {
+            let mut commits = Vec::new();
+            for height in passed(kept) {
+                let Some(block) = self.stored_at(height)? else { continue };
+                let (id, successor) = (block.commit().id, self.stored_at(height + 1)?);
+                // An empty block shares its parent's version.
+                let is_shared = successor.is_some_and(|next| next.commit().id == id);
+                if !is_shared && id != self.genesis.commit().id {
+                    commits.push(id);
+                }
+            }
+            if !commits.is_empty() {
+                self.shared.state.prune(&commits, batch)?;
+            }
+        }
+        if let Some(kept) = self.shared.retention.blocks {
+            for height in passed(kept) {
+                if let Some(block) = self.stored_at(height)? {
+                    persist::remove_block(&block, batch);
+                }
+            }
+            self.shared.decoded.clear();
+        }
+        Ok(())
+    }
+
+    fn stored_at(&self, height: u64) -> Result<Option<ExecutedBlock>, ChainError> {
+        match self.block_at(Height::new(height)) {
+            Ok(block) => Ok(Some(block)),
+            Err(ChainError::Pruned { .. } | ChainError::UnknownHeight { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// What of the changes by hand still waits once `change` is made: those that no applied block records.
+    fn hand_after(&self, change: &HeadChange) -> Result<Hand, ChainError> {
+        let mut waiting = self.hand.interventions.clone();
+        for intervention in change.applied.iter().flat_map(|block| block.block().interventions()) {
+            if waiting.front() == Some(intervention) {
+                waiting.pop_front();
+            }
+        }
+        self.hand_over(&change.new, waiting)
+    }
+
+    /// The changes by hand on top of `head`.
+    pub(super) fn hand_over(
+        &self,
+        head: &ExecutedBlock,
+        interventions: Vector<Intervention>,
+    ) -> Result<Hand, ChainError> {
+        if interventions.is_empty() {
+            return Ok(Hand::default());
+        }
+        let version = self.version_of(head)?;
+        let mut journal = Journal::new(version.view()?);
+        let list: Vec<Intervention> = interventions.iter().cloned().collect();
+        apply_interventions(&mut journal, &list)?;
+        let version = self.shared.commit_changes(version, &journal.take_changes())?;
+        Ok(Hand { interventions, version: Some(version) })
+    }
+}
+
+impl Ancestors for Chain {
+    fn block(&self, hash: B256) -> Option<Arc<Block>> {
+        Self::block(self, hash).ok().map(|executed| executed.block().clone())
+    }
+}
+
+/// Walks from two blocks down to where they meet. `old` is looked up in `from`, `new` in `to`.
+fn walk(
+    mut old: ExecutedBlock,
+    mut new: ExecutedBlock,
+    from: &Chain,
+    to: &Chain,
+) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), ChainError> {
+    let (mut reverted, mut applied) = (Vec::new(), Vec::new());
+    while old.hash() != new.hash() {
+        let (old_height, new_height) = (old.height(), new.height());
+        if old_height >= new_height {
+            let parent = from.block(old.block().parent_hash())?;
+            reverted.push(core::mem::replace(&mut old, parent));
+        }
+        if new_height >= old_height {
+            let parent = to.block(new.block().parent_hash())?;
+            applied.push(core::mem::replace(&mut new, parent));
+        }
+    }
+    applied.reverse();
+    Ok((reverted, applied))
+}

@@ -1,0 +1,224 @@
+//! Reading a chain: blocks, states, transactions, logs.
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, Bloom, BloomInput, Log};
+
+use super::{Chain, LocatedLog, LogFilter, TransactionLocation};
+use crate::{
+    chain::{ChainError, ExecutedBlock, PoolContext, execution::expected_base_fee, version::Version},
+    primitives::{Gas, Height},
+    state::{StateError, StateView},
+};
+
+/// Heads.
+impl Chain {
+    /// The newest canonical block.
+    pub const fn head(&self) -> &ExecutedBlock {
+        &self.head
+    }
+
+    /// The newest block that the protocol calls safe; genesis at first.
+    pub const fn safe(&self) -> &ExecutedBlock {
+        &self.safe
+    }
+
+    /// The newest block that never reverts; genesis at first.
+    pub const fn finalized(&self) -> &ExecutedBlock {
+        &self.finalized
+    }
+}
+
+/// Blocks and states.
+impl Chain {
+    /// Whether the block is in the tree, canonical or not.
+    pub fn contains(&self, hash: B256) -> bool {
+        self.tree.get(&hash).is_some() || self.shared.has_stored(hash)
+    }
+
+    /// A block of the tree, canonical or not.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::Store`].
+    pub fn block(&self, hash: B256) -> Result<ExecutedBlock, ChainError> {
+        match self.tree.get(&hash) {
+            Some(block) => Ok(block.clone()),
+            None => self.shared.load(hash)?.ok_or(ChainError::UnknownBlock { hash }),
+        }
+    }
+
+    /// The canonical block at a height.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownHeight`], [`ChainError::Pruned`], [`ChainError::Store`].
+    pub fn block_at(&self, height: Height) -> Result<ExecutedBlock, ChainError> {
+        self.block(self.hash_at(height)?)
+    }
+
+    /// Hash of the canonical block at a height.
+    ///
+    /// # Errors
+    /// As [`Chain::block_at`].
+    pub fn hash_at(&self, height: Height) -> Result<B256, ChainError> {
+        let head = self.head.height();
+        if height > head {
+            return Err(ChainError::UnknownHeight { height, head });
+        }
+        let known = match self.tree.canonical(height) {
+            Some(hash) => Some(hash),
+            None => self.shared.stored_canonical(height)?,
+        };
+        known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.tree.oldest(head) })
+    }
+
+    /// Whether the block is on the way from genesis to the head.
+    pub fn is_canonical(&self, hash: B256) -> bool {
+        let Ok(block) = self.block(hash) else { return false };
+        self.hash_at(block.height()).is_ok_and(|canonical| canonical == hash)
+    }
+
+    /// The state after a block.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::Pruned`], [`ChainError::State`].
+    pub fn state_of(&self, hash: B256) -> Result<Arc<dyn StateView>, ChainError> {
+        let block = self.block(hash)?;
+        match self.version_of(&block)?.view() {
+            Err(StateError::Pruned { .. }) => Err(self.pruned_state(&block)),
+            view => Ok(view?),
+        }
+    }
+
+    /// The newest state: the head's, with interventions that no block records yet.
+    ///
+    /// # Errors
+    /// [`ChainError::State`].
+    pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
+        match &self.hand.version {
+            Some(version) => Ok(version.view()?),
+            None => Ok(self.version_of(&self.head)?.view()?),
+        }
+    }
+
+    pub(super) fn version_of<'a>(&self, block: &'a ExecutedBlock) -> Result<&'a Arc<Version>, ChainError> {
+        block.version().ok_or_else(|| self.pruned_state(block))
+    }
+
+    fn pruned_state(&self, block: &ExecutedBlock) -> ChainError {
+        let head = self.head.height();
+        let by_policy = self.shared.retention.states.map(|kept| head.get().saturating_sub(kept));
+        let oldest = match by_policy {
+            Some(height) if self.shared.is_durable => Height::new(height),
+            _ => self.tree.oldest_state(head),
+        };
+        ChainError::Pruned { what: "state", height: block.height(), oldest }
+    }
+}
+
+/// Transactions and logs.
+impl Chain {
+    /// Where a canonical transaction is; `None` when it is in no canonical block (or in a pruned one).
+    ///
+    /// # Errors
+    /// [`ChainError::Store`].
+    pub fn transaction(&self, hash: B256) -> Result<Option<TransactionLocation>, ChainError> {
+        let place = match self.tree.transaction(&hash) {
+            Some(place) => Some(place),
+            None => self.shared.stored_transaction(hash)?,
+        };
+        let Some((height, index)) = place else { return Ok(None) };
+        let block = match self.block_at(height) {
+            Ok(block) => block,
+            // A reader's view may be older than the store.
+            Err(ChainError::UnknownHeight { .. } | ChainError::Pruned { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let is_there = block.block().transaction(index).is_some_and(|transaction| transaction.hash() == hash);
+        Ok(is_there.then_some(TransactionLocation { block, index }))
+    }
+
+    /// Canonical logs that match, in order, at most `max`.
+    ///
+    /// A block whose bloom rules out a match is passed over (Yellow Paper, 4.3.1).
+    ///
+    /// # Errors
+    /// [`ChainError::TooManyResults`] past `max`, [`ChainError::Pruned`] when the range starts before what is kept.
+    pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, ChainError> {
+        let mut found = Vec::new();
+        let last = filter.to.min(self.head.height()).get();
+        for height in filter.from.get()..=last {
+            let block = self.block_at(Height::new(height))?;
+            found.extend(filter.select(&block));
+            if found.len() > max {
+                return Err(ChainError::TooManyResults { max });
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl LogFilter {
+    /// The block's logs that match, wherever the block is; heights are not looked at.
+    pub fn select(&self, block: &ExecutedBlock) -> Vec<LocatedLog> {
+        if !self.may_match(&block.block().header().logs_bloom) {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (index, (receipt, transaction)) in (0..).zip(block.receipts().iter().zip(block.block().transactions())) {
+            for (place, log) in (receipt.first_log_index..).zip(receipt.logs()) {
+                if self.matches(log) {
+                    found.push(LocatedLog {
+                        log: log.clone(),
+                        height: block.height(),
+                        block_hash: block.hash(),
+                        timestamp: block.block().header().timestamp,
+                        transaction_hash: transaction.hash(),
+                        transaction_index: index,
+                        log_index: place,
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a log matches emitters and topics.
+    pub fn matches(&self, log: &Log) -> bool {
+        let topic_matches = |(wanted, position): (&Vec<B256>, usize)| {
+            wanted.is_empty() || log.topics().get(position).is_some_and(|topic| wanted.contains(topic))
+        };
+        (self.addresses.is_empty() || self.addresses.contains(&log.address))
+            && self.topics.len() <= log.topics().len()
+            && self.topics.iter().zip(0..).all(topic_matches)
+    }
+
+    /// Whether a block with this bloom may hold a match.
+    pub fn may_match(&self, bloom: &Bloom) -> bool {
+        let holds = |bytes: &[u8]| bloom.contains_input(BloomInput::Raw(bytes));
+        let any = |values: &[B256]| values.is_empty() || values.iter().any(|value| holds(value.as_slice()));
+        (self.addresses.is_empty() || self.addresses.iter().any(|address| holds(address.as_slice())))
+            && self.topics.iter().all(|values| any(values))
+    }
+}
+
+/// The next block.
+impl Chain {
+    /// Base fee of a child of the head; `None` when the chain has none.
+    pub fn next_base_fee(&self) -> Option<u64> {
+        let by_hand: Vec<_> = self.hand.interventions.iter().cloned().collect();
+        expected_base_fee(&self.shared.spec, self.head.block().header(), &by_hand)
+    }
+
+    /// What a [`Pool`](crate::chain::Pool) needs to know of the head.
+    ///
+    /// # Errors
+    /// [`ChainError::State`].
+    pub fn pool_context(&self) -> Result<PoolContext, ChainError> {
+        Ok(PoolContext {
+            state: self.latest_state()?,
+            gas_limit: Gas::new(self.head.block().header().gas_limit),
+            base_fee: self.next_base_fee().unwrap_or(0),
+            is_london: self.shared.spec.forks.is_london(self.head.height().next().get()),
+        })
+    }
+}

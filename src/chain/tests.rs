@@ -1,0 +1,6 @@
+//! The chain as a whole: building, importing, reorganising, reopening.
+
+mod fixture;
+mod headers;
+mod reopening;
+mod tree;

@@ -1,0 +1,234 @@
+//! Building, importing, reorganising, finality, interventions, snapshots, retention.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256, U256};
+
+use super::fixture::*;
+use crate::{
+    chain::{
+        BlockError, Chain, ChainError, ExecutionCache, GenesisSpec, Inserted, Intervention, InvalidTransaction,
+        Retention,
+    },
+    primitives::{Height, ether},
+    state::MemoryState,
+    store::MemoryStore,
+};
+
+const BOB: Address = Address::repeat_byte(0xb0);
+
+#[test]
+fn a_block_built_here_is_imported_elsewhere() {
+    let (mut ours, mut theirs) = (chain(), chain());
+    assert_eq!(ours.genesis().hash(), theirs.genesis().hash());
+    let change = extend(&mut ours, vec![transfer(0, 0, BOB, 7), transfer(0, 1, BOB, 8), transfer(1, 0, BOB, 9)]);
+    assert_eq!(change.applied.len(), 1);
+    let block = change.new.block().clone();
+    assert_eq!(theirs.insert(block.clone()).unwrap(), Inserted::New);
+    assert_eq!(theirs.insert(block.clone()).unwrap(), Inserted::Known);
+    assert_eq!(theirs.head().height(), Height::GENESIS, "inserting does not move the head");
+    theirs.set_head(block.hash()).unwrap();
+    assert_eq!(balance(&theirs, theirs.head(), BOB), U256::from(24));
+    assert_eq!(theirs.head().receipts(), ours.head().receipts());
+    let receipt = &ours.head().receipts()[2];
+    assert_eq!((receipt.gas_used, receipt.cumulative_gas_used()), (gas(21_000), gas(63_000)));
+    // The base fee fell by an eighth of 10^9 after an empty genesis block; the tip is 10^9.
+    assert_eq!(receipt.effective_gas_price, 875_000_000 + 1_000_000_000);
+    let author = balance(&ours, ours.head(), Address::repeat_byte(0xfe));
+    assert_eq!(author, U256::from(63_000_u64 * 1_000_000_000), "the base fee is burned");
+    assert_eq!(ours.next_base_fee(), theirs.next_base_fee());
+}
+
+#[test]
+fn candidates_that_cannot_run_are_left_out_with_the_reason() {
+    let chain = chain();
+    let poor = Arc::new(request(0, BOB, 1).sign(&key(9)).unwrap());
+    let candidates = vec![transfer(0, 1, BOB, 1), transfer(0, 0, BOB, 1), transfer(0, 0, BOB, 2), poor];
+    let built = build_on(&chain, chain.head().hash(), 1, candidates);
+    assert_eq!(built.block.transactions().len(), 1);
+    let words: Vec<_> = built.left_out.iter().map(|(_, reason)| reason.to_string()).collect();
+    assert!(words[0].starts_with("nonce too high: "), "{words:?}");
+    assert!(words[1].starts_with("nonce too low: "), "{words:?}");
+    assert!(words[2].starts_with("insufficient funds for gas * price + value: "), "{words:?}");
+}
+
+#[test]
+fn a_full_block_leaves_the_rest_for_the_next() {
+    let mut chain = builder_of(GenesisSpec { gas_limit: 50_000, ..spec() }).open().unwrap();
+    let candidates: Vec<_> = (0..3).map(|nonce| transfer(0, nonce, BOB, 1)).collect();
+    let built = build_on(&chain, chain.head().hash(), 1, candidates.clone());
+    assert_eq!(built.block.transactions().len(), 2);
+    adopt(&mut chain, built.block);
+    extend(&mut chain, candidates[2..].to_vec());
+    assert_eq!(balance(&chain, chain.head(), BOB), U256::from(3));
+}
+
+#[test]
+fn a_reorg_lists_what_left_and_what_joined() {
+    let mut chain = chain();
+    let genesis = chain.head().hash();
+    let (one, two) = (transfer(0, 0, BOB, 1), transfer(0, 1, BOB, 2));
+    extend(&mut chain, vec![one.clone()]);
+    extend(&mut chain, vec![two.clone()]);
+    let old_head = chain.head().clone();
+
+    let mut parent = genesis;
+    let mut side = Vec::new();
+    for timestamp in 10..13 {
+        let transactions = if timestamp == 10 { vec![one.clone(), transfer(1, 0, BOB, 5)] } else { Vec::new() };
+        let built = build_on(&chain, parent, timestamp, transactions);
+        parent = built.block.hash();
+        chain.insert(Arc::new(built.block)).unwrap();
+        side.push(parent);
+    }
+    let change = chain.set_head(parent).unwrap();
+    assert!(change.is_reorg());
+    assert_eq!(change.reverted.iter().map(|b| b.height().get()).collect::<Vec<_>>(), [2, 1]);
+    assert_eq!(change.applied.iter().map(|b| b.hash()).collect::<Vec<_>>(), side);
+    assert!(!chain.is_canonical(old_head.hash()) && chain.is_canonical(side[0]));
+    assert!(chain.contains(old_head.hash()));
+    assert!(chain.transaction(two.hash()).unwrap().is_none(), "no longer canonical");
+    let place = chain.transaction(one.hash()).unwrap().unwrap();
+    assert_eq!((place.block.hash(), place.index), (side[0], 0));
+    assert_eq!(balance(&chain, chain.head(), BOB), U256::from(6));
+    assert_eq!(balance(&chain, &old_head, BOB), U256::from(3), "the other branch can still be read");
+}
+
+#[test]
+fn finality_drops_side_blocks_and_forbids_going_back() {
+    let mut chain = chain();
+    let side = build_on(&chain, chain.head().hash(), 50, vec![]).block;
+    chain.insert(Arc::new(side.clone())).unwrap();
+    extend(&mut chain, vec![]);
+    extend(&mut chain, vec![]);
+    let (first, head) = (chain.hash_at(Height::new(1)).unwrap(), chain.head().hash());
+    chain.set_finality(head, first).unwrap();
+    assert_eq!((chain.safe().hash(), chain.finalized().hash()), (head, first));
+    assert!(!chain.contains(side.hash()));
+    assert!(matches!(chain.set_head(chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(head, chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(side.hash(), first), Err(ChainError::UnknownBlock { .. })));
+    assert_eq!(chain.head().hash(), head);
+}
+
+#[test]
+fn interventions_are_seen_at_once_and_repeated_by_every_replica() {
+    let (mut ours, mut theirs) = (chain(), chain());
+    let slot = U256::from(3);
+    for intervention in [
+        Intervention::Balance { address: BOB, balance: ether(5) },
+        Intervention::Nonce { address: BOB, nonce: 7 },
+        Intervention::Storage { address: BOB, slot, value: U256::from(9) },
+        Intervention::Code { address: Address::repeat_byte(1), code: vec![0xef, 1].into() },
+        Intervention::BaseFee { per_gas: 123 },
+        Intervention::GasLimit { gas: 12_000_000 },
+    ] {
+        ours.intervene(intervention).unwrap();
+    }
+    assert_eq!(ours.latest_state().unwrap().account(&BOB).unwrap().unwrap().balance, ether(5));
+    assert_eq!(balance(&ours, ours.head(), BOB), U256::ZERO, "the head itself is unchanged");
+    assert_eq!(ours.next_base_fee(), Some(123));
+    extend(&mut ours, vec![]);
+    assert_eq!(ours.waiting_interventions().count(), 0);
+    let block = ours.head().block().clone();
+    assert_eq!((block.base_fee(), block.header().gas_limit), (Some(123), 12_000_000));
+    theirs.insert(block.clone()).unwrap();
+    theirs.set_head(block.hash()).unwrap();
+    let state = theirs.latest_state().unwrap();
+    assert_eq!(state.account(&BOB).unwrap().unwrap().nonce, 7);
+    assert_eq!(state.storage(&BOB, &slot).unwrap(), U256::from(9));
+    // The limit set by hand stays; the base fee follows demand again.
+    extend(&mut ours, vec![]);
+    assert_eq!(ours.head().block().header().gas_limit, 12_000_000);
+    assert_eq!(ours.head().block().base_fee(), Some(123 - 123 / 8));
+}
+
+#[test]
+fn a_production_chain_refuses_what_is_for_development() {
+    let strict = || builder_of(GenesisSpec { allow_interventions: false, ..spec() }).open().unwrap();
+    let mut chain = strict();
+    let refused = chain.intervene(Intervention::Nonce { address: BOB, nonce: 1 }).unwrap_err();
+    assert!(matches!(refused, ChainError::InvalidBlock { reason: BlockError::Interventions { count: 1 }, .. }));
+    let impersonated = Arc::new(request(0, BOB, 1).impersonate(key(0).address()).unwrap());
+    let built = build_on(&chain, chain.head().hash(), 1, vec![impersonated]);
+    assert_eq!(built.left_out[0].1, InvalidTransaction::Impersonated);
+}
+
+#[test]
+fn replicas_share_one_execution_and_paranoid_ones_compare() {
+    for paranoid in [false, true] {
+        let cache = ExecutionCache::new();
+        let mut first = builder().with_cache(cache.clone()).with_paranoid(paranoid).open().unwrap();
+        let mut second = first.replica();
+        extend(&mut first, vec![transfer(0, 0, BOB, 1)]);
+        let block = first.head().block().clone();
+        second.insert(block.clone()).unwrap();
+        second.set_head(block.hash()).unwrap();
+        let same_version = second.head().commit().id == first.head().commit().id;
+        assert_eq!(same_version, !paranoid);
+        assert_eq!(second.head().commit().root, first.head().commit().root);
+        assert_eq!(cache.len(), 1);
+        first.set_finality(block.hash(), block.hash()).unwrap();
+    }
+}
+
+#[test]
+fn a_snapshot_brings_everything_back() {
+    let mut chain = chain();
+    extend(&mut chain, vec![transfer(0, 0, BOB, 1)]);
+    chain.intervene(Intervention::Balance { address: BOB, balance: ether(1) }).unwrap();
+    let snapshot = chain.clone();
+    let mined = transfer(0, 1, BOB, 1);
+    extend(&mut chain, vec![mined.clone()]);
+    extend(&mut chain, vec![]);
+    let head = chain.head().hash();
+    chain.set_finality(head, head).unwrap();
+    let change = chain.restore(&snapshot).unwrap();
+    assert_eq!((change.reverted.len(), change.applied.len()), (2, 0));
+    assert_eq!(chain.head().hash(), snapshot.head().hash());
+    assert_eq!(chain.finalized().height(), Height::GENESIS);
+    assert_eq!(chain.latest_state().unwrap().account(&BOB).unwrap().unwrap().balance, ether(1));
+    assert!(chain.transaction(mined.hash()).unwrap().is_none());
+    extend(&mut chain, vec![mined]);
+    assert_eq!(balance(&chain, chain.head(), BOB), ether(1) + U256::from(1));
+}
+
+#[test]
+fn retention_in_memory_answers_pruned_and_frees_states() {
+    let state = Arc::new(MemoryState::new());
+    let retention = Retention { states: Some(3), blocks: Some(6) };
+    let builder = Chain::builder(spec(), state.clone(), Arc::new(MemoryStore::new()));
+    let mut chain = builder.with_retention(retention).open().unwrap();
+    let first = transfer(0, 0, BOB, 1);
+    let mut hashes = vec![chain.head().hash()];
+    for nonce in 0..40 {
+        let transaction = if nonce == 0 { first.clone() } else { transfer(0, nonce, BOB, 1) };
+        hashes.push(extend(&mut chain, vec![transaction]).new.hash());
+        chain.set_finality(chain.head().hash(), chain.head().hash()).unwrap();
+    }
+    let oldest = |error: ChainError| match error {
+        ChainError::Pruned { what, oldest, .. } => (what, oldest.get()),
+        other => panic!("{other}"),
+    };
+    assert_eq!(oldest(chain.state_of(hashes[35]).unwrap_err()), ("state", 37));
+    assert!(chain.state_of(hashes[37]).is_ok() && chain.state_of(hashes[0]).is_ok(), "genesis stays");
+    assert_eq!(oldest(chain.block_at(Height::new(33)).unwrap_err()), ("block", 34));
+    assert!(chain.block_at(Height::new(34)).is_ok());
+    assert!(chain.transaction(first.hash()).unwrap().is_none());
+    assert!(matches!(chain.block_at(Height::new(41)), Err(ChainError::UnknownHeight { .. })));
+    // Genesis, the retained ones, and those that the execution cache holds for replicas behind.
+    assert!(state.versions() <= 2 + 4 + 10, "{} versions", state.versions());
+}
+
+#[test]
+fn long_chains_neither_recurse_nor_slow_down() {
+    let mut chain = chain();
+    for _ in 0..3_000 {
+        extend(&mut chain, vec![]);
+    }
+    assert_eq!(chain.block_at(Height::new(1_500)).unwrap().height().get(), 1_500);
+    let start = chain.genesis().hash();
+    let change = chain.set_head(start).unwrap();
+    assert_eq!((change.reverted.len(), chain.head().hash()), (3_000, start));
+    assert_eq!(chain.block(B256::ZERO).unwrap_err().to_string(), format!("unknown block {}", B256::ZERO));
+}
