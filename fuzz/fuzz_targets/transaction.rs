@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(transaction) = Transaction::decode(bytes) else { return };
-    assert_eq!(transaction.encoded(), bytes, "one transaction, one encoding");
+    assert_eq!(transaction.encoded().as_ref(), bytes, "one transaction, one encoding");
     assert_eq!(transaction.encoded_len(), bytes.len());
     let again = Transaction::decode_with_sender(bytes, transaction.sender()).expect("decoded once already");
     assert_eq!(again, transaction);

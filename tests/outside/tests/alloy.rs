@@ -1,5 +1,8 @@
 //! alloy's provider, signer and contract bindings against the real binary. `CHAINBOX_BIN` names it.
 
+// The generated functions take as many arguments as the ABI has.
+#![allow(clippy::too_many_arguments)]
+
 mod node;
 
 use alloy_network::{EthereumWallet, TransactionBuilder};
@@ -65,12 +68,8 @@ impl Setting {
     }
 
     async fn deploy(&self) -> Erc20::Erc20Instance<DynProvider> {
-        let arguments = Erc20::constructorCall {
-            name: "Gold".into(),
-            symbol: "GLD".into(),
-            totalSupply: SUPPLY,
-            decimals: 18,
-        };
+        let arguments =
+            Erc20::constructorCall { name: "Gold".into(), symbol: "GLD".into(), totalSupply: SUPPLY, decimals: 18 };
         let code: Bytes = [node::ERC20_MARKER.as_slice(), &arguments.abi_encode()].concat().into();
         let creation = TransactionRequest::default().with_from(self.alice.address()).with_deploy_code(code);
         let receipt = self.provider.send_transaction(creation).await.unwrap().get_receipt().await.unwrap();
@@ -151,7 +150,8 @@ async fn submits_a_permit() {
     };
     let signature = it.bob.sign_typed_data_sync(&permit, &domain).unwrap();
     let (r, s) = (B256::from(signature.r()), B256::from(signature.s()));
-    let call = token.permit(permit.owner, permit.spender, permit.value, permit.deadline, 27 + u8::from(signature.v()), r, s);
+    let call =
+        token.permit(permit.owner, permit.spender, permit.value, permit.deadline, 27 + u8::from(signature.v()), r, s);
     assert!(call.from(it.alice.address()).send().await.unwrap().get_receipt().await.unwrap().status());
     assert_eq!(token.allowance(permit.owner, permit.spender).call().await.unwrap(), UNIT);
 }
@@ -193,7 +193,7 @@ async fn proves_accounts_and_travels() {
 
     it.provider.anvil_set_balance(NOBODY, UNIT).await.unwrap();
     it.provider.anvil_impersonate_account(NOBODY).await.unwrap();
-    let bare = ProviderBuilder::default().connect_http(it.node.http.parse().expect("URL"));
+    let bare = ProviderBuilder::new().disable_recommended_fillers().connect_http(it.node.http.parse().expect("URL"));
     let payment = TransactionRequest::default().with_from(NOBODY).with_to(it.bob.address()).with_value(U256::ONE);
     let receipt = bare.send_transaction(payment).await.unwrap().get_receipt().await.unwrap();
     assert_eq!(receipt.from, NOBODY);

@@ -1,0 +1,42 @@
+//! What the stateful fuzz targets share: a few addresses, and a state in which they hold something.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use alloy_primitives::{Address, U256};
+use arbitrary::Arbitrary;
+use chainbox::{
+    state::{AccountChange, AccountInfo, CommitId, EMPTY_CODE_HASH, MemoryState, StateChanges, StateStore, StateView},
+    store::Batch,
+};
+
+/// What every [`Who`] holds at the start.
+pub const FUNDS: u64 = 1_000_000_000;
+
+/// One of few accounts, so that operations meet.
+#[derive(Arbitrary, Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Who {
+    Alice,
+    Bob,
+    Carol,
+}
+
+impl Who {
+    pub const ALL: [Self; 3] = [Self::Alice, Self::Bob, Self::Carol];
+
+    pub const fn address(self) -> Address {
+        Address::repeat_byte(self as u8 + 1)
+    }
+}
+
+/// A state where everyone holds [`FUNDS`], has nonce 0, and keeps 7 in slot 1.
+pub fn funded_state() -> Arc<dyn StateView> {
+    let mut changes = StateChanges::default();
+    for who in Who::ALL {
+        let info = AccountInfo { nonce: 0, balance: U256::from(FUNDS), code_hash: EMPTY_CODE_HASH };
+        let storage = BTreeMap::from([(U256::from(1), U256::from(7))]);
+        changes.accounts.insert(who.address(), AccountChange { info: Some(info), clear_storage: false, storage });
+    }
+    let store = MemoryState::new();
+    let commit = store.commit(CommitId::EMPTY, &changes, &mut Batch::default()).expect("memory holds it");
+    store.view(commit.id).expect("just made")
+}
