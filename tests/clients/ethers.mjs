@@ -5,7 +5,7 @@ import {
   parseEther, toBeHex,
 } from 'ethers';
 import { config, failure, http, post, run, shuffled, step, ws } from './harness.mjs';
-import { SUPPLY, UNIT, abi, bytecode } from './token.mjs';
+import { SUPPLY, UNIT, abi, bytecode, parameters } from './token.mjs';
 
 const provider = new JsonRpcProvider(http, undefined, { cacheTimeout: -1, pollingInterval: 50 });
 const socket = new WebSocketProvider(ws);
@@ -58,7 +58,7 @@ step('fees: fee data, history, estimate', async () => {
 
 step('deploy: erc20-token by a plain creation transaction', async () => {
   const nonce = await alice.getNonce();
-  const contract = await new ContractFactory(abi, bytecode, alice).deploy(...tokenParameters());
+  const contract = await new ContractFactory(abi, bytecode, alice).deploy(...parameters(alice.address));
   const receipt = await contract.deploymentTransaction().wait();
   assert.equal(receipt.status, 1);
   assert.equal(receipt.contractAddress, getCreateAddress({ from: alice.address, nonce }));
@@ -258,10 +258,6 @@ step('bad input: specific errors, and the node goes on', async () => {
 
 function lower(address) {
   return address.toLowerCase();
-}
-
-function tokenParameters() {
-  return config.tokenParameters?.(alice.address) ?? ['Gold', 'GLD', SUPPLY, 18];
 }
 
 async function signed(wallet, count) {

@@ -6,7 +6,7 @@ import {
 } from 'viem';
 import { privateKeyToAccount } from 'viem/accounts';
 import { config, failure, http, run, step, ws } from './harness.mjs';
-import { SUPPLY, UNIT, abi, bytecode } from './token.mjs';
+import { SUPPLY, UNIT, abi, bytecode, parameters } from './token.mjs';
 
 const chain = defineChain({
   id: config.chainId,
@@ -63,7 +63,7 @@ step('fees: legacy and EIP-2930 too, history, estimate', async () => {
 
 step('deploy: erc20-token by deployContract', async () => {
   const nonce = await reader.getTransactionCount({ address: alice.account.address });
-  const receipt = await mined(await alice.deployContract({ abi, bytecode, args: ['Gold', 'GLD', SUPPLY, 18] }));
+  const receipt = await mined(await alice.deployContract({ abi, bytecode, args: parameters(alice.account.address) }));
   assert.equal(receipt.status, 'success');
   token = receipt.contractAddress;
   assert.equal(lower(token), lower(getContractAddress({ from: alice.account.address, nonce: BigInt(nonce) })));

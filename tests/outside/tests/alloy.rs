@@ -22,7 +22,12 @@ const NOBODY: Address = address!("00000000000000000000000000000000000c0ffe");
 sol! {
     #[sol(rpc)]
     contract Erc20 {
-        constructor(string name, string symbol, uint256 totalSupply, uint8 decimals);
+        struct Features {
+            bool mintable;
+            bool burnable;
+            bool pausable;
+        }
+        constructor(string name, string symbol, uint256 totalSupply, uint8 decimals, address owner, Features features, uint256 cap);
         function name() external view returns (string);
         function decimals() external view returns (uint8);
         function totalSupply() external view returns (uint256);
@@ -69,7 +74,15 @@ impl Setting {
 
     async fn deploy(&self) -> Erc20::Erc20Instance<DynProvider> {
         let arguments =
-            Erc20::constructorCall { name: "Gold".into(), symbol: "GLD".into(), totalSupply: SUPPLY, decimals: 18 };
+            Erc20::constructorCall {
+                name: "Gold".into(),
+                symbol: "GLD".into(),
+                totalSupply: SUPPLY,
+                decimals: 18,
+                owner: self.alice.address(),
+                features: Erc20::Features { mintable: true, burnable: true, pausable: true },
+                cap: U256::MAX,
+            };
         let code: Bytes = [node::ERC20_MARKER.as_slice(), &arguments.abi_encode()].concat().into();
         let creation = TransactionRequest::default().with_from(self.alice.address()).with_deploy_code(code);
         let receipt = self.provider.send_transaction(creation).await.unwrap().get_receipt().await.unwrap();
