@@ -26,10 +26,7 @@ pub(super) struct Env<'h> {
 impl Env<'_> {
     /// The same for a frame inside this one.
     pub(super) fn reborrow(&mut self) -> Env<'_> {
-        let inspector = match &mut self.inspector {
-            Some(inspector) => Some(&mut **inspector as &mut dyn Inspector),
-            None => None,
-        };
+        let inspector = self.inspector.as_mut().map(|inspector| &mut **inspector as &mut dyn Inspector);
         Env {
             journal: self.journal,
             block: self.block,

@@ -33,7 +33,7 @@ pub enum RegistryError {
 }
 
 impl TemplateRegistry {
-    /// No templates. The ready-made ones are in [`templates::builtin`](crate::templates::builtin).
+    /// No templates. The ready-made ones are in `templates::builtin`.
     pub fn new() -> Self {
         Self::default()
     }

@@ -9,11 +9,14 @@ fn cost(token: &mut Deployed, caller: Address, input: &[u8]) -> (u64, u64) {
     (1_000_000 - result.gas_left.get(), token.journal.refund())
 }
 
+/// What is called, by whom, with what input; gas and refund.
+type Step = (&'static str, Address, Vec<u8>, (u64, u64));
+
 #[test]
 fn golden_gas() {
     let mut token = deploy(&params());
     let value = |n: u64| U256::from(n);
-    let steps: [(&str, Address, Vec<u8>, (u64, u64)); 19] = [
+    let steps: [Step; 19] = [
         ("transfer to a new holder", OWNER, transfer(BOB, 10).abi_encode(), (31_140, 0)),
         ("transfer to a holder", OWNER, transfer(BOB, 10).abi_encode(), (14_040, 0)),
         ("transfer of everything", BOB, transfer(OWNER, 20).abi_encode(), (14_040, 4_800)),
