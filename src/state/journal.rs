@@ -25,7 +25,7 @@ use super::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChange
 pub(crate) use self::cache::{AccountId, SlotId};
 
 /// Cached accounts and slots above which [`Journal::carry_on`] starts with an empty cache.
-pub const CACHED_ENTRIES_MAX: usize = 1 << 20;
+pub const CACHED_ENTRIES_MAX: usize = 1 << 18;
 
 /// Whether the running transaction had touched something before (EIP-2929).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -34,6 +34,51 @@ impl fmt::Display for TemplateId {
 /// It keeps nothing between calls but what it writes through [`Host`]; the same calls must do the same on every
 /// machine: no clock, randomness, floats or iteration over hash maps, and checked arithmetic, as debug and release builds
 /// differ otherwise. A panic is caught and is a failed frame; a stack overflow cannot be caught, so keep large buffers on the heap.
+///
+/// ```
+/// use chainbox::{
+///     primitives::{Address, Bytes, Gas, U256},
+///     state::{CommitId, Journal, MemoryState, StateStore},
+///     vm::{BlockContext, Host, Marker, Message, Stop, Template, TemplateId, TemplateRegistry, abi, execute},
+/// };
+/// use std::sync::Arc;
+///
+/// /// Counts how often it was called.
+/// #[derive(Debug)]
+/// struct Counter;
+///
+/// impl Template for Counter {
+///     fn id(&self) -> TemplateId {
+///         TemplateId::new(0x8000, 1)
+///     }
+///     fn name(&self) -> &str {
+///         "counter"
+///     }
+///     fn abi(&self) -> alloy_json_abi::JsonAbi {
+///         alloy_json_abi::JsonAbi::new()
+///     }
+///     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
+///         let (start,) = abi::decode_params::<(alloy_sol_types::sol_data::Uint<256>,)>(params)?;
+///         host.store(U256::ZERO, start)
+///     }
+///     fn call(&self, host: &mut Host<'_>, _input: &[u8]) -> Result<Bytes, Stop> {
+///         let count = host.load(U256::ZERO)?.checked_add(U256::from(1)).ok_or_else(|| abi::revert_with("full"))?;
+///         host.store(U256::ZERO, count)?;
+///         Ok(abi::answer_u256(count))
+///     }
+/// }
+///
+/// let mut registry = TemplateRegistry::new();
+/// registry.register(Arc::new(Counter))?;
+/// let mut journal = Journal::new(MemoryState::new().view(CommitId::EMPTY)?);
+/// let (caller, block, gas) = (Address::repeat_byte(1), BlockContext::default(), Gas::new(100_000));
+/// let init_code = Marker(Counter.id()).init_code(&abi::answer_u256(U256::from(41)));
+/// let create = Message::create(caller, 0, U256::ZERO, &init_code, gas);
+/// assert!(execute(&mut journal, &block, &registry, &create)?.is_success());
+/// let answer = execute(&mut journal, &block, &registry, &Message::call(caller, create.to, U256::ZERO, &[], gas))?;
+/// assert_eq!(U256::from_be_slice(&answer.output), U256::from(42));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Template: Debug + Send + Sync {
     /// Its identity; never reused for other behaviour.
     fn id(&self) -> TemplateId;

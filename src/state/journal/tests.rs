@@ -181,6 +181,33 @@ fn holds_slots(slots: &BTreeMap<(Address, U256), U256>, n: u8) -> bool {
     slots.iter().any(|((owner, _), value)| *owner == who(n) && !value.is_zero())
 }
 
+/// The changes of one block's steps by a journal that has read nothing yet.
+fn replay(view: &MapView, steps: &[Step]) -> StateChanges {
+    let mut journal = Journal::new(Arc::new(view.clone()));
+    let mut stack = Vec::new();
+    for step in steps {
+        match *step {
+            Step::SetBalance(n, amount) => journal.set_balance(&who(n), U256::from(amount)).unwrap(),
+            Step::Transfer(a, b, n) => drop(journal.transfer(&who(a), &who(b), U256::from(n)).unwrap()),
+            Step::IncrementNonce(n) => drop(journal.increment_nonce(&who(n)).unwrap()),
+            Step::SetCode(n, c) => journal.set_code(&who(n), code(c)).unwrap(),
+            Step::SetSlot(n, slot, value) => {
+                journal.set_storage(&who(n), &U256::from(slot), U256::from(value)).unwrap()
+            }
+            Step::Create(n) => drop(journal.create_account(&who(n)).unwrap()),
+            Step::Touch(..) | Step::Log(_) | Step::Refund(_) | Step::Block => {}
+            Step::Checkpoint => stack.push(journal.checkpoint()),
+            Step::Revert => drop(stack.pop().map(|checkpoint| journal.revert_to(checkpoint))),
+            Step::Commit => drop(stack.pop()),
+            Step::Transaction => {
+                stack.clear();
+                journal.begin_transaction();
+            }
+        }
+    }
+    journal.take_changes()
+}
+
 fn check(journal: &mut Journal, model: &mut Model) {
     for n in 0..5 {
         let (nonce, balance, code) = model.account(n).clone();
@@ -206,7 +233,9 @@ proptest! {
         let mut stack: Vec<(Checkpoint, Model)> = Vec::new();
         // The storage at the last block's end: what a collision is judged by, beside nonce and code.
         let mut committed = BTreeMap::new();
+        let mut block = Vec::new();
         for step in steps {
+            block.push(step.clone());
             match step {
                 Step::SetBalance(n, amount) => {
                     journal.set_balance(&who(n), U256::from(amount)).unwrap();
@@ -274,6 +303,8 @@ proptest! {
                 Step::Block => {
                     stack.clear();
                     let changes = journal.take_changes();
+                    prop_assert_eq!(&changes, &replay(&view, &block), "a carried journal against a new one");
+                    block.clear();
                     view = view.apply(&changes);
                     journal.carry_on(Arc::new(view.clone())).unwrap();
                     model.begin_transaction();
