@@ -13,9 +13,15 @@ mod journal;
 mod keys;
 mod leaf;
 mod memory;
+#[cfg(any(test, feature = "testing"))]
+pub mod model;
 mod paged;
 mod proof;
 mod reader;
+#[cfg(any(test, feature = "testing"))]
+pub mod suite;
+#[cfg(test)]
+mod tests;
 mod trie;
 mod verify;
 mod view;

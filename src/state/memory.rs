@@ -112,7 +112,7 @@ impl StateStore for MemoryState {
 
 /// What all versions share.
 #[derive(Debug, Default)]
-struct Resident {
+pub(super) struct Resident {
     keys: KeyCache,
     codes: RwLock<HashMap<B256, Bytes>>,
 }
@@ -173,7 +173,7 @@ impl<V: Value> Source<V> for Resident {
 }
 
 /// Makes pointers; what is released is freed by counting.
-struct Residents;
+pub(super) struct Residents;
 
 impl<V: Value> Sink<V, Pointer<V>> for Residents {
     fn save(&mut self, node: Node<V, Pointer<V>>, reference: Reference) -> Pointer<V> {

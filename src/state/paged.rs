@@ -1,6 +1,6 @@
 //! Versions over any key-value store.
 //!
-//! A commit packs its new nodes, children before parents, into pages of at most [`PAGE_BYTES`] under
+//! A commit packs its new nodes into pages of at most [`PAGE_BYTES`] under
 //! `commit | page` in [`Table::StateNodes`]; a branch names each child by hash and place (commit, page, offset), so
 //! that a path is found without an index. Nodes never change; a bounded cache holds decoded ones. What pruning needs
 //! is in [`Table::StateCommits`], see `records`.

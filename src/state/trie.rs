@@ -31,3 +31,6 @@ pub(crate) trait Source<V> {
     /// The node that `link` leads to.
     fn load<'a>(&'a self, link: &'a Self::Link) -> Result<Self::Guard<'a>, StateError>;
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,8 +49,8 @@ pub(super) trait Stored: Value {
     /// Appends the stored form; `commit` is the one that stores it.
     fn write(&self, commit: CommitId, out: &mut Vec<u8>);
 
-    /// The value at the front of `input`, stored at `place`.
-    fn read(place: Place, input: &mut Input<'_>) -> Option<Self>;
+    /// The value at the front of `input`, which `commit` stores.
+    fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self>;
 
     /// Where decoded nodes with such values are kept.
     fn cache(pages: &Pages) -> &super::pages::NodeCache<Self>;
@@ -78,13 +78,13 @@ pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out:
     }
 }
 
-/// The node at the front of `bytes`, stored at `place`.
-pub(super) fn read_node<V: Stored>(place: Place, bytes: &[u8]) -> Option<StoredNode<V>> {
+/// The node at the front of `bytes`, which `commit` stores.
+pub(super) fn read_node<V: Stored>(commit: CommitId, bytes: &[u8]) -> Option<StoredNode<V>> {
     let mut input = Input::new(bytes);
     match input.byte()? {
         LEAF => {
             let key = B256::from(input.array()?);
-            Some(Node::Leaf(Leaf { key, value: V::read(place, &mut input)? }))
+            Some(Node::Leaf(Leaf { key, value: V::read(commit, &mut input)? }))
         }
         BRANCH => {
             let len = input.byte()? as usize;
@@ -93,7 +93,7 @@ pub(super) fn read_node<V: Stored>(place: Place, bytes: &[u8]) -> Option<StoredN
             if len >= 64 || prefix.iter().any(|nibble| *nibble > 15) || mask.count_ones() < 2 {
                 return None;
             }
-            let children = (0..mask.count_ones()).map(|_| read_link(place, &mut input)).collect::<Option<_>>()?;
+            let children = (0..mask.count_ones()).map(|_| read_link(commit, &mut input)).collect::<Option<_>>()?;
             Some(Node::Branch(Branch { prefix, mask, children }))
         }
         _ => None,
@@ -110,18 +110,17 @@ pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>)
     put_varint(out, link.place.at.into());
 }
 
-/// The link at the front of `input`, held by something at `place`, before which its child was stored.
-pub(super) fn read_link(place: Place, input: &mut Input<'_>) -> Option<StoredLink> {
+/// The link at the front of `input`, held by something that `holder` stores.
+pub(super) fn read_link(holder: CommitId, input: &mut Input<'_>) -> Option<StoredLink> {
     let len = input.byte()?;
     let bytes = input.take(len.into())?;
     let reference = match <[u8; 32]>::try_from(bytes) {
         Ok(hash) => Reference::hash(hash.into()),
         Err(_) => Reference::inline(bytes)?,
     };
-    let commit = CommitId::new(place.commit.get().checked_sub(input.varint()?)?);
+    let commit = CommitId::new(holder.get().checked_sub(input.varint()?)?);
     let (page, at) = (input.varint()?.try_into().ok()?, input.varint()?.try_into().ok()?);
-    let child = Place { commit, page, at };
-    (child < place).then_some(StoredLink { reference, place: child })
+    Some(StoredLink { reference, place: Place { commit, page, at } })
 }
 
 const PLAIN: u8 = 0;
@@ -145,14 +144,14 @@ impl Stored for AccountLeaf<StoredLink> {
         }
     }
 
-    fn read(place: Place, input: &mut Input<'_>) -> Option<Self> {
+    fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self> {
         let address = Address::from(input.array()?);
         let (nonce, balance) = (input.varint()?, input.number()?);
         let contract = match input.byte()? {
             PLAIN => None,
             kind @ (CODE | CODE_AND_STORAGE) => {
                 let code_hash = B256::from(input.array()?);
-                let storage = if kind == CODE { None } else { Some(read_link(place, input)?) };
+                let storage = if kind == CODE { None } else { Some(read_link(commit, input)?) };
                 if storage.is_none() && code_hash == EMPTY_CODE_HASH {
                     return None;
                 }
@@ -174,7 +173,7 @@ impl Stored for SlotLeaf {
         put_number(out, self.value);
     }
 
-    fn read(_: Place, input: &mut Input<'_>) -> Option<Self> {
+    fn read(_: CommitId, input: &mut Input<'_>) -> Option<Self> {
         Some(Self { slot: input.number()?, value: input.number()? })
     }
 
@@ -255,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    const PLACE: Place = Place { commit: CommitId::new(9), page: 4, at: 300 };
+    const COMMIT: CommitId = CommitId::new(9);
 
     fn link() -> impl Strategy<Value = StoredLink> {
         let reference = prop_oneof![
@@ -294,11 +293,11 @@ mod tests {
 
     fn returns<V: Stored>(node: &StoredNode<V>) {
         let mut bytes = Vec::new();
-        write_node(node, PLACE.commit, &mut bytes);
-        let back = read_node::<V>(PLACE, &bytes).expect("it decodes");
+        write_node(node, COMMIT, &mut bytes);
+        let back = read_node::<V>(COMMIT, &bytes).expect("it decodes");
         assert_eq!(format!("{back:?}"), format!("{node:?}"));
         for len in 0..bytes.len() {
-            assert!(read_node::<V>(PLACE, &bytes[..len]).is_none(), "cut at {len}");
+            assert!(read_node::<V>(COMMIT, &bytes[..len]).is_none(), "cut at {len}");
         }
     }
 
@@ -311,12 +310,12 @@ mod tests {
 
         #[test]
         fn any_bytes_decode_or_not(mut bytes in proptest::collection::vec(any::<u8>(), 0..400), tag in 0..3_u8) {
-            let _ = read_node::<SlotLeaf>(PLACE, &bytes);
+            let _ = read_node::<SlotLeaf>(COMMIT, &bytes);
             if let Some(first) = bytes.first_mut() {
                 *first = tag;
             }
-            let _ = read_node::<SlotLeaf>(PLACE, &bytes);
-            let _ = read_node::<AccountLeaf<StoredLink>>(PLACE, &bytes);
+            let _ = read_node::<SlotLeaf>(COMMIT, &bytes);
+            let _ = read_node::<AccountLeaf<StoredLink>>(COMMIT, &bytes);
         }
 
         #[test]
@@ -328,12 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn a_child_is_older_than_its_parent() {
+    fn a_child_is_no_newer_than_its_parent() {
         let mut bytes = Vec::new();
-        let own = StoredLink { reference: Reference::hash(B256::ZERO), place: PLACE };
-        write_link(&own, PLACE.commit, &mut bytes);
-        assert_eq!(read_link(PLACE, &mut Input::new(&bytes)), None);
-        assert_eq!(read_link(Place { at: PLACE.at + 1, ..PLACE }, &mut Input::new(&bytes)), Some(own));
+        let place = Place { commit: COMMIT, page: 4, at: 300 };
+        let link = StoredLink { reference: Reference::hash(B256::ZERO), place };
+        write_link(&link, COMMIT, &mut bytes);
+        assert_eq!(read_link(COMMIT, &mut Input::new(&bytes)), Some(link));
+        bytes[33] = COMMIT.get() as u8 + 1;
+        assert_eq!(read_link(COMMIT, &mut Input::new(&bytes)), None, "made before the first commit");
     }
 
     #[test]

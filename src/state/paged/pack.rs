@@ -1,4 +1,7 @@
 //! Packing a commit's new nodes into pages.
+//!
+//! Leaves and branches have pages of their own: branches are superseded much sooner, and a page can be deleted only when all of
+//! its nodes are.
 
 use std::sync::Arc;
 
@@ -9,7 +12,7 @@ use super::{
 use crate::state::{
     CommitId,
     apply::StateSink,
-    trie::{Reference, Sink},
+    trie::{Node, Reference, Sink},
 };
 
 /// The largest page, in bytes.
@@ -25,6 +28,8 @@ pub(super) struct Packer<'a> {
     pages: Vec<Vec<u8>>,
     /// Nodes in each page.
     counts: Vec<u16>,
+    /// The pages that take the next leaf and the next branch.
+    open: [Option<usize>; 2],
     released: Vec<PageId>,
     store: &'a Pages,
 }
@@ -41,7 +46,7 @@ pub(super) struct Packed {
 
 impl<'a> Packer<'a> {
     pub(super) const fn new(commit: CommitId, store: &'a Pages) -> Self {
-        Self { commit, pages: Vec::new(), counts: Vec::new(), released: Vec::new(), store }
+        Self { commit, pages: Vec::new(), counts: Vec::new(), open: [None; 2], released: Vec::new(), store }
     }
 
     pub(super) fn finish(mut self) -> Packed {
@@ -54,28 +59,31 @@ impl<'a> Packer<'a> {
 
     /// Appends a node's bytes and says where they went.
     fn place<V: Stored>(&mut self, node: &StoredNode<V>) -> Place {
-        if self.pages.is_empty() {
-            self.open_page(Vec::with_capacity(PAGE_BYTES));
-        }
-        let last = self.pages.len() - 1;
-        let page = &mut self.pages[last];
-        let at = page.len();
+        let kind = usize::from(matches!(node, Node::Branch(_)));
+        let mut number = match self.open[kind] {
+            Some(number) => number,
+            None => self.open_page(kind, Vec::with_capacity(PAGE_BYTES)),
+        };
+        let page = &mut self.pages[number];
+        let mut at = page.len();
         write_node(node, self.commit, page);
         if page.len() > PAGE_BYTES && at > 0 {
             let mut next = Vec::with_capacity(PAGE_BYTES);
             next.extend_from_slice(&page[at..]);
             page.truncate(at);
-            self.open_page(next);
+            number = self.open_page(kind, next);
+            at = 0;
         }
-        let number = self.pages.len() - 1;
         self.counts[number] += 1;
-        let at = if number == last { at } else { 0 };
         Place { commit: self.commit, page: number as u32, at: at as u16 }
     }
 
-    fn open_page(&mut self, page: Vec<u8>) {
+    fn open_page(&mut self, kind: usize, page: Vec<u8>) -> usize {
+        let number = self.pages.len();
         self.pages.push(page);
         self.counts.push(0);
+        self.open[kind] = Some(number);
+        number
     }
 }
 

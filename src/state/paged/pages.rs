@@ -142,7 +142,7 @@ impl<V: Stored> Source<V> for Pages {
             return Ok(node);
         }
         let page = self.page(place)?;
-        let node = page.get(place.at as usize..).and_then(|bytes| read_node(place, bytes)).ok_or_else(|| {
+        let node = page.get(place.at as usize..).and_then(|bytes| read_node(place.commit, bytes)).ok_or_else(|| {
             let key = records::page_key(place.commit, place.page);
             corrupt(Table::StateNodes, &key, &format!("there is no node at offset {}", place.at))
         })?;

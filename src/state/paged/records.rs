@@ -13,7 +13,7 @@
 use core::ops::ControlFlow;
 
 use super::{
-    codec::{Input, Place, StoredLink, put_varint, read_link, write_link},
+    codec::{Input, StoredLink, put_varint, read_link, write_link},
     pack::PageId,
 };
 use crate::{
@@ -92,9 +92,8 @@ pub(super) fn decode_info(commit: CommitId, bytes: &[u8]) -> Option<Info> {
     if input.is_empty() {
         return (parent < commit).then_some(Info { parent, root: None });
     }
-    // Read as if held by the place after every place: a root has no parent node to come before.
-    let holder = Place { commit: CommitId::new(u64::MAX), page: u32::MAX, at: u16::MAX };
-    let mut root = read_link(holder, &mut input)?;
+    // A root has no parent node that it could be older than, so its commit follows in full.
+    let mut root = read_link(commit, &mut input)?;
     root.place.commit = CommitId::new(input.varint()?);
     (parent < commit && root.place.commit <= commit && input.is_empty()).then_some(Info { parent, root: Some(root) })
 }
