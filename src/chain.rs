@@ -28,6 +28,7 @@ mod receipt;
 mod replica;
 mod roots;
 mod rules;
+mod simulate;
 mod spec;
 mod tree;
 mod validate;
@@ -47,6 +48,7 @@ pub use replica::{
 };
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
+pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, StateOverrides};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };

@@ -173,7 +173,7 @@ pub(super) fn expected_base_fee(spec: &GenesisSpec, parent: &Header, interventio
     })
 }
 
-fn next_header(
+pub(super) fn next_header(
     spec: &GenesisSpec,
     parent: &Block,
     attributes: &BlockAttributes,

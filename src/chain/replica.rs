@@ -283,6 +283,10 @@ impl Chain {
         &self.genesis
     }
 
+    pub(super) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
     fn heads(&self) -> Heads {
         Heads { head: self.head.hash(), safe: self.safe.hash(), finalized: self.finalized.hash() }
     }

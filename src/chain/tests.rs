@@ -1,6 +1,6 @@
 //! The chain as a whole: building, importing, reorganising, reopening.
 
-mod fixture;
+pub(super) mod fixture;
 mod headers;
 mod reopening;
 mod tree;

@@ -13,31 +13,31 @@ use crate::{
     store::MemoryStore,
 };
 
-pub(super) const CHAIN_ID: u64 = 31_337;
+pub(in crate::chain) const CHAIN_ID: u64 = 31_337;
 
-pub(super) fn key(index: u64) -> KeyPair {
+pub(in crate::chain) fn key(index: u64) -> KeyPair {
     KeyPair::from_seed(index, "chain test")
 }
 
-pub(super) fn spec() -> GenesisSpec {
+pub(in crate::chain) fn spec() -> GenesisSpec {
     let mut spec = GenesisSpec { allow_interventions: true, ..GenesisSpec::new(CHAIN_ID) };
     (0..3).for_each(|index| spec.fund(key(index).address(), ether(100)));
     spec
 }
 
-pub(super) fn builder() -> ChainBuilder {
+pub(in crate::chain) fn builder() -> ChainBuilder {
     builder_of(spec())
 }
 
-pub(super) fn builder_of(spec: GenesisSpec) -> ChainBuilder {
+pub(in crate::chain) fn builder_of(spec: GenesisSpec) -> ChainBuilder {
     Chain::builder(spec, Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
 }
 
-pub(super) fn chain() -> Chain {
+pub(in crate::chain) fn chain() -> Chain {
     builder().open().unwrap()
 }
 
-pub(super) fn request(nonce: u64, to: Address, value: u64) -> TransactionRequest {
+pub(in crate::chain) fn request(nonce: u64, to: Address, value: u64) -> TransactionRequest {
     TransactionRequest {
         chain_id: Some(CHAIN_ID),
         nonce,
@@ -50,11 +50,11 @@ pub(super) fn request(nonce: u64, to: Address, value: u64) -> TransactionRequest
     }
 }
 
-pub(super) fn transfer(from: u64, nonce: u64, to: Address, value: u64) -> Arc<Transaction> {
+pub(in crate::chain) fn transfer(from: u64, nonce: u64, to: Address, value: u64) -> Arc<Transaction> {
     Arc::new(request(nonce, to, value).sign(&key(from)).unwrap())
 }
 
-pub(super) fn attributes(timestamp: u64) -> BlockAttributes {
+pub(in crate::chain) fn attributes(timestamp: u64) -> BlockAttributes {
     BlockAttributes {
         timestamp: Timestamp::from_secs(timestamp),
         beneficiary: Address::repeat_byte(0xfe),
@@ -62,12 +62,17 @@ pub(super) fn attributes(timestamp: u64) -> BlockAttributes {
     }
 }
 
-pub(super) fn build_on(chain: &Chain, parent: B256, timestamp: u64, transactions: Vec<Arc<Transaction>>) -> BuiltBlock {
+pub(in crate::chain) fn build_on(
+    chain: &Chain,
+    parent: B256,
+    timestamp: u64,
+    transactions: Vec<Arc<Transaction>>,
+) -> BuiltBlock {
     chain.build(parent, &attributes(timestamp), &mut transactions.into_iter()).unwrap()
 }
 
 /// Builds on the head and moves it there.
-pub(super) fn extend(chain: &mut Chain, transactions: Vec<Arc<Transaction>>) -> HeadChange {
+pub(in crate::chain) fn extend(chain: &mut Chain, transactions: Vec<Arc<Transaction>>) -> HeadChange {
     let timestamp = chain.head().block().header().timestamp + 1;
     let built = build_on(chain, chain.head().hash(), timestamp, transactions);
     assert!(built.left_out.is_empty(), "{:?}", built.left_out);
@@ -75,16 +80,16 @@ pub(super) fn extend(chain: &mut Chain, transactions: Vec<Arc<Transaction>>) -> 
 }
 
 /// Inserts a block and moves the head to it.
-pub(super) fn adopt(chain: &mut Chain, block: Block) -> HeadChange {
+pub(in crate::chain) fn adopt(chain: &mut Chain, block: Block) -> HeadChange {
     let hash = block.hash();
     assert_eq!(chain.insert(Arc::new(block)).unwrap(), Inserted::New);
     chain.set_head(hash).unwrap()
 }
 
-pub(super) fn balance(chain: &Chain, block: &ExecutedBlock, address: Address) -> U256 {
+pub(in crate::chain) fn balance(chain: &Chain, block: &ExecutedBlock, address: Address) -> U256 {
     chain.state_of(block.hash()).unwrap().account(&address).unwrap().unwrap_or_default().balance
 }
 
-pub(super) const fn gas(units: u64) -> Gas {
+pub(in crate::chain) const fn gas(units: u64) -> Gas {
     Gas::new(units)
 }

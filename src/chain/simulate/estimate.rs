@@ -1,0 +1,63 @@
+//! The smallest gas limit with which a message succeeds.
+
+use super::{CallContext, CallError, CallOutcome, CallRequest, StateOverrides, request};
+use crate::{
+    chain::Chain,
+    primitives::Gas,
+    state::{EMPTY_CODE_HASH, Journal},
+    vm::GasSchedule,
+};
+
+/// The search ends when the bounds are within one part in this many of each other.
+const PRECISION: u64 = 64;
+
+impl Chain {
+    /// A gas limit with which the message succeeds, at most 1/64 above the smallest.
+    ///
+    /// The outer answer is an error when the message can't be run; the inner one is its outcome when it fails however
+    /// much gas it gets.
+    ///
+    /// # Errors
+    /// As [`Chain::call`].
+    pub fn estimate_gas(
+        &self,
+        context: &CallContext,
+        request: &CallRequest,
+        overrides: &StateOverrides,
+    ) -> Result<Result<Gas, CallOutcome>, CallError> {
+        let mut journal = request::journal(context, overrides)?;
+        let mut high = request.price(&context.block)?.gas_limit(request, &mut journal, &context.block)?.get();
+        let succeeds = |gas: u64| -> Result<bool, CallError> {
+            let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
+            Ok(outcome.is_success())
+        };
+        let intrinsic = request.intrinsic().get();
+        if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? && succeeds(intrinsic)? {
+            return Ok(Ok(Gas::new(intrinsic)));
+        }
+        let mut tried = journal.clone();
+        let outcome = self.run_call(&mut tried, context, request, Gas::new(high), None)?;
+        if !outcome.is_success() {
+            return Ok(Err(outcome));
+        }
+        let mut low = outcome.gas_used.get().max(intrinsic).saturating_sub(1);
+        // What it spent before refunds and kept back for its calls (EIP-150) mostly suffices: try that first.
+        let spent = outcome.gas_used.get().saturating_add(tried.refund());
+        let likely = spent.saturating_add(GasSchedule::STANDARD.call_stipend).saturating_mul(64) / 63;
+        let mut next = likely;
+        while low + 1 < high && high - low > high / PRECISION {
+            if (low + 1..high).contains(&next) {
+                if succeeds(next)? { high = next } else { low = next }
+            }
+            // Most messages need little more than they use: never go further than twice the lower bound.
+            next = low.saturating_add((high - low) / 2).min(low.saturating_mul(2));
+        }
+        Ok(Ok(Gas::new(high)))
+    }
+}
+
+/// Whether it only moves value to an account without code.
+fn is_plain_transfer(journal: &mut Journal, request: &CallRequest) -> Result<bool, CallError> {
+    let Some(to) = request.to else { return Ok(false) };
+    Ok(request.input.is_empty() && request.access_list.is_none() && journal.code_hash(&to)? == EMPTY_CODE_HASH)
+}
