@@ -159,20 +159,20 @@ impl StateStore for PagedState {
 
     fn prune(&self, commits: &[CommitId], batch: &mut Batch) -> Result<(), StateError> {
         self.pages.settle()?;
-        let (asked, next) = {
+        let (free, next) = {
             let mut versions = self.lock();
-            let known = commits.iter().filter(|commit| **commit != CommitId::EMPTY && commit.get() < versions.next);
-            let known: Vec<CommitId> = known.copied().collect();
-            versions.condemned.extend(known);
-            let Versions { held, condemned, next } = &mut *versions;
-            held.retain(|_, held| held.strong_count() > 0);
-            (condemned.iter().copied().filter(|commit| !held.contains_key(commit)).collect::<BTreeSet<_>>(), *next)
+            let next = versions.next;
+            let asked = commits.iter().filter(|commit| **commit != CommitId::EMPTY && commit.get() < next);
+            versions.condemned.extend(asked);
+            if versions.condemned.is_empty() {
+                return Ok(());
+            }
+            versions.held.retain(|_, held| held.strong_count() > 0);
+            let free = versions.condemned.iter().filter(|commit| !versions.held.contains_key(commit));
+            (free.copied().collect(), next)
         };
-        if asked.is_empty() {
-            return Ok(());
-        }
         let mut pruning = Pruning::new(&self.pages, batch);
-        let gone = pruning.run(&asked)?;
+        let gone = pruning.run(&free)?;
         pruning.finish(batch);
 
         let mut versions = self.lock();

@@ -247,7 +247,7 @@ fn operation() -> impl Strategy<Value = Operation> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
     fn every_retained_version_is_as_the_model_says(operations in proptest::collection::vec(operation(), 1..24)) {
