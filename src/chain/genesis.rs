@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     primitives::{Gas, Height, Timestamp},
-    state::{Commit, CommitId, EMPTY_ROOT, Journal},
+    state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges},
     vm::{self, BlockContext, Marker, Message, MessageKind, TemplateRegistry},
 };
 
@@ -21,8 +21,7 @@ const CONSTRUCTOR_GAS: Gas = Gas::new(1_000_000_000);
 /// Makes the genesis block and commits its state.
 pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
     let spec = &shared.spec;
-    let empty = Arc::new(Version::stored(shared.state.clone(), Commit { id: CommitId::EMPTY, root: EMPTY_ROOT }));
-    let accounts = shared.commit_changes(&empty, &spec.state_changes())?;
+    let accounts = shared.commit_alone(&spec.state_changes())?;
     let version = if spec.contracts.is_empty() {
         accounts
     } else {
@@ -33,14 +32,22 @@ pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
         // One commit for all, so that the genesis version stands alone on the empty one.
         let mut changes = spec.state_changes();
         merge(&mut changes, journal.take_changes());
-        shared.commit_changes(&empty, &changes)?
+        shared.commit_alone(&changes)?
     };
     let block = Block::new(spec.header(version.commit().root), Vec::new(), Bytes::new(), Vec::new());
     let execution = Execution { receipts: Arc::from([]), version };
     Ok(ExecutedBlock::new(Arc::new(block), execution, spec.difficulty))
 }
 
-fn merge(changes: &mut crate::state::StateChanges, later: crate::state::StateChanges) {
+impl Shared {
+    /// A version with `changes` alone, on top of the empty state.
+    pub(super) fn commit_alone(&self, changes: &StateChanges) -> Result<Arc<Version>, ChainError> {
+        let empty = Version::stored(self.state.clone(), Commit { id: CommitId::EMPTY, root: EMPTY_ROOT });
+        self.commit_changes(&Arc::new(empty), changes)
+    }
+}
+
+fn merge(changes: &mut StateChanges, later: StateChanges) {
     changes.codes.extend(later.codes);
     for (address, change) in later.accounts {
         let entry = changes.accounts.entry(address).or_default();

@@ -48,9 +48,14 @@ impl ExecutedBlock {
     }
 
     /// A block whose state is not kept.
-    pub(super) fn without_state(block: Arc<Block>, receipts: Arc<[Receipt]>, total_difficulty: U256) -> Self {
+    pub(super) fn without_state(
+        block: Arc<Block>,
+        receipts: Arc<[Receipt]>,
+        total_difficulty: U256,
+        is_stored: bool,
+    ) -> Self {
         let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
-        Self::assemble(block, receipts, commit, total_difficulty, None, false)
+        Self::assemble(block, receipts, commit, total_difficulty, None, is_stored)
     }
 
     fn assemble(

@@ -5,7 +5,7 @@
 //! | `Meta` | `chain/head`, `chain/safe`, `chain/finalized` | block hash |
 //! | `Meta` | `chain/genesis` | genesis hash |
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
-//! | `Blocks` | block hash | commit id (u64), total difficulty (32 bytes), the stored form of the block |
+//! | `Blocks` | block hash | commit id (u64; all ones without state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
 //! | `Canonical` | height (u64) | block hash |
 //! | `Transactions` | transaction hash | height (u64), index (u32) of a canonical block |
@@ -36,6 +36,9 @@ const HAND: &[u8] = b"chain/hand/";
 
 /// Blocks read back and kept decoded.
 const DECODED_MAX: usize = 64;
+
+/// In place of a commit id: the block came without its state.
+const NO_STATE: u64 = u64::MAX;
 
 /// Hashes that say where a chain stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +76,8 @@ impl Decoded {
 pub(super) fn put_block(block: &ExecutedBlock, batch: &mut Batch) {
     let stored = block.block().encode_stored();
     let mut value = Vec::with_capacity(40 + stored.len());
-    value.extend_from_slice(&block.commit().id.get().to_be_bytes());
+    let commit = block.version().map_or(NO_STATE, |version| version.commit().id.get());
+    value.extend_from_slice(&commit.to_be_bytes());
     value.extend_from_slice(&block.total_difficulty().to_be_bytes::<32>());
     value.extend_from_slice(&stored);
     batch.put(Table::Blocks, block.hash().to_vec(), value);
@@ -204,10 +208,15 @@ impl Shared {
         let receipts = self.store.get(Table::Receipts, hash.as_slice())?.unwrap_or_default();
         let receipts = receipt::decode_receipts(&receipts)
             .map_err(|error| corrupt(Table::Receipts, hash.as_slice(), error.to_string()))?;
-        let commit = Commit { id: CommitId::new(u64::from_be_bytes(*commit)), root: block.header().state_root };
+        let difficulty = U256::from_be_bytes(*difficulty);
+        let commit = u64::from_be_bytes(*commit);
+        if commit == NO_STATE {
+            return Ok(ExecutedBlock::without_state(block.into(), receipts.into(), difficulty, true));
+        }
+        let commit = Commit { id: CommitId::new(commit), root: block.header().state_root };
         let version = Version::stored(self.state.clone(), commit).into();
         let execution = Execution { receipts: receipts.into(), version };
-        Ok(ExecutedBlock::stored(block, execution, U256::from_be_bytes(*difficulty)))
+        Ok(ExecutedBlock::stored(block, execution, difficulty))
     }
 }
 

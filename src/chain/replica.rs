@@ -152,6 +152,10 @@ impl ChainBuilder {
         Self { cache, ..self }
     }
 
+    pub(super) fn with_spec(self, spec: GenesisSpec) -> Self {
+        Self { spec: spec.into(), ..self }
+    }
+
     /// A hook that writes into the batch of each head change; called in the order they were given.
     pub fn with_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
         self.hooks.push(hook);
@@ -281,6 +285,36 @@ impl Chain {
     /// The genesis block.
     pub const fn genesis(&self) -> &ExecutedBlock {
         &self.genesis
+    }
+
+    /// The same chain with nothing above genesis.
+    pub(super) fn at_genesis(&self) -> Result<Self, ChainError> {
+        let genesis = self.genesis.clone();
+        if !genesis.has_state() {
+            return Err(ChainError::Dump { reason: "the state of genesis is gone".to_owned() });
+        }
+        let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
+        let tree = Tree::new(genesis);
+        Ok(Self { tree, head, safe, finalized, hand: Hand::default(), ..self.clone() })
+    }
+
+    /// Puts a block on top that is known to be right.
+    pub(super) fn append(&mut self, block: ExecutedBlock) {
+        self.tree.insert(block.clone());
+        self.tree.apply(&block, !self.shared.is_durable);
+        self.head = block;
+    }
+
+    /// Sets finality and changes by hand of a loaded chain.
+    pub(super) fn finish_loading(
+        &mut self,
+        safe: B256,
+        finalized: B256,
+        interventions: Vec<Intervention>,
+    ) -> Result<(), ChainError> {
+        (self.safe, self.finalized) = (self.block(safe)?, self.block(finalized)?);
+        self.hand = self.hand_over(&self.head, interventions.into_iter().collect())?;
+        Ok(())
     }
 
     pub(super) fn shared(&self) -> &Shared {

@@ -1,5 +1,6 @@
 //! The chain as a whole: building, importing, reorganising, reopening.
 
+mod dumping;
 pub(super) mod fixture;
 mod headers;
 mod reopening;

@@ -68,7 +68,17 @@ impl Chain {
             Some(hash) => Some(hash),
             None => self.shared.stored_canonical(height)?,
         };
-        known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.tree.oldest(head) })
+        known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.oldest_block() })
+    }
+
+    /// The lowest height above genesis whose block can be read; the head's when there is none.
+    pub fn oldest_block(&self) -> Height {
+        let head = self.head.height();
+        match self.shared.retention.blocks {
+            _ if !self.shared.is_durable => self.tree.oldest(head),
+            None => Height::new(head.get().min(1)),
+            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.finalized.height().get()).max(1)),
+        }
     }
 
     /// Whether the block is on the way from genesis to the head.
