@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod consensus;
 pub mod primitives;
+pub mod sim;
 pub mod state;
 pub mod store;
 pub mod templates;

@@ -118,7 +118,7 @@ impl Message {
         match self {
             Self::Block(block) => {
                 BlockId::of(block).encode(out);
-                out.bytes(&block.seal());
+                out.bytes(block.seal());
             }
         }
     }
@@ -244,7 +244,7 @@ impl Event {
             Self::BlockSynced { from, block } => {
                 out.u32(from.get());
                 BlockId::of(block).encode(out);
-                out.bytes(&block.seal());
+                out.bytes(block.seal());
             }
             Self::Admin(Admin::Vote { target, authorize }) => {
                 out.u8(u8::from(*authorize));

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, Signer, ValidatorSet,
     ValidatorSetError,
@@ -10,10 +12,14 @@ use super::{
 use crate::chain::{Block, HeaderRules};
 
 /// Which protocol a chain runs, with its parameters. Part of genesis.
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "protocol", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ConsensusConfig {
     /// Proof of authority.
+    #[serde(alias = "proof-of-authority", alias = "clique")]
     Poa(PoaConfig),
 }
 
@@ -80,10 +86,39 @@ impl ConsensusConfig {
     }
 
     /// The rules that a chain of this protocol judges headers by; replicas of a process share them.
-    pub fn header_rules(&self, validators: ValidatorSet, authenticator: Authenticator) -> Arc<dyn HeaderRules> {
+    ///
+    /// They go on from `head_record`, the stored one of an opened chain, or else from genesis.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the record is refused.
+    pub fn header_rules(
+        &self,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        head_record: Option<&[u8]>,
+    ) -> Result<Arc<dyn HeaderRules>, ConsensusError> {
         match self {
-            Self::Poa(config) => Arc::new(PoaRules::new(*config, validators, authenticator)),
+            Self::Poa(config) => {
+                let rules = PoaRules::new(*config, validators, authenticator.clone());
+                if let Some(record) = head_record {
+                    rules.remember(Poa::restore(*config, record, authenticator, None)?.head_link().clone());
+                }
+                Ok(Arc::new(rules))
+            }
         }
+    }
+
+    /// Reads the consensus section of a genesis specification, such as `{"protocol": "poa", "period": 5}`.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn deserialize_section(section: &serde_json::Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(section)
+    }
+
+    /// The section that [`ConsensusConfig::deserialize_section`] reads.
+    pub fn section(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
 
@@ -118,6 +153,26 @@ impl Protocol for Machine {
     fn validators(&self) -> ValidatorSet {
         match self {
             Self::Poa(poa) => poa.validators(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_genesis_section_comes_back_and_wrong_ones_are_told() {
+        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(5));
+        assert_eq!(ConsensusConfig::deserialize_section(&config.section()).unwrap(), config);
+        let short = serde_json::json!({"protocol": "clique", "period": 5});
+        assert_eq!(ConsensusConfig::deserialize_section(&short).unwrap(), config);
+        for (section, named) in [
+            (serde_json::json!({"protocol": "pow"}), "pow"),
+            (serde_json::json!({"protocol": "poa", "perod": 1}), "perod"),
+        ] {
+            let error = ConsensusConfig::deserialize_section(&section).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
         }
     }
 }

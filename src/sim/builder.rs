@@ -1,0 +1,344 @@
+//! Describing and building a network.
+
+use core::fmt;
+use std::sync::Arc;
+
+use super::{
+    BlockClock, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams, network::Shared,
+    records::HeadRecord, world::World,
+};
+use crate::{
+    chain::{Block, Chain, ChainBuilder, ChainError, ExecutionCache, GenesisSpec, GenesisValidator, Pool, PoolConfig},
+    consensus::{
+        Authenticator, BlockId, ConsensusConfig, Machine, Protocol, ReplicaId, SealScheme, Signer, ValidatorSet,
+        poa::Payload,
+    },
+    primitives::{Address, KeyPair, U256},
+    state::{MemoryState, StateStore},
+    store::{KeyValue, MemoryStore},
+};
+
+/// Chain id of a network whose genesis nobody gave.
+const DEFAULT_CHAIN_ID: u64 = 1_337;
+
+/// Who decides when a block is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Production {
+    /// The protocol: a block is built as soon as it asks.
+    #[default]
+    Automatic,
+    /// The driver, by [`Network::produce_block`].
+    OnDemand,
+}
+
+type ChainSetup = Box<dyn FnOnce(ChainBuilder) -> ChainBuilder>;
+
+/// Collects the description of a [`Network`]. Every option has a default: one validator, proof of authority, seed 0,
+/// 10 ms latency, symbolic seals, everything in memory.
+#[must_use = "nothing is built until `build` is called"]
+pub struct NetworkBuilder {
+    genesis: GenesisSpec,
+    consensus: Option<ConsensusConfig>,
+    validators: Validators,
+    observers: u32,
+    seed: u64,
+    seals: SealScheme,
+    latency: Latency,
+    production: Production,
+    stores: Option<(Arc<dyn StateStore>, Arc<dyn KeyValue>)>,
+    cache: ExecutionCache,
+    paranoid: bool,
+    digest: bool,
+    pool: Option<PoolConfig>,
+    chain_setup: Option<ChainSetup>,
+}
+
+#[derive(Clone, Debug)]
+enum Validators {
+    FromSeed(u32),
+    Keys(Vec<KeyPair>),
+}
+
+impl Default for NetworkBuilder {
+    fn default() -> Self {
+        Self {
+            genesis: GenesisSpec::new(DEFAULT_CHAIN_ID),
+            consensus: None,
+            validators: Validators::FromSeed(1),
+            observers: 0,
+            seed: 0,
+            seals: SealScheme::Symbolic,
+            latency: Latency::default(),
+            production: Production::Automatic,
+            stores: None,
+            cache: ExecutionCache::default(),
+            paranoid: false,
+            digest: true,
+            pool: None,
+            chain_setup: None,
+        }
+    }
+}
+
+/// Options.
+impl NetworkBuilder {
+    /// What the chain starts from. Its validators, if it lists any, must be the network's.
+    pub fn with_genesis(mut self, genesis: GenesisSpec) -> Self {
+        self.genesis = genesis;
+        self
+    }
+
+    /// The protocol and its parameters; by default what genesis says, else proof of authority.
+    pub fn with_consensus(mut self, consensus: ConsensusConfig) -> Self {
+        self.consensus = Some(consensus);
+        self
+    }
+
+    /// So many validators, each with a key drawn from the seed (see [`NetworkBuilder::validator_key`]).
+    pub fn with_validators(mut self, count: u32) -> Self {
+        self.validators = Validators::FromSeed(count);
+        self
+    }
+
+    /// One validator for each key; replica numbers follow the order of the keys.
+    pub fn with_validator_keys(mut self, keys: impl IntoIterator<Item = KeyPair>) -> Self {
+        self.validators = Validators::Keys(keys.into_iter().collect());
+        self
+    }
+
+    /// So many more replicas that follow and never seal.
+    pub const fn with_observers(mut self, count: u32) -> Self {
+        self.observers = count;
+        self
+    }
+
+    /// Where all randomness of the run comes from.
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// How blocks are signed; block hashes are the same under both schemes.
+    pub const fn with_seals(mut self, seals: SealScheme) -> Self {
+        self.seals = seals;
+        self
+    }
+
+    /// How long messages take.
+    pub const fn with_latency(mut self, latency: Latency) -> Self {
+        self.latency = latency;
+        self
+    }
+
+    /// Who decides when a block is made.
+    pub const fn with_production(mut self, production: Production) -> Self {
+        self.production = production;
+        self
+    }
+
+    /// Where replica 0 keeps its chain, and all replicas their states.
+    pub fn with_stores(mut self, state: Arc<dyn StateStore>, store: Arc<dyn KeyValue>) -> Self {
+        self.stores = Some((state, store));
+        self
+    }
+
+    /// An execution cache shared with other networks of the process.
+    pub fn with_cache(mut self, cache: ExecutionCache) -> Self {
+        self.cache = cache;
+        self
+    }
+
+    /// Whether every replica executes every block alone and the results are compared.
+    pub const fn with_paranoid(mut self, paranoid: bool) -> Self {
+        self.paranoid = paranoid;
+        self
+    }
+
+    /// Whether the run is fingerprinted; on by default.
+    pub const fn with_digest(mut self, digest: bool) -> Self {
+        self.digest = digest;
+        self
+    }
+
+    /// Bounds and rules of every replica's pool.
+    pub const fn with_pool(mut self, pool: PoolConfig) -> Self {
+        self.pool = Some(pool);
+        self
+    }
+
+    /// Further options of the chain itself: hooks, retention, templates.
+    pub fn with_chain(mut self, setup: impl FnOnce(ChainBuilder) -> ChainBuilder + 'static) -> Self {
+        self.chain_setup = Some(Box::new(setup));
+        self
+    }
+
+    /// The key of validator `index` in a network of `seed` whose keys nobody gave.
+    pub fn validator_key(seed: u64, index: u32) -> KeyPair {
+        KeyPair::from_seed(seed, &format!("validator {index}"))
+    }
+}
+
+impl NetworkBuilder {
+    /// Builds the network at its genesis, or at the head that the stores hold.
+    ///
+    /// # Errors
+    /// [`NetworkError::Options`] for options that contradict each other, [`NetworkError::Consensus`] for parameters
+    /// that the protocol refuses, [`NetworkError::Chain`] for an unusable genesis or stores.
+    pub fn build(mut self) -> Result<Network, NetworkError> {
+        let keys = self.keys();
+        let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
+        let validators =
+            ValidatorSet::equal(addresses.iter().copied()).map_err(crate::consensus::ConsensusError::from)?;
+        let config = self.consensus()?;
+        self.check_production(&config)?;
+        self.complete_genesis(&validators, &addresses)?;
+
+        let (state, store) = self.stores.take().unwrap_or_else(|| {
+            (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
+        });
+        let record = HeadRecord::of_chain(self.genesis.chain_id);
+        let stored = record.load(store.as_ref())?;
+        let record = Arc::new(record);
+        let authenticator = Authenticator::new(self.seals, self.seed);
+        let rules = config.header_rules(validators.clone(), authenticator.clone(), stored.as_deref())?;
+        let opened = Chain::builder(self.genesis.clone(), state, store)
+            .with_rules(rules)
+            .with_cache(self.cache.clone())
+            .with_paranoid(self.paranoid)
+            .with_hook(record.clone());
+        let opened = match self.chain_setup.take() {
+            Some(setup) => setup(opened),
+            None => opened,
+        };
+        let chain = opened.open().map_err(|source| primary_error(source))?;
+
+        let machine =
+            |signer: Option<Signer>| start(&config, &chain, &validators, &authenticator, signer, stored.as_deref());
+        let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
+        let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
+        let signers = signers.chain((0..self.observers).map(|_| None));
+        let mut replicas = Vec::new();
+        for (number, signer) in (0..).zip(signers) {
+            let address = signer.as_ref().map(Signer::address);
+            let (chain, durable) =
+                if number == 0 { (chain.clone(), Some(record.clone())) } else { (chain.replica(), None) };
+            replicas.push(Replica::new(
+                ReplicaId::new(number),
+                address,
+                machine(signer)?,
+                chain,
+                pool.clone(),
+                durable,
+            ));
+        }
+        let world = self.world(&replicas, &chain);
+        Network::start(replicas, world, Shared { config, validators })
+    }
+
+    fn keys(&self) -> Vec<KeyPair> {
+        match &self.validators {
+            Validators::Keys(keys) => keys.clone(),
+            Validators::FromSeed(count) => (0..*count).map(|index| Self::validator_key(self.seed, index)).collect(),
+        }
+    }
+
+    fn consensus(&self) -> Result<ConsensusConfig, NetworkError> {
+        match (&self.consensus, &self.genesis.consensus) {
+            (Some(config), _) => Ok(config.clone()),
+            (None, serde_json::Value::Null) => Ok(ConsensusConfig::default()),
+            (None, section) => ConsensusConfig::deserialize_section(section)
+                .map_err(|error| NetworkError::Options { reason: format!("genesis field `consensus`: {error}") }),
+        }
+    }
+
+    fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
+        let ConsensusConfig::Poa(poa) = config;
+        if self.production == Production::Automatic && poa.period == 0 {
+            let reason = "proof of authority with period 0 makes blocks on demand only: \
+                          choose a period of at least 1 second, or `Production::OnDemand`";
+            return Err(NetworkError::Options { reason: reason.to_owned() });
+        }
+        Ok(())
+    }
+
+    /// Lists the validators in genesis and commits to them in its header, unless its author fills `extraData` otherwise.
+    fn complete_genesis(&mut self, validators: &ValidatorSet, addresses: &[Address]) -> Result<(), NetworkError> {
+        if self.genesis.validators.is_empty() {
+            let listed = addresses.iter().enumerate().map(|(index, address)| GenesisValidator {
+                address: *address,
+                name: format!("validator {index}"),
+                stake: U256::ZERO,
+            });
+            self.genesis.validators = listed.collect();
+        }
+        let listed = ValidatorSet::equal(self.genesis.validators.iter().map(|validator| validator.address));
+        if listed.as_ref() != Ok(validators) {
+            let reason = "genesis lists other validators than the network has keys for";
+            return Err(NetworkError::Options { reason: reason.to_owned() });
+        }
+        if self.genesis.extra_data.is_empty() {
+            let commitment = Block::extra_data_of(&Payload::checkpoint(validators).encoded());
+            self.genesis.extra_data = commitment.unwrap_or_default();
+        }
+        Ok(())
+    }
+
+    fn world(&self, replicas: &[Replica], chain: &Chain) -> World {
+        let streams = Streams::new(self.seed);
+        let mut ties = streams.stream("ties");
+        // A reopened chain goes on at its head's time.
+        World {
+            scheduler: Scheduler::new(ties.next_u64()),
+            links: Links::new(self.latency, streams.stream("links")),
+            clock: BlockClock::starting_at(chain.head().block().timestamp()),
+            draws: streams.stream("draws"),
+            digest: self.digest.then(RunDigest::new),
+            production: self.production,
+            replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
+            steps: 0,
+        }
+    }
+}
+
+/// A protocol at genesis, or at the stored head by the record that was stored with it.
+fn start(
+    config: &ConsensusConfig,
+    chain: &Chain,
+    validators: &ValidatorSet,
+    authenticator: &Authenticator,
+    signer: Option<Signer>,
+    stored: Option<&[u8]>,
+) -> Result<Machine, NetworkError> {
+    let head = BlockId::of(chain.head().block());
+    let machine = match stored {
+        Some(record) => config.restore(record, authenticator.clone(), signer)?,
+        None => config.start(chain.genesis().block(), validators.clone(), authenticator.clone(), signer)?,
+    };
+    if machine.head() == head { Ok(machine) } else { Err(NetworkError::OtherHead { got: machine.head(), want: head }) }
+}
+
+/// A pool that takes what this chain takes.
+const fn pool_config(genesis: &GenesisSpec) -> PoolConfig {
+    let mut config = PoolConfig::new(genesis.chain_id);
+    config.allow_impersonated = genesis.allow_interventions;
+    config
+}
+
+const fn primary_error(source: ChainError) -> NetworkError {
+    NetworkError::Chain { replica: ReplicaId::new(0), source }
+}
+
+impl fmt::Debug for NetworkBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NetworkBuilder")
+            .field("consensus", &self.consensus)
+            .field("validators", &self.validators)
+            .field("observers", &self.observers)
+            .field("seed", &self.seed)
+            .field("seals", &self.seals)
+            .field("latency", &self.latency)
+            .field("production", &self.production)
+            .field("paranoid", &self.paranoid)
+            .finish_non_exhaustive()
+    }
+}

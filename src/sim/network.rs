@@ -1,0 +1,373 @@
+//! Replicas, links and virtual time: one value that can be stepped, cloned and compared.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::{
+    NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
+    world::{Happening, Parcel, World},
+};
+use crate::{
+    chain::{Added, ExecutedBlock, Intervention, InvalidTransaction, Pool},
+    consensus::{Admin, ConsensusConfig, Encoder, Event, Protocol, ReplicaId, ValidatorSet},
+    primitives::{B256, Gas, Height, Timestamp, Transaction},
+};
+
+/// Replicas' states go into the run's digest every this many steps.
+const STATE_DIGEST_EVERY: u64 = 4_096;
+
+/// A whole network. A clone costs the same at any length of chain, pool and queue, and goes its own way from there.
+///
+/// ```no_run
+/// use chainbox::sim::Network;
+/// let mut network = Network::builder().with_validators(4).with_seed(7).build()?;
+/// network.run_to_height(10)?;
+/// # Ok::<(), chainbox::sim::NetworkError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Network {
+    replicas: Vec<Replica>,
+    world: World,
+    shared: Arc<Shared>,
+}
+
+/// What never changes.
+#[derive(Debug)]
+pub(super) struct Shared {
+    pub(super) config: ConsensusConfig,
+    pub(super) validators: ValidatorSet,
+}
+
+/// One thing that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// When.
+    pub at: SimTime,
+    /// To whom.
+    pub replica: ReplicaId,
+    /// What: `message`, `transaction`, `block-request`, `block-response` or `timer`.
+    pub label: &'static str,
+}
+
+/// How the next block is to be made, where the driver has a wish; everything else is as usual.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockOrder {
+    /// Its time; by default the later of the earliest time allowed and the block clock.
+    pub timestamp: Option<Timestamp>,
+    /// Gas limit to move towards.
+    pub gas_limit: Option<Gas>,
+    /// Changes by hand that it records.
+    pub interventions: Vec<Intervention>,
+    /// Only these transactions, in this order, instead of the pool's best.
+    pub transactions: Option<Vec<Arc<Transaction>>>,
+}
+
+/// A block that was made on demand and is every replica's head.
+#[derive(Clone, Debug)]
+pub struct Produced {
+    /// The block.
+    pub block: ExecutedBlock,
+    /// Whose it is.
+    pub by: ReplicaId,
+    /// Candidates that were left out, with why.
+    pub left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
+}
+
+/// Set-up and views.
+impl Network {
+    /// Starts to describe a network.
+    pub fn builder() -> NetworkBuilder {
+        NetworkBuilder::default()
+    }
+
+    pub(super) fn start(mut replicas: Vec<Replica>, mut world: World, shared: Shared) -> Result<Self, NetworkError> {
+        for replica in &mut replicas {
+            replica.handle(Event::Start, &mut world)?;
+        }
+        Ok(Self { replicas, world, shared: Arc::new(shared) })
+    }
+
+    /// All replicas, by number.
+    pub fn replicas(&self) -> &[Replica] {
+        &self.replicas
+    }
+
+    /// The replica with this number.
+    ///
+    /// # Errors
+    /// [`NetworkError::UnknownReplica`].
+    pub fn replica(&self, id: ReplicaId) -> Result<&Replica, NetworkError> {
+        let count = self.replicas.len();
+        self.replicas.get(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
+    }
+
+    /// Replica 0: the one whose chain is durable and that a node serves.
+    pub fn primary(&self) -> &Replica {
+        &self.replicas[0]
+    }
+
+    /// The protocol and its parameters.
+    pub fn config(&self) -> &ConsensusConfig {
+        &self.shared.config
+    }
+
+    /// The validators of genesis.
+    pub fn genesis_validators(&self) -> &ValidatorSet {
+        &self.shared.validators
+    }
+
+    /// Virtual time.
+    pub const fn now(&self) -> SimTime {
+        self.world.scheduler.now()
+    }
+
+    /// What the block clock shows.
+    pub const fn timestamp(&self) -> Timestamp {
+        self.world.timestamp()
+    }
+
+    /// Things that happened so far.
+    pub const fn steps(&self) -> u64 {
+        self.world.steps
+    }
+
+    /// Fingerprint of the run so far, with the state of every replica; `None` when the network was built without.
+    pub fn digest(&self) -> Option<B256> {
+        let mut digest = self.world.digest.clone()?;
+        record_states(&mut digest, &self.replicas);
+        Some(digest.value())
+    }
+
+    /// The head of the replica that is furthest behind.
+    pub fn lowest_height(&self) -> Height {
+        self.replicas.iter().map(|replica| replica.head().height).min().unwrap_or_default()
+    }
+
+    /// Whether every replica has the same head.
+    pub fn is_agreed(&self) -> bool {
+        self.replicas.windows(2).all(|pair| pair[0].head() == pair[1].head())
+    }
+}
+
+/// Letting things happen.
+impl Network {
+    /// Lets the next thing happen; `None` when nothing is left to.
+    ///
+    /// # Errors
+    /// [`NetworkError`]: a chain failed, or the queue spins.
+    pub fn step(&mut self) -> Result<Option<Step>, NetworkError> {
+        let Some(happening) = self.world.scheduler.next()? else { return Ok(None) };
+        let step = self.describe(&happening);
+        self.world.record_happening(&step, &happening);
+        self.happen(happening)?;
+        self.world.steps += 1;
+        if self.world.steps.is_multiple_of(STATE_DIGEST_EVERY)
+            && let Some(digest) = &mut self.world.digest
+        {
+            record_states(digest, &self.replicas);
+        }
+        Ok(Some(step))
+    }
+
+    /// Lets `duration` of virtual time pass.
+    ///
+    /// # Errors
+    /// As [`Network::step`].
+    pub fn run_for(&mut self, duration: Duration) -> Result<(), NetworkError> {
+        let until = self.now().plus(duration);
+        while self.world.scheduler.next_at().is_some_and(|next| next <= until) {
+            self.step()?;
+        }
+        self.world.scheduler.advance(until);
+        Ok(())
+    }
+
+    /// Goes on until `condition` holds, looking after every step, for at most `limit` of virtual time.
+    ///
+    /// # Errors
+    /// [`NetworkError::TimedOut`], [`NetworkError::Stalled`], and as [`Network::step`].
+    pub fn run_until(&mut self, limit: Duration, mut condition: impl FnMut(&Self) -> bool) -> Result<(), NetworkError> {
+        let until = self.now().plus(limit);
+        while !condition(self) {
+            match self.world.scheduler.next_at() {
+                None => return Err(NetworkError::Stalled { at: self.now(), height: self.lowest_height() }),
+                Some(next) if next > until => {
+                    return Err(NetworkError::TimedOut { at: until, height: self.lowest_height() });
+                }
+                Some(_) => self.step()?,
+            };
+        }
+        Ok(())
+    }
+
+    /// Goes on until every replica's head is at `height` or above.
+    ///
+    /// # Errors
+    /// [`NetworkError::Stalled`] when nothing is left to happen, and as [`Network::step`].
+    pub fn run_to_height(&mut self, height: u64) -> Result<(), NetworkError> {
+        let height = Height::new(height);
+        self.run_until(Duration::MAX, |network| network.lowest_height() >= height)
+    }
+
+    /// Lets everything happen that is on its way, however much time that takes. For networks on demand, which come to rest.
+    ///
+    /// # Errors
+    /// As [`Network::step`].
+    pub fn settle(&mut self) -> Result<(), NetworkError> {
+        while self.step()?.is_some() {}
+        Ok(())
+    }
+}
+
+/// Doing things to it.
+impl Network {
+    /// Gives a transaction to a replica's pool, which tells the others.
+    ///
+    /// # Errors
+    /// [`NetworkError::Pool`] when the pool does not take it.
+    pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<Added, NetworkError> {
+        self.world.record("submit", |out| {
+            out.u32(replica.get());
+            out.hash(&transaction.hash());
+        });
+        let added = self.replica_mut(replica)?.submit(transaction.clone())?;
+        self.world.broadcast(replica, &Parcel::Transaction(transaction));
+        Ok(added)
+    }
+
+    /// Tells a replica what its operator wishes.
+    ///
+    /// # Errors
+    /// [`NetworkError::Refused`] when it means nothing to the protocol.
+    pub fn admin(&mut self, admin: Admin, replica: ReplicaId) -> Result<(), NetworkError> {
+        let count = self.replicas.len();
+        let chosen = self.replicas.get_mut(replica.index());
+        let chosen = chosen.ok_or(NetworkError::UnknownReplica { replica, count })?;
+        let rejected = chosen.counters().rejected;
+        chosen.handle(Event::Admin(admin), &mut self.world)?;
+        match chosen.last_rejection() {
+            Some(rejection) if chosen.counters().rejected > rejected => Err(NetworkError::Refused(rejection.clone())),
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes exactly one block now, on demand, and lets every replica adopt it.
+    ///
+    /// The maker is the one whose block weighs most, the first of them.
+    ///
+    /// # Errors
+    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
+    pub fn produce_block(&mut self, order: &BlockOrder) -> Result<Produced, NetworkError> {
+        self.settle()?;
+        let wanting = self.replicas.iter().filter_map(|replica| Some((replica.id(), replica.wanted()?.difficulty)));
+        let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        let height = self.primary().head().height.next();
+        let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
+        let produced = self.replicas[maker.index()].produce(order, &mut self.world)?;
+        self.settle()?;
+        match self.replicas.iter().find(|replica| replica.head().hash != produced.block.hash()) {
+            None => Ok(produced),
+            Some(behind) => {
+                let reason = behind.last_rejection().map_or_else(|| "it is behind".to_owned(), ToString::to_string);
+                Err(NetworkError::NotAdopted { height, reason: format!("{}: {reason}", behind.id()) })
+            }
+        }
+    }
+
+    /// Changes every replica's newest state by hand; the next block records it.
+    ///
+    /// # Errors
+    /// [`NetworkError::Chain`] when genesis does not allow it.
+    pub fn intervene(&mut self, intervention: &Intervention) -> Result<(), NetworkError> {
+        for replica in &mut self.replicas {
+            let id = replica.id();
+            let done = replica.chain_mut().intervene(intervention.clone());
+            done.map_err(|source| NetworkError::Chain { replica: id, source })?;
+        }
+        Ok(())
+    }
+
+    /// Takes a transaction out of every pool, and answers it if the primary had it.
+    pub fn drop_transaction(&mut self, hash: &B256) -> Option<Arc<Transaction>> {
+        let mut dropped = self.replicas.iter_mut().map(|replica| replica.pool_mut().remove(hash));
+        let of_primary = dropped.next().flatten();
+        dropped.for_each(drop);
+        of_primary
+    }
+
+    /// Changes every pool by hand, such as after an intervention in a nonce.
+    pub fn for_each_pool(&mut self, mut change: impl FnMut(&mut Pool)) {
+        for replica in &mut self.replicas {
+            change(replica.pool_mut());
+        }
+    }
+
+    /// Goes back (or over) to an earlier clone of this network, on the durable store too.
+    ///
+    /// # Errors
+    /// [`NetworkError::Chain`] when the store fails.
+    pub fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
+        for (replica, earlier) in self.replicas.iter_mut().zip(&snapshot.replicas) {
+            replica.restore(earlier)?;
+        }
+        self.world = snapshot.world.clone();
+        Ok(())
+    }
+
+    /// A clone that writes nothing durable, to try something on.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let replicas = self.replicas.iter().map(Replica::forked).collect();
+        Self { replicas, world: self.world.clone(), shared: self.shared.clone() }
+    }
+}
+
+impl Network {
+    fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, NetworkError> {
+        let count = self.replicas.len();
+        self.replicas.get_mut(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
+    }
+
+    fn describe(&self, happening: &Happening) -> Step {
+        let (replica, label) = match happening {
+            Happening::Arrival { to, parcel, .. } => (*to, parcel.label()),
+            Happening::Timer { replica, .. } => (*replica, "timer"),
+        };
+        Step { at: self.now(), replica, label }
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), NetworkError> {
+        match happening {
+            Happening::Timer { replica, timer, generation } => {
+                self.replicas[replica.index()].on_timer(timer, generation, &mut self.world)
+            }
+            Happening::Arrival { from, to, parcel } => {
+                let (receiver, world) = (&mut self.replicas[to.index()], &mut self.world);
+                match parcel {
+                    Parcel::Message(message) => receiver.handle(Event::Message { from, message }, world),
+                    Parcel::Transaction(transaction) => receiver.on_transaction(transaction),
+                    Parcel::BlockResponse(block) => receiver.handle(Event::BlockSynced { from, block }, world),
+                    Parcel::BlockRequest(block) => {
+                        if let Some(block) = receiver.serve(block) {
+                            world.send(to, from, Parcel::BlockResponse(block));
+                        }
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn record_states(digest: &mut RunDigest, replicas: &[Replica]) {
+    for replica in replicas {
+        let mut payload = Encoder::new();
+        replica.machine().encode(&mut payload);
+        let state = payload.digest();
+        let mut payload = Encoder::new();
+        payload.u32(replica.id().get());
+        payload.hash(&state);
+        payload.hash(&replica.chain().head().hash());
+        digest.record("state", &payload);
+    }
+}

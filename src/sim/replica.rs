@@ -1,0 +1,396 @@
+//! One replica: a protocol, its chain and its pool, and the carrying out of effects.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use imbl::{OrdMap, Vector};
+
+use super::{BlockOrder, NetworkError, Produced, Production, records::HeadRecord, world::World};
+use crate::{
+    chain::{
+        Added, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainError, InvalidTransaction, Pool,
+        RuleError,
+    },
+    consensus::{
+        BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Machine, Message, Protocol, Recipients, Rejection,
+        ReplicaId, Ticket, TimerId, Verdict,
+    },
+    primitives::{Address, Timestamp, Transaction, U256},
+};
+
+/// Pieces of evidence kept; later ones are only counted.
+const EVIDENCE_MAX: usize = 256;
+
+/// A validator's or observer's node. Cloning costs the same at any size of chain and pool.
+#[derive(Clone, Debug)]
+pub struct Replica {
+    id: ReplicaId,
+    address: Option<Address>,
+    machine: Machine,
+    chain: Chain,
+    pool: Pool,
+    /// Running timers and the generation that counts; an event of an older one is void.
+    timers: OrdMap<TimerId, u64>,
+    generation: u64,
+    /// The block that was asked for and is made on demand.
+    wanted: Option<BuildRequest>,
+    records: OrdMap<Vec<u8>, Vec<u8>>,
+    /// Messages that wait for a record.
+    held: Vector<(Ticket, Recipients, Message)>,
+    persisted: Ticket,
+    /// Where the newest head record goes when this replica's chain is durable.
+    durable: Option<Arc<HeadRecord>>,
+    evidence: Vector<Evidence>,
+    marks: OrdMap<&'static str, u64>,
+    last_rejection: Option<Rejection>,
+    counters: Counters,
+}
+
+/// What a replica did so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Counters {
+    /// Blocks built here.
+    pub blocks_built: u64,
+    /// Times that the head moved.
+    pub heads: u64,
+    /// Of them, times that blocks were taken back.
+    pub reorgs: u64,
+    /// Inputs refused by the protocol.
+    pub rejected: u64,
+    /// Transactions from peers that the pool did not take.
+    pub transactions_refused: u64,
+    /// Pieces of evidence found.
+    pub evidence: u64,
+}
+
+impl Replica {
+    pub(super) fn new(
+        id: ReplicaId,
+        address: Option<Address>,
+        machine: Machine,
+        chain: Chain,
+        pool: Pool,
+        durable: Option<Arc<HeadRecord>>,
+    ) -> Self {
+        Self {
+            id,
+            address,
+            machine,
+            chain,
+            pool,
+            timers: OrdMap::new(),
+            generation: 0,
+            wanted: None,
+            records: OrdMap::new(),
+            held: Vector::new(),
+            persisted: Ticket::default(),
+            durable,
+            evidence: Vector::new(),
+            marks: OrdMap::new(),
+            last_rejection: None,
+            counters: Counters::default(),
+        }
+    }
+
+    /// Its number in the network.
+    pub const fn id(&self) -> ReplicaId {
+        self.id
+    }
+
+    /// The address that it seals with; `None` for an observer.
+    pub const fn address(&self) -> Option<Address> {
+        self.address
+    }
+
+    /// Its protocol.
+    pub const fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Its chain.
+    pub const fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// Its pool.
+    pub const fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Its newest block.
+    pub fn head(&self) -> BlockId {
+        self.machine.head()
+    }
+
+    /// What it did so far.
+    pub const fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Who broke the protocol before its eyes; the first few hundred pieces.
+    pub fn evidence(&self) -> impl Iterator<Item = &Evidence> {
+        self.evidence.iter()
+    }
+
+    /// How often each named point of coverage was passed.
+    pub fn marks(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
+        self.marks.iter().map(|(name, count)| (*name, *count))
+    }
+
+    /// The newest input that was refused.
+    pub const fn last_rejection(&self) -> Option<&Rejection> {
+        self.last_rejection.as_ref()
+    }
+
+    /// The block that its protocol waits for, when blocks are made on demand.
+    pub const fn wanted(&self) -> Option<&BuildRequest> {
+        self.wanted.as_ref()
+    }
+
+    /// The chain, for changes by hand that no protocol is asked about.
+    pub(super) const fn chain_mut(&mut self) -> &mut Chain {
+        &mut self.chain
+    }
+
+    /// The pool, for changes by hand.
+    pub(super) const fn pool_mut(&mut self) -> &mut Pool {
+        &mut self.pool
+    }
+
+    /// The same in memory only.
+    pub(super) fn forked(&self) -> Self {
+        Self { chain: self.chain.replica(), durable: None, ..self.clone() }
+    }
+
+    /// Goes back (or over) to an earlier clone, on the durable store too.
+    pub(super) fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
+        if let Some(durable) = &self.durable {
+            durable.set(snapshot.records.get(b"head".as_slice()).cloned());
+        }
+        self.chain.restore(&snapshot.chain).map_err(|source| self.chain_error(source))?;
+        let restored = core::mem::replace(self, snapshot.clone());
+        (self.chain, self.durable) = (restored.chain, restored.durable);
+        Ok(())
+    }
+
+    /// Takes one event and everything that follows from it here and now.
+    pub(super) fn handle(&mut self, event: Event, world: &mut World) -> Result<(), NetworkError> {
+        let mut inbox = VecDeque::from([event]);
+        let mut effects = Vec::new();
+        while let Some(event) = inbox.pop_front() {
+            world.record_event(self.id, &event);
+            self.machine.step(event, &mut effects);
+            for effect in effects.drain(..) {
+                self.carry_out(effect, world, &mut inbox)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A timer's event; void when the timer was moved or stopped since.
+    pub(super) fn on_timer(&mut self, timer: TimerId, generation: u64, world: &mut World) -> Result<(), NetworkError> {
+        if self.timers.get(&timer) != Some(&generation) {
+            return Ok(());
+        }
+        self.timers.remove(&timer);
+        self.handle(Event::Timer(timer), world)
+    }
+
+    /// Takes a transaction from a client or a peer.
+    pub(super) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<Added, NetworkError> {
+        let context = self.chain.pool_context().map_err(|source| self.chain_error(source))?;
+        Ok(self.pool.add(transaction, &context)?)
+    }
+
+    /// A peer's transaction: refusing it is no error.
+    pub(super) fn on_transaction(&mut self, transaction: Arc<Transaction>) -> Result<(), NetworkError> {
+        match self.submit(transaction) {
+            Err(NetworkError::Pool(_)) => self.counters.transactions_refused += 1,
+            other => return other.map(drop),
+        }
+        Ok(())
+    }
+
+    /// A block of this replica for a peer that asks.
+    pub(super) fn serve(&self, block: BlockId) -> Option<Arc<Block>> {
+        self.chain.block(block.hash).ok().map(|executed| executed.block().clone())
+    }
+
+    /// Makes the wanted block at once and hands it to the protocol.
+    pub(super) fn produce(&mut self, order: &BlockOrder, world: &mut World) -> Result<Produced, NetworkError> {
+        let parent = self.head();
+        let height = parent.height.next();
+        let request = self.wanted.clone().ok_or(NetworkError::NobodyBuilds { height })?;
+        let earliest = request.timestamp_min.max(self.chain.head().block().timestamp());
+        let timestamp = match order.timestamp {
+            Some(got) if got < earliest => return Err(NetworkError::TooEarly { got, earliest }),
+            Some(ordered) => ordered,
+            None => earliest.max(world.timestamp()),
+        };
+        let attributes = attributes(&request, timestamp, order);
+        let built = self.build(&request, &attributes, order)?;
+        let block = BlockId::of(&built.block);
+        self.wanted = None;
+        let event = Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) };
+        self.handle(event, world)?;
+        if self.head() != block {
+            let reason =
+                self.last_rejection.as_ref().map_or_else(|| "another block won".to_owned(), ToString::to_string);
+            return Err(NetworkError::NotAdopted { height, reason });
+        }
+        Ok(Produced { block: self.chain.head().clone(), by: self.id, left_out: built.left_out })
+    }
+
+    fn build(
+        &mut self,
+        request: &BuildRequest,
+        attributes: &BlockAttributes,
+        order: &BlockOrder,
+    ) -> Result<BuiltBlock, NetworkError> {
+        let parent = request.parent.hash;
+        let built = match &order.transactions {
+            Some(only) => self.chain.build(parent, attributes, &mut Only { rest: only.iter() }),
+            None => {
+                let base_fee = self.chain.next_base_fee().unwrap_or_default();
+                self.chain.build(parent, attributes, &mut self.pool.best(base_fee))
+            }
+        };
+        let built = built.map_err(|source| self.chain_error(source))?;
+        self.counters.blocks_built += 1;
+        Ok(built)
+    }
+
+    fn carry_out(
+        &mut self,
+        effect: Effect,
+        world: &mut World,
+        inbox: &mut VecDeque<Event>,
+    ) -> Result<(), NetworkError> {
+        match effect {
+            Effect::Send { to, message, after } => match after {
+                Some(ticket) if ticket >= self.persisted => self.held.push_back((ticket, to, message)),
+                _ => world.send_message(self.id, to, &message),
+            },
+            Effect::ArmTimer { timer, deadline } => {
+                self.generation += 1;
+                self.timers.insert(timer, self.generation);
+                world.arm(self.id, timer, self.generation, deadline);
+            }
+            Effect::DisarmTimer(timer) => {
+                self.timers.remove(&timer);
+            }
+            Effect::Persist { ticket, records } => {
+                self.records.extend(records.into_iter().map(|record| (record.key, record.value)));
+                self.on_persisted(ticket, world);
+                inbox.push_back(Event::Persisted(ticket));
+            }
+            Effect::Build(request) => match world.production {
+                Production::OnDemand => self.wanted = Some(request),
+                Production::Automatic => {
+                    let timestamp = request.timestamp_min.max(world.timestamp());
+                    let order = BlockOrder::default();
+                    let built = self.build(&request, &attributes(&request, timestamp, &order), &order)?;
+                    inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) });
+                }
+            },
+            Effect::CancelBuild => self.wanted = None,
+            Effect::Validate { block } => {
+                let id = BlockId::of(&block);
+                if let Some(verdict) = self.validate(block)? {
+                    inbox.push_back(Event::BlockJudged { block: id, verdict });
+                }
+            }
+            Effect::Draw { ticket, bound } => {
+                inbox.push_back(Event::Random { ticket, value: world.draw(bound) });
+            }
+            Effect::Fetch { block, from } => world.request(self.id, from, block),
+            Effect::Chain(event) => self.on_chain_event(event)?,
+            Effect::Evidence(evidence) => {
+                self.counters.evidence += 1;
+                if self.evidence.len() < EVIDENCE_MAX {
+                    self.evidence.push_back(evidence);
+                }
+            }
+            Effect::Reject(rejection) => {
+                self.counters.rejected += 1;
+                self.last_rejection = Some(rejection);
+            }
+            Effect::Mark(name) => *self.marks.entry(name).or_default() += 1,
+        }
+        Ok(())
+    }
+
+    /// Sends what waited for this ticket; the disk of a quiet network is immediate and keeps the order.
+    fn on_persisted(&mut self, ticket: Ticket, world: &mut World) {
+        self.persisted = self.persisted.max(Ticket::new(ticket.get() + 1));
+        while self.held.front().is_some_and(|(waits_for, ..)| *waits_for < self.persisted) {
+            if let Some((_, to, message)) = self.held.pop_front() {
+                world.send_message(self.id, to, &message);
+            }
+        }
+    }
+
+    /// Executes and stores a block. `None`: it can't be judged yet.
+    fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
+        match self.chain.insert(block) {
+            Ok(_) => Ok(Some(Verdict::Valid)),
+            Err(ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. }) => Ok(None),
+            Err(error @ (ChainError::InvalidBlock { .. } | ChainError::UnknownParent { .. })) => {
+                Ok(Some(Verdict::Invalid { reason: error.to_string() }))
+            }
+            Err(source) => Err(self.chain_error(source)),
+        }
+    }
+
+    fn on_chain_event(&mut self, event: ChainEvent) -> Result<(), NetworkError> {
+        let result = match event {
+            ChainEvent::HeadMoved { new, reorg_depth, .. } => {
+                self.counters.heads += 1;
+                self.counters.reorgs += u64::from(reorg_depth > 0);
+                if let Some(durable) = &self.durable {
+                    durable.set(self.records.get(b"head".as_slice()).cloned());
+                }
+                self.follow(new)
+            }
+            ChainEvent::Final { finality, .. } => self.chain.set_finality(finality.safe.hash, finality.finalized.hash),
+            ChainEvent::Inserted(_) | ChainEvent::Justified(_) => Ok(()),
+        };
+        result.map_err(|source| self.chain_error(source))
+    }
+
+    fn follow(&mut self, head: BlockId) -> Result<(), ChainError> {
+        let change = self.chain.set_head(head.hash)?;
+        let context = self.chain.pool_context()?;
+        self.pool.on_head(&change, &context);
+        Ok(())
+    }
+
+    const fn chain_error(&self, source: ChainError) -> NetworkError {
+        NetworkError::Chain { replica: self.id, source }
+    }
+}
+
+fn attributes(request: &BuildRequest, timestamp: Timestamp, order: &BlockOrder) -> BlockAttributes {
+    BlockAttributes {
+        timestamp,
+        beneficiary: request.beneficiary,
+        difficulty: U256::from(request.difficulty),
+        mix_hash: request.mix_hash,
+        payload: request.payload.clone(),
+        gas_limit: order.gas_limit,
+        interventions: order.interventions.clone(),
+        ..BlockAttributes::default()
+    }
+}
+
+/// Exactly the transactions that were ordered, in their order.
+struct Only<'a> {
+    rest: core::slice::Iter<'a, Arc<Transaction>>,
+}
+
+impl Candidates for Only<'_> {
+    fn next(&mut self) -> Option<Arc<Transaction>> {
+        self.rest.next().cloned()
+    }
+
+    fn refuse(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
+}
