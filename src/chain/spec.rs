@@ -248,13 +248,13 @@ impl GenesisSpec {
             let length = self.extra_data.len();
             return wrong("extraData", format!("{length} bytes, at most {} fit", super::EXTRA_DATA_BYTES_MAX));
         }
-        if let BaseFee::Dynamic(params) = self.base_fee {
-            if params.elasticity_multiplier == 0 || params.change_denominator == 0 {
-                return wrong(
-                    "baseFee",
-                    "elasticityMultiplier and changeDenominator start at 1; write \"off\" for no base fee".to_owned(),
-                );
-            }
+        if let BaseFee::Dynamic(params) = self.base_fee
+            && (params.elasticity_multiplier == 0 || params.change_denominator == 0)
+        {
+            return wrong(
+                "baseFee",
+                "elasticityMultiplier and changeDenominator start at 1; write \"off\" for no base fee".to_owned(),
+            );
         }
         let mut seen = std::collections::BTreeSet::new();
         for validator in &self.validators {

@@ -210,7 +210,7 @@ impl NetworkBuilder {
             Some(setup) => setup(opened),
             None => opened,
         };
-        let chain = opened.open().map_err(|source| primary_error(source))?;
+        let chain = opened.open().map_err(primary_error)?;
 
         let machine =
             |signer: Option<Signer>| start(&config, &chain, &validators, &authenticator, signer, stored.as_deref());

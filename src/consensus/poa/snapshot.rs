@@ -270,7 +270,7 @@ mod tests {
         let checkpoint = Payload { checkpoint: Some(listed), ..Payload::default() };
         let after = current.apply(Height::new(7), address(0), &checkpoint, 7).unwrap();
         assert!(after.votes().is_empty());
-        assert_eq!(after.may_sign(Height::new(8), &address(0)).is_err(), true);
+        assert!(after.may_sign(Height::new(8), &address(0)).is_err());
         let silent = current.apply(Height::new(7), address(0), &Payload::default(), 7);
         assert_eq!(silent, Err(SnapshotError::MisplacedCheckpoint));
     }
