@@ -226,7 +226,7 @@ pub enum BlockError {
         index: usize,
         hash: B256,
         #[source]
-        reason: InvalidTransaction,
+        reason: Box<InvalidTransaction>,
     },
     #[error("{count} interventions, and genesis allows none")]
     Interventions { count: usize },

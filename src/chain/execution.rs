@@ -113,7 +113,11 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
         match executor.run(transaction, None) {
             Ok(executed) => receipts.push(executed.receipt),
             Err(Failure::Invalid(reason)) => {
-                return Err(invalid(BlockError::Transaction { index, hash: transaction.hash(), reason }));
+                return Err(invalid(BlockError::Transaction {
+                    index,
+                    hash: transaction.hash(),
+                    reason: reason.into(),
+                }));
             }
             Err(Failure::State(error)) => return Err(error.into()),
         }

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `Meta` | `chain/head`, `chain/safe`, `chain/finalized` | block hash |
 //! | `Meta` | `chain/genesis` | genesis hash |
+//! | `Meta` | `chain/spec` | JSON of the genesis specification without accounts and contracts, which are in the state |
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
 //! | `Blocks` | block hash | commit id (u64; all ones without state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
@@ -13,14 +14,17 @@
 //! Numbers are big-endian.
 
 use core::ops::ControlFlow;
-use std::{collections::VecDeque, sync::Mutex, sync::PoisonError};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, PoisonError},
+};
 
 use alloy_primitives::{B256, Bytes, U256, hex};
 use alloy_rlp::Decodable;
 
 use super::{
-    Block, ChainError, ExecutedBlock, Intervention, TransactionIndex, execution::Execution, receipt, replica::Shared,
-    version::Version,
+    Block, ChainError, ExecutedBlock, GenesisSpec, Intervention, TransactionIndex, execution::Execution, receipt,
+    replica::Shared, version::Version,
 };
 use crate::{
     primitives::Height,
@@ -32,6 +36,7 @@ const HEAD: &[u8] = b"chain/head";
 const SAFE: &[u8] = b"chain/safe";
 const FINALIZED: &[u8] = b"chain/finalized";
 const GENESIS: &[u8] = b"chain/genesis";
+const SPEC: &[u8] = b"chain/spec";
 const HAND: &[u8] = b"chain/hand/";
 
 /// Blocks read back and kept decoded.
@@ -114,6 +119,17 @@ pub(super) fn remove_block(block: &ExecutedBlock, batch: &mut Batch) {
 
 pub(super) fn put_genesis(hash: B256, batch: &mut Batch) {
     batch.put(Table::Meta, GENESIS, hash.to_vec());
+}
+
+pub(super) fn put_spec(spec: &GenesisSpec, batch: &mut Batch) {
+    let parts = GenesisSpec { accounts: BTreeMap::new(), contracts: Vec::new(), ..spec.clone() };
+    batch.put(Table::Meta, SPEC, parts.to_json());
+}
+
+/// The specification in a store, without accounts and contracts.
+pub(super) fn spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, StoreError> {
+    let Some(json) = store.get(Table::Meta, SPEC)? else { return Ok(None) };
+    serde_json::from_slice(&json).map(Some).map_err(|error| corrupt(Table::Meta, SPEC, error.to_string()))
 }
 
 pub(super) fn put_heads(heads: Heads, batch: &mut Batch) {

@@ -266,6 +266,16 @@ impl Chain {
         }
     }
 
+    /// The specification of the chain in a store, to open it again without knowing it; `None` when it holds no chain.
+    ///
+    /// Accounts and contracts are left out: they are in the state.
+    ///
+    /// # Errors
+    /// [`ChainError::Store`] when it can't be read.
+    pub fn stored_spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, ChainError> {
+        Ok(persist::spec(store)?)
+    }
+
     /// A replica of the same chain that starts where this one stands, writes nothing to the store and calls no hooks.
     #[must_use]
     pub fn replica(&self) -> Self {
@@ -348,6 +358,7 @@ fn create(shared: Shared) -> Result<Chain, ChainError> {
     if shared.is_durable {
         let mut batch = Batch::new();
         persist::put_genesis(hash, &mut batch);
+        persist::put_spec(&shared.spec, &mut batch);
         persist::put_block(&genesis, &mut batch);
         persist::put_canonical(&genesis, &mut batch);
         persist::put_heads(Heads { head: hash, safe: hash, finalized: hash }, &mut batch);

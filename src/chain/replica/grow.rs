@@ -145,20 +145,24 @@ impl Chain {
         if !self.shared.spec.allow_interventions {
             return Err(invalid_block(self.head.block(), BlockError::Interventions { count: 1 }));
         }
-        let version = match &self.hand.version {
-            Some(version) => version.clone(),
-            None => self.version_of(&self.head)?.clone(),
+        let mut interventions = self.hand.interventions.clone();
+        interventions.push_back(intervention.clone());
+        let hand = match &self.hand.version {
+            // A durable store keeps unwritten versions apart: one made on another would not outlive it.
+            Some(version) if !self.shared.is_durable => {
+                let mut journal = Journal::new(version.view()?);
+                apply_interventions(&mut journal, std::slice::from_ref(&intervention))?;
+                let version = self.shared.commit_changes(version, &journal.take_changes())?;
+                Hand { interventions, version: Some(version) }
+            }
+            _ => self.hand_over(&self.head, interventions)?,
         };
-        let mut journal = Journal::new(version.view()?);
-        apply_interventions(&mut journal, std::slice::from_ref(&intervention))?;
-        let version = self.shared.commit_changes(&version, &journal.take_changes())?;
         if self.is_persistent() {
             let mut batch = Batch::new();
             persist::put_intervention(self.hand.interventions.len(), &intervention, &mut batch);
             self.shared.store.write(batch)?;
         }
-        self.hand.interventions.push_back(intervention);
-        self.hand.version = Some(version);
+        self.hand = hand;
         Ok(())
     }
 
@@ -205,8 +209,8 @@ impl Chain {
         if let Some(states) = retention.states {
             self.tree.drop_states_below(lowest(states));
         }
-        let blocks = if self.shared.is_durable { Some(DURABLE_WINDOW) } else { retention.blocks };
-        if let Some(blocks) = blocks {
+        let window = self.shared.is_durable.then_some(DURABLE_WINDOW);
+        if let Some(blocks) = retention.blocks.into_iter().chain(window).min() {
             self.tree.drop_blocks_below(lowest(blocks));
         }
     }
