@@ -27,3 +27,6 @@ pub use replica::{Counters, Replica};
 pub use rng::{SimRng, Streams};
 pub use scheduler::{Scheduler, SchedulerError};
 pub use seed::SeedGuard;
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,9 @@
 //! A fixed list of signers, changed by votes in blocks, takes turns. A signer signs at most one of any
 //! `floor(N/2) + 1` consecutive blocks; a block in turn weighs 2, another 1, and a signer out of turn waits a random
 //! while so that the one in turn is mostly alone. The heaviest branch wins. Nothing is ever final for certain: the
-//! newest block with more than half of the signers above it is reported as safe and finalized, as advice.
+//! newest block with more than half of the signers above it, its *settled* block, is what a replica reports as safe and
+//! finalized. That is advice to users: signers who sign two branches can make replicas settle on different ones. A
+//! replica itself holds to what it settled on, and never takes it back for a heavier branch.
 //!
 //! Where Clique squeezes votes and checkpoints into header fields, this engine keeps them in the [`Payload`] beside
 //! the header, whose keccak is in `extraData`, so that standard clients read the headers; [`clique`] translates to and
@@ -24,7 +26,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use imbl::OrdMap;
 
-use self::tree::{Node, Tree};
+use self::tree::{Moved, Node, Tree};
 use super::{
     Admin, Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Finality,
     FinalityKind, Message, Protocol, Recipients, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, Verdict,
@@ -117,7 +119,7 @@ impl Poa {
             author: Address::ZERO,
             standing,
         };
-        Self::at(config, root, authenticator, signer)
+        Self::at(config, root, block, authenticator, signer)
     }
 
     /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
@@ -130,13 +132,14 @@ impl Poa {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PoaError> {
-        let root = record::decode_head(head_record).ok_or(PoaError::Record { key: "head" })?;
-        Self::at(config, root, authenticator, signer)
+        let (root, settled) = record::decode_head(head_record).ok_or(PoaError::Record { key: "head" })?;
+        Self::at(config, root, settled, authenticator, signer)
     }
 
     fn at(
         config: PoaConfig,
         root: Node,
+        settled: BlockId,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PoaError> {
@@ -145,7 +148,7 @@ impl Poa {
             config,
             authenticator,
             signer,
-            tree: Tree::new(root),
+            tree: Tree::new(root, settled),
             pending: OrdMap::new(),
             orphans: OrdMap::new(),
             wishes: OrdMap::new(),
@@ -261,9 +264,13 @@ impl Poa {
         let settled_before = self.tree.settled();
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
-        if let Some(reorg_depth) = moved {
+        if moved == Moved::HeldBySettled {
+            effects.push(Effect::Mark("poa/held-by-settled"));
+        }
+        if let Moved::ToNew { reorg_depth } = moved {
             let ticket = self.next_ticket.take_next();
-            effects.push(Effect::Persist { ticket, records: vec![record::head(self.tree.head())] });
+            effects
+                .push(Effect::Persist { ticket, records: vec![record::head(self.tree.head(), self.tree.settled())] });
             effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth }));
             if reorg_depth > 0 {
                 effects.push(Effect::Mark("poa/reorg"));
@@ -276,7 +283,7 @@ impl Poa {
             let message = Message::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
-        if moved.is_some() {
+        if matches!(moved, Moved::ToNew { .. }) {
             self.plan(effects);
         }
         self.release_children(id, effects);

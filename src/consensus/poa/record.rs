@@ -13,7 +13,7 @@ pub const HEAD_KEY: &[u8] = b"head";
 /// Key of the newest block that the replica sealed; durable before the block is announced.
 pub const SIGNED_KEY: &[u8] = b"signed";
 
-pub(super) fn head(node: &Node) -> Record {
+pub(super) fn head(node: &Node, settled: BlockId) -> Record {
     let mut out = Encoder::new();
     node.link.block.encode(&mut out);
     node.parent.encode(&mut out);
@@ -22,17 +22,21 @@ pub(super) fn head(node: &Node) -> Record {
     out.u128(node.standing.total_difficulty);
     out.u64(node.standing.blocks_since_turn);
     node.link.snapshot.encode(&mut out);
+    settled.encode(&mut out);
     Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
 }
 
-pub(super) fn decode_head(bytes: &[u8]) -> Option<Node> {
+/// The head's node and the settled block.
+pub(super) fn decode_head(bytes: &[u8]) -> Option<(Node, BlockId)> {
     let mut bytes = Decoder::new(bytes);
     let (block, parent) = (decode_block(&mut bytes)?, decode_block(&mut bytes)?);
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let author = bytes.address()?;
     let standing = Standing { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
     let snapshot = Arc::new(Snapshot::decode(&mut bytes)?);
-    bytes.is_empty().then_some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
+    let settled = decode_block(&mut bytes)?;
+    let node = Node { link: Link { block, timestamp, snapshot }, parent, author, standing };
+    bytes.is_empty().then_some((node, settled))
 }
 
 pub(super) fn signed(block: BlockId) -> Record {
@@ -71,8 +75,8 @@ mod tests {
             author,
             standing: Standing { total_difficulty: 2, block, blocks_since_turn: 0 },
         };
-        let bytes = head(&node).value;
-        assert_eq!(decode_head(&bytes), Some(node));
+        let bytes = head(&node, BlockId::default()).value;
+        assert_eq!(decode_head(&bytes), Some((node, BlockId::default())));
         assert_eq!(decode_head(&bytes[1..]), None);
         assert_eq!(decode_head(&[bytes.as_slice(), &[0]].concat()), None);
     }

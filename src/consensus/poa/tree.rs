@@ -22,6 +22,17 @@ pub(super) struct Node {
     pub(super) standing: Standing,
 }
 
+/// What an inserted block did to the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moved {
+    /// Nothing: another block is better.
+    Not,
+    /// Nothing, though it is better: its branch leaves out the settled block.
+    HeldBySettled,
+    /// It is the head; so many blocks were left (0: the branch only grew).
+    ToNew { reorg_depth: u64 },
+}
+
 /// Judged blocks by height and hash. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tree {
@@ -32,9 +43,9 @@ pub(super) struct Tree {
 
 impl Tree {
     /// A tree of one trusted block: genesis, or a head that was stored.
-    pub(super) fn new(root: Node) -> Self {
+    pub(super) fn new(root: Node, settled: BlockId) -> Self {
         let (block, head) = (root.link.block, Arc::new(root));
-        Self { nodes: OrdMap::unit(block, head.clone()), head, settled: block }
+        Self { nodes: OrdMap::unit(block, head.clone()), head, settled }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -61,17 +72,20 @@ impl Tree {
         siblings.filter(|(other, node)| *other != block && node.author == *author).map(|(other, _)| *other).next()
     }
 
-    /// Adds a block whose parent is here. Gives the depth of the reorg (0: the branch only grew) if it is the new head.
-    pub(super) fn insert(&mut self, node: Node) -> Option<u64> {
+    /// Adds a block whose parent is here.
+    pub(super) fn insert(&mut self, node: Node) -> Moved {
         let node = Arc::new(node);
         self.nodes.insert(node.link.block, node.clone());
         if !node.standing.beats(&self.head.standing) {
-            return None;
+            return Moved::Not;
         }
-        let depth = self.depth_left(&node);
+        let reorg_depth = self.depth_left(&node);
+        if self.head.link.block.height.get() - reorg_depth < self.settled.height.get() {
+            return Moved::HeldBySettled;
+        }
         self.head = node;
         self.settle();
-        Some(depth)
+        Moved::ToNew { reorg_depth }
     }
 
     /// The head and its kept ancestors, newest first.
@@ -99,7 +113,7 @@ impl Tree {
     fn settle(&mut self) {
         let signers = self.head.link.snapshot.signers().len();
         let newest = newest_settled(signers, self.branch(&self.head).map(|node| (node.link.block, node.author)));
-        if let Some(block) = newest {
+        if let Some(block) = newest.filter(|block| block.height > self.settled.height) {
             self.settled = block;
         }
         while let Some((block, _)) = self.nodes.get_min() {

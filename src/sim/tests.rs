@@ -1,0 +1,236 @@
+//! Whole networks: agreement, determinism, voting, reorgs, production on demand.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    chain::GenesisSpec,
+    consensus::{Admin, ConsensusConfig, Protocol, ReplicaId, SealScheme, poa::PoaConfig},
+    primitives::{Address, B256, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, b256, ether},
+};
+
+/// A 7-second-period network of `validators` with links between 5 and 80 ms.
+fn network(validators: u32, seed: u64) -> NetworkBuilder {
+    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
+    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(7));
+    let genesis = GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000));
+    Network::builder()
+        .with_genesis(genesis)
+        .with_consensus(config)
+        .with_validators(validators)
+        .with_seed(seed)
+        .with_latency(latency)
+}
+
+fn alice() -> KeyPair {
+    KeyPair::from_seed(99, "alice")
+}
+
+fn transfer(nonce: u64) -> Arc<Transaction> {
+    let request = TransactionRequest {
+        chain_id: Some(1_337),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
+        ..Default::default()
+    };
+    Arc::new(request.sign(&alice()).unwrap())
+}
+
+/// Twenty blocks with a transfer given to another replica every few blocks.
+fn run_with_transfers(mut network: Network) -> Network {
+    let count = network.replicas().len() as u64;
+    for nonce in 0..5 {
+        network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
+        network.run_to_height(4 * (nonce + 1)).unwrap();
+    }
+    network
+}
+
+#[test]
+fn any_number_of_replicas_reach_the_same_heads() {
+    for validators in [1, 4, 7] {
+        let seed = SeedGuard::new(u64::from(validators));
+        let mut network = run_with_transfers(network(validators, seed.get()).build().unwrap());
+        network.run_until(Duration::from_secs(100), Network::is_agreed).unwrap();
+        for replica in network.replicas() {
+            let chain = replica.chain();
+            assert_eq!(chain.head().hash(), replica.head().hash);
+            let balance = chain.latest_state().unwrap().account(&Address::repeat_byte(0xbb)).unwrap().unwrap().balance;
+            assert_eq!(balance, U256::from(5));
+            assert!(replica.pool().is_empty());
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_another() {
+    let seed = SeedGuard::new(5);
+    let run = |seed| run_with_transfers(network(4, seed).build().unwrap());
+    let (one, again, other) = (run(seed.get()), run(seed.get()), run(seed.get() + 1));
+    assert_eq!(one.digest(), again.digest());
+    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
+    assert_ne!(one.digest(), other.digest());
+}
+
+/// Changing it changes what every seed gives: a decision, not an accident.
+const GOLDEN: B256 = b256!("b7af0225cf1883814faddbcb351ec785bbd3504454a7b4f3e22494737112c956");
+
+fn golden_run(builder: NetworkBuilder) -> Network {
+    run_with_transfers(builder.build().unwrap())
+}
+
+#[test]
+fn the_golden_digest_is_the_same_in_every_build_and_store() {
+    assert_eq!(golden_run(network(4, 2_026)).digest(), Some(GOLDEN), "in memory");
+    assert_eq!(golden_run(network(4, 2_026).with_paranoid(true)).digest(), Some(GOLDEN), "paranoid");
+}
+
+#[cfg(feature = "rocksdb")]
+mod rocks {
+    use super::*;
+    use crate::{
+        state::{PagedState, StateStore},
+        store::{KeyValue, RocksOptions, RocksStore},
+    };
+
+    fn stores(path: &std::path::Path) -> (Arc<dyn StateStore>, Arc<dyn KeyValue>) {
+        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(path, RocksOptions::default()).unwrap());
+        (Arc::new(PagedState::open(store.clone()).unwrap()), store)
+    }
+
+    #[test]
+    fn the_golden_digest_on_rocksdb() {
+        let directory = tempfile::tempdir().unwrap();
+        let (state, store) = stores(directory.path());
+        assert_eq!(golden_run(network(4, 2_026).with_stores(state, store)).digest(), Some(GOLDEN));
+    }
+
+    #[test]
+    fn a_reopened_network_goes_on_at_its_head() {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            let (state, store) = stores(directory.path());
+            network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
+        };
+        let mut first = open();
+        first.run_to_height(9).unwrap();
+        let (head, finality) = (first.primary().head(), first.primary().machine().finality());
+        let hash_at_8 = first.primary().chain().hash_at(Height::new(8)).unwrap();
+        drop(first);
+        let mut second = open();
+        assert_eq!(second.primary().head(), head);
+        assert_eq!(second.primary().machine().finality(), finality);
+        second.run_to_height(20).unwrap();
+        assert_eq!(second.primary().chain().hash_at(Height::new(8)).unwrap(), hash_at_8);
+    }
+}
+
+#[test]
+fn both_seal_schemes_make_the_same_blocks() {
+    let head = |seals| {
+        let mut network = network(4, 8).with_seals(seals).build().unwrap();
+        network.run_to_height(6).unwrap();
+        network.primary().chain().hash_at(Height::new(6)).unwrap()
+    };
+    assert_eq!(head(SealScheme::Symbolic), head(SealScheme::Secp256k1));
+}
+
+#[test]
+fn a_signer_is_voted_in_and_out() {
+    let seed = SeedGuard::new(4);
+    // Validator 4 runs as an observer would: it has a key, and no seat until it is voted in.
+    let newcomer = NetworkBuilder::validator_key(seed.get(), 9).address();
+    let mut network = network(4, seed.get()).build().unwrap();
+    let is_signer = |network: &Network| network.replicas().iter().all(|r| r.machine().validators().contains(&newcomer));
+    let is_stranger =
+        |network: &Network| !network.replicas().iter().any(|r| r.machine().validators().contains(&newcomer));
+    for replica in 0..3 {
+        network.admin(Admin::Vote { target: newcomer, authorize: true }, ReplicaId::new(replica)).unwrap();
+    }
+    network.run_until(Duration::from_secs(200), is_signer).unwrap();
+    assert_eq!(network.primary().machine().validators().len(), 5);
+    // The newcomer never signs; four of five go on, and vote it out again.
+    for replica in 0..3 {
+        network.admin(Admin::Vote { target: newcomer, authorize: false }, ReplicaId::new(replica)).unwrap();
+    }
+    network.run_until(Duration::from_secs(400), is_stranger).unwrap();
+    let height = network.lowest_height().get();
+    network.run_to_height(height + 10).unwrap();
+    assert_eq!(network.primary().machine().validators().len(), 4);
+}
+
+#[test]
+fn an_observer_follows_and_may_not_vote() {
+    let mut network = network(3, 1).with_observers(1).build().unwrap();
+    network.run_to_height(10).unwrap();
+    let observer = ReplicaId::new(3);
+    assert_eq!(network.replica(observer).unwrap().counters().blocks_built, 0);
+    let vote = Admin::Vote { target: Address::ZERO, authorize: true };
+    assert!(matches!(network.admin(vote, observer), Err(NetworkError::Refused(_))));
+    assert!(matches!(network.replica(ReplicaId::new(4)), Err(NetworkError::UnknownReplica { count: 4, .. })));
+}
+
+#[test]
+fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
+    for validators in [1, 4] {
+        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
+        let builder = network(validators, 6).with_consensus(config).with_production(Production::OnDemand);
+        let mut network = builder.build().unwrap();
+        for nonce in 0..6 {
+            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
+            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(100 + nonce)), ..BlockOrder::default() };
+            let produced = network.produce_block(&order).unwrap();
+            let block = produced.block.block();
+            assert_eq!((block.timestamp().as_secs(), block.transactions().len()), (100 + nonce, 1));
+            assert_eq!((block.height().get(), block.header().difficulty), (nonce + 1, U256::from(2)));
+            assert!(network.is_agreed() && network.replicas().iter().all(|replica| replica.pool().is_empty()));
+        }
+        let late = BlockOrder { timestamp: Some(Timestamp::from_secs(104)), ..BlockOrder::default() };
+        assert!(matches!(network.produce_block(&late), Err(NetworkError::TooEarly { .. })));
+        assert_eq!(network.produce_block(&BlockOrder::default()).unwrap().block.block().timestamp().as_secs(), 105);
+    }
+}
+
+#[test]
+fn only_ordered_transactions_are_taken_when_some_are() {
+    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
+    let builder = network(1, 6).with_consensus(config).with_production(Production::OnDemand);
+    let mut network = builder.build().unwrap();
+    network.submit(transfer(0), ReplicaId::new(0)).unwrap();
+    let order = BlockOrder { transactions: Some(vec![transfer(3)]), ..BlockOrder::default() };
+    let produced = network.produce_block(&order).unwrap();
+    assert_eq!((produced.block.block().transactions().len(), produced.left_out.len()), (0, 1));
+    assert_eq!(network.primary().pool().len(), 1);
+}
+
+#[test]
+fn a_clone_is_a_fork_and_restoring_it_goes_back() {
+    let mut live = run_with_transfers(network(4, 12).build().unwrap());
+    let snapshot = live.clone();
+    let mut fork = live.fork();
+    live.run_to_height(30).unwrap();
+    fork.run_to_height(30).unwrap();
+    assert_eq!(live.digest(), fork.digest());
+    let digest = live.digest();
+    live.restore(&snapshot).unwrap();
+    assert_eq!(live.digest(), snapshot.digest());
+    assert_eq!(live.primary().chain().head().hash(), snapshot.primary().head().hash);
+    live.run_to_height(30).unwrap();
+    assert_eq!(live.digest(), digest);
+}
+
+#[test]
+fn impossible_options_are_told() {
+    let dev = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
+    assert!(matches!(network(1, 0).with_consensus(dev).build(), Err(NetworkError::Options { .. })));
+    let no_epoch = ConsensusConfig::Poa(PoaConfig::default().with_epoch(0));
+    assert!(matches!(network(1, 0).with_consensus(no_epoch).build(), Err(NetworkError::Consensus(_))));
+    assert!(matches!(network(0, 0).build(), Err(NetworkError::Consensus(_))));
+    let mut two = GenesisSpec::new(1);
+    two.consensus = serde_json::json!({"protocol": "pow"});
+    assert!(matches!(Network::builder().with_genesis(two).build(), Err(NetworkError::Options { .. })));
+}
