@@ -510,3 +510,6 @@ impl hash::Hash for Poa {
         state.write(&self.encoding());
     }
 }
+
+#[cfg(test)]
+mod tests;
