@@ -8,6 +8,7 @@
 mod cache;
 #[cfg(test)]
 pub(crate) mod fixture;
+mod index;
 #[cfg(test)]
 mod tests;
 mod undo;
@@ -479,6 +480,20 @@ impl Journal {
                 let base = self.view.account(address)?;
                 Ok(self.cache.insert(AccountEntry::new(*address, base)))
             }
+        }
+    }
+
+    /// `derive(key, base)`, a slot of a loaded account, without calling it where that slot was found by them before.
+    pub(crate) fn derived_slot(
+        &mut self,
+        account: AccountId,
+        key: U256,
+        base: U256,
+        derive: impl FnOnce(U256, U256) -> U256,
+    ) -> U256 {
+        match self.cache.find_derived(account, key, base) {
+            Some(slot) => slot,
+            None => self.cache.expect_derived(account, key, base, derive(key, base)),
         }
     }
 

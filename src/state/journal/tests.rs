@@ -95,6 +95,28 @@ fn changes_are_what_differs_and_are_given_once() {
 }
 
 #[test]
+fn a_derived_slot_is_derived_until_it_is_loaded() {
+    let mut journal = journal();
+    let bob = journal.load(&BOB).unwrap();
+    let (key, base, slot) = (U256::from(5), U256::from(6), U256::from(1));
+    let derivations = core::cell::Cell::new(0);
+    let derive = |journal: &mut Journal, key, base| {
+        journal.derived_slot(bob, key, base, |_, _| {
+            derivations.set(derivations.get() + 1);
+            slot
+        })
+    };
+    derive(&mut journal, key, base);
+    derive(&mut journal, key, base);
+    assert_eq!(journal.sload(bob, &slot).unwrap().0, U256::from(11));
+    assert_eq!(derive(&mut journal, key, base), slot, "found now");
+    derive(&mut journal, base, key);
+    assert_eq!(derivations.get(), 3);
+    assert_eq!(journal.sload(bob, &U256::from(2)).unwrap().0, U256::ZERO, "another slot than the one derived last");
+    assert_eq!(derive(&mut journal, base, key), slot);
+}
+
+#[test]
 fn empty_code_has_the_empty_hash() {
     let mut journal = journal();
     journal.set_code(&ALICE, Bytes::from_static(&[1])).unwrap();
