@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Protocol, ReplicaId, SealScheme, poa::PoaConfig},
-    primitives::{Address, B256, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, b256, ether},
+    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
 };
 
 /// A 7-second-period network of `validators` with links between 5 and 80 ms.
@@ -76,19 +76,6 @@ fn the_same_seed_gives_the_same_run_and_another_another() {
     assert_ne!(one.digest(), other.digest());
 }
 
-/// Changing it changes what every seed gives: a decision, not an accident.
-const GOLDEN: B256 = b256!("b7af0225cf1883814faddbcb351ec785bbd3504454a7b4f3e22494737112c956");
-
-fn golden_run(builder: NetworkBuilder) -> Network {
-    run_with_transfers(builder.build().unwrap())
-}
-
-#[test]
-fn the_golden_digest_is_the_same_in_every_build_and_store() {
-    assert_eq!(golden_run(network(4, 2_026)).digest(), Some(GOLDEN), "in memory");
-    assert_eq!(golden_run(network(4, 2_026).with_paranoid(true)).digest(), Some(GOLDEN), "paranoid");
-}
-
 #[cfg(feature = "rocksdb")]
 mod rocks {
     use super::*;
@@ -100,13 +87,6 @@ mod rocks {
     fn stores(path: &std::path::Path) -> (Arc<dyn StateStore>, Arc<dyn KeyValue>) {
         let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(path, RocksOptions::default()).unwrap());
         (Arc::new(PagedState::open(store.clone()).unwrap()), store)
-    }
-
-    #[test]
-    fn the_golden_digest_on_rocksdb() {
-        let directory = tempfile::tempdir().unwrap();
-        let (state, store) = stores(directory.path());
-        assert_eq!(golden_run(network(4, 2_026).with_stores(state, store)).digest(), Some(GOLDEN));
     }
 
     #[test]
