@@ -295,8 +295,7 @@ impl Host<'_> {
             self.charge(if is_new { GAS.new_account } else { 0 })?;
             stipend = GAS.call_stipend;
         }
-        let kind = if self.is_static { MessageKind::StaticCall } else { MessageKind::Call };
-        self.send(kind, to, value, input, gas, stipend)
+        self.send(MessageKind::Call, to, value, input, gas, stipend)
     }
 
     /// Calls `to`, forbidding it and all that it calls any change (EIP-214).

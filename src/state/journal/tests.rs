@@ -1,6 +1,6 @@
 //! The journal against a model that clones everything at each checkpoint.
 
-use alloy_primitives::{address, b256};
+use alloy_primitives::{B256, Bytes, address, b256};
 use proptest::{collection::vec, prelude::*};
 
 use super::{fixture::MapView, *};
@@ -43,6 +43,20 @@ fn a_touch_is_cold_once_and_cold_again_when_undone() {
     journal.begin_transaction();
     assert_eq!(journal.access_account(&BOB).unwrap(), Access::Cold);
     assert_eq!(journal.access_slot(&BOB, &slot).unwrap(), Access::Cold);
+}
+
+#[test]
+fn what_was_touched_is_listed_and_what_was_undone_is_not() {
+    let mut journal = journal();
+    let slot = U256::from(1);
+    journal.access_account(&BOB).unwrap();
+    let checkpoint = journal.checkpoint();
+    journal.access_account(&ALICE).unwrap();
+    journal.revert_to(checkpoint);
+    journal.access_slot(&BOB, &slot).unwrap();
+    assert_eq!(journal.accessed(), [(BOB, None), (BOB, Some(slot))]);
+    journal.begin_transaction();
+    assert!(journal.accessed().is_empty());
 }
 
 #[test]
