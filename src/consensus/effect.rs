@@ -152,6 +152,12 @@ pub enum Rejection {
         /// How far one may be.
         limit: u64,
     },
+    /// As many blocks wait already as may.
+    #[error("{limit} blocks wait already; no more are kept")]
+    Overloaded {
+        /// The bound.
+        limit: usize,
+    },
     /// Already known, or an answer to nothing that was asked.
     #[error("{what} was not asked for or is already known")]
     Unexpected {

@@ -48,6 +48,8 @@ pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapsho
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
 /// Blocks kept while their parent is missing.
 const ORPHANS_MAX: usize = 256;
+/// Blocks being executed at once.
+const PENDING_MAX: usize = 1_024;
 /// How far above the head a block may be to be kept waiting.
 const AHEAD_MAX: u64 = 8_192;
 
@@ -195,6 +197,9 @@ impl Poa {
         if id.height <= oldest {
             return Err(Rejection::TooOld { block: id, oldest });
         }
+        if self.pending.len() >= PENDING_MAX && own.is_none() {
+            return Err(Rejection::Overloaded { limit: PENDING_MAX });
+        }
         let author = self.authenticator.author(id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
@@ -225,8 +230,8 @@ impl Poa {
         if id.height.get() > head.height.get().saturating_add(AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: AHEAD_MAX });
         }
-        let (Some(from), true) = (from, self.orphans.len() < ORPHANS_MAX) else {
-            return Err(Rejection::Unexpected { what: "block without a known parent" });
+        let Some(from) = from.filter(|_| self.orphans.len() < ORPHANS_MAX) else {
+            return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
         };
         // The lowest ancestor that is not here: everything above it waits already.
         let mut missing = BlockId::parent_of(&block);

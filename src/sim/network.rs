@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     chain::{Added, ExecutedBlock, Intervention, InvalidTransaction, Pool},
-    consensus::{Admin, ConsensusConfig, Encoder, Event, Protocol, ReplicaId, ValidatorSet},
+    consensus::{Admin, ConsensusConfig, Encoder, Event, Message, Protocol, ReplicaId, ValidatorSet},
     primitives::{B256, Gas, Height, Timestamp, Transaction},
 };
 
@@ -45,7 +45,8 @@ pub struct Step {
     pub at: SimTime,
     /// To whom.
     pub replica: ReplicaId,
-    /// What: `message`, `transaction`, `block-request`, `block-response` or `timer`.
+    /// What: `message`, `transaction`, `block-request`, `block-response`,
+    /// `judgement` or `timer`.
     pub label: &'static str,
 }
 
@@ -235,6 +236,17 @@ impl Network {
         Ok(added)
     }
 
+    /// Puts a message on the link from `from` to `to`, as if `from` had sent it: misbehaviour that no protocol would show.
+    ///
+    /// # Errors
+    /// [`NetworkError::UnknownReplica`].
+    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), NetworkError> {
+        self.replica(from)?;
+        self.replica(to)?;
+        self.world.send(from, to, Parcel::Message(message));
+        Ok(())
+    }
+
     /// Tells a replica what its operator wishes.
     ///
     /// # Errors
@@ -331,6 +343,7 @@ impl Network {
     fn describe(&self, happening: &Happening) -> Step {
         let (replica, label) = match happening {
             Happening::Arrival { to, parcel, .. } => (*to, parcel.label()),
+            Happening::Judgement { replica, .. } => (*replica, "judgement"),
             Happening::Timer { replica, .. } => (*replica, "timer"),
         };
         Step { at: self.now(), replica, label }
@@ -341,6 +354,7 @@ impl Network {
             Happening::Timer { replica, timer, generation } => {
                 self.replicas[replica.index()].on_timer(timer, generation, &mut self.world)
             }
+            Happening::Judgement { replica, block } => self.replicas[replica.index()].judge(block, &mut self.world),
             Happening::Arrival { from, to, parcel } => {
                 let (receiver, world) = (&mut self.replicas[to.index()], &mut self.world);
                 match parcel {

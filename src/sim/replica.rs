@@ -186,6 +186,14 @@ impl Replica {
         Ok(())
     }
 
+    /// The judgement of a block that was from the future before.
+    pub(super) fn judge(&mut self, block: Arc<Block>, world: &mut World) -> Result<(), NetworkError> {
+        match self.validate(block)? {
+            Some(judged) => self.handle(judged, world),
+            None => Ok(()),
+        }
+    }
+
     /// A timer's event; void when the timer was moved or stopped since.
     pub(super) fn on_timer(&mut self, timer: TimerId, generation: u64, world: &mut World) -> Result<(), NetworkError> {
         if self.timers.get(&timer) != Some(&generation) {
@@ -294,9 +302,8 @@ impl Replica {
             },
             Effect::CancelBuild => self.wanted = None,
             Effect::Validate { block } => {
-                let id = BlockId::of(&block);
-                if let Some(verdict) = self.validate(block)? {
-                    inbox.push_back(Event::BlockJudged { block: id, verdict });
+                if !world.postpone(self.id, &block) {
+                    inbox.extend(self.validate(block)?);
                 }
             }
             Effect::Draw { ticket, bound } => {
@@ -330,15 +337,19 @@ impl Replica {
     }
 
     /// Executes and stores a block. `None`: it can't be judged yet.
-    fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
-        match self.chain.insert(block) {
-            Ok(_) => Ok(Some(Verdict::Valid)),
-            Err(ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. }) => Ok(None),
-            Err(error @ (ChainError::InvalidBlock { .. } | ChainError::UnknownParent { .. })) => {
-                Ok(Some(Verdict::Invalid { reason: error.to_string() }))
+    fn validate(&mut self, block: Arc<Block>) -> Result<Option<Event>, NetworkError> {
+        let id = BlockId::of(&block);
+        let verdict = match self.chain.insert(block) {
+            Ok(_) => Verdict::Valid,
+            Err(ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. }) => {
+                return Ok(None);
             }
-            Err(source) => Err(self.chain_error(source)),
-        }
+            Err(error @ (ChainError::InvalidBlock { .. } | ChainError::UnknownParent { .. })) => {
+                Verdict::Invalid { reason: error.to_string() }
+            }
+            Err(source) => return Err(self.chain_error(source)),
+        };
+        Ok(Some(Event::BlockJudged { block: id, verdict }))
     }
 
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<(), NetworkError> {

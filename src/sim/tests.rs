@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::{
-    chain::GenesisSpec,
-    consensus::{Admin, ConsensusConfig, Protocol, ReplicaId, SealScheme, poa::PoaConfig},
+    chain::{BlockAttributes, GenesisSpec},
+    consensus::{
+        Admin, Authenticator, ConsensusConfig, Machine, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
+    },
     primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
 };
 
@@ -213,4 +215,39 @@ fn impossible_options_are_told() {
     let mut two = GenesisSpec::new(1);
     two.consensus = serde_json::json!({"protocol": "pow"});
     assert!(matches!(Network::builder().with_genesis(two).build(), Err(NetworkError::Options { .. })));
+}
+
+#[test]
+fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
+    let seed = 21;
+    let mut network = network(4, seed).build().unwrap();
+    network.run_to_height(3).unwrap();
+    // Signer `rogue` builds on the head, far ahead of the clock.
+    let chain = network.primary().chain().clone();
+    let (head, next) = (chain.head().block().clone(), chain.head().height().next());
+    let Machine::Poa(poa) = network.primary().machine();
+    let free = |index: &u32| {
+        let address = network.replicas()[*index as usize].address().unwrap();
+        poa.snapshot().may_sign(next, &address).is_ok() && !poa.snapshot().is_in_turn(next, &address)
+    };
+    let rogue = (0..4).find(free).unwrap();
+    let signer = Authenticator::symbolic(seed).signer(&NetworkBuilder::validator_key(seed, rogue));
+    let attributes = BlockAttributes {
+        timestamp: Timestamp::from_secs(head.timestamp().as_secs() + 500),
+        beneficiary: signer.address(),
+        difficulty: U256::from(1),
+        ..BlockAttributes::default()
+    };
+    let mut nothing = network.primary().pool().best(0);
+    let built = chain.build(head.hash(), &attributes, &mut nothing).unwrap().block;
+    let future = Arc::new(built.clone().with_seal(signer.sign(built.hash())));
+    for to in (0..4).filter(|to| *to != rogue) {
+        let (from, to) = (ReplicaId::new(rogue), ReplicaId::new(to));
+        network.inject(from, to, Message::Block(future.clone())).unwrap();
+    }
+    network.run_to_height(10).unwrap();
+    assert!(network.timestamp() < future.timestamp());
+    assert!(!network.primary().chain().is_canonical(future.hash()));
+    network.run_for(Duration::from_secs(600)).unwrap();
+    assert!(network.is_agreed());
 }

@@ -9,6 +9,9 @@ use crate::{
     primitives::{Timestamp, Transaction},
 };
 
+/// How far ahead of the block clock a block may be, in seconds, as in the clients of Ethereum.
+const FUTURE_SECS_MAX: u64 = 15;
+
 /// What all replicas share. Cloning is O(1) in everything that grows.
 #[derive(Clone, Debug)]
 pub(super) struct World {
@@ -27,6 +30,8 @@ pub(super) struct World {
 pub(super) enum Happening {
     /// Something comes over a link.
     Arrival { from: ReplicaId, to: ReplicaId, parcel: Parcel },
+    /// A block that came before its time may be judged.
+    Judgement { replica: ReplicaId, block: Arc<Block> },
     /// A timer's deadline is here.
     Timer { replica: ReplicaId, timer: TimerId, generation: u64 },
 }
@@ -55,6 +60,19 @@ impl World {
     /// What the block clock shows now.
     pub(super) const fn timestamp(&self) -> Timestamp {
         self.clock.timestamp(self.scheduler.now())
+    }
+
+    /// Puts the judgement of a block off while it is from the future: it is pending until then, not false. Answers
+    /// whether it did. Blocks on demand carry their driver's time, which this clock does not know.
+    pub(super) fn postpone(&mut self, replica: ReplicaId, block: &Arc<Block>) -> bool {
+        let latest = self.timestamp().saturating_add_secs(FUTURE_SECS_MAX);
+        if self.production == Production::OnDemand || block.timestamp() <= latest {
+            return false;
+        }
+        let acceptable = block.timestamp().as_secs().saturating_sub(FUTURE_SECS_MAX);
+        let at = self.clock.moment(Timestamp::from_secs(acceptable));
+        self.scheduler.at(at, Happening::Judgement { replica, block: block.clone() });
+        true
     }
 
     /// Answers a protocol's draw.
