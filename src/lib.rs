@@ -2,6 +2,7 @@
 
 pub mod chain;
 pub mod consensus;
+pub mod node;
 pub mod primitives;
 pub mod sim;
 pub mod state;

@@ -51,6 +51,19 @@ pub enum Intervention {
     },
 }
 
+impl Intervention {
+    /// The account that it changes, if it changes one.
+    pub const fn address(&self) -> Option<Address> {
+        match self {
+            Self::Balance { address, .. }
+            | Self::Nonce { address, .. }
+            | Self::Code { address, .. }
+            | Self::Storage { address, .. } => Some(*address),
+            Self::BaseFee { .. } | Self::GasLimit { .. } => None,
+        }
+    }
+}
+
 /// The one encoding of all kinds: `[kind, address, first, second, code]`, what a kind does not use being empty.
 #[derive(RlpEncodable, RlpDecodable)]
 struct Fields {

@@ -515,6 +515,3 @@ impl hash::Hash for Poa {
         state.write(&self.encoding());
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -9,10 +9,7 @@ use super::{
 };
 use crate::{
     chain::{Block, Chain, ChainBuilder, ChainError, ExecutionCache, GenesisSpec, GenesisValidator, Pool, PoolConfig},
-    consensus::{
-        Authenticator, BlockId, ConsensusConfig, Machine, Protocol, ReplicaId, SealScheme, Signer, ValidatorSet,
-        poa::Payload,
-    },
+    consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
     primitives::{Address, KeyPair, U256},
     state::{MemoryState, StateStore},
     store::{KeyValue, MemoryStore},
@@ -212,27 +209,22 @@ impl NetworkBuilder {
         };
         let chain = opened.open().map_err(primary_error)?;
 
-        let machine =
-            |signer: Option<Signer>| start(&config, &chain, &validators, &authenticator, signer, stored.as_deref());
-        let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
+        let head = BlockId::of(chain.head().block());
         let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
-        let signers = signers.chain((0..self.observers).map(|_| None));
+        let signers: Vec<_> = signers.chain((0..self.observers).map(|_| None)).collect();
+        let shared = Shared { config, validators, authenticator, signers };
+        let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
         let mut replicas = Vec::new();
-        for (number, signer) in (0..).zip(signers) {
+        for (number, signer) in (0..).zip(&shared.signers) {
             let address = signer.as_ref().map(Signer::address);
+            let machine = shared.machine_at(&chain, head, signer.clone(), stored.as_deref())?;
             let (chain, durable) =
                 if number == 0 { (chain.clone(), Some(record.clone())) } else { (chain.replica(), None) };
-            replicas.push(Replica::new(
-                ReplicaId::new(number),
-                address,
-                machine(signer)?,
-                chain,
-                pool.clone(),
-                durable,
-            ));
+            let replica = Replica::new(ReplicaId::new(number), address, machine, chain, pool.clone(), durable);
+            replicas.push(replica.with_head_record(stored.as_deref()));
         }
         let world = self.world(&replicas, &chain);
-        Network::start(replicas, world, Shared { config, validators })
+        Network::start(replicas, world, shared)
     }
 
     fn keys(&self) -> Vec<KeyPair> {
@@ -298,23 +290,6 @@ impl NetworkBuilder {
             steps: 0,
         }
     }
-}
-
-/// A protocol at genesis, or at the stored head by the record that was stored with it.
-fn start(
-    config: &ConsensusConfig,
-    chain: &Chain,
-    validators: &ValidatorSet,
-    authenticator: &Authenticator,
-    signer: Option<Signer>,
-    stored: Option<&[u8]>,
-) -> Result<Machine, NetworkError> {
-    let head = BlockId::of(chain.head().block());
-    let machine = match stored {
-        Some(record) => config.restore(record, authenticator.clone(), signer)?,
-        None => config.start(chain.genesis().block(), validators.clone(), authenticator.clone(), signer)?,
-    };
-    if machine.head() == head { Ok(machine) } else { Err(NetworkError::OtherHead { got: machine.head(), want: head }) }
 }
 
 /// A pool that takes what this chain takes.

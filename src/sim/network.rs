@@ -8,8 +8,11 @@ use super::{
     world::{Happening, Parcel, World},
 };
 use crate::{
-    chain::{Added, ExecutedBlock, Intervention, InvalidTransaction, Pool},
-    consensus::{Admin, ConsensusConfig, Encoder, Event, Message, Protocol, ReplicaId, ValidatorSet},
+    chain::{Added, Chain, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
+    consensus::{
+        Admin, Authenticator, BlockId, ConsensusConfig, Encoder, Event, Machine, Message, Protocol, ReplicaId, Signer,
+        ValidatorSet,
+    },
     primitives::{B256, Gas, Height, Timestamp, Transaction},
 };
 
@@ -36,6 +39,31 @@ pub struct Network {
 pub(super) struct Shared {
     pub(super) config: ConsensusConfig,
     pub(super) validators: ValidatorSet,
+    pub(super) authenticator: Authenticator,
+    /// Who each replica seals as; `None` for an observer.
+    pub(super) signers: Vec<Option<Signer>>,
+}
+
+impl Shared {
+    /// A replica's protocol at the chain's head: by the record that was kept with it, or at genesis without one.
+    pub(super) fn machine_at(
+        &self,
+        chain: &Chain,
+        head: BlockId,
+        signer: Option<Signer>,
+        head_record: Option<&[u8]>,
+    ) -> Result<Machine, NetworkError> {
+        let authenticator = self.authenticator.clone();
+        let machine = match head_record {
+            Some(record) => self.config.restore(record, authenticator, signer)?,
+            None => self.config.start(chain.genesis().block(), self.validators.clone(), authenticator, signer)?,
+        };
+        if machine.head() == head {
+            Ok(machine)
+        } else {
+            Err(NetworkError::OtherHead { got: machine.head(), want: head })
+        }
+    }
 }
 
 /// One thing that happened.
@@ -323,6 +351,35 @@ impl Network {
             replica.restore(earlier)?;
         }
         self.world = snapshot.world.clone();
+        Ok(())
+    }
+
+    /// What the primary's protocol keeps of its head, for [`Network::load`]; `None` at genesis.
+    pub fn head_record(&self) -> Option<&[u8]> {
+        self.primary().head_record()
+    }
+
+    /// Takes a dump's chain in place of every replica's, without executing; what is on its way is forgotten, pools stay.
+    ///
+    /// `head_record` is [`Network::head_record`] of the network that the dump is of.
+    ///
+    /// # Errors
+    /// [`NetworkError::OtherHead`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
+    /// refused, [`NetworkError::Chain`] when the dump is; nothing is changed then.
+    pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<(), NetworkError> {
+        let height = dump.blocks.last().map_or(0, |block| block.number);
+        let head = BlockId { height: Height::new(height), hash: dump.head };
+        let chain = self.primary().chain();
+        let machines =
+            self.shared.signers.iter().map(|signer| self.shared.machine_at(chain, head, signer.clone(), head_record));
+        let machines: Vec<_> = machines.collect::<Result<_, _>>()?;
+        self.world.scheduler.clear();
+        for (replica, machine) in self.replicas.iter_mut().zip(machines) {
+            replica.load(dump, machine, head_record)?;
+        }
+        for replica in &mut self.replicas {
+            replica.handle(Event::Start, &mut self.world)?;
+        }
         Ok(())
     }
 

@@ -7,8 +7,8 @@ use imbl::{OrdMap, Vector};
 use super::{BlockOrder, NetworkError, Produced, Production, records::HeadRecord, world::World};
 use crate::{
     chain::{
-        Added, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainError, InvalidTransaction, Pool,
-        RuleError,
+        Added, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
+        InvalidTransaction, Pool, RuleError,
     },
     consensus::{
         BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Machine, Message, Protocol, Recipients, Rejection,
@@ -16,6 +16,9 @@ use crate::{
     },
     primitives::{Address, Timestamp, Transaction, U256},
 };
+
+/// Key of the record that a protocol keeps of its head.
+const HEAD_RECORD: &[u8] = b"head";
 
 /// Pieces of evidence kept; later ones are only counted.
 const EVIDENCE_MAX: usize = 256;
@@ -161,10 +164,50 @@ impl Replica {
         Self { chain: self.chain.replica(), durable: None, ..self.clone() }
     }
 
+    /// The same with what its protocol keeps of its head, as it was stored.
+    pub(super) fn with_head_record(mut self, record: Option<&[u8]>) -> Self {
+        self.set_head_record(record);
+        self
+    }
+
+    /// What its protocol keeps of its head.
+    pub(super) fn head_record(&self) -> Option<&[u8]> {
+        self.records.get(HEAD_RECORD).map(Vec::as_slice)
+    }
+
+    fn set_head_record(&mut self, record: Option<&[u8]>) {
+        match record {
+            Some(record) => drop(self.records.insert(HEAD_RECORD.to_vec(), record.to_vec())),
+            None => drop(self.records.remove(HEAD_RECORD)),
+        }
+        if let Some(durable) = &self.durable {
+            durable.set(record.map(<[u8]>::to_vec));
+        }
+    }
+
+    /// Takes a dump's chain in place of its own, with the protocol at its head.
+    pub(super) fn load(
+        &mut self,
+        dump: &ChainDump,
+        machine: Machine,
+        head_record: Option<&[u8]>,
+    ) -> Result<(), NetworkError> {
+        let earlier = self.head_record().map(<[u8]>::to_vec);
+        self.set_head_record(head_record);
+        if let Err(source) = self.chain.load(dump) {
+            self.set_head_record(earlier.as_deref());
+            return Err(self.chain_error(source));
+        }
+        self.machine = machine;
+        (self.wanted, self.held) = (None, Vector::new());
+        self.timers.clear();
+        Ok(())
+    }
+
     /// Goes back (or over) to an earlier clone, on the durable store too.
     pub(super) fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
         if let Some(durable) = &self.durable {
-            durable.set(snapshot.records.get(b"head".as_slice()).cloned());
+            durable.set(snapshot.head_record().map(<[u8]>::to_vec));
         }
         self.chain.restore(&snapshot.chain).map_err(|source| self.chain_error(source))?;
         let restored = core::mem::replace(self, snapshot.clone());
@@ -358,7 +401,7 @@ impl Replica {
                 self.counters.heads += 1;
                 self.counters.reorgs += u64::from(reorg_depth > 0);
                 if let Some(durable) = &self.durable {
-                    durable.set(self.records.get(b"head".as_slice()).cloned());
+                    durable.set(self.head_record().map(<[u8]>::to_vec));
                 }
                 self.follow(new)
             }

@@ -78,6 +78,11 @@ impl<E> Scheduler<E> {
         self.now
     }
 
+    /// Forgets everything that is on its way; time stays.
+    pub fn clear(&mut self) {
+        self.queue = Arc::default();
+    }
+
     /// How many events wait.
     pub fn len(&self) -> usize {
         self.queue.len()

@@ -1,0 +1,225 @@
+//! Contracts and mined transactions as typed handles.
+
+use alloy_sol_types::{SolCall, SolError, SolEvent};
+
+use super::{BlockRef, Node, QueryError, SendError};
+use crate::{
+    chain::{CallOutcome, CallRequest, ExecutedBlock, Receipt, TransactionIndex},
+    primitives::{Address, B256, Bytes, Log, Transaction, U256},
+    vm::abi,
+};
+
+/// Why a contract's function gave nothing.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContractError {
+    /// The contract reverted.
+    #[error("execution reverted: {}", abi::reason(data).unwrap_or_else(|| data.to_string()))]
+    Reverted {
+        /// What it gave back: an ABI-encoded error, or nothing.
+        data: Bytes,
+    },
+    /// It stopped for another reason than a revert.
+    #[error("{reason}")]
+    Halted {
+        /// Which.
+        reason: String,
+    },
+    /// The answer is not what the function's signature says.
+    #[error("{signature} answered {data}, which does not decode: {reason}")]
+    Answer {
+        /// The function.
+        signature: &'static str,
+        /// The answer.
+        data: Bytes,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The transaction waits in the pool: the node mines only when it is told to.
+    #[error("transaction {hash} was sent and is not mined yet; mine a block, then ask for it with Node::mined")]
+    NotMined {
+        /// Its hash.
+        hash: B256,
+    },
+    /// The transaction was not taken.
+    #[error(transparent)]
+    Send(SendError),
+    /// The state could not be read.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+}
+
+impl ContractError {
+    /// The custom error that the contract reverted with, if it is an `E`.
+    pub fn decode<E: SolError>(&self) -> Option<E> {
+        match self {
+            Self::Reverted { data } => E::abi_decode(data).ok(),
+            _ => None,
+        }
+    }
+
+    fn of(outcome: CallOutcome) -> Self {
+        match outcome.revert_data() {
+            Some(data) => Self::Reverted { data: data.clone() },
+            None => Self::Halted { reason: outcome.describe() },
+        }
+    }
+}
+
+impl From<SendError> for ContractError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::WouldFail { outcome } => Self::of(*outcome),
+            other => Self::Send(other),
+        }
+    }
+}
+
+/// A contract and who calls it.
+///
+/// ```
+/// use chainbox::{node::Node, primitives::U256, templates::{Erc20Params, erc20::interface::Erc20Token}};
+/// let node = Node::new();
+/// let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+/// let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1_000), alice).init_code())?;
+/// token.send(Erc20Token::transferCall { to: bob, value: U256::from(10) })?;
+/// assert_eq!(token.call(Erc20Token::balanceOfCall { account: bob })?, U256::from(10));
+/// # Ok::<(), chainbox::node::ContractError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Contract {
+    node: Node,
+    address: Address,
+    sender: Address,
+}
+
+impl Contract {
+    pub(super) const fn new(node: Node, address: Address, sender: Address) -> Self {
+        Self { node, address, sender }
+    }
+
+    /// Where it is.
+    pub const fn address(&self) -> Address {
+        self.address
+    }
+
+    /// The same contract, called by `sender`.
+    #[must_use]
+    pub fn from(&self, sender: Address) -> Self {
+        Self { sender, ..self.clone() }
+    }
+
+    /// Asks a function without a transaction, at the head.
+    ///
+    /// # Errors
+    /// [`ContractError::Reverted`], [`ContractError::Halted`], [`ContractError::Answer`].
+    pub fn call<C: SolCall>(&self, call: C) -> Result<C::Return, ContractError> {
+        self.call_at(call, BlockRef::Latest)
+    }
+
+    /// Asks a function as it was after a block.
+    ///
+    /// # Errors
+    /// As [`Contract::call`]; [`ContractError::Query`] for a block that is not there or pruned.
+    pub fn call_at<C: SolCall>(&self, call: C, block: BlockRef) -> Result<C::Return, ContractError> {
+        let request = self.request(&call, U256::ZERO);
+        let outcome = self.node.call(&request, block)?;
+        let data = outcome.success_output().cloned().ok_or_else(|| ContractError::of(outcome))?;
+        C::abi_decode_returns(&data).map_err(|error| ContractError::Answer {
+            signature: C::SIGNATURE,
+            data,
+            reason: error.to_string(),
+        })
+    }
+
+    /// Runs a function in a transaction, which is mined at once.
+    ///
+    /// # Errors
+    /// [`ContractError::Reverted`] when it would revert (nothing is sent then) or did;
+    /// [`ContractError::NotMined`] when the node mines by hand or by interval.
+    pub fn send<C: SolCall>(&self, call: C) -> Result<Mined, ContractError> {
+        self.send_value(call, U256::ZERO)
+    }
+
+    /// As [`Contract::send`], with `value` of the native token, in its smallest unit.
+    ///
+    /// # Errors
+    /// As [`Contract::send`].
+    pub fn send_value<C: SolCall>(&self, call: C, value: U256) -> Result<Mined, ContractError> {
+        self.node.send_and_mine(self.request(&call, value))
+    }
+
+    /// All events of one kind that it emitted, oldest first.
+    ///
+    /// # Errors
+    /// [`ContractError::Query`] when early blocks are pruned.
+    pub fn events<E: SolEvent>(&self) -> Result<Vec<E>, ContractError> {
+        let view = self.node.view();
+        let filter = crate::chain::LogFilter {
+            to: view.head().height(),
+            addresses: vec![self.address],
+            topics: vec![vec![E::SIGNATURE_HASH]],
+            ..Default::default()
+        };
+        let found = view.logs(&filter, usize::MAX)?;
+        Ok(found.iter().filter_map(|located| E::decode_log(&located.log).ok()).map(|log| log.data).collect())
+    }
+
+    fn request<C: SolCall>(&self, call: &C, value: U256) -> CallRequest {
+        CallRequest {
+            from: Some(self.sender),
+            to: Some(self.address),
+            input: call.abi_encode().into(),
+            value,
+            ..Default::default()
+        }
+    }
+}
+
+/// A transaction in its block.
+#[derive(Clone, Debug)]
+pub struct Mined {
+    block: ExecutedBlock,
+    index: TransactionIndex,
+}
+
+impl Mined {
+    pub(super) const fn new(block: ExecutedBlock, index: TransactionIndex) -> Self {
+        Self { block, index }
+    }
+
+    /// Its block.
+    pub const fn block(&self) -> &ExecutedBlock {
+        &self.block
+    }
+
+    /// Its place in the block.
+    pub const fn index(&self) -> TransactionIndex {
+        self.index
+    }
+
+    /// The transaction.
+    pub fn transaction(&self) -> &Transaction {
+        &self.block.block().transactions()[self.index as usize]
+    }
+
+    /// What it did.
+    pub fn receipt(&self) -> &Receipt {
+        &self.block.receipts()[self.index as usize]
+    }
+
+    /// Whether it succeeded.
+    pub fn is_success(&self) -> bool {
+        self.receipt().is_success()
+    }
+
+    /// Its logs, in order.
+    pub fn logs(&self) -> &[Log] {
+        self.receipt().logs()
+    }
+
+    /// Its events of one kind, in order, whoever emitted them.
+    pub fn events<E: SolEvent>(&self) -> Vec<E> {
+        self.logs().iter().filter_map(|log| E::decode_log(log).ok()).map(|log| log.data).collect()
+    }
+}

@@ -1,0 +1,407 @@
+//! The node as its users see it.
+
+use std::sync::Arc;
+
+use proptest::prelude::*;
+
+use super::{
+    BlockRef, ContractError, Mining, Node, NodeEvent, SendError, SubscriptionError,
+    testing::{expect_balance_changes, expect_event, expect_revert},
+};
+use crate::{
+    chain::{CallRequest, PoolError},
+    primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
+    templates::{Erc20Params, erc20::interface as erc20},
+};
+
+fn plain_transfer(node: &Node, from: usize, nonce: u64, value: u64) -> Transaction {
+    let request = TransactionRequest {
+        chain_id: Some(node.view().chain_id()),
+        nonce,
+        to: Some(Address::repeat_byte(0x77)),
+        value: U256::from(value),
+        gas_limit: 21_000,
+        max_fee_per_gas: 10_000_000_000,
+        ..Default::default()
+    };
+    request.sign(&node.keys()[from]).unwrap()
+}
+
+#[test]
+fn each_transaction_gets_a_block() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    for height in 1..=3 {
+        let mined = node.transfer(alice, bob, U256::from(height)).unwrap();
+        assert_eq!(mined.block().height().get(), height);
+        assert_eq!(mined.transaction().nonce(), height - 1);
+    }
+    let view = node.view();
+    assert_eq!(view.balance(bob, BlockRef::Latest).unwrap(), ether(10_000) + U256::from(6));
+    for (height, moved) in [(0, 0), (1, 1), (2, 3), (3, 6)] {
+        let at = BlockRef::Number(crate::primitives::Height::new(height));
+        assert_eq!(view.balance(bob, at).unwrap(), ether(10_000) + U256::from(moved), "height {height}");
+    }
+}
+
+#[test]
+fn thirty_shuffled_nonces_are_all_mined() {
+    let node = Node::new();
+    let mut nonces: Vec<u64> = (0..30).collect();
+    // A fixed shuffle: 7 generates the numbers below 31 without zero.
+    nonces.sort_by_key(|nonce| (nonce * 7 + 3) % 31);
+    assert_ne!(nonces[0], 0);
+    let raws: Vec<Bytes> = nonces.iter().map(|nonce| plain_transfer(&node, 0, *nonce, 1).encoded()).collect();
+    for answer in node.send_raw_batch(&raws) {
+        answer.unwrap();
+    }
+    assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Latest).unwrap(), 30);
+    assert!(node.view().pool().is_empty());
+}
+
+#[test]
+fn thirty_shuffled_nonces_sent_one_by_one_are_all_mined() {
+    let node = Node::new();
+    for index in 0..30_u64 {
+        let nonce = (index * 7 + 3) % 30;
+        node.send(plain_transfer(&node, 0, nonce, 1)).unwrap();
+    }
+    assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Latest).unwrap(), 30);
+}
+
+#[test]
+fn a_batch_shares_a_block() {
+    let node = Node::new();
+    let raws: Vec<Bytes> = (0..20).map(|nonce| plain_transfer(&node, 0, nonce, 1).encoded()).collect();
+    let hashes: Vec<B256> = node.send_raw_batch(&raws).into_iter().map(Result::unwrap).collect();
+    for hash in hashes {
+        assert_eq!(node.mined(hash).unwrap().unwrap().block().height().get(), 1);
+    }
+    let hold = node.hold_mining();
+    let second = node.send(plain_transfer(&node, 0, 20, 1)).unwrap();
+    node.send(plain_transfer(&node, 0, 21, 1)).unwrap();
+    assert!(node.mined(second).unwrap().is_none());
+    drop(hold);
+    assert_eq!(node.view().head().block().transactions().len(), 2);
+}
+
+#[test]
+fn a_gap_waits_and_says_so() {
+    let node = Node::new();
+    let hash = node.send(plain_transfer(&node, 0, 5, 1)).unwrap();
+    assert!(node.mined(hash).unwrap().is_none());
+    let waiting = node.view().pooled();
+    assert_eq!(waiting.len(), 1);
+    assert_eq!(waiting[0].waiting.unwrap().to_string(), "nonce gap: waits for nonce 0");
+    assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Pending).unwrap(), 0);
+}
+
+#[test]
+fn refused_transactions_leave_everything_as_it_was() {
+    let node = Node::new();
+    node.send(plain_transfer(&node, 0, 0, 1)).unwrap();
+    let before = node.view().head().hash();
+    let again = node.send(plain_transfer(&node, 0, 0, 1)).unwrap_err();
+    assert!(again.to_string().starts_with("nonce too low"), "{again}");
+    let poor = TransactionRequest { value: ether(20_000), ..request(&node, 1) }.sign(&node.keys()[0]).unwrap();
+    let poor = node.send(poor).unwrap_err();
+    assert!(poor.to_string().starts_with("insufficient funds for gas * price + value"), "{poor}");
+    let other_chain = TransactionRequest { chain_id: Some(1), ..request(&node, 1) }.sign(&node.keys()[0]).unwrap();
+    assert!(matches!(node.send(other_chain), Err(SendError::Pool(PoolError::Invalid(_)))));
+    assert!(matches!(node.send_raw(&[0xc0]), Err(SendError::Transaction(_))));
+    assert_eq!(node.view().head().hash(), before);
+    assert!(node.view().pool().is_empty());
+}
+
+fn request(node: &Node, nonce: u64) -> TransactionRequest {
+    TransactionRequest {
+        chain_id: Some(node.view().chain_id()),
+        nonce,
+        to: Some(Address::repeat_byte(0x77)),
+        gas_limit: 21_000,
+        max_fee_per_gas: 10_000_000_000,
+        ..Default::default()
+    }
+}
+
+#[test]
+fn a_token_from_a_template() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1_000), alice).init_code()).unwrap();
+    let mined = token.send(erc20::transferCall { to: bob, value: U256::from(10) }).unwrap();
+    let event: erc20::Transfer = expect_event(&mined);
+    assert_eq!((event.from, event.to, event.value), (alice, bob, U256::from(10)));
+    assert_eq!(token.call(erc20::balanceOfCall { account: bob }).unwrap(), U256::from(10));
+    let refused: erc20::ERC20InsufficientBalance =
+        expect_revert(token.from(bob).send(erc20::transferCall { to: alice, value: U256::from(11) }));
+    assert_eq!(refused.needed, U256::from(11));
+    assert_eq!(token.events::<erc20::Transfer>().unwrap().len(), 2, "the supply's and bob's");
+    let before = BlockRef::Number(crate::primitives::Height::new(1));
+    assert_eq!(token.call_at(erc20::balanceOfCall { account: bob }, before).unwrap(), U256::ZERO);
+}
+
+#[test]
+fn a_reverting_transaction_is_mined_and_its_reason_found_again() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1), alice).init_code()).unwrap();
+    let call = erc20::transferCall { to: alice, value: U256::from(5) };
+    let request = CallRequest {
+        from: Some(bob),
+        to: Some(token.address()),
+        input: alloy_sol_types::SolCall::abi_encode(&call).into(),
+        gas: Some(100_000),
+        ..Default::default()
+    };
+    let head = node.view().head().height();
+    let error = node.send_and_mine(request).unwrap_err();
+    assert!(error.decode::<erc20::ERC20InsufficientBalance>().is_some(), "{error}");
+    let view = node.view();
+    assert_eq!(view.head().height(), head.next());
+    assert!(!view.head().receipts()[0].is_success());
+}
+
+#[test]
+fn what_was_set_by_hand_is_seen_at_once_and_survives_blocks() {
+    let node = Node::new();
+    let who = Address::repeat_byte(0x42);
+    node.set_balance(who, ether(3)).unwrap();
+    node.set_nonce(who, 9).unwrap();
+    node.set_storage(who, U256::from(1), U256::from(2)).unwrap();
+    let check = || {
+        let view = node.view();
+        assert_eq!(view.balance(who, BlockRef::Latest).unwrap(), ether(3));
+        assert_eq!(view.nonce(who, BlockRef::Latest).unwrap(), 9);
+        assert_eq!(view.storage(who, U256::from(1), BlockRef::Latest).unwrap(), U256::from(2));
+    };
+    check();
+    node.mine(2).unwrap();
+    check();
+    assert!(matches!(
+        node.send_request(CallRequest { from: Some(who), to: Some(who), ..Default::default() }),
+        Err(SendError::UnknownAccount { address }) if address == who
+    ));
+    node.impersonate(who);
+    let mined = node.transfer(who, Address::ZERO, ether(1)).unwrap();
+    assert_eq!(mined.transaction().nonce(), 9);
+    node.stop_impersonating(who);
+    assert!(node.transfer(who, Address::ZERO, ether(1)).is_err());
+}
+
+#[test]
+fn manual_and_interval_mining() {
+    let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
+    let hash = node.send(plain_transfer(&node, 0, 0, 1)).unwrap();
+    assert!(node.mined(hash).unwrap().is_none());
+    assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Pending).unwrap(), 1);
+    assert_eq!(node.mine(3).unwrap().len(), 3);
+    assert_eq!(node.mined(hash).unwrap().unwrap().block().height().get(), 1);
+
+    node.set_mining(Mining::Interval(core::time::Duration::from_secs(12))).unwrap();
+    let start = node.now();
+    let blocks = node.pass_time(core::time::Duration::from_secs(30)).unwrap();
+    let times: Vec<u64> = blocks.iter().map(|block| block.block().timestamp().as_secs() - start.as_secs()).collect();
+    assert_eq!(times, [12, 24]);
+    assert_eq!(node.now().as_secs(), start.as_secs() + 30);
+}
+
+#[test]
+fn automining_does_not_push_time() {
+    let node = Node::new();
+    let start = node.now();
+    for nonce in 0..50 {
+        node.send(plain_transfer(&node, 0, nonce, 1)).unwrap();
+    }
+    assert_eq!(node.view().head().height().get(), 50);
+    assert_eq!(node.view().head().block().timestamp(), start);
+    let early = Timestamp::from_secs(start.as_secs() - 1);
+    assert!(node.set_next_block_timestamp(early).is_err());
+    node.set_next_block_timestamp(start).unwrap();
+}
+
+#[test]
+fn subscribers_hear_of_transactions_and_blocks_and_of_what_a_revert_takes_back() {
+    let node = Node::new();
+    let snapshot = node.snapshot();
+    let mut news = node.subscribe();
+    let hash = node.send(plain_transfer(&node, 0, 0, 1)).unwrap();
+    assert!(matches!(news.try_next().unwrap(), NodeEvent::Pending(transaction) if transaction.hash() == hash));
+    let NodeEvent::Head { added, removed, .. } = news.try_next().unwrap() else { panic!("expected a block") };
+    assert_eq!((added.len(), removed.len()), (1, 0));
+    let mined = added[0].hash();
+    assert!(node.revert(snapshot).unwrap());
+    let NodeEvent::Head { added, removed, view } = news.try_next().unwrap() else { panic!("expected a revert") };
+    assert_eq!((added.len(), removed.len()), (0, 1));
+    assert_eq!(removed[0].hash(), mined);
+    assert_eq!(view.head().height().get(), 0);
+    assert_eq!(news.try_next().unwrap_err(), SubscriptionError::Empty);
+}
+
+#[test]
+fn reverting_uses_up_newer_snapshots_and_unknown_ids_answer_false() {
+    let node = Node::new();
+    let first = node.snapshot();
+    let second = node.snapshot();
+    assert!(node.revert(first).unwrap());
+    assert!(!node.revert(second).unwrap());
+    assert!(!node.revert(first).unwrap());
+    assert_ne!(node.snapshot(), first, "ids are never used twice");
+}
+
+#[test]
+fn four_validators_take_turns_and_agree() {
+    let node = Node::builder().with_validators(4).with_seed(3).build().unwrap();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let mut authors = std::collections::BTreeSet::new();
+    for _ in 0..8 {
+        let mined = node.transfer(alice, bob, U256::from(1)).unwrap();
+        authors.insert(mined.block().block().header().beneficiary);
+    }
+    assert_eq!(authors.len(), 4);
+}
+
+#[test]
+fn two_nodes_with_the_same_options_make_the_same_bytes() {
+    let run = || {
+        let node = Node::builder().with_seed(5).with_validators(3).build().unwrap();
+        for nonce in 0..5 {
+            node.send(plain_transfer(&node, 1, nonce, nonce)).unwrap();
+        }
+        node.view().head().hash()
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn two_dumps_are_equal_and_load_into_another_node() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(100), alice).init_code()).unwrap();
+    token.send(erc20::transferCall { to: bob, value: U256::from(7) }).unwrap();
+    node.increase_time(1_000);
+    node.send(plain_transfer(&node, 2, 4, 1)).unwrap();
+    let dump = node.dump().unwrap();
+    assert_eq!(dump.as_bytes(), node.dump().unwrap().as_bytes());
+
+    let other = Node::builder().with_dump(dump.clone()).build().unwrap();
+    assert_eq!(other.view().head().hash(), node.view().head().hash());
+    assert_eq!(other.now(), node.now());
+    assert_eq!(other.view().pool().len(), 1);
+    let same = other.contract(token.address(), alice);
+    assert_eq!(same.call(erc20::balanceOfCall { account: bob }).unwrap(), U256::from(7));
+    assert_eq!(other.dump().unwrap().as_bytes(), dump.as_bytes());
+    same.send(erc20::transferCall { to: bob, value: U256::from(1) }).unwrap();
+    assert!(Node::new().load(&super::Dump::from_bytes(b"nonsense".to_vec())).is_err());
+}
+
+#[test]
+fn evm_bytecode_is_refused_clearly() {
+    let node = Node::new();
+    let alice = node.accounts()[0];
+    let error = node.deploy(alice, Bytes::from_static(&[0x60, 0x80, 0x60, 0x40])).unwrap_err();
+    assert!(error.to_string().contains("EVM"), "{error}");
+    assert!(matches!(error, ContractError::Halted { .. }));
+}
+
+#[test]
+fn balances_are_checked_exactly() {
+    let node = Node::builder().with_base_fee(None).build().unwrap();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    expect_balance_changes(&node, &[(alice, -5), (bob, 5)], || node.transfer(alice, bob, U256::from(5)).unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn handles_cross_tasks() {
+    let node = Node::new();
+    let mut news = node.subscribe();
+    let sender = node.clone();
+    let sent = tokio::spawn(async move { sender.send(plain_transfer(&sender, 0, 0, 1)).unwrap() });
+    let hash = sent.await.unwrap();
+    let NodeEvent::Pending(pending) = news.next().await.unwrap() else { panic!("expected the transaction first") };
+    assert_eq!(pending.hash(), hash);
+}
+
+/// What a user may do between a snapshot and its revert.
+#[derive(Clone, Debug)]
+enum Operation {
+    Send { from: usize, gap: u64, value: u64 },
+    Mine(u64),
+    Travel(u64),
+    NextTimestamp(u64),
+    SetBalance(u8, u64),
+    SetNonce(u8, u64),
+    SetMining(bool),
+    SnapshotAndRevert,
+    Snapshot,
+}
+
+fn operation() -> impl Strategy<Value = Operation> {
+    prop_oneof![
+        (0..3_usize, 0..3_u64, any::<u64>()).prop_map(|(from, gap, value)| Operation::Send { from, gap, value }),
+        (1..4_u64).prop_map(Operation::Mine),
+        (1..100_000_u64).prop_map(Operation::Travel),
+        (0..1_000_u64).prop_map(Operation::NextTimestamp),
+        (any::<u8>(), any::<u64>()).prop_map(|(who, balance)| Operation::SetBalance(who, balance)),
+        (any::<u8>(), 0..100_u64).prop_map(|(who, nonce)| Operation::SetNonce(who, nonce)),
+        any::<bool>().prop_map(Operation::SetMining),
+        Just(Operation::SnapshotAndRevert),
+        Just(Operation::Snapshot),
+    ]
+}
+
+fn apply(node: &Node, operation: &Operation) {
+    match operation {
+        Operation::Send { from, gap, value } => {
+            let nonce = node.view().nonce(node.accounts()[*from], BlockRef::Pending).unwrap() + gap;
+            let _ = node.send(plain_transfer(node, *from, nonce, *value));
+        }
+        Operation::Mine(count) => drop(node.mine(*count).unwrap()),
+        Operation::Travel(seconds) => drop(node.increase_time(*seconds)),
+        Operation::NextTimestamp(ahead) => {
+            let parent = node.view().head().block().timestamp();
+            node.set_next_block_timestamp(parent.saturating_add_secs(*ahead)).unwrap();
+        }
+        Operation::SetBalance(who, balance) => {
+            node.set_balance(Address::repeat_byte(*who), U256::from(*balance)).unwrap();
+        }
+        Operation::SetNonce(who, nonce) => node.set_nonce(Address::repeat_byte(*who), *nonce).unwrap(),
+        Operation::SetMining(each) => {
+            node.set_mining(if *each { Mining::EachTransaction } else { Mining::Manual }).unwrap();
+        }
+        Operation::SnapshotAndRevert => {
+            let id = node.snapshot();
+            assert!(node.revert(id).unwrap());
+        }
+        Operation::Snapshot => drop(node.snapshot()),
+    }
+}
+
+/// Everything that a revert must restore: the dump holds blocks, state, time and pool.
+fn picture(node: &Node) -> (Arc<[u8]>, B256, Timestamp, usize) {
+    let view = node.view();
+    let root = view.state(BlockRef::Latest).unwrap().commit().root;
+    (node.dump().unwrap().as_bytes().into(), root, node.now(), view.pool().len())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn reverting_gives_back_root_pool_and_time(
+        before in proptest::collection::vec(operation(), 0..8),
+        after in proptest::collection::vec(operation(), 1..12),
+    ) {
+        let node = Node::builder().with_accounts(3).build().unwrap();
+        for operation in &before {
+            apply(&node, operation);
+        }
+        let id = node.snapshot();
+        let expected = picture(&node);
+        for operation in &after {
+            apply(&node, operation);
+        }
+        prop_assert!(node.revert(id).unwrap());
+        prop_assert_eq!(picture(&node), expected);
+    }
+}
