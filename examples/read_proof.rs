@@ -5,7 +5,7 @@
 use chainbox::{
     node::{BlockRef, Node},
     primitives::{B256, U256},
-    state::verify_account,
+    state::verify_proof,
     templates::{Erc20Params, erc20::interface as erc20},
     vm::mapping_slot,
 };
@@ -23,11 +23,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut proof = view.proof(gold.address(), &[slot], BlockRef::Latest)?;
 
     // The verifier has the root and the proof, nothing else.
-    verify_account(state_root, &proof)?;
+    verify_proof(state_root, &proof)?;
     assert_eq!(proof.storage[0].value, U256::from(250));
 
     proof.storage[0].value = U256::from(1_000_000);
-    assert!(verify_account(state_root, &proof).is_err(), "a forged balance must be refused");
+    assert!(verify_proof(state_root, &proof).is_err(), "a forged balance must be refused");
     println!("250 GLD proven under state root {state_root} with {} bytes", proof_bytes(&proof));
     Ok(())
 }
