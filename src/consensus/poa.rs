@@ -515,3 +515,6 @@ impl hash::Hash for Poa {
         state.write(&self.encoding());
     }
 }
+
+#[cfg(test)]
+mod tests;

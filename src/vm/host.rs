@@ -214,6 +214,11 @@ impl Host<'_> {
         Ok(self.env.journal.info(id).code_hash != crate::state::EMPTY_CODE_HASH)
     }
 
+    /// `derive(key, base)`, remembered with the slot once it is loaded: a keccak costs more than all else that a token transfer does.
+    pub(super) fn derived_slot(&mut self, key: U256, base: U256, derive: impl FnOnce(U256, U256) -> U256) -> U256 {
+        self.env.journal.derived_slot(self.account, key, base, derive)
+    }
+
     fn touch(&mut self, address: &Address) -> Result<AccountId, Stop> {
         let id = self.env.read(|journal| journal.load(address))?;
         let access = self.env.journal.warm(id);
@@ -290,8 +295,7 @@ impl Host<'_> {
             self.charge(if is_new { GAS.new_account } else { 0 })?;
             stipend = GAS.call_stipend;
         }
-        let kind = if self.is_static { MessageKind::StaticCall } else { MessageKind::Call };
-        self.send(kind, to, value, input, gas, stipend)
+        self.send(MessageKind::Call, to, value, input, gas, stipend)
     }
 
     /// Calls `to`, forbidding it and all that it calls any change (EIP-214).

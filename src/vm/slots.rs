@@ -2,56 +2,12 @@
 //!
 //! See "Layout of State Variables in Storage" in Solidity's documentation.
 
-use core::cell::RefCell;
-
 use alloy_primitives::{Address, U256, keccak256};
 
 use super::{GasSchedule, Host, Stop};
 
-/// Buckets of the cache of derived slots; two entries of 96 bytes each, touched memory only.
-const BUCKET_BITS: u32 = 16;
-
 /// The slot of `key` in the mapping at slot `base`: keccak of both, 32 bytes each.
-///
-/// Remembered for the thread in a bounded cache: a keccak costs more than all else that a token transfer does.
 pub fn mapping_slot(key: U256, base: U256) -> U256 {
-    DERIVED.with_borrow_mut(|cache| cache.slot(key, base))
-}
-
-thread_local! {
-    static DERIVED: RefCell<DerivedSlots> = const { RefCell::new(DerivedSlots { entries: Vec::new() }) };
-}
-
-/// A two-way cache of [`mapping_slot`]; its content never shows in an answer.
-struct DerivedSlots {
-    /// Key, base and slot as limbs; a slot of zero is an empty entry. Plain integers, so that the allocator gives untouched zero pages.
-    entries: Vec<[u64; 12]>,
-}
-
-impl DerivedSlots {
-    fn slot(&mut self, key: U256, base: U256) -> U256 {
-        if self.entries.is_empty() {
-            self.entries = vec![[0; 12]; 2 << BUCKET_BITS];
-        }
-        let ([k0, k1, k2, k3], [b0, b1, b2, b3]) = (*key.as_limbs(), *base.as_limbs());
-        let mixed =
-            k0 ^ k1.rotate_left(17) ^ k2.rotate_left(34) ^ k3.rotate_left(51) ^ (b0 ^ b1 ^ b2 ^ b3).rotate_left(8);
-        let bucket = (mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - BUCKET_BITS)) as usize * 2;
-        let wanted = [k0, k1, k2, k3, b0, b1, b2, b3];
-        for entry in &self.entries[bucket..bucket + 2] {
-            if entry[..8] == wanted && entry[8..] != [0; 4] {
-                return U256::from_limbs([entry[8], entry[9], entry[10], entry[11]]);
-            }
-        }
-        let slot = derive(key, base);
-        let [s0, s1, s2, s3] = *slot.as_limbs();
-        self.entries[bucket + 1] = self.entries[bucket];
-        self.entries[bucket] = [k0, k1, k2, k3, b0, b1, b2, b3, s0, s1, s2, s3];
-        slot
-    }
-}
-
-fn derive(key: U256, base: U256) -> U256 {
     let mut bytes = [0; 64];
     bytes[..32].copy_from_slice(&key.to_be_bytes::<32>());
     bytes[32..].copy_from_slice(&base.to_be_bytes::<32>());
@@ -71,7 +27,7 @@ impl Host<'_> {
     /// [`Stop`]: out of gas for a hash of 64 bytes.
     pub fn mapping_slot(&mut self, key: U256, base: U256) -> Result<U256, Stop> {
         self.charge(GasSchedule::STANDARD.hash_cost(64))?;
-        Ok(mapping_slot(key, base))
+        Ok(self.derived_slot(key, base, mapping_slot))
     }
 
     /// The slot of an address in the mapping at slot `base`.
@@ -150,17 +106,6 @@ fn long_len(head: U256) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn cached_slots_are_the_keccaks() {
-        for round in 0..2 {
-            for key in (0..200_000_u64).step_by(if round == 0 { 1 } else { 997 }) {
-                let (key, base) = (U256::from(key), U256::from(key % 3));
-                assert_eq!(mapping_slot(key, base), derive(key, base));
-            }
-        }
-        assert_ne!(mapping_slot(U256::ZERO, U256::ZERO), U256::ZERO);
-    }
 
     /// The slot of `mapping(address => uint256)` at slot 0 for the address 1, as `cast index address 0x..01 0` prints it.
     #[test]

@@ -1,16 +1,19 @@
 //! Accounts and slots that a journal has read, found by raw address and slot.
 //!
-//! Entries live in vectors in the order they were first read; the hash maps only find them and are
-//! never iterated.
+//! Entries live in vectors in the order they were first read; the indices only find them.
 
-use core::hash::{Hash, Hasher};
+use core::{
+    fmt,
+    hash::{BuildHasher, Hash, Hasher},
+};
 use std::collections::BTreeMap;
 
 use alloy_primitives::{
     Address, Bytes, U256,
-    map::{AddressMap, HashMap},
+    map::{DefaultHashBuilder, FbBuildHasher},
 };
 
+use super::index::Index;
 use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT};
 
 /// Handle of an account in one journal's cache.
@@ -69,11 +72,23 @@ pub(super) struct SlotEntry {
     /// The last transaction that touched it.
     pub(super) warm_in: u32,
     is_listed: bool,
+    /// Key and base that it was derived from, once [`Cache::find_derived`] finds it by them.
+    origin: [U256; 2],
 }
 
 impl SlotEntry {
     pub(super) const fn new(account: AccountId, slot: U256, base: U256) -> Self {
-        Self { account, slot, value: base, base, original: base, original_in: 0, warm_in: 0, is_listed: false }
+        Self {
+            account,
+            slot,
+            value: base,
+            base,
+            original: base,
+            original_in: 0,
+            warm_in: 0,
+            is_listed: false,
+            origin: [U256::ZERO; 2],
+        }
     }
 
     pub(super) const fn place(&self) -> (AccountId, U256) {
@@ -94,25 +109,39 @@ impl Hash for SlotKey {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Cache {
     accounts: Vec<AccountEntry>,
-    by_address: AddressMap<AccountId>,
+    by_address: Index,
     slots: Vec<SlotEntry>,
-    by_slot: HashMap<SlotKey, SlotId>,
+    by_slot: Index,
+    /// Slots by account, key and base, beside the same by slot.
+    by_origin: Index,
+    last_found: Option<SlotId>,
+    /// The slot that was derived last and not found: account, key and base, slot.
+    expected: Option<(AccountId, [U256; 2], U256)>,
     /// Accounts and slots that may differ from their base, each once.
     changed_accounts: Vec<AccountId>,
     changed_slots: Vec<SlotId>,
+    address_hasher: FbBuildHasher<20>,
+    slot_hasher: DefaultHashBuilder,
+}
+
+impl fmt::Debug for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cache").field("accounts", &self.accounts).field("slots", &self.slots).finish_non_exhaustive()
+    }
 }
 
 impl Cache {
     pub(super) fn find(&self, address: &Address) -> Option<AccountId> {
-        self.by_address.get(address).copied()
+        let hash = self.address_hasher.hash_one(address);
+        self.by_address.find(hash, |id| self.accounts[id as usize].address == *address).map(AccountId)
     }
 
     pub(super) fn insert(&mut self, entry: AccountEntry) -> AccountId {
         let id = AccountId(next_id(self.accounts.len()));
-        self.by_address.insert(entry.address, id);
+        self.by_address.insert(self.address_hasher.hash_one(entry.address), id.0);
         self.accounts.push(entry);
         id
     }
@@ -125,15 +154,56 @@ impl Cache {
         &mut self.accounts[id.0 as usize]
     }
 
-    pub(super) fn find_slot(&self, account: AccountId, slot: &U256) -> Option<SlotId> {
-        self.by_slot.get(&SlotKey(account, *slot)).copied()
+    pub(super) fn find_slot(&mut self, account: AccountId, slot: &U256) -> Option<SlotId> {
+        let is_it = |id: u32| {
+            let entry = &self.slots[id as usize];
+            entry.slot == *slot && entry.account == account
+        };
+        // A write mostly follows a read of the same slot.
+        if let Some(id) = self.last_found.filter(|id| is_it(id.0)) {
+            return Some(id);
+        }
+        let found = self.by_slot.find(self.slot_hasher.hash_one(SlotKey(account, *slot)), is_it).map(SlotId)?;
+        self.note_found(found);
+        Some(found)
     }
 
     pub(super) fn insert_slot(&mut self, entry: SlotEntry) -> SlotId {
         let id = SlotId(next_id(self.slots.len()));
-        self.by_slot.insert(SlotKey(entry.account, entry.slot), id);
+        self.by_slot.insert(self.slot_hasher.hash_one(SlotKey(entry.account, entry.slot)), id.0);
         self.slots.push(entry);
+        self.note_found(id);
         id
+    }
+
+    /// The slot that was derived from `key` and `base`, if it was loaded after that.
+    pub(super) fn find_derived(&mut self, account: AccountId, key: U256, base: U256) -> Option<U256> {
+        let hash = self.slot_hasher.hash_one((SlotKey(account, key), SlotKey(account, base)));
+        let id = self.by_origin.find(hash, |id| {
+            let entry = &self.slots[id as usize];
+            entry.origin == [key, base] && entry.account == account
+        })?;
+        self.last_found = Some(SlotId(id));
+        Some(self.slots[id as usize].slot)
+    }
+
+    /// Announces that `slot` was derived from `key` and `base`, so that loading it next remembers them.
+    pub(super) fn expect_derived(&mut self, account: AccountId, key: U256, base: U256, slot: U256) -> U256 {
+        self.expected = Some((account, [key, base], slot));
+        slot
+    }
+
+    fn note_found(&mut self, id: SlotId) {
+        self.last_found = Some(id);
+        let entry = &mut self.slots[id.0 as usize];
+        if let Some((account, origin, slot)) = self.expected.take()
+            && (account, slot) == (entry.account, entry.slot)
+            && entry.origin == [U256::ZERO; 2]
+        {
+            entry.origin = origin;
+            let [key, base] = origin.map(|word| SlotKey(account, word));
+            self.by_origin.insert(self.slot_hasher.hash_one((key, base)), id.0);
+        }
     }
 
     pub(super) fn slot(&self, id: SlotId) -> &SlotEntry {

@@ -1,6 +1,6 @@
 //! The journal against a model that clones everything at each checkpoint.
 
-use alloy_primitives::{address, b256};
+use alloy_primitives::{B256, Bytes, address, b256};
 use proptest::{collection::vec, prelude::*};
 
 use super::{fixture::MapView, *};
@@ -43,6 +43,20 @@ fn a_touch_is_cold_once_and_cold_again_when_undone() {
     journal.begin_transaction();
     assert_eq!(journal.access_account(&BOB).unwrap(), Access::Cold);
     assert_eq!(journal.access_slot(&BOB, &slot).unwrap(), Access::Cold);
+}
+
+#[test]
+fn what_was_touched_is_listed_and_what_was_undone_is_not() {
+    let mut journal = journal();
+    let slot = U256::from(1);
+    journal.access_account(&BOB).unwrap();
+    let checkpoint = journal.checkpoint();
+    journal.access_account(&ALICE).unwrap();
+    journal.revert_to(checkpoint);
+    journal.access_slot(&BOB, &slot).unwrap();
+    assert_eq!(journal.accessed(), [(BOB, None), (BOB, Some(slot))]);
+    journal.begin_transaction();
+    assert!(journal.accessed().is_empty());
 }
 
 #[test]
@@ -92,6 +106,28 @@ fn changes_are_what_differs_and_are_given_once() {
     assert!(journal.take_changes().is_empty());
     journal.transfer(&BOB, &ALICE, U256::from(1)).unwrap();
     assert_eq!(journal.take_changes().accounts.len(), 2);
+}
+
+#[test]
+fn a_derived_slot_is_derived_until_it_is_loaded() {
+    let mut journal = journal();
+    let bob = journal.load(&BOB).unwrap();
+    let (key, base, slot) = (U256::from(5), U256::from(6), U256::from(1));
+    let derivations = core::cell::Cell::new(0);
+    let derive = |journal: &mut Journal, key, base| {
+        journal.derived_slot(bob, key, base, |_, _| {
+            derivations.set(derivations.get() + 1);
+            slot
+        })
+    };
+    derive(&mut journal, key, base);
+    derive(&mut journal, key, base);
+    assert_eq!(journal.sload(bob, &slot).unwrap().0, U256::from(11));
+    assert_eq!(derive(&mut journal, key, base), slot, "found now");
+    derive(&mut journal, base, key);
+    assert_eq!(derivations.get(), 3);
+    assert_eq!(journal.sload(bob, &U256::from(2)).unwrap().0, U256::ZERO, "another slot than the one derived last");
+    assert_eq!(derive(&mut journal, base, key), slot);
 }
 
 #[test]

@@ -1,0 +1,364 @@
+//! The state machine alone, against blocks made by hand.
+
+use super::*;
+use crate::{
+    chain::{Ancestors, HeaderRules, RuleError},
+    primitives::{B64, Bytes, Header, Height, KeyPair, U256},
+};
+
+const PEER: ReplicaId = ReplicaId::new(1);
+
+/// Signers whose index is their place in the ascending order of addresses, and a genesis block.
+struct Setup {
+    config: PoaConfig,
+    authenticator: Authenticator,
+    signers: Vec<Signer>,
+    genesis: Arc<Block>,
+}
+
+/// What a block is made with, where it is not as the rules want it.
+#[derive(Default)]
+struct Odd {
+    timestamp: Option<u64>,
+    difficulty: Option<u64>,
+    beneficiary: Option<Address>,
+    nonce: B64,
+    mix_hash: B256,
+    payload: Option<Payload>,
+    /// Tells blocks apart that are equal otherwise.
+    gas_limit: u64,
+}
+
+impl Setup {
+    fn new(count: u64) -> Self {
+        let authenticator = Authenticator::symbolic(7);
+        let mut signers: Vec<_> =
+            (0..count).map(|index| authenticator.signer(&KeyPair::from_seed(index, "poa"))).collect();
+        signers.sort_by_key(Signer::address);
+        let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
+        Self { config: PoaConfig::default().with_period(1), authenticator, signers, genesis }
+    }
+
+    fn set(&self) -> ValidatorSet {
+        ValidatorSet::equal(self.signers.iter().map(Signer::address)).unwrap()
+    }
+
+    fn replica(&self, signer: Option<usize>) -> Poa {
+        let genesis = (BlockId::of(&self.genesis), self.genesis.timestamp());
+        let signer = signer.map(|index| self.signers[index].clone());
+        Poa::new(self.config, genesis, self.set(), self.authenticator.clone(), signer).unwrap()
+    }
+
+    /// A sealed block of `signer` (by index) on `parent`, by the rules but for what is odd; the set never changes.
+    fn block(&self, parent: &Block, signer: usize, odd: &Odd) -> Arc<Block> {
+        let (height, author) = (parent.height().next(), self.signers[signer].address());
+        let payload = odd.payload.as_ref().map(Payload::encoded).unwrap_or_default();
+        let in_turn = height.get() % self.signers.len() as u64 == signer as u64;
+        let header = Header {
+            number: height.get(),
+            parent_hash: parent.hash(),
+            timestamp: odd.timestamp.unwrap_or(parent.timestamp().as_secs() + 1),
+            difficulty: U256::from(odd.difficulty.unwrap_or(if in_turn { 2 } else { 1 })),
+            beneficiary: odd.beneficiary.unwrap_or(author),
+            nonce: odd.nonce,
+            mix_hash: odd.mix_hash,
+            gas_limit: odd.gas_limit,
+            extra_data: Block::extra_data_of(&payload).unwrap_or_default(),
+            ..Header::default()
+        };
+        let block = Block::new(header, Vec::new(), payload, Vec::new());
+        let seal = self.signers[signer].sign(block.hash());
+        Arc::new(block.with_seal(seal))
+    }
+
+    /// Blocks of these signers, one on the other.
+    fn branch(&self, parent: &Arc<Block>, signers: &[usize]) -> Vec<Arc<Block>> {
+        let mut parent = parent.clone();
+        let extend = |signer: &usize| {
+            parent = self.block(&parent, *signer, &Odd::default());
+            parent.clone()
+        };
+        signers.iter().map(extend).collect()
+    }
+}
+
+/// Steps through an event and whatever validation it asks for; everything executes well.
+fn drive(poa: &mut Poa, event: Event) -> Vec<Effect> {
+    let mut all = Vec::new();
+    let mut inbox = VecDeque::from([event]);
+    while let Some(event) = inbox.pop_front() {
+        let mut effects = Vec::new();
+        poa.step(event, &mut effects);
+        for effect in &effects {
+            if let Effect::Validate { block } = effect {
+                inbox.push_back(Event::BlockJudged { block: BlockId::of(block), verdict: Verdict::Valid });
+            }
+        }
+        all.extend(effects);
+    }
+    all
+}
+
+fn receive(poa: &mut Poa, block: &Arc<Block>) -> Vec<Effect> {
+    drive(poa, Event::Message { from: PEER, message: Message::Block(block.clone()) })
+}
+
+fn receive_all<'a>(poa: &mut Poa, blocks: impl IntoIterator<Item = &'a Arc<Block>>) {
+    for block in blocks {
+        receive(poa, block);
+    }
+}
+
+/// Both orders of two forks lead to one head, which some signer that is online may build upon.
+fn check_deadlock(setup: &Setup, common: &[Arc<Block>], winner: &[Arc<Block>], loser: &[Arc<Block>], online: &[usize]) {
+    let head = BlockId::of(winner.last().unwrap());
+    for (first, second) in [(winner, loser), (loser, winner)] {
+        let mut poa = setup.replica(None);
+        receive_all(&mut poa, common.iter().chain(first).chain(second));
+        assert_eq!(poa.head(), head);
+        let next = head.height.next();
+        let free =
+            online.iter().filter(|index| poa.snapshot().may_sign(next, &setup.signers[**index].address()).is_ok());
+        assert!(free.count() > 0, "nobody may go on");
+    }
+}
+
+/// EIP-3436, "Rationale", first scenario: equal weight, other lengths. Indices are the validators' numbers less one.
+#[test]
+fn forks_of_equal_weight_and_other_length_do_not_deadlock() {
+    let setup = Setup::new(8);
+    let common = setup.branch(&setup.genesis, &[1, 2, 3, 4, 5, 6, 7]);
+    let tip = common.last().unwrap();
+    let (short, long) = (setup.branch(tip, &[0, 2]), setup.branch(tip, &[1, 3, 5]));
+    check_deadlock(&setup, &common, &short, &long, &[0, 1, 2, 3, 5]);
+}
+
+/// EIP-3436, second scenario: equal weight and length. The EIP's strictly ordered history would forbid validator 6's
+/// block (it signed four blocks before), so validator 8 took its earlier place here.
+#[test]
+fn forks_of_equal_weight_and_length_do_not_deadlock() {
+    let setup = Setup::new(8);
+    let common = setup.branch(&setup.genesis, &[1, 2, 3, 4, 7, 6]);
+    let tip = common.last().unwrap();
+    let (odd, even) = (setup.branch(tip, &[0, 2, 4]), setup.branch(tip, &[1, 3, 5]));
+    check_deadlock(&setup, &common, &odd, &even, &[0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
+fn four_signers_with_equal_difficulty_agree() {
+    let setup = Setup::new(4);
+    let common = setup.branch(&setup.genesis, &[1]);
+    // At height 2 it is signer 2's turn, who is away: 3 and 0 sign at once. (2 - 3) % 4 = 3 beats (2 - 0) % 4 = 2.
+    let (by_three, by_zero) = (setup.branch(&common[0], &[3]), setup.branch(&common[0], &[0]));
+    check_deadlock(&setup, &common, &by_three, &by_zero, &[0, 3]);
+}
+
+#[test]
+fn two_blocks_of_one_signer_and_height_are_evidence_and_the_lower_hash_wins() {
+    let setup = Setup::new(4);
+    let one = setup.block(&setup.genesis, 1, &Odd::default());
+    let two = setup.block(&setup.genesis, 1, &Odd { gas_limit: 1, ..Odd::default() });
+    for (first, second) in [(&one, &two), (&two, &one)] {
+        let mut poa = setup.replica(None);
+        receive(&mut poa, first);
+        let effects = receive(&mut poa, second);
+        let want = Evidence::DoubleSign {
+            offender: setup.signers[1].address(),
+            height: Height::new(1),
+            first: first.hash(),
+            second: second.hash(),
+        };
+        assert!(effects.iter().any(|effect| matches!(effect, Effect::Evidence(evidence) if *evidence == want)));
+        assert_eq!(poa.head().hash, one.hash().min(two.hash()));
+    }
+}
+
+#[test]
+fn invalid_blocks_leave_the_state_as_it_was() {
+    let setup = Setup::new(4);
+    let mut poa = setup.replica(Some(2));
+    let first = setup.block(&setup.genesis, 1, &Odd::default());
+    drive(&mut poa, Event::Start);
+    receive(&mut poa, &first);
+    let stranger =
+        Setup { signers: vec![setup.authenticator.signer(&KeyPair::from_seed(9, "no signer"))], ..Setup::new(1) };
+    let vote = Some(Vote { target: Address::ZERO, authorize: true });
+    let on_first = |signer, odd: Odd| setup.block(&first, signer, &odd);
+    let unsealed = Arc::new(on_first(2, Odd::default()).as_ref().clone().with_seal(Bytes::new()));
+    let other_payload = {
+        let good = on_first(2, Odd { payload: Some(Payload { vote, ..Payload::default() }), ..Odd::default() });
+        let block = Block::new(good.header().clone(), Vec::new(), vec![0xc0].into(), Vec::new());
+        Arc::new(block.with_seal(good.seal().clone()))
+    };
+    let cases = [
+        ("not a signer", stranger.block(&first, 0, &Odd::default())),
+        ("signed the block before", on_first(1, Odd::default())),
+        ("claims to be in turn", on_first(3, Odd { difficulty: Some(2), ..Odd::default() })),
+        ("no difficulty", on_first(2, Odd { difficulty: Some(0), ..Odd::default() })),
+        ("before the period", on_first(2, Odd { timestamp: Some(1), ..Odd::default() })),
+        ("pays another", on_first(2, Odd { beneficiary: Some(Address::ZERO), ..Odd::default() })),
+        ("nonce", on_first(2, Odd { nonce: B64::repeat_byte(1), ..Odd::default() })),
+        ("mix hash", on_first(2, Odd { mix_hash: B256::repeat_byte(1), ..Odd::default() })),
+        (
+            "checkpoint outside an epoch",
+            on_first(2, Odd { payload: Some(Payload::checkpoint(&setup.set())), ..Odd::default() }),
+        ),
+        (
+            "commits to a change that is none",
+            on_first(
+                2,
+                Odd {
+                    payload: Some(Payload { next_signers: Some(B256::ZERO), ..Payload::default() }),
+                    ..Odd::default()
+                },
+            ),
+        ),
+        ("no seal", unsealed),
+        ("payload that extraData does not name", other_payload),
+        ("known", first.clone()),
+        ("genesis again", setup.genesis.clone()),
+    ];
+    let before = poa.clone();
+    for (name, block) in cases {
+        let effects = receive(&mut poa, &block);
+        assert!(matches!(effects.as_slice(), [Effect::Reject(_)]), "{name}: {effects:?}");
+        assert_eq!(poa.digest(), before.digest(), "{name}");
+    }
+    for (name, event) in [
+        ("verdict of nothing", Event::BlockJudged { block: BlockId::of(&first), verdict: Verdict::Valid }),
+        ("answer to no draw", Event::Random { ticket: Ticket::new(99), value: 1 }),
+        ("no such timer", Event::Timer(TimerId::new(9))),
+        ("block that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(99), block: first.clone() }),
+    ] {
+        let effects = drive(&mut poa, event);
+        assert!(matches!(effects.as_slice(), [Effect::Reject(_) | Effect::Mark(_)]), "{name}: {effects:?}");
+        assert_eq!(poa, before, "{name}");
+    }
+}
+
+#[test]
+fn a_block_that_executes_badly_is_forgotten_with_its_descendants() {
+    let setup = Setup::new(4);
+    let mut poa = setup.replica(None);
+    let before = poa.digest();
+    let blocks = setup.branch(&setup.genesis, &[1, 2, 3]);
+    let mut effects = Vec::new();
+    for block in &blocks {
+        poa.step(Event::Message { from: PEER, message: Message::Block(block.clone()) }, &mut effects);
+    }
+    assert_eq!(poa.head(), BlockId::of(&setup.genesis), "pending is not adopted");
+    let verdict = Verdict::Invalid { reason: "state root".to_owned() };
+    poa.step(Event::BlockJudged { block: BlockId::of(&blocks[0]), verdict }, &mut effects);
+    assert_eq!(poa.digest(), before);
+}
+
+#[test]
+fn missing_ancestors_are_fetched_once_and_everything_falls_into_place() {
+    let setup = Setup::new(4);
+    let mut poa = setup.replica(None);
+    let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0]);
+    for block in blocks[1..].iter().rev() {
+        let effects = receive(&mut poa, block);
+        let want = BlockId::parent_of(block);
+        let fetches =
+            effects.iter().any(|effect| matches!(effect, Effect::Fetch { block, from: PEER } if *block == want));
+        assert!(fetches, "{effects:?}");
+    }
+    drive(&mut poa, Event::BlockSynced { from: PEER, block: blocks[0].clone() });
+    assert_eq!(poa.head(), BlockId::of(&blocks[3]));
+    // Three of four signers above it: block 1 is settled.
+    assert_eq!(poa.finality().finalized, BlockId::of(&blocks[0]));
+}
+
+#[test]
+fn waiting_blocks_are_bounded() {
+    let setup = Setup::new(4);
+    let mut poa = setup.replica(None);
+    let unknown = setup.block(&setup.genesis, 1, &Odd::default());
+    for salt in 0..ORPHANS_MAX as u64 + 5 {
+        receive(&mut poa, &setup.block(&unknown, 2, &Odd { gas_limit: salt, ..Odd::default() }));
+    }
+    assert_eq!(poa.orphans.len(), ORPHANS_MAX);
+}
+
+#[test]
+fn a_replica_seals_once_a_height_and_announces_after_its_record() {
+    let setup = Setup::new(1);
+    let mut poa = setup.replica(Some(0));
+    let armed = drive(&mut poa, Event::Start);
+    assert!(matches!(armed.as_slice(), [Effect::ArmTimer { timer: SEAL_TIMER, .. }]));
+    let asked = drive(&mut poa, Event::Timer(SEAL_TIMER));
+    let [Effect::Build(request)] = asked.as_slice() else { panic!("{asked:?}") };
+    let block = setup.block(&setup.genesis, 0, &Odd::default());
+    let effects = drive(&mut poa, Event::BlockBuilt { ticket: request.ticket, block: block.clone() });
+    let record = effects.iter().find_map(|effect| match effect {
+        Effect::Persist { ticket, records } if records.iter().any(|record| record.key == SIGNED_KEY) => Some(*ticket),
+        _ => None,
+    });
+    let sent_after = effects.iter().find_map(|effect| match effect {
+        Effect::Send { after, .. } => *after,
+        _ => None,
+    });
+    assert!(record.is_some() && record == sent_after);
+    assert_eq!(poa.head(), BlockId::of(&block));
+    assert_eq!(poa.finality().finalized, poa.head(), "one validator: the head");
+    let again = drive(&mut poa, Event::BlockBuilt { ticket: request.ticket, block });
+    assert!(matches!(again.as_slice(), [Effect::Mark("poa/stale-build")]));
+}
+
+#[test]
+fn the_settled_block_is_held_against_a_heavier_branch() {
+    let setup = Setup::new(3);
+    let mut poa = setup.replica(None);
+    let ours = setup.branch(&setup.genesis, &[0, 1, 0]);
+    let heavier = setup.branch(&setup.genesis, &[1, 2, 0, 1]);
+    receive_all(&mut poa, &ours);
+    assert_eq!(poa.finality().finalized, BlockId::of(&ours[0]));
+    receive_all(&mut poa, &heavier);
+    assert_eq!(poa.head(), BlockId::of(ours.last().unwrap()));
+    let mut fresh = setup.replica(None);
+    receive_all(&mut fresh, heavier.iter().chain(&ours));
+    assert_eq!(fresh.head(), BlockId::of(heavier.last().unwrap()));
+}
+
+#[derive(Debug)]
+struct Known(Vec<Arc<Block>>);
+
+impl Ancestors for Known {
+    fn block(&self, hash: B256) -> Option<Arc<Block>> {
+        self.0.iter().find(|block| block.hash() == hash).cloned()
+    }
+}
+
+#[test]
+fn header_rules_judge_from_ancestors_alone_and_wait_when_some_are_missing() {
+    let setup = Setup::new(4);
+    let mut blocks = vec![setup.genesis.clone()];
+    blocks.extend(setup.branch(&setup.genesis, &[1, 2, 3, 0, 1]));
+    let rules = || PoaRules::new(setup.config, setup.set(), setup.authenticator.clone());
+    let (last, parent) = (&blocks[5], &blocks[4]);
+    assert_eq!(rules().verify(last, parent.header(), &Known(blocks.clone())), Ok(()));
+    let bad = setup.block(parent, 0, &Odd::default());
+    assert!(matches!(rules().verify(&bad, parent.header(), &Known(blocks.clone())), Err(RuleError::Seal { .. })));
+    let gap: Vec<_> = blocks.iter().filter(|block| block.height() != Height::new(2)).cloned().collect();
+    assert!(matches!(rules().verify(last, parent.header(), &Known(gap)), Err(RuleError::Pending { .. })));
+}
+
+#[test]
+fn a_light_verifier_settles_where_a_replica_does_and_stays_put_on_bad_headers() {
+    let setup = Setup::new(4);
+    let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0, 1, 2]);
+    let mut poa = setup.replica(None);
+    let header = setup.genesis.header();
+    let mut light = LightVerifier::new(setup.config, header, setup.set(), setup.authenticator.clone());
+    for block in &blocks {
+        receive(&mut poa, block);
+        let good = SealedHeader::from(block.as_ref());
+        let other_seal = SealedHeader { seal: setup.signers[0].sign(B256::ZERO), ..good.clone() };
+        assert!(matches!(light.follow(&other_seal), Err(HeaderError::Seal(_))));
+        assert_eq!(light.follow(&good), Ok(poa.head()));
+        assert_eq!(light.settled(), poa.finality().finalized);
+        assert!(matches!(light.follow(&good), Err(HeaderError::Parent { .. })));
+    }
+    assert_eq!(light.settled().height, Height::new(3));
+}

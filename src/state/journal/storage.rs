@@ -1,0 +1,116 @@
+//! Reading and changing storage slots.
+
+use alloy_primitives::{Address, U256};
+
+use super::{Access, AccountId, Journal, SlotId, SlotWrite, cache::SlotEntry, undo::Undo};
+use crate::state::StateError;
+
+/// Storage.
+impl Journal {
+    /// The value of a slot; zero when it was never set.
+    ///
+    /// # Errors
+    /// See [`Journal::account`].
+    pub fn storage(&mut self, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        let id = self.load(address)?;
+        let slot = self.load_slot(id, slot)?;
+        Ok(self.cache.slot(slot).value)
+    }
+
+    /// The slot's value when the running transaction began (EIP-2200).
+    ///
+    /// # Errors
+    /// See [`Journal::account`].
+    pub fn original_storage(&mut self, address: &Address, slot: &U256) -> Result<U256, StateError> {
+        let id = self.load(address)?;
+        let slot = self.load_slot(id, slot)?;
+        Ok(self.cache.slot(slot).original)
+    }
+
+    /// Sets a slot without touching it for EIP-2929; zero removes it.
+    ///
+    /// # Errors
+    /// See [`Journal::account`].
+    pub fn set_storage(&mut self, address: &Address, slot: &U256, value: U256) -> Result<(), StateError> {
+        let id = self.load(address)?;
+        let slot = self.load_slot(id, slot)?;
+        self.put_slot(slot, value);
+        Ok(())
+    }
+
+    /// Touches a slot and says whether this transaction had before (EIP-2929).
+    ///
+    /// # Errors
+    /// See [`Journal::account`].
+    pub fn access_slot(&mut self, address: &Address, slot: &U256) -> Result<Access, StateError> {
+        let id = self.load(address)?;
+        let slot = self.load_slot(id, slot)?;
+        Ok(self.warm_slot(slot))
+    }
+
+    /// Reads a slot of a loaded account, touching it.
+    pub(crate) fn sload(&mut self, account: AccountId, slot: &U256) -> Result<(U256, Access), StateError> {
+        let id = self.load_slot(account, slot)?;
+        let access = self.warm_slot(id);
+        Ok((self.cache.slot(id).value, access))
+    }
+
+    /// Writes a slot of a loaded account, touching it.
+    pub(crate) fn sstore(&mut self, account: AccountId, slot: &U256, value: U256) -> Result<SlotWrite, StateError> {
+        let id = self.load_slot(account, slot)?;
+        let access = self.warm_slot(id);
+        let SlotEntry { original, value: current, .. } = *self.cache.slot(id);
+        self.put_slot(id, value);
+        Ok(SlotWrite { original, current, access })
+    }
+
+    /// `derive(key, base)`, a slot of a loaded account, without calling it where that slot was found by them before.
+    pub(crate) fn derived_slot(
+        &mut self,
+        account: AccountId,
+        key: U256,
+        base: U256,
+        derive: impl FnOnce(U256, U256) -> U256,
+    ) -> U256 {
+        match self.cache.find_derived(account, key, base) {
+            Some(slot) => slot,
+            None => self.cache.expect_derived(account, key, base, derive(key, base)),
+        }
+    }
+
+    fn load_slot(&mut self, account: AccountId, slot: &U256) -> Result<SlotId, StateError> {
+        let id = match self.cache.find_slot(account, slot) {
+            Some(id) => id,
+            None => {
+                let entry = self.cache.account(account);
+                let base = if entry.has_storage { self.view.storage(&entry.address, slot)? } else { U256::ZERO };
+                self.cache.insert_slot(SlotEntry::new(account, *slot, base))
+            }
+        };
+        let entry = self.cache.slot_mut(id);
+        if entry.original_in != self.transaction {
+            entry.original_in = self.transaction;
+            entry.original = entry.value;
+        }
+        Ok(id)
+    }
+
+    fn warm_slot(&mut self, id: SlotId) -> Access {
+        let transaction = self.transaction;
+        let entry = self.cache.slot_mut(id);
+        if entry.warm_in == transaction {
+            return Access::Warm;
+        }
+        entry.warm_in = transaction;
+        self.undo.push(Undo::SlotWarmed { slot: id });
+        Access::Cold
+    }
+
+    fn put_slot(&mut self, slot: SlotId, value: U256) {
+        let previous = core::mem::replace(&mut self.cache.slot_mut(slot).value, value);
+        if previous != value {
+            self.undo.push(Undo::Slot { slot, previous });
+            self.cache.mark_slot_changed(slot);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! One run that everything deterministic goes through: four validators, seeded latency, transfers, twenty blocks.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use chainbox::{
+    chain::GenesisSpec,
+    consensus::{ConsensusConfig, ReplicaId, poa::PoaConfig},
+    primitives::{Address, B256, KeyPair, TransactionRequest, U256, b256, ether},
+    sim::{Latency, Network, NetworkBuilder, NetworkError},
+};
+
+/// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
+pub(crate) const DIGEST: B256 = b256!("b7af0225cf1883814faddbcb351ec785bbd3504454a7b4f3e22494737112c956");
+
+/// The network, to be built in whatever way must make no difference.
+pub(crate) fn builder() -> NetworkBuilder {
+    let sender = KeyPair::from_seed(99, "alice");
+    Network::builder()
+        .with_genesis(GenesisSpec::new(1_337).with_balance(sender.address(), ether(1_000)))
+        .with_consensus(ConsensusConfig::Poa(PoaConfig::default().with_period(7)))
+        .with_validators(4)
+        .with_seed(2_026)
+        .with_latency(Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) })
+}
+
+/// Twenty blocks, with a transfer given to another replica every fourth.
+pub(crate) fn run(builder: NetworkBuilder) -> Result<Network, NetworkError> {
+    let sender = KeyPair::from_seed(99, "alice");
+    let mut network = builder.build()?;
+    for nonce in 0..5_u8 {
+        let request = TransactionRequest {
+            chain_id: Some(1_337),
+            nonce: nonce.into(),
+            to: Some(Address::repeat_byte(0xbb)),
+            value: U256::from(1),
+            gas_limit: 21_000,
+            max_fee_per_gas: 100_000_000_000,
+            ..Default::default()
+        };
+        let transaction = request.sign(&sender).expect("every field of the request is set");
+        network.submit(Arc::new(transaction), ReplicaId::new(u32::from(nonce) % 4))?;
+        network.run_to_height(4 * (u64::from(nonce) + 1))?;
+    }
+    Ok(network)
+}
