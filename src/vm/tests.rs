@@ -1,5 +1,6 @@
 //! Frames, gas and undoing, seen through a template that does what its input says.
 
+mod host;
 mod unreadable;
 
 use std::sync::Arc;
