@@ -73,16 +73,15 @@ impl Setting {
     }
 
     async fn deploy(&self) -> Erc20::Erc20Instance<DynProvider> {
-        let arguments =
-            Erc20::constructorCall {
-                name: "Gold".into(),
-                symbol: "GLD".into(),
-                totalSupply: SUPPLY,
-                decimals: 18,
-                owner: self.alice.address(),
-                features: Erc20::Features { mintable: true, burnable: true, pausable: true },
-                cap: U256::MAX,
-            };
+        let arguments = Erc20::constructorCall {
+            name: "Gold".into(),
+            symbol: "GLD".into(),
+            totalSupply: SUPPLY,
+            decimals: 18,
+            owner: self.alice.address(),
+            features: Erc20::Features { mintable: true, burnable: true, pausable: true },
+            cap: U256::MAX,
+        };
         let code: Bytes = [node::ERC20_MARKER.as_slice(), &arguments.abi_encode()].concat().into();
         let creation = TransactionRequest::default().with_from(self.alice.address()).with_deploy_code(code);
         let receipt = self.provider.send_transaction(creation).await.unwrap().get_receipt().await.unwrap();
