@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     primitives::Height,
-    state::{EMPTY_ROOT, StateView},
+    state::{CommitId, EMPTY_ROOT, StateView},
 };
 
 /// Version of the document's form.
@@ -151,7 +151,11 @@ impl Chain {
             let is_head = index + 1 == dump.blocks.len();
             let executed = if is_head {
                 let version = next.load_state(&block, &dump.accounts)?;
-                ExecutedBlock::new(block, Execution { receipts, version }, dumped.total_difficulty)
+                ExecutedBlock::new(
+                    block,
+                    Execution { receipts, version, parent: CommitId::EMPTY },
+                    dumped.total_difficulty,
+                )
             } else {
                 ExecutedBlock::without_state(block, receipts, dumped.total_difficulty, false)
             };

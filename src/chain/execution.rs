@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     primitives::{Gas, Height, Timestamp, Transaction},
-    state::{Journal, StateChanges, StateError},
+    state::{CommitId, Journal, StateChanges, StateError},
     store::Batch,
     vm::BlockContext,
 };
@@ -37,6 +37,8 @@ const GAS_LIMIT_BOUND_DIVISOR: u64 = 1_024;
 pub(super) struct Execution {
     pub(super) receipts: Arc<[Receipt]>,
     pub(super) version: Arc<Version>,
+    /// The version that it was made on: two replicas may have made the same state twice.
+    pub(super) parent: CommitId,
 }
 
 /// A built block, what its execution gave, and who was left out.
@@ -90,7 +92,11 @@ pub(super) fn build(
     header.transactions_root = roots::transactions_root(&transactions);
     (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);
     let block = Block::new(header, transactions, attributes.payload.clone(), interventions);
-    Ok(Built { block, execution: Execution { receipts: receipts.into(), version }, left_out })
+    Ok(Built {
+        block,
+        execution: Execution { receipts: receipts.into(), version, parent: parent_version.commit().id },
+        left_out,
+    })
 }
 
 /// Judges every field of a header by executing the block over the state of `parent`.
@@ -126,7 +132,7 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
     let version = shared.commit(parent_version, journal)?;
     let (receipts_root, bloom) = roots::receipts_root(&receipts);
     check_results(header, gas_used, &version, receipts_root, &bloom).map_err(invalid)?;
-    Ok(Execution { receipts: receipts.into(), version })
+    Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id })
 }
 
 /// Judges what the protocol decides: seal, difficulty, timing.

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use alloy_dyn_abi::{DynSolType, DynSolValue};
+use alloy_json_abi::Param;
 use alloy_primitives::{Address, Bytes, U256};
+use serde_json::{Map, Value};
 
 use super::{
     Block, ChainError, ExecutedBlock, GenesisContract, GenesisSpec, execution::Execution, replica::Shared,
@@ -35,7 +37,7 @@ pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
         shared.commit_alone(&changes)?
     };
     let block = Block::new(spec.header(version.commit().root), Vec::new(), Bytes::new(), Vec::new());
-    let execution = Execution { receipts: Arc::from([]), version };
+    let execution = Execution { receipts: Arc::from([]), version, parent: CommitId::EMPTY };
     Ok(ExecutedBlock::new(Arc::new(block), execution, spec.difficulty))
 }
 
@@ -96,37 +98,49 @@ fn init_code(registry: &TemplateRegistry, contract: &GenesisContract) -> Result<
     })?;
     let abi = template.abi();
     let inputs = abi.constructor.map(|constructor| constructor.inputs).unwrap_or_default();
-    if let Some(unknown) = contract.params.keys().find(|key| !inputs.iter().any(|input| input.name == **key)) {
+    let params = fields(&inputs, &contract.params).map_err(|reason| format!("{name}: {reason}"))?;
+    Ok(Marker(template.id()).init_code(&DynSolValue::Tuple(params).abi_encode_params()))
+}
+
+/// Named values in the order of the ABI. A flag that is left out is false; everything else must be given.
+fn fields(inputs: &[Param], given: &Map<String, Value>) -> Result<Vec<DynSolValue>, String> {
+    if let Some(unknown) = given.keys().find(|key| !inputs.iter().any(|input| input.name == **key)) {
         let known: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
-        return Err(format!("{name} has no parameter {unknown:?}; it takes {}", known.join(", ")));
+        return Err(format!("there is no parameter {unknown:?}; known: {}", known.join(", ")));
     }
-    let values = inputs.iter().map(|input| {
-        let given = contract.params.get(&input.name);
-        let given = given.ok_or_else(|| format!("parameter {:?} ({}) is missing", input.name, input.ty))?;
-        let ty = DynSolType::parse(&input.ty).map_err(|error| error.to_string())?;
-        coerce(&ty, given).map_err(|reason| format!("parameter {:?}: {reason}", input.name))
-    });
-    let params = DynSolValue::Tuple(values.collect::<Result<_, _>>()?);
-    Ok(Marker(template.id()).init_code(&params.abi_encode_params()))
+    let value_of = |input: &Param| match given.get(&input.name) {
+        Some(value) => field(input, value).map_err(|reason| format!("parameter {:?}: {reason}", input.name)),
+        None if input.ty == "bool" => Ok(DynSolValue::Bool(false)),
+        None => Err(format!("parameter {:?} ({}) is missing", input.name, input.ty)),
+    };
+    inputs.iter().map(value_of).collect()
+}
+
+/// A parameter's value; a struct is an object by its members' names.
+fn field(input: &Param, json: &Value) -> Result<DynSolValue, String> {
+    match (input.ty.as_str(), json) {
+        ("tuple", Value::Object(members)) => fields(&input.components, members).map(DynSolValue::Tuple),
+        _ => coerce(&DynSolType::parse(&input.ty).map_err(|error| error.to_string())?, json),
+    }
 }
 
 /// A value of an ABI type from JSON: numbers plain or as strings, lists as lists, the rest as text.
-fn coerce(ty: &DynSolType, json: &serde_json::Value) -> Result<DynSolValue, String> {
+fn coerce(ty: &DynSolType, json: &Value) -> Result<DynSolValue, String> {
     match (ty, json) {
-        (DynSolType::Array(inner), serde_json::Value::Array(items)) => {
+        (DynSolType::Array(inner), Value::Array(items)) => {
             Ok(DynSolValue::Array(items.iter().map(|item| coerce(inner, item)).collect::<Result<_, _>>()?))
         }
-        (DynSolType::String, serde_json::Value::String(text)) => Ok(DynSolValue::String(text.clone())),
-        (_, serde_json::Value::String(text)) => ty.coerce_str(text).map_err(|error| error.to_string()),
-        (_, serde_json::Value::Number(number)) => ty.coerce_str(&number.to_string()).map_err(|error| error.to_string()),
-        (DynSolType::Bool, serde_json::Value::Bool(value)) => Ok(DynSolValue::Bool(*value)),
+        (DynSolType::String, Value::String(text)) => Ok(DynSolValue::String(text.clone())),
+        (_, Value::String(text)) => ty.coerce_str(text).map_err(|error| error.to_string()),
+        (_, Value::Number(number)) => ty.coerce_str(&number.to_string()).map_err(|error| error.to_string()),
+        (DynSolType::Bool, Value::Bool(value)) => Ok(DynSolValue::Bool(*value)),
         (_, other) => Err(format!("expected {ty}, found {other}")),
     }
 }
 
 impl GenesisContract {
     /// A contract of the template `name` at `address`, its parameters by the names in the template's ABI.
-    pub fn new(address: Address, template: &str, params: serde_json::Map<String, serde_json::Value>) -> Self {
+    pub fn new(address: Address, template: &str, params: Map<String, Value>) -> Self {
         Self { address, template: template.to_owned(), params, deployer: Address::ZERO }
     }
 }

@@ -35,14 +35,14 @@ struct Inner {
 
 impl ExecutedBlock {
     pub(super) fn new(block: Arc<Block>, execution: Execution, total_difficulty: U256) -> Self {
-        let Execution { receipts, version } = execution;
+        let Execution { receipts, version, .. } = execution;
         let commit = version.commit();
         Self::assemble(block, receipts, commit, total_difficulty, Some(version), false)
     }
 
     /// A block read back from the store.
     pub(super) fn stored(block: Block, execution: Execution, total_difficulty: U256) -> Self {
-        let Execution { receipts, version } = execution;
+        let Execution { receipts, version, .. } = execution;
         let commit = version.commit();
         Self::assemble(Arc::new(block), receipts, commit, total_difficulty, Some(version), true)
     }

@@ -231,7 +231,7 @@ impl Shared {
         }
         let commit = Commit { id: CommitId::new(commit), root: block.header().state_root };
         let version = Version::stored(self.state.clone(), commit).into();
-        let execution = Execution { receipts: receipts.into(), version };
+        let execution = Execution { receipts: receipts.into(), version, parent: CommitId::EMPTY };
         Ok(ExecutedBlock::stored(block, execution, difficulty))
     }
 }

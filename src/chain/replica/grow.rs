@@ -67,7 +67,13 @@ impl Chain {
 
     /// Another replica's result, or one's own.
     fn execution_of(&self, parent: &ExecutedBlock, block: &Arc<Block>) -> Result<Execution, ChainError> {
-        let known = self.shared.cache.get(block);
+        // A result made on another copy of the parent's state would hang on a version that nobody keeps.
+        let parent_version = parent.version().map(|version| version.commit().id);
+        let known = self
+            .shared
+            .cache
+            .get(block)
+            .filter(|known| self.shared.is_paranoid || Some(known.parent) == parent_version);
         match known {
             Some(execution) if !self.shared.is_paranoid => Ok(execution),
             Some(other) => {

@@ -232,3 +232,78 @@ fn long_chains_neither_recurse_nor_slow_down() {
     assert_eq!((change.reverted.len(), chain.head().hash()), (3_000, start));
     assert_eq!(chain.block(B256::ZERO).unwrap_err().to_string(), format!("unknown block {}", B256::ZERO));
 }
+
+#[test]
+fn a_result_on_another_copy_of_the_parent_is_not_used() {
+    let (cache, state, store) = (ExecutionCache::new(), Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()));
+    let open = || Chain::builder(spec(), state.clone(), store.clone()).with_cache(cache.clone()).open().unwrap();
+    let (mut first, mut second) = (open(), open());
+    assert_ne!(first.genesis().commit().id, second.genesis().commit().id);
+    let block = extend(&mut first, vec![transfer(0, 0, BOB, 1)]).new.block().clone();
+    second.insert(block.clone()).unwrap();
+    second.set_head(block.hash()).unwrap();
+    assert_ne!(first.head().commit().id, second.head().commit().id);
+    assert_eq!(first.head().commit().root, second.head().commit().root);
+}
+
+#[test]
+fn a_token_can_be_part_of_genesis() {
+    let template = crate::templates::builtin().by_name("erc20-token").unwrap();
+    let inputs = template.abi().constructor.unwrap().inputs;
+    let value_of = |ty: &str| match ty {
+        "string" => serde_json::json!("Gold"),
+        "address" => serde_json::json!(key(0).address().to_string()),
+        "tuple" => serde_json::json!({ "mintable": true }),
+        "uint8" => serde_json::json!(18),
+        _ => serde_json::json!("1000"),
+    };
+    let params = inputs.iter().map(|input| (input.name.clone(), value_of(&input.ty))).collect();
+    let token = Address::repeat_byte(5);
+    let contract = crate::chain::GenesisContract::new(token, "erc20-token", params);
+    let with = |contract| builder_of(GenesisSpec { contracts: vec![contract], ..spec() }).open();
+    let chain = with(contract.clone()).unwrap();
+    let account = chain.latest_state().unwrap().account(&token).unwrap().unwrap();
+    assert_eq!(chain.latest_state().unwrap().code(&account.code_hash).unwrap()[..2], [0xef, 0xcb]);
+    assert_ne!(chain.genesis().hash(), super::fixture::chain().genesis().hash());
+
+    let failing = |contract| with(contract).unwrap_err().to_string();
+    let words = failing(crate::chain::GenesisContract { template: "gold".into(), ..contract.clone() });
+    assert!(words.contains("there is no template \"gold\"; known: ") && words.contains("erc20-token"), "{words}");
+    let words = failing(crate::chain::GenesisContract { params: Default::default(), ..contract.clone() });
+    assert!(words.contains("is missing"), "{words}");
+    let mut unknown = contract.params.clone();
+    unknown.insert("colour".into(), serde_json::json!("red"));
+    let words = failing(crate::chain::GenesisContract { params: unknown, ..contract });
+    assert!(words.contains("there is no parameter \"colour\""), "{words}");
+}
+
+#[test]
+fn london_begins_at_its_height() {
+    let forks = crate::chain::ForkRules { london: Some(2) };
+    let mut chain = builder_of(GenesisSpec { forks, ..spec() }).open().unwrap();
+    assert_eq!((chain.genesis().block().base_fee(), chain.next_base_fee()), (None, None));
+    let typed = transfer(0, 0, BOB, 1);
+    let built = build_on(&chain, chain.head().hash(), 1, vec![typed.clone()]);
+    assert_eq!(built.left_out[0].1, InvalidTransaction::TypeNotActive { ty: 2 });
+    let legacy = crate::primitives::TransactionRequest { gas_price: Some(1), ..request(0, BOB, 1) };
+    extend(&mut chain, vec![Arc::new(legacy.sign(&key(1)).unwrap())]);
+    extend(&mut chain, vec![typed]);
+    assert_eq!(chain.head().block().base_fee(), Some(1_000_000_000), "the first base fee is the initial one");
+    let off = builder_of(GenesisSpec { base_fee: crate::chain::BaseFee::Off, ..spec() }).open().unwrap();
+    let built = build_on(&off, off.head().hash(), 1, vec![transfer(0, 0, BOB, 1)]);
+    assert_eq!((built.block.base_fee(), built.block.transactions().len()), (None, 1));
+}
+
+#[test]
+fn a_builder_moves_the_gas_limit_step_by_step() {
+    let mut chain = chain();
+    let target = 29_000_000;
+    for number in 1..40 {
+        let attributes = crate::chain::BlockAttributes { gas_limit: Some(gas(target)), ..attributes(number) };
+        let block = chain.build(chain.head().hash(), &attributes, &mut Vec::new().into_iter()).unwrap().block;
+        adopt(&mut chain, block);
+    }
+    assert_eq!(chain.head().block().header().gas_limit, target);
+    let first = chain.block_at(Height::new(1)).unwrap().block().header().gas_limit;
+    assert_eq!(first, 30_000_000 - (30_000_000 / 1_024 - 1));
+}
