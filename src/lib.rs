@@ -3,7 +3,10 @@
 pub mod chain;
 pub mod consensus;
 pub mod node;
+pub mod platform;
 pub mod primitives;
+#[cfg(feature = "server")]
+pub mod server;
 pub mod sim;
 pub mod state;
 pub mod store;

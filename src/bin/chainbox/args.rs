@@ -1,0 +1,147 @@
+//! The flags, each also an environment variable `CHAINBOX_*`.
+
+use std::{net::IpAddr, path::PathBuf};
+
+use chainbox::primitives::DEFAULT_MNEMONIC;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// A blockchain network in a box.
+#[derive(Debug, Parser)]
+#[command(
+    version,
+    about,
+    arg_required_else_help = true,
+    max_term_width = 110,
+    after_help = "\
+Examples:
+  chainbox dev                                   a chain at http://127.0.0.1:8545 with ten funded accounts
+  cast block-number                              any Ethereum client works: ethers, viem, web3.py, cast, wallets
+
+`chainbox dev --help` explains every flag."
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run a development chain: one process, funded accounts, Ethereum JSON-RPC and the service API on one port
+    #[command(after_help = "\
+Examples:
+  chainbox dev                                   blocks as transactions come, everything in memory
+  chainbox dev --block-time 5                    a block every five seconds
+  chainbox dev --no-mining                       blocks only by evm_mine
+  chainbox dev --db-path ./chain                 the chain survives a restart
+  chainbox dev --load-state a.dump --dump-state a.dump
+                                                 start from a file, write it back on Ctrl-C
+  chainbox dev --port 0 --quiet --config-out node.json
+                                                 for scripts: a free port, nothing on the console, and
+                                                 accounts, keys, URLs and API key as JSON once it answers
+
+Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.")]
+    Dev(Box<DevOptions>),
+}
+
+/// Flags of `dev`.
+#[derive(Args, Debug)]
+pub(crate) struct DevOptions {
+    /// Address to listen on
+    #[arg(long, env = "CHAINBOX_HOST", default_value = "127.0.0.1", help_heading = "Server")]
+    pub(crate) host: IpAddr,
+    /// Port to listen on; 0 picks a free one
+    #[arg(long, short, env = "CHAINBOX_PORT", default_value_t = 8545, help_heading = "Server")]
+    pub(crate) port: u16,
+    /// Further host name that requests may name (against DNS rebinding); repeatable
+    #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
+    pub(crate) allow_host: Vec<String>,
+    /// Origin whose pages may call when not on loopback, `*` for all; repeatable
+    #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
+    pub(crate) allow_origin: Vec<String>,
+
+    /// Number of funded, unlocked accounts
+    #[arg(long, short, env = "CHAINBOX_ACCOUNTS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = "Accounts")]
+    pub(crate) accounts: u32,
+    /// What each account holds, in whole tokens (10^18 of the smallest unit)
+    #[arg(long, env = "CHAINBOX_BALANCE", default_value_t = 10_000, help_heading = "Accounts")]
+    pub(crate) balance: u64,
+    /// BIP-39 phrase that the accounts are derived from
+    #[arg(long, short, env = "CHAINBOX_MNEMONIC", default_value = DEFAULT_MNEMONIC, hide_default_value = true, help_heading = "Accounts")]
+    pub(crate) mnemonic: String,
+
+    /// Chain id (EIP-155)
+    #[arg(long, env = "CHAINBOX_CHAIN_ID", default_value_t = 31_337, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
+    pub(crate) chain_id: u64,
+    /// How blocks are agreed on
+    #[arg(long, env = "CHAINBOX_CONSENSUS", default_value = "proof-of-authority", help_heading = "Chain")]
+    pub(crate) consensus: ConsensusName,
+    /// Number of validators
+    #[arg(long, env = "CHAINBOX_VALIDATORS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Chain")]
+    pub(crate) validators: u32,
+    /// Gas of one block
+    #[arg(long, env = "CHAINBOX_GAS_LIMIT", default_value_t = 200_000_000, value_parser = clap::value_parser!(u64).range(5_000..), help_heading = "Chain")]
+    pub(crate) gas_limit: u64,
+    /// Base fee of the first block in wei per gas (EIP-1559); 0 turns base fees off
+    #[arg(long, env = "CHAINBOX_BASE_FEE", value_name = "WEI", help_heading = "Chain")]
+    pub(crate) base_fee: Option<u64>,
+    /// Seed of everything drawn at random; the same seed gives the same chain
+    #[arg(long, env = "CHAINBOX_SEED", default_value_t = 0, help_heading = "Chain")]
+    pub(crate) seed: u64,
+
+    /// Mine a block every so many seconds instead of one for each transaction
+    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Mining")]
+    pub(crate) block_time: Option<u64>,
+    /// Mine only when told to (evm_mine)
+    #[arg(long, env = "CHAINBOX_NO_MINING", conflicts_with = "block_time", help_heading = "Mining")]
+    pub(crate) no_mining: bool,
+
+    /// Keep the chain in a RocksDB database in this folder
+    #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
+    pub(crate) db_path: Option<PathBuf>,
+    /// Start from a dump made by --dump-state or anvil_dumpState
+    #[arg(long, env = "CHAINBOX_LOAD_STATE", value_name = "FILE", conflicts_with = "db_path", help_heading = "State")]
+    pub(crate) load_state: Option<PathBuf>,
+    /// Write a dump when the node stops
+    #[arg(long, env = "CHAINBOX_DUMP_STATE", value_name = "FILE", help_heading = "State")]
+    pub(crate) dump_state: Option<PathBuf>,
+
+    /// Print nothing but errors
+    #[arg(long, short, env = "CHAINBOX_QUIET", help_heading = "Output")]
+    pub(crate) quiet: bool,
+    /// Write accounts, keys, mnemonic, chain id, URLs and API key as JSON once the server answers
+    #[arg(long, env = "CHAINBOX_CONFIG_OUT", value_name = "FILE", help_heading = "Output")]
+    pub(crate) config_out: Option<PathBuf>,
+}
+
+/// Consensus mechanisms that a chain of this build can run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ConsensusName {
+    /// Permissioned validators in turn (Clique, EIP-225)
+    ProofOfAuthority,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_flags_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn wrong_flags_are_refused_with_the_flag_named() {
+        for (flags, named) in [
+            (&["--port", "70000"][..], "--port"),
+            (&["--chain-id", "0"], "--chain-id"),
+            (&["--block-time", "5", "--no-mining"], "--no-mining"),
+            (&["--consensus", "magic"], "--consensus"),
+        ] {
+            let error = Cli::try_parse_from(["chainbox", "dev"].iter().chain(flags)).unwrap_err();
+            assert!(error.to_string().contains(named), "{error}");
+        }
+    }
+}

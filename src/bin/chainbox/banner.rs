@@ -1,0 +1,55 @@
+//! What the console shows when the node starts.
+
+use std::{fmt::Write as _, net::SocketAddr};
+
+use anstyle::{AnsiColor, Style};
+use chainbox::node::Node;
+
+use crate::args::DevOptions;
+
+/// Headings.
+pub(crate) const HEADING: Style = Style::new().bold();
+/// What went well.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+/// What matters less.
+pub(crate) const FAINT: Style = Style::new().dimmed();
+/// What went wrong.
+pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
+
+/// Accounts, keys, the chain and where it is, as development nodes' users know it.
+pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api_key: &str) -> String {
+    let view = node.view();
+    let genesis = view.chain().genesis().block().clone();
+    let mut text = String::new();
+    let mut line = |content: std::fmt::Arguments<'_>| {
+        let _ = writeln!(text, "{content}");
+    };
+    line(format_args!("\n{HEADING}chainbox {}{HEADING:#}\n", env!("CARGO_PKG_VERSION")));
+    if !node.keys().is_empty() {
+        line(format_args!("{HEADING}Available Accounts{HEADING:#}\n=================="));
+        for (index, key) in node.keys().iter().enumerate() {
+            line(format_args!("({index}) {} ({} ETH)", key.address(), options.balance));
+        }
+        line(format_args!("\n{HEADING}Private Keys{HEADING:#}\n=================="));
+        for (index, key) in node.keys().iter().enumerate() {
+            line(format_args!("({index}) {}", key.secret_bytes()));
+        }
+        line(format_args!("\n{HEADING}Wallet{HEADING:#}\n=================="));
+        line(format_args!("Mnemonic:          {}", node.mnemonic()));
+        line(format_args!("Derivation path:   m/44'/60'/0'/0/"));
+    }
+    line(format_args!("\n{HEADING}Chain{HEADING:#}\n=================="));
+    line(format_args!("Chain ID:          {}", view.chain_id()));
+    line(format_args!("Blockchain ID:     {}", chainbox::platform::DEFAULT_BLOCKCHAIN_ID));
+    line(format_args!("Genesis Hash:      {}", view.genesis_hash()));
+    line(format_args!("Genesis Timestamp: {}", genesis.timestamp().as_secs()));
+    line(format_args!("Base Fee:          {}", view.next_base_fee()));
+    line(format_args!("Gas Limit:         {}", genesis.header().gas_limit));
+    line(format_args!("\n{HEADING}API key{HEADING:#} (X-API-Key, this process only)\n=================="));
+    line(format_args!("{api_key}"));
+    line(format_args!("\n{GOOD}Listening on {address}{GOOD:#}"));
+    line(format_args!(
+        "{FAINT}Ethereum JSON-RPC http://{address} and ws://{address}, service API http://{address}/v1{FAINT:#}\n"
+    ));
+    text
+}

@@ -1,0 +1,147 @@
+//! `chainbox dev`: the node, its server, and an orderly end.
+
+use std::{error::Error, path::Path, sync::Arc, time::Duration};
+
+use chainbox::{
+    node::{Database, Dump, Mining, Node},
+    platform::{Blockchain, BlockchainSpec, Consensus, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
+    primitives::U256,
+    server::{self, Chains, Server, ServerConfig, clock},
+    store::{RocksOptions, RocksStore},
+};
+
+use crate::{args::DevOptions, banner, config_out::Config, console, files};
+
+type Failure = Box<dyn Error>;
+
+/// Runs until SIGINT or SIGTERM.
+pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
+    let node = build_node(options)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(serve(options, node.clone()));
+    // Simulations that still run on blocking threads are not waited for.
+    runtime.shutdown_timeout(Duration::from_millis(100));
+    result?;
+    if let Some(path) = &options.dump_state {
+        let dump = node.dump().map_err(|cause| with_causes(&cause))?;
+        write(path, dump.as_bytes())?;
+    }
+    Ok(())
+}
+
+async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|cause| format!("the system gives no random numbers: {cause}"))?;
+    let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options), node.clone(), clock::now_ms());
+    let platform = Arc::new(Platform::new(Secret::new(secret), chain));
+    let api_key = platform.create_api_key("dev", &[Scope::Admin]);
+    let chains = Chains::new(platform.clone());
+    let config = ServerConfig {
+        listen: (options.host, options.port).into(),
+        allowed_hosts: options.allow_host.clone(),
+        allowed_origins: options.allow_origin.clone(),
+    };
+    let server = Server::bind(chains.clone(), config).await.map_err(|cause| with_causes(&cause))?;
+    let address = server.local_addr();
+    let stop = stop_signal()?;
+    tokio::spawn(server::drive(chains.default_rpc().clone()));
+    if !options.quiet {
+        tokio::spawn(console::follow(node.clone()));
+    }
+    let serving = tokio::spawn(server.serve(stop));
+    if let Some(path) = &options.config_out {
+        let config = Config::new(&node, &platform, address, &api_key);
+        write(path, &serde_json::to_vec_pretty(&config)?)?;
+    }
+    if !options.quiet {
+        anstream::print!("{}", banner::banner(&node, options, address, &api_key));
+    }
+    serving.await?;
+    Ok(())
+}
+
+fn build_node(options: &DevOptions) -> Result<Node, Failure> {
+    let mining = match options.block_time {
+        Some(secs) => Mining::Interval(Duration::from_secs(secs)),
+        None if options.no_mining => Mining::Manual,
+        None => Mining::EachTransaction,
+    };
+    let balance = U256::from(options.balance) * U256::from(1_000_000_000_000_000_000_u64);
+    let mut builder = Node::builder()
+        .with_clock(Arc::new(clock::WallClock))
+        .with_chain_id(options.chain_id)
+        .with_mnemonic(options.mnemonic.as_str())
+        .with_accounts(options.accounts)
+        .with_balance(balance)
+        .with_validators(options.validators)
+        .with_seed(options.seed)
+        .with_gas_limit(options.gas_limit)
+        .with_mining(mining);
+    if let Some(base_fee) = options.base_fee {
+        builder = builder.with_base_fee((base_fee > 0).then_some(base_fee));
+    }
+    if let Some(path) = &options.load_state {
+        let bytes = std::fs::read(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
+        builder = builder.with_dump(Dump::from_bytes(bytes));
+    }
+    if let Some(path) = &options.db_path {
+        let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| with_causes(&cause))?;
+        builder = builder.with_database(Database::Store(Arc::new(store)));
+    }
+    builder.build().map_err(|cause| with_causes(&cause))
+}
+
+/// The default chain, as the service lists it.
+fn describe(options: &DevOptions) -> BlockchainSpec {
+    BlockchainSpec {
+        name: "development".to_owned(),
+        kind: "private".to_owned(),
+        consensus: Consensus::ProofOfAuthority,
+        chain_id: Some(options.chain_id),
+        block_time_secs: options.block_time,
+        block_gas_limit: Some(options.gas_limit),
+        native_token: NativeToken {
+            premine: U256::from(options.balance) * U256::from(10).pow(U256::from(18)) * U256::from(options.accounts),
+            ..NativeToken::default()
+        },
+        validators: Vec::new(),
+        features: vec!["smart-contracts".to_owned()],
+    }
+}
+
+/// Done when the process is told to stop. The handlers stand before the server answers.
+fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+        Ok(async move {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        })
+    }
+    #[cfg(not(unix))]
+    Ok(async {
+        let _ = tokio::signal::ctrl_c().await;
+    })
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    files::write_atomically(path, bytes).map_err(|cause| format!("cannot write {}: {cause}", path.display()).into())
+}
+
+/// A failure and what caused it, in one line.
+fn with_causes(failure: &(dyn Error + 'static)) -> Failure {
+    let mut text = failure.to_string();
+    let mut source = failure.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text.into()
+}

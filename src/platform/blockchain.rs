@@ -1,0 +1,314 @@
+//! Blockchains: creating one, and what it shows of itself.
+
+use std::time::Duration;
+
+use alloy_primitives::{Address, U256};
+use serde_json::Value;
+
+use super::{Fields, PlatformError};
+use crate::node::{Mining, Node};
+
+/// Largest chain id that JavaScript's numbers hold exactly.
+const CHAIN_ID_MAX: u64 = (1 << 53) - 1;
+/// Validators of one chain.
+const VALIDATORS_MAX: usize = 100;
+/// Smallest and largest block gas limit.
+const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
+/// What the treasury of a chain holds when no premine is given: a million of the usual 18-decimal tokens.
+const DEFAULT_PREMINE: U256 = U256::from_limbs([0x1bce_cced_a100_0000, 0xd3c2, 0, 0]);
+/// Names that a chain may list as its features.
+pub(super) const FEATURES: [&str; 3] = ["smart-contracts", "permissions", "privacy"];
+
+/// How a chain agrees on its blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consensus {
+    /// Permissioned validators (Clique, EIP-225).
+    ProofOfAuthority,
+    /// Stake-based selection.
+    ProofOfStake,
+    /// A validator set elected by stake holders.
+    DelegatedProofOfStake,
+    /// Byzantine fault tolerant, with immediate finality.
+    Pbft,
+    /// Simple, stable leader election.
+    Raft,
+}
+
+impl Consensus {
+    /// Every mechanism.
+    pub const ALL: [Self; 5] =
+        [Self::ProofOfAuthority, Self::ProofOfStake, Self::DelegatedProofOfStake, Self::Pbft, Self::Raft];
+
+    /// The mechanism's name, as the service spells it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ProofOfAuthority => "proof-of-authority",
+            Self::ProofOfStake => "proof-of-stake",
+            Self::DelegatedProofOfStake => "delegated-proof-of-stake",
+            Self::Pbft => "pbft",
+            Self::Raft => "raft",
+        }
+    }
+
+    /// The mechanism of this name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|consensus| consensus.name() == name)
+    }
+
+    /// Whether chains of this build can run it.
+    pub const fn is_available(self) -> bool {
+        matches!(self, Self::ProofOfAuthority)
+    }
+}
+
+/// The token that pays for gas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NativeToken {
+    /// Its name.
+    pub name: String,
+    /// Its symbol.
+    pub symbol: String,
+    /// What exists at genesis, in the smallest unit; the treasury holds it.
+    pub premine: U256,
+}
+
+impl Default for NativeToken {
+    fn default() -> Self {
+        Self { name: "Ether".to_owned(), symbol: "ETH".to_owned(), premine: DEFAULT_PREMINE }
+    }
+}
+
+/// A validator as the creator names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValidatorSpec {
+    /// The operator's address.
+    pub address: Address,
+    /// The operator's name; empty when none was given.
+    pub name: String,
+}
+
+/// A chain to create: the decoded body of the creating request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BlockchainSpec {
+    /// The chain's name.
+    pub name: String,
+    /// `private` or `public`.
+    pub kind: String,
+    /// How it agrees on blocks.
+    pub consensus: Consensus,
+    /// Its chain id (EIP-155); the next free one when absent.
+    pub chain_id: Option<u64>,
+    /// Time between blocks; a block for each transaction when absent.
+    pub block_time_secs: Option<u64>,
+    /// Gas of one block; the node's default when absent.
+    pub block_gas_limit: Option<u64>,
+    /// The token that pays for gas.
+    pub native_token: NativeToken,
+    /// Who validates; one validator of the service's own when empty.
+    pub validators: Vec<ValidatorSpec>,
+    /// Declared features.
+    pub features: Vec<String>,
+}
+
+impl BlockchainSpec {
+    /// Reads a request body.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] with every field at fault.
+    pub fn read(body: Value) -> Result<Self, PlatformError> {
+        let mut fields = Fields::read(body)?;
+        let name = fields.text("name").unwrap_or_default();
+        let kinds = ["private", "public"];
+        let kind = fields.choice("type", &kinds, |kind| kinds.contains(&kind).then(|| kind.to_owned()));
+        let consensus = fields.choice("consensus", &Consensus::ALL.map(Consensus::name), Consensus::from_name);
+        let consensus = consensus.unwrap_or(Consensus::ProofOfAuthority);
+        if !consensus.is_available() {
+            let expected = format!(
+                "{}: the other mechanisms are not available in this version",
+                Consensus::ProofOfAuthority.name()
+            );
+            fields.refuse("consensus", expected, consensus.name());
+        }
+        let chain_id = fields.integer("chainId", 1, CHAIN_ID_MAX);
+        let mut config = fields.object("config");
+        let block_time_secs = config.duration_secs("blockTime");
+        let block_gas_limit = gas_limit(&mut config);
+        let mut token = config.object("nativeToken");
+        let defaults = NativeToken::default();
+        let native_token = NativeToken {
+            name: token.optional_text("name", "a non-empty string").unwrap_or(defaults.name),
+            symbol: token.optional_text("symbol", "a non-empty string").unwrap_or(defaults.symbol),
+            premine: token.amount("premine").unwrap_or(defaults.premine),
+        };
+        config.absorb(token);
+        fields.absorb(config);
+        let validators = read_validators(&mut fields);
+        let features = fields.choices("features", &FEATURES);
+        fields.finish()?;
+        let kind = kind.unwrap_or_else(|| "private".to_owned());
+        Ok(Self {
+            name,
+            kind,
+            consensus,
+            chain_id,
+            block_time_secs,
+            block_gas_limit,
+            native_token,
+            validators,
+            features,
+        })
+    }
+}
+
+fn gas_limit(config: &mut Fields) -> Option<u64> {
+    let limit = config.amount("blockGasLimit")?;
+    let fitting = u64::try_from(limit).ok().filter(|limit| GAS_LIMIT_BOUNDS.contains(limit));
+    if fitting.is_none() {
+        let (least, most) = (GAS_LIMIT_BOUNDS.start(), GAS_LIMIT_BOUNDS.end());
+        config.refuse(
+            "blockGasLimit",
+            format!("a decimal integer string between {least} and {most}"),
+            limit.to_string(),
+        );
+    }
+    fitting
+}
+
+fn read_validators(fields: &mut Fields) -> Vec<ValidatorSpec> {
+    let mut validators: Vec<ValidatorSpec> = Vec::new();
+    for mut object in fields.objects("validators", VALIDATORS_MAX) {
+        let address = object.address("address");
+        let address = object.require("address", "an address (0x and 40 hex digits)", address);
+        let name = object.optional_text("name", "a non-empty string").unwrap_or_default();
+        if let Some(address) = address {
+            if validators.iter().any(|other| other.address == address) {
+                object.refuse("address", "an address that no other validator has", address.to_string());
+            }
+            validators.push(ValidatorSpec { address, name });
+        }
+        fields.absorb(object);
+    }
+    validators
+}
+
+/// A running chain.
+#[derive(Debug)]
+pub struct Blockchain {
+    id: String,
+    spec: BlockchainSpec,
+    chain_id: u64,
+    created_at_ms: u64,
+    node: Node,
+}
+
+impl Blockchain {
+    /// A chain that already runs, described by `spec`.
+    pub fn running(id: String, spec: BlockchainSpec, node: Node, now_ms: u64) -> Self {
+        Self { id, chain_id: node.view().chain_id(), spec, created_at_ms: now_ms, node }
+    }
+
+    /// Starts a chain. Its unlocked accounts are those of `wallet`'s phrase; the first is the treasury.
+    pub(super) fn create(
+        id: String,
+        spec: BlockchainSpec,
+        chain_id: u64,
+        wallet: &Node,
+        now_ms: u64,
+    ) -> Result<Self, PlatformError> {
+        let mining = match spec.block_time_secs {
+            Some(secs) => Mining::Interval(Duration::from_secs(secs)),
+            None => Mining::EachTransaction,
+        };
+        let mut builder = Node::builder()
+            .with_chain_id(chain_id)
+            .with_mnemonic(wallet.mnemonic())
+            .with_accounts(1)
+            .with_balance(spec.native_token.premine)
+            .with_validators(u32::try_from(spec.validators.len()).unwrap_or(u32::MAX).max(1))
+            .with_mining(mining);
+        if let Some(gas_limit) = spec.block_gas_limit {
+            builder = builder.with_gas_limit(gas_limit);
+        }
+        let node = builder.build().map_err(PlatformError::internal)?;
+        Ok(Self { id, spec, chain_id, created_at_ms: now_ms, node })
+    }
+
+    /// Its id in this process.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What it was created from.
+    pub const fn spec(&self) -> &BlockchainSpec {
+        &self.spec
+    }
+
+    /// Its chain id (EIP-155).
+    pub const fn chain_id(&self) -> u64 {
+        self.chain_id
+    }
+
+    /// When it was created, in milliseconds since the Unix epoch.
+    pub const fn created_at_ms(&self) -> u64 {
+        self.created_at_ms
+    }
+
+    /// The account that holds the premine; unlocked.
+    pub fn treasury(&self) -> Option<Address> {
+        self.node.accounts().first().copied()
+    }
+
+    /// The chain itself.
+    pub const fn node(&self) -> &Node {
+        &self.node
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloy_primitives::address;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_whole_body_and_the_shortest_one_are_read() {
+        let whole = json!({
+            "name": "ledger", "type": "private", "consensus": "proof-of-authority", "chainId": 12345,
+            "config": {
+                "blockTime": "5s", "blockGasLimit": "30000000",
+                "nativeToken": { "name": "Coin", "symbol": "CN", "premine": "1000000" },
+            },
+            "validators": [{ "address": "0x1111111111111111111111111111111111111111", "name": "one" }],
+            "features": ["smart-contracts", "permissions", "privacy"],
+        });
+        let spec = BlockchainSpec::read(whole).unwrap();
+        assert_eq!(
+            (spec.chain_id, spec.block_time_secs, spec.block_gas_limit),
+            (Some(12345), Some(5), Some(30_000_000))
+        );
+        assert_eq!(spec.validators[0].address, address!("1111111111111111111111111111111111111111"));
+        let short = BlockchainSpec::read(json!({ "name": "x" })).unwrap();
+        assert_eq!(
+            (short.kind.as_str(), short.consensus, short.chain_id),
+            ("private", Consensus::ProofOfAuthority, None)
+        );
+        assert_eq!(short.native_token.premine, U256::from(10).pow(U256::from(24)));
+    }
+
+    #[test]
+    fn what_is_not_available_is_refused_by_name() {
+        for (body, path) in [
+            (json!({ "name": "x", "consensus": "pbft" }), "consensus"),
+            (json!({ "name": "x", "consensus": "magic" }), "consensus"),
+            (json!({ "name": "x", "config": { "blockGasLimit": "1" } }), "config.blockGasLimit"),
+            (json!({ "name": "x", "chainId": 0 }), "chainId"),
+            (json!({ "name": "x", "validators": [{}] }), "validators[0].address"),
+            (json!({ "name": "x", "colour": 1 }), "colour"),
+            (json!({}), "name"),
+        ] {
+            let Err(PlatformError::Validation { fields }) = BlockchainSpec::read(body) else { panic!("{path}") };
+            assert_eq!((fields.len(), fields[0].path.as_str()), (1, path));
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! Reading a JSON body field by field, collecting everything that is wrong with it.
+
+use alloy_primitives::{Address, U256};
+use serde_json::{Map, Value};
+
+use super::{FieldError, PlatformError, parse_amount, parse_duration_secs};
+
+/// Characters of a wrong value that an error repeats.
+const SHOWN_MAX: usize = 80;
+
+/// An object of a body. Each accessor takes its field out; [`Fields::finish`] refuses what nobody took.
+#[derive(Debug)]
+pub struct Fields {
+    path: String,
+    map: Map<String, Value>,
+    errors: Vec<FieldError>,
+}
+
+impl Fields {
+    /// The body's top level.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] when the body is no object.
+    pub fn read(body: Value) -> Result<Self, PlatformError> {
+        match body {
+            Value::Object(map) => Ok(Self { path: String::new(), map, errors: Vec::new() }),
+            other => Err(PlatformError::field("", "an object", shown(&other))),
+        }
+    }
+
+    /// A string that is neither absent nor empty.
+    pub fn text(&mut self, name: &str) -> Option<String> {
+        let text = self.optional_text(name, "a non-empty string");
+        self.require(name, "a non-empty string", text)
+    }
+
+    /// A string that may be absent, of at most 256 characters.
+    pub fn optional_text(&mut self, name: &str, expected: &str) -> Option<String> {
+        self.take(name, expected, |value| match value {
+            Value::String(text) if !text.trim().is_empty() && text.chars().count() <= 256 => Some(text.clone()),
+            _ => None,
+        })
+    }
+
+    /// One of `choices`.
+    pub fn choice<T>(&mut self, name: &str, choices: &[&str], pick: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let expected = format!("one of {}", choices.join(", "));
+        self.take(name, &expected, |value| value.as_str().and_then(&pick))
+    }
+
+    /// An amount: a decimal integer string of the smallest unit.
+    pub fn amount(&mut self, name: &str) -> Option<U256> {
+        let expected = "a decimal integer string in the smallest unit";
+        self.take(name, expected, |value| value.as_str().and_then(parse_amount))
+    }
+
+    /// A duration of whole seconds, minutes, hours or days.
+    pub fn duration_secs(&mut self, name: &str) -> Option<u64> {
+        let expected = "a duration of at least a second: a number and one of s, m, h, d, as in 5s";
+        self.take(name, expected, |value| value.as_str().and_then(parse_duration_secs))
+    }
+
+    /// An integer between `least` and `most`.
+    pub fn integer(&mut self, name: &str, least: u64, most: u64) -> Option<u64> {
+        let expected = format!("an integer between {least} and {most}");
+        self.take(name, &expected, |value| value.as_u64().filter(|number| (least..=most).contains(number)))
+    }
+
+    /// true or false.
+    pub fn boolean(&mut self, name: &str) -> Option<bool> {
+        self.take(name, "true or false", Value::as_bool)
+    }
+
+    /// An address.
+    pub fn address(&mut self, name: &str) -> Option<Address> {
+        let expected = "an address (0x and 40 hex digits)";
+        self.take(name, expected, |value| {
+            value.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok())
+        })
+    }
+
+    /// A field read by `read`, which answers nothing for what is not `expected`.
+    pub fn read_with<T>(&mut self, name: &str, expected: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+        self.take(name, expected, read)
+    }
+
+    /// A value that was required and may be missing: notes the error.
+    pub fn require<T>(&mut self, name: &str, expected: &str, value: Option<T>) -> Option<T> {
+        let path = self.at(name);
+        if value.is_none() && !self.errors.iter().any(|error| error.path == path) {
+            self.errors.push(FieldError { path, expected: expected.to_owned(), got: "nothing".to_owned() });
+        }
+        value
+    }
+
+    /// A nested object; an absent one has no fields. Give it back to [`Fields::absorb`].
+    pub fn object(&mut self, name: &str) -> Self {
+        let map = self.take(name, "an object", |value| value.as_object().cloned()).unwrap_or_default();
+        Self { path: self.at(name), map, errors: Vec::new() }
+    }
+
+    /// The objects of an array; give each back to [`Fields::absorb`].
+    pub fn objects(&mut self, name: &str, most: usize) -> Vec<Self> {
+        let expected = format!("an array of at most {most} objects");
+        let values = self
+            .take(name, &expected, |value| value.as_array().filter(|values| values.len() <= most).cloned())
+            .unwrap_or_default();
+        let base = self.at(name);
+        let mut objects = Vec::with_capacity(values.len());
+        for (index, value) in values.into_iter().enumerate() {
+            let path = format!("{base}[{index}]");
+            match value {
+                Value::Object(map) => objects.push(Self { path, map, errors: Vec::new() }),
+                other => self.errors.push(FieldError { path, expected: "an object".to_owned(), got: shown(&other) }),
+            }
+        }
+        objects
+    }
+
+    /// The strings of an array, each one of `choices`.
+    pub fn choices(&mut self, name: &str, choices: &[&str]) -> Vec<String> {
+        let expected = format!("an array of {}", choices.join(", "));
+        self.take(name, &expected, |value| {
+            value
+                .as_array()?
+                .iter()
+                .map(|item| item.as_str().filter(|text| choices.contains(text)).map(str::to_owned))
+                .collect()
+        })
+        .unwrap_or_default()
+    }
+
+    /// Notes an error of a field that only the reader can judge.
+    pub fn refuse(&mut self, name: &str, expected: impl Into<String>, got: impl Into<String>) {
+        let path = self.at(name);
+        self.errors.push(FieldError { path, expected: expected.into(), got: got.into() });
+    }
+
+    /// Takes over a nested object's errors, its unknown fields among them.
+    pub fn absorb(&mut self, mut nested: Self) {
+        nested.refuse_unknown();
+        self.errors.append(&mut nested.errors);
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`] with every field at fault; fields that nobody took are refused by name.
+    pub fn finish(mut self) -> Result<(), PlatformError> {
+        self.finish_mut()
+    }
+
+    /// As [`Fields::finish`], for a reader that only borrows.
+    ///
+    /// # Errors
+    /// [`PlatformError::Validation`].
+    pub fn finish_mut(&mut self) -> Result<(), PlatformError> {
+        self.refuse_unknown();
+        let fields = core::mem::take(&mut self.errors);
+        if fields.is_empty() { Ok(()) } else { Err(PlatformError::Validation { fields }) }
+    }
+
+    fn refuse_unknown(&mut self) {
+        for (name, value) in core::mem::take(&mut self.map) {
+            let path = self.at(&name);
+            let expected = "no such field: it is unknown here".to_owned();
+            self.errors.push(FieldError { path, expected, got: shown(&value) });
+        }
+    }
+
+    fn take<T>(&mut self, name: &str, expected: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
+        let value = self.map.remove(name).filter(|value| !value.is_null())?;
+        let read = read(&value);
+        if read.is_none() {
+            let path = self.at(name);
+            self.errors.push(FieldError { path, expected: expected.to_owned(), got: shown(&value) });
+        }
+        read
+    }
+
+    fn at(&self, name: &str) -> String {
+        if self.path.is_empty() { name.to_owned() } else { format!("{}.{name}", self.path) }
+    }
+}
+
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn every_error_is_listed_with_its_path() {
+        let body = json!({ "config": { "blockTime": 5, "colour": "red" }, "validators": [{ "address": "0x1" }, 7] });
+        let mut fields = Fields::read(body).unwrap();
+        fields.text("name");
+        let mut config = fields.object("config");
+        config.duration_secs("blockTime");
+        fields.absorb(config);
+        for mut validator in fields.objects("validators", 5) {
+            validator.address("address");
+            fields.absorb(validator);
+        }
+        let Err(PlatformError::Validation { fields }) = fields.finish() else { panic!("must be refused") };
+        let paths: Vec<&str> = fields.iter().map(|field| field.path.as_str()).collect();
+        assert_eq!(paths, ["name", "config.blockTime", "config.colour", "validators[1]", "validators[0].address"]);
+    }
+
+    #[test]
+    fn null_is_absent() {
+        let mut fields = Fields::read(json!({ "amount": null })).unwrap();
+        assert_eq!(fields.amount("amount"), None);
+        assert_eq!(fields.finish(), Ok(()));
+    }
+}

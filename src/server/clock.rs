@@ -1,0 +1,67 @@
+//! The machine's clock. The server and the command line are the only ones who read it.
+
+use std::time::{Duration, SystemTime};
+
+use crate::{node::Clock, primitives::Timestamp};
+
+/// Tells the machine's time; `chainbox dev` gives it to its node.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WallClock;
+
+impl Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_secs(since_epoch().as_secs())
+    }
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn now_ms() -> u64 {
+    u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX)
+}
+
+#[expect(clippy::disallowed_methods, reason = "the one place where the server reads the wall clock")]
+fn since_epoch() -> Duration {
+    // A clock before 1970 is no clock: its time is 1970.
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
+}
+
+/// ISO 8601 in UTC, to the millisecond: `2026-01-02T03:04:05.678Z`.
+pub fn iso_8601(ms: u64) -> String {
+    let (secs, millis) = (ms / 1000, ms % 1000);
+    let (day, second) = (secs / 86_400, secs % 86_400);
+    let (year, month, date) = civil_date(day);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+///
+/// Years are counted from March, so that the leap day is a year's last; 146,097 days are 400 years.
+const fn civil_date(day: u64) -> (u64, u64, u64) {
+    let shifted = day + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let date = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = era * 400 + year_of_era;
+    (if month <= 2 { year + 1 } else { year }, month, date)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn known_moments_have_their_dates() {
+        for (ms, text) in [
+            (0, "1970-01-01T00:00:00.000Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"),
+            (1_709_251_199_999, "2024-02-29T23:59:59.999Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(iso_8601(ms), text);
+        }
+    }
+}

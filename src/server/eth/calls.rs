@@ -1,0 +1,52 @@
+//! Simulated calls: `eth_call`, `eth_estimateGas`, `eth_createAccessList`.
+
+use alloy_primitives::{Bytes, U64, U256};
+use alloy_rpc_types_eth::{AccessListResult, BlockOverrides, TransactionRequest, state::StateOverride};
+
+use super::{Eth, Methods, convert, params::Args};
+use crate::server::errors::{RpcError, invalid_params};
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add("eth_call", 4, call);
+    methods.add("eth_estimateGas", 4, estimate_gas);
+    methods.add("eth_createAccessList", 2, create_access_list);
+}
+
+fn call(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
+    let request = convert::call_request(args.required(0, "transaction")?, None)?;
+    let overrides = overrides(args)?;
+    let outcome = eth
+        .view()
+        .call(&request, convert::block_ref(args.block(1)?), &overrides, None)
+        .map_err(convert::query_error)?;
+    convert::call_output(outcome)
+}
+
+fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
+    let request = convert::call_request(args.required(0, "transaction")?, None)?;
+    let overrides = overrides(args)?;
+    let estimate = eth
+        .view()
+        .estimate_gas(&request, convert::block_ref(args.block(1)?), &overrides)
+        .map_err(convert::query_error)?;
+    estimate.map(|gas| U64::from(gas.get())).map_err(|failure| convert::call_failure(&failure))
+}
+
+fn overrides(args: &Args<'_>) -> Result<crate::chain::StateOverrides, RpcError> {
+    if args
+        .optional::<BlockOverrides>(3, "blockOverrides")?
+        .is_some_and(|overrides| overrides != BlockOverrides::default())
+    {
+        return Err(invalid_params("invalid argument 3 (blockOverrides): block overrides are not supported"));
+    }
+    convert::state_overrides(args.optional::<StateOverride>(2, "stateOverrides")?)
+}
+
+/// EIP-2930's list of what a call touches, and the gas it takes with that list.
+fn create_access_list(eth: &Eth, args: &Args<'_>) -> Result<AccessListResult, RpcError> {
+    let request = convert::call_request(args.required::<TransactionRequest>(0, "transaction")?, None)?;
+    let (access_list, outcome) =
+        eth.view().access_list(&request, convert::block_ref(args.block(1)?)).map_err(convert::query_error)?;
+    let error = (!outcome.is_success()).then(|| convert::call_failure(&outcome).message().to_owned());
+    Ok(AccessListResult { access_list, gas_used: U256::from(outcome.gas_used.get()), error })
+}

@@ -1,0 +1,281 @@
+//! Between the engine's types and those of the Ethereum JSON-RPC.
+
+use alloy_consensus::{ReceiptEnvelope, ReceiptWithBloom, transaction::Recovered};
+use alloy_eips::{self as eips, BlockNumberOrTag};
+use alloy_primitives::{Address, B256, Bytes, TxKind, U256};
+use alloy_rpc_types_eth::{
+    Block as RpcBlock, BlockTransactions, Header as RpcHeader, Log as RpcLog, Transaction as RpcTransaction,
+    TransactionReceipt, TransactionRequest, state::StateOverride,
+};
+
+use crate::{
+    chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
+    node::{BlockRef, NodeView, QueryError, SendError},
+    primitives::{Height, Transaction},
+    server::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
+};
+
+/// The block that a parameter names.
+pub(crate) const fn block_ref(id: eips::BlockId) -> BlockRef {
+    match id {
+        eips::BlockId::Hash(hash) => BlockRef::Hash(hash.block_hash),
+        eips::BlockId::Number(number) => match number {
+            BlockNumberOrTag::Latest => BlockRef::Latest,
+            BlockNumberOrTag::Pending => BlockRef::Pending,
+            BlockNumberOrTag::Earliest => BlockRef::Earliest,
+            BlockNumberOrTag::Safe => BlockRef::Safe,
+            BlockNumberOrTag::Finalized => BlockRef::Finalized,
+            BlockNumberOrTag::Number(number) => BlockRef::Number(Height::new(number)),
+        },
+    }
+}
+
+/// A block, or `None` where the RPC answers null instead of an error.
+pub(crate) fn find_block(view: &NodeView, id: eips::BlockId) -> Result<Option<ExecutedBlock>, RpcError> {
+    match view.block(block_ref(id)) {
+        Ok(block) => Ok(Some(block)),
+        Err(QueryError::UnknownBlock { .. } | QueryError::UnknownHeight { .. }) => Ok(None),
+        Err(other) => Err(query_error(other)),
+    }
+}
+
+/// A header with its hash and its block's size.
+pub(crate) fn header(block: &Block) -> RpcHeader {
+    RpcHeader {
+        hash: block.hash(),
+        inner: block.header().clone(),
+        total_difficulty: Some(U256::ZERO),
+        size: Some(U256::from(block.size())),
+    }
+}
+
+/// A block with its transactions, or with their hashes.
+pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
+    let transactions = if full {
+        let all = (0..block.transactions().len()).filter_map(|index| transaction_in(block, index));
+        BlockTransactions::Full(all.collect())
+    } else {
+        BlockTransactions::Hashes(block.transactions().iter().map(|transaction| transaction.hash()).collect())
+    };
+    let withdrawals = block.header().withdrawals_root.map(|_| Default::default());
+    RpcBlock { header: header(block), uncles: Vec::new(), transactions, withdrawals }
+}
+
+/// The block that would be mined now: the ready transactions on top of the head, not executed.
+pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
+    let head = view.head().block();
+    let ready = view.pooled().into_iter().filter(|pooled| pooled.waiting.is_none()).map(|pooled| pooled.transaction);
+    let transactions = if full {
+        BlockTransactions::Full(ready.map(|transaction| pooled_transaction(&transaction)).collect())
+    } else {
+        BlockTransactions::Hashes(ready.map(|transaction| transaction.hash()).collect())
+    };
+    let inner = alloy_consensus::Header {
+        parent_hash: head.hash(),
+        number: head.height().next().get(),
+        timestamp: head.timestamp().as_secs(),
+        base_fee_per_gas: head.base_fee().map(|_| view.next_base_fee()),
+        gas_limit: head.header().gas_limit,
+        beneficiary: head.header().beneficiary,
+        withdrawals_root: head.header().withdrawals_root,
+        ..Default::default()
+    };
+    let header = RpcHeader { hash: inner.hash_slow(), inner, total_difficulty: Some(U256::ZERO), size: None };
+    let withdrawals = head.header().withdrawals_root.map(|_| Default::default());
+    RpcBlock { header, uncles: Vec::new(), transactions, withdrawals }
+}
+
+/// The transaction at `index` of a block.
+pub(crate) fn transaction_in(block: &Block, index: usize) -> Option<RpcTransaction> {
+    let transaction = block.transactions().get(index)?;
+    Some(RpcTransaction {
+        inner: Recovered::new_unchecked(transaction.envelope().clone(), transaction.sender()),
+        block_hash: Some(block.hash()),
+        block_number: Some(block.height().get()),
+        transaction_index: Some(index as u64),
+        effective_gas_price: Some(transaction.effective_gas_price(block.base_fee().unwrap_or(0))),
+        block_timestamp: Some(block.timestamp().as_secs()),
+    })
+}
+
+/// A transaction that is in no block.
+pub(crate) fn pooled_transaction(transaction: &Transaction) -> RpcTransaction {
+    RpcTransaction {
+        inner: Recovered::new_unchecked(transaction.envelope().clone(), transaction.sender()),
+        block_hash: None,
+        block_number: None,
+        transaction_index: None,
+        effective_gas_price: None,
+        block_timestamp: None,
+    }
+}
+
+/// The receipt at `index` of a block, whose first log has the index `first_log_index` within the block.
+pub(crate) fn receipt(executed: &ExecutedBlock, index: usize, first_log_index: u64) -> Option<TransactionReceipt> {
+    let block = executed.block();
+    let (transaction, receipt) = (block.transactions().get(index)?, executed.receipts().get(index)?);
+    let mut log_index = first_log_index;
+    let logs = receipt.logs().iter().map(|log| {
+        let log = RpcLog {
+            inner: log.clone(),
+            block_hash: Some(block.hash()),
+            block_number: Some(block.height().get()),
+            block_timestamp: Some(block.timestamp().as_secs()),
+            transaction_hash: Some(transaction.hash()),
+            transaction_index: Some(index as u64),
+            log_index: Some(log_index),
+            removed: false,
+        };
+        log_index += 1;
+        log
+    });
+    let inner = ReceiptWithBloom {
+        receipt: alloy_consensus::Receipt {
+            status: receipt.inner.status,
+            cumulative_gas_used: receipt.inner.cumulative_gas_used,
+            logs: logs.collect(),
+        },
+        logs_bloom: receipt.bloom(),
+    };
+    Some(TransactionReceipt {
+        inner: match receipt.ty {
+            0 => ReceiptEnvelope::Legacy(inner),
+            1 => ReceiptEnvelope::Eip2930(inner),
+            _ => ReceiptEnvelope::Eip1559(inner),
+        },
+        transaction_hash: transaction.hash(),
+        transaction_index: Some(index as u64),
+        block_hash: Some(block.hash()),
+        block_number: Some(block.height().get()),
+        gas_used: receipt.gas_used.get(),
+        effective_gas_price: receipt.effective_gas_price,
+        blob_gas_used: None,
+        blob_gas_price: None,
+        from: transaction.sender(),
+        to: transaction.to(),
+        contract_address: receipt.contract_address,
+    })
+}
+
+/// A log with its place.
+pub(crate) fn log(found: LocatedLog, removed: bool) -> RpcLog {
+    RpcLog {
+        inner: found.log,
+        block_hash: Some(found.block_hash),
+        block_number: Some(found.height.get()),
+        block_timestamp: Some(found.timestamp),
+        transaction_hash: Some(found.transaction_hash),
+        transaction_index: Some(u64::from(found.transaction_index)),
+        log_index: Some(u64::from(found.log_index)),
+        removed,
+    }
+}
+
+/// A transaction object as the engine's request; `default_sender` stands in for a missing `from`.
+pub(crate) fn call_request(
+    request: TransactionRequest,
+    default_sender: Option<Address>,
+) -> Result<CallRequest, RpcError> {
+    refuse_unsupported(&request)?;
+    let input = match (request.input.input, request.input.data) {
+        (Some(input), Some(data)) if input != data => {
+            return Err(invalid_params("both \"data\" and \"input\" are set and not equal: send one of them"));
+        }
+        (Some(bytes), _) | (None, Some(bytes)) => bytes,
+        (None, None) => Bytes::new(),
+    };
+    if request.gas_price.is_some() && (request.max_fee_per_gas.is_some() || request.max_priority_fee_per_gas.is_some())
+    {
+        return Err(invalid_params("both gasPrice and (maxFeePerGas or maxPriorityFeePerGas) specified"));
+    }
+    Ok(CallRequest {
+        from: request.from.or(default_sender),
+        to: request.to.and_then(|to| match to {
+            TxKind::Call(to) => Some(to),
+            TxKind::Create => None,
+        }),
+        value: request.value.unwrap_or_default(),
+        input,
+        gas: request.gas,
+        gas_price: request.gas_price,
+        max_fee_per_gas: request.max_fee_per_gas,
+        max_priority_fee_per_gas: request.max_priority_fee_per_gas,
+        nonce: request.nonce,
+        chain_id: request.chain_id,
+        access_list: request.access_list,
+    })
+}
+
+fn refuse_unsupported(request: &TransactionRequest) -> Result<(), RpcError> {
+    let blobs =
+        request.blob_versioned_hashes.is_some() || request.sidecar.is_some() || request.max_fee_per_blob_gas.is_some();
+    let name = match request.transaction_type {
+        _ if blobs => "EIP-4844 blob transactions are",
+        _ if request.authorization_list.is_some() => "EIP-7702 set-code transactions are",
+        None | Some(0..=2) => return Ok(()),
+        Some(3) => "EIP-4844 blob transactions are",
+        Some(4) => "EIP-7702 set-code transactions are",
+        Some(_) => "transactions of this type are",
+    };
+    Err(invalid_params(format!("{name} not supported: send type 0x0 (legacy), 0x1 (EIP-2930) or 0x2 (EIP-1559)")))
+}
+
+/// Overrides of a simulated call.
+pub(crate) fn state_overrides(overrides: Option<StateOverride>) -> Result<StateOverrides, RpcError> {
+    let mut all = StateOverrides::default();
+    for (address, account) in overrides.into_iter().flatten().collect::<std::collections::BTreeMap<_, _>>() {
+        if account.move_precompile_to.is_some() {
+            return Err(invalid_params(format!("account {address}: movePrecompileToAddress is not supported")));
+        }
+        let slots = |slots: alloy_primitives::map::B256HashMap<B256>| {
+            slots.into_iter().map(|(slot, value)| (slot.into(), value.into())).collect()
+        };
+        all.insert(
+            address,
+            AccountOverride {
+                balance: account.balance,
+                nonce: account.nonce,
+                code: account.code,
+                state: account.state.map(slots),
+                state_diff: account.state_diff.map(slots),
+            },
+        );
+    }
+    Ok(all)
+}
+
+/// The return data of a simulated call, or why there is none.
+pub(crate) fn call_output(outcome: CallOutcome) -> Result<Bytes, RpcError> {
+    outcome.success_output().cloned().ok_or_else(|| call_failure(&outcome))
+}
+
+/// A revert (code 3, with its data) or another halt (-32003).
+pub(crate) fn call_failure(outcome: &CallOutcome) -> RpcError {
+    match outcome.revert_data() {
+        Some(data) => errors::reverted(data),
+        None => error(HALTED, outcome.describe()),
+    }
+}
+
+/// Why a query has no answer.
+pub(crate) fn query_error(cause: QueryError) -> RpcError {
+    match cause {
+        QueryError::UnknownHeight { .. } | QueryError::UnknownBlock { .. } | QueryError::UnknownTransaction { .. } => {
+            error(NOT_FOUND, cause.to_string())
+        }
+        QueryError::Pruned { .. } => error(PRUNED, cause.to_string()),
+        QueryError::Invalid(reason) => error(REFUSED, reason.to_string()),
+        QueryError::Override { .. } => invalid_params(cause.to_string()),
+        other => internal(&other),
+    }
+}
+
+/// Why a transaction was not taken.
+pub(crate) fn send_error(cause: SendError) -> RpcError {
+    match cause {
+        SendError::WouldFail { outcome } => call_failure(&outcome),
+        SendError::Query(cause) => query_error(cause),
+        SendError::Mine(cause) => internal(&cause),
+        other => error(REFUSED, other.to_string()),
+    }
+}

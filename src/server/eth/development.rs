@@ -1,0 +1,13 @@
+//! `evm_*`, `anvil_*`, `hardhat_*`: what a developer does to a chain by hand.
+
+mod cheats;
+mod mining;
+mod time;
+
+use super::Methods;
+
+pub(super) fn register(methods: &mut Methods) {
+    cheats::register(methods);
+    mining::register(methods);
+    time::register(methods);
+}

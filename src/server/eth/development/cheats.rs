@@ -1,0 +1,184 @@
+//! Setting state by hand, impersonation, dumps, resets.
+
+use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
+use serde_json::{Value, json};
+
+use crate::{
+    node::{Dump, Mining, NodeError},
+    server::{
+        errors::{REFUSED, RpcError, UNSUPPORTED, error, internal, invalid_params},
+        eth::{
+            Eth, Methods, meta,
+            params::{Args, Quantity},
+        },
+    },
+};
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add_all(&["anvil_setBalance", "hardhat_setBalance"], 2, set_balance);
+    methods.add_all(&["anvil_setNonce", "hardhat_setNonce"], 2, set_nonce);
+    methods.add_all(&["anvil_setStorageAt", "hardhat_setStorageAt"], 3, set_storage_at);
+    methods.add_all(&["anvil_setCode", "hardhat_setCode"], 2, set_code);
+    methods.add_all(&["anvil_setCoinbase", "hardhat_setCoinbase"], 1, |_, _| {
+        Err::<bool, _>(error(UNSUPPORTED, "the coinbase is not settable: the protocol decides who authors a block"))
+    });
+    methods.add_all(&["anvil_setNextBlockBaseFeePerGas", "hardhat_setNextBlockBaseFeePerGas"], 1, |eth, args| {
+        let Quantity(base_fee) = args.required(0, "baseFee")?;
+        eth.node.set_next_block_base_fee(base_fee).map_err(node_error)?;
+        Ok(true)
+    });
+    methods.add_all(&["evm_setBlockGasLimit", "anvil_setBlockGasLimit"], 1, |eth, args| {
+        let Quantity(gas_limit) = args.required(0, "gasLimit")?;
+        eth.node.set_block_gas_limit(gas_limit).map_err(node_error)?;
+        Ok(true)
+    });
+    methods.add_all(&["anvil_setPrevRandao", "hardhat_setPrevRandao"], 1, |_, _| {
+        Err::<bool, _>(error(
+            UNSUPPORTED,
+            "prevRandao is not settable: proof of authority has none, its mixHash is zero (EIP-225)",
+        ))
+    });
+    methods.add_all(&["anvil_impersonateAccount", "hardhat_impersonateAccount"], 1, |eth, args| {
+        eth.node.impersonate(args.required(0, "address")?);
+        Ok(true)
+    });
+    methods.add_all(&["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], 1, |eth, args| {
+        eth.node.stop_impersonating(args.required(0, "address")?);
+        Ok(true)
+    });
+    methods.add_all(&["anvil_autoImpersonateAccount"], 1, |eth, args| {
+        eth.node.set_auto_impersonate(args.required(0, "enabled")?);
+        Ok(true)
+    });
+    methods.add_all(&["anvil_dropTransaction", "hardhat_dropTransaction"], 1, drop_transaction);
+    methods.add_all(&["anvil_dropAllTransactions"], 0, |eth, _| {
+        eth.node.drop_all_transactions().map_err(node_error)?;
+        Ok(true)
+    });
+    methods.add_all(&["anvil_removePoolTransactions"], 1, remove_of_sender);
+    methods.add_slow(&["anvil_dumpState", "hardhat_dumpState"], 1, dump);
+    methods.add_slow(&["anvil_loadState", "hardhat_loadState"], 1, load);
+    methods.add_slow(&["anvil_reset", "hardhat_reset"], 1, reset);
+    methods.add_all(&["anvil_nodeInfo"], 0, node_info);
+    methods.add_all(&["anvil_metadata", "hardhat_metadata"], 0, metadata);
+    methods.add_all(&["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"], 1, |_, args| {
+        // The console is the command line's; accepted so that scripts made for other nodes run.
+        args.required::<bool>(0, "enabled")
+    });
+}
+
+fn set_balance(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let (address, balance): (Address, U256) = (args.required(0, "address")?, args.required(1, "balance")?);
+    eth.node.set_balance(address, balance).map_err(node_error)?;
+    Ok(true)
+}
+
+fn set_nonce(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let (address, Quantity(nonce)) = (args.required(0, "address")?, args.required(1, "nonce")?);
+    eth.node.set_nonce(address, nonce).map_err(node_error)?;
+    Ok(true)
+}
+
+fn set_storage_at(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let (address, slot, value): (Address, U256, U256) =
+        (args.required(0, "address")?, args.required(1, "slot")?, args.required(2, "value")?);
+    eth.node.set_storage(address, slot, value).map_err(node_error)?;
+    Ok(true)
+}
+
+fn set_code(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let (address, code): (Address, Bytes) = (args.required(0, "address")?, args.required(1, "code")?);
+    eth.node.set_code(address, code).map_err(node_error)?;
+    Ok(true)
+}
+
+/// The hash of the dropped transaction, or null when it was not in the pool.
+fn drop_transaction(eth: &Eth, args: &Args<'_>) -> Result<Option<B256>, RpcError> {
+    let hash: B256 = args.required(0, "hash")?;
+    Ok(eth.node.drop_transaction(hash).map_err(node_error)?.map(|_| hash))
+}
+
+fn remove_of_sender(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let sender: Address = args.required(0, "address")?;
+    for pooled in eth.view().pooled().iter().filter(|pooled| pooled.transaction.sender() == sender) {
+        eth.node.drop_transaction(pooled.transaction.hash()).map_err(node_error)?;
+    }
+    Ok(true)
+}
+
+fn dump(eth: &Eth, _: &Args<'_>) -> Result<Bytes, RpcError> {
+    Ok(Bytes::copy_from_slice(eth.node.dump().map_err(node_error)?.as_bytes()))
+}
+
+fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let bytes: Bytes = args.required(0, "dump")?;
+    eth.node.load(&Dump::from_bytes(bytes.to_vec())).map_err(|cause| match cause {
+        NodeError::Dump { .. } => invalid_params(format!("invalid argument 0 (dump): {cause}")),
+        other => node_error(other),
+    })?;
+    eth.mining_changed.notify_one();
+    Ok(true)
+}
+
+/// Back to genesis. Forking another network is asked for by parameters, and this node has none to fork.
+fn reset(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let options: Value = args.optional(0, "options")?.unwrap_or(Value::Null);
+    if options.get("forking").is_some_and(|forking| !forking.is_null()) {
+        return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
+    }
+    eth.node.reset().map_err(node_error)?;
+    Ok(true)
+}
+
+fn node_info(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
+    let view = eth.view();
+    let head = view.head();
+    Ok(json!({
+        "currentBlockNumber": U64::from(head.height().get()),
+        "currentBlockTimestamp": head.block().timestamp().as_secs(),
+        "currentBlockHash": head.hash(),
+        "hardFork": "Shanghai",
+        "transactionOrder": "fees",
+        "environment": {
+            "baseFee": U256::from(view.next_base_fee()),
+            "chainId": view.chain_id(),
+            "gasLimit": U64::from(head.block().header().gas_limit),
+            "gasPrice": U256::from(view.next_base_fee()),
+        },
+        "forkConfig": { "forkUrl": null, "forkBlockNumber": null, "forkRetryBackoff": null },
+        "instanceId": view.genesis_hash(),
+    }))
+}
+
+/// Which chain this is: a restarted node has another instance id, a wallet that cached nonces can tell.
+fn metadata(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
+    let view = eth.view();
+    let head = view.head();
+    let mode = match eth.node.mining() {
+        Mining::EachTransaction => "each-transaction",
+        Mining::Interval(_) => "interval",
+        Mining::Manual => "manual",
+    };
+    Ok(json!({
+        "clientVersion": meta::client_version(),
+        "chainId": view.chain_id(),
+        "instanceId": instance_id(eth),
+        "genesisHash": view.genesis_hash(),
+        "latestBlockNumber": head.height().get(),
+        "latestBlockHash": head.hash(),
+        "mining": mode,
+        "snapshots": {},
+    }))
+}
+
+/// The chain's genesis hash, as hex text.
+fn instance_id(eth: &Eth) -> String {
+    hex::encode_prefixed(eth.view().genesis_hash())
+}
+
+fn node_error(cause: NodeError) -> RpcError {
+    match cause {
+        NodeError::Options { .. } | NodeError::Dump { .. } => error(REFUSED, cause.to_string()),
+        other => internal(&other),
+    }
+}

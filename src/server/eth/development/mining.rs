@@ -1,0 +1,131 @@
+//! Mining by hand and by mode; snapshots.
+
+use std::time::Duration;
+
+use alloy_primitives::{U64, U256};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    node::{MineError, Mining, SnapshotId},
+    primitives::Timestamp,
+    server::{
+        errors::{REFUSED, RpcError, error, internal, invalid_params},
+        eth::{
+            Eth, Methods, convert,
+            params::{Args, Argument, Quantity},
+        },
+    },
+};
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add_slow(&["evm_mine"], 1, evm_mine);
+    methods.add_slow(&["anvil_mine", "hardhat_mine"], 2, mine);
+    methods.add_slow(&["evm_mine_detailed", "anvil_mine_detailed"], 1, mine_detailed);
+    methods.add_all(&["evm_setAutomine", "anvil_setAutomine"], 1, set_automine);
+    methods.add_all(&["anvil_getAutomine", "hardhat_getAutomine"], 0, |eth, _| {
+        Ok(matches!(eth.node.mining(), Mining::EachTransaction))
+    });
+    methods.add_all(&["evm_setIntervalMining", "anvil_setIntervalMining"], 1, set_interval);
+    methods.add_all(&["anvil_getIntervalMining"], 0, |eth, _| {
+        Ok(match eth.node.mining() {
+            Mining::Interval(interval) => Some(interval.as_secs()),
+            _ => None,
+        })
+    });
+    methods.add_all(&["evm_snapshot", "anvil_snapshot"], 0, |eth, _| Ok(U64::from(eth.node.snapshot().get())));
+    methods.add_all(&["evm_revert", "anvil_revert"], 1, revert);
+}
+
+/// What `evm_mine` takes: nothing, a timestamp, or `{ timestamp, blocks }`.
+#[derive(Clone, Copy, Debug, Default)]
+struct MineOptions {
+    timestamp: Option<u64>,
+    blocks: Option<u64>,
+}
+
+impl<'de> Deserialize<'de> for MineOptions {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Timestamp(Quantity),
+            Options { timestamp: Option<Quantity>, blocks: Option<Quantity> },
+        }
+        Ok(match Form::deserialize(deserializer)? {
+            Form::Timestamp(Quantity(timestamp)) => Self { timestamp: Some(timestamp), blocks: None },
+            Form::Options { timestamp, blocks } => {
+                Self { timestamp: timestamp.map(|timestamp| timestamp.0), blocks: blocks.map(|blocks| blocks.0) }
+            }
+        })
+    }
+}
+
+impl Argument for MineOptions {
+    const EXPECTED: &'static str = "a timestamp in seconds, or { timestamp, blocks }";
+}
+
+fn evm_mine(eth: &Eth, args: &Args<'_>) -> Result<&'static str, RpcError> {
+    mine_with_options(eth, args)?;
+    Ok("0x0")
+}
+
+fn mine_detailed(eth: &Eth, args: &Args<'_>) -> Result<Vec<Value>, RpcError> {
+    let blocks = mine_with_options(eth, args)?;
+    let shown = blocks.iter().map(|block| serde_json::to_value(convert::block(block.block(), true)));
+    shown.collect::<Result<_, _>>().map_err(|cause| internal(&cause))
+}
+
+fn mine_with_options(eth: &Eth, args: &Args<'_>) -> Result<Vec<crate::chain::ExecutedBlock>, RpcError> {
+    let options: MineOptions = args.optional(0, "options")?.unwrap_or_default();
+    if let Some(timestamp) = options.timestamp {
+        eth.node
+            .set_next_block_timestamp(Timestamp::from_secs(timestamp))
+            .map_err(|cause| error(REFUSED, cause.to_string()))?;
+    }
+    eth.node.mine(options.blocks.unwrap_or(1)).map_err(mine_error)
+}
+
+/// `anvil_mine(blocks, seconds between them)`.
+fn mine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
+    let blocks = args.optional(0, "blocks")?.map_or(1, |Quantity(blocks)| blocks);
+    let interval_secs = args.optional(1, "interval")?.map(|Quantity(secs)| secs);
+    eth.node.mine_spaced(blocks, interval_secs).map(drop).map_err(mine_error)
+}
+
+fn mine_error(cause: MineError) -> RpcError {
+    match cause {
+        MineError::TooMany { .. } => invalid_params(cause.to_string()),
+        other => internal(&other),
+    }
+}
+
+fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let enabled: bool = args.required(0, "enabled")?;
+    match (enabled, eth.node.mining()) {
+        (true, _) => eth.node.set_mining(Mining::EachTransaction).map_err(mine_error)?,
+        (false, Mining::EachTransaction) => eth.node.set_mining(Mining::Manual).map_err(mine_error)?,
+        // Interval mining was chosen apart from automining and stays.
+        (false, _) => {}
+    }
+    eth.mining_changed.notify_one();
+    Ok(true)
+}
+
+/// Milliseconds for `evm_setIntervalMining` with Hardhat, seconds with anvil: seconds are taken, as anvil's users are the many.
+fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let Quantity(secs) = args.required(0, "seconds")?;
+    let mining = if secs == 0 { Mining::Manual } else { Mining::Interval(Duration::from_secs(secs)) };
+    eth.node.set_mining(mining).map_err(mine_error)?;
+    eth.mining_changed.notify_one();
+    Ok(true)
+}
+
+/// `false` for a snapshot that is not there, or no more.
+fn revert(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+    let id: U256 = args.required(0, "snapshot")?;
+    match u64::try_from(id) {
+        Ok(id) => eth.node.revert(SnapshotId::new(id)).map_err(|cause| internal(&cause)),
+        Err(_) => Ok(false),
+    }
+}

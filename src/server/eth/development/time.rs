@@ -1,0 +1,54 @@
+//! Moving time.
+
+use alloy_primitives::U64;
+
+use crate::{
+    primitives::Timestamp,
+    server::{
+        errors::{REFUSED, RpcError, error},
+        eth::{
+            Eth, Methods,
+            params::{Args, Quantity},
+        },
+    },
+};
+
+/// Moving and reading the chain's time. Seconds everywhere.
+pub(super) fn register(methods: &mut Methods) {
+    methods.add_all(&["evm_increaseTime", "anvil_increaseTime"], 1, increase);
+    methods.add_all(&["evm_setTime", "anvil_setTime"], 1, set);
+    methods.add_all(
+        &["evm_setNextBlockTimestamp", "anvil_setNextBlockTimestamp", "hardhat_setNextBlockTimestamp"],
+        1,
+        set_next,
+    );
+    methods.add_all(&["anvil_setBlockTimestampInterval", "evm_setBlockTimestampInterval"], 1, |eth, args| {
+        let Quantity(secs) = args.required(0, "seconds")?;
+        eth.node.set_block_timestamp_interval(Some(secs));
+        Ok(())
+    });
+    methods.add_all(&["anvil_removeBlockTimestampInterval", "evm_removeBlockTimestampInterval"], 0, |eth, _| {
+        eth.node.set_block_timestamp_interval(None);
+        Ok(true)
+    });
+}
+
+/// Answers the whole shift so far in seconds, as a JSON number.
+fn increase(eth: &Eth, args: &Args<'_>) -> Result<i64, RpcError> {
+    let Quantity(secs) = args.required(0, "seconds")?;
+    Ok(eth.node.increase_time(secs))
+}
+
+/// Milliseconds are taken too, as Ganache and Hardhat's plugins send them.
+fn set(eth: &Eth, args: &Args<'_>) -> Result<u64, RpcError> {
+    let Quantity(time) = args.required(0, "timestamp")?;
+    let secs = if time > 1_000_000_000_000 { time / 1000 } else { time };
+    eth.node.set_time(Timestamp::from_secs(secs)).map_err(|cause| error(REFUSED, cause.to_string()))?;
+    Ok(secs)
+}
+
+fn set_next(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
+    let Quantity(secs) = args.required(0, "timestamp")?;
+    eth.node.set_next_block_timestamp(Timestamp::from_secs(secs)).map_err(|cause| error(REFUSED, cause.to_string()))?;
+    Ok(U64::from(secs))
+}

@@ -1,0 +1,130 @@
+//! What gas costs (EIP-1559): prices, tips, history.
+
+use alloy_eips::{BlockId, BlockNumberOrTag};
+use alloy_primitives::U128;
+use alloy_rpc_types_eth::FeeHistory;
+
+use super::{
+    Eth, Methods, convert,
+    params::{Args, Quantity},
+};
+use crate::{
+    chain::ExecutedBlock,
+    node::{BlockRef, NodeView},
+    primitives::Height,
+    server::errors::{RpcError, invalid_params, unknown_block},
+};
+
+/// Blocks of one history, as geth bounds it.
+const HISTORY_BLOCKS_MAX: u64 = 1024;
+/// Percentiles of one history, as geth bounds it.
+const PERCENTILES_MAX: usize = 100;
+/// The tip that is suggested: 1 gwei. A development chain is never crowded, so there is nothing to outbid.
+const SUGGESTED_TIP: u128 = 1_000_000_000;
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add("eth_gasPrice", 0, gas_price);
+    methods.add("eth_maxPriorityFeePerGas", 0, |eth, _| Ok(U128::from(suggested_tip(&eth.view()))));
+    methods.add("eth_feeHistory", 3, fee_history);
+    methods.add("eth_blobBaseFee", 0, |_, _| Ok(U128::from(1)));
+}
+
+fn suggested_tip(view: &NodeView) -> u128 {
+    if view.next_base_fee() == 0 { 0 } else { SUGGESTED_TIP }
+}
+
+fn gas_price(eth: &Eth, _: &Args<'_>) -> Result<U128, RpcError> {
+    let view = eth.view();
+    Ok(U128::from(u128::from(view.next_base_fee()) + suggested_tip(&view)))
+}
+
+fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
+    let Quantity(count) = args.required(0, "blockCount")?;
+    let newest: BlockNumberOrTag = args.optional(1, "newestBlock")?.unwrap_or_default();
+    let percentiles: Vec<f64> = args.optional(2, "rewardPercentiles")?.unwrap_or_default();
+    check_percentiles(&percentiles)?;
+    let view = eth.view();
+    // The pending block has no fees of its own here: the history ends at the head, its last entry is the pending base fee.
+    let newest = if newest.is_pending() { BlockNumberOrTag::Latest } else { newest };
+    let newest = convert::find_block(&view, BlockId::Number(newest))?.ok_or_else(|| unknown_block(newest))?;
+    let count = count.min(HISTORY_BLOCKS_MAX).min(newest.height().get() + 1);
+    if count == 0 {
+        return Ok(FeeHistory::default());
+    }
+    let oldest = newest.height().get() + 1 - count;
+    let mut history =
+        FeeHistory { oldest_block: oldest, reward: (!percentiles.is_empty()).then(Vec::new), ..Default::default() };
+    for number in oldest..=newest.height().get() {
+        let block = view.block(BlockRef::Number(Height::new(number))).map_err(convert::query_error)?;
+        history.base_fee_per_gas.push(u128::from(block.block().base_fee().unwrap_or(0)));
+        history.gas_used_ratio.push(gas_used_ratio(&block));
+        history.base_fee_per_blob_gas.push(0);
+        history.blob_gas_used_ratio.push(0.0);
+        if let Some(rewards) = &mut history.reward {
+            rewards.push(tips_at(&block, &percentiles));
+        }
+    }
+    history.base_fee_per_gas.push(u128::from(base_fee_after(&view, &newest)?));
+    history.base_fee_per_blob_gas.push(0);
+    Ok(history)
+}
+
+/// The base fee of the block after `block`: the child's, or the one that the next block will have.
+fn base_fee_after(view: &NodeView, block: &ExecutedBlock) -> Result<u64, RpcError> {
+    if block.height() >= view.head().height() {
+        return Ok(view.next_base_fee());
+    }
+    let child = view.block(BlockRef::Number(block.height().next())).map_err(convert::query_error)?;
+    Ok(child.block().base_fee().unwrap_or(0))
+}
+
+fn check_percentiles(percentiles: &[f64]) -> Result<(), RpcError> {
+    if percentiles.len() > PERCENTILES_MAX {
+        return Err(invalid_params(format!(
+            "over the query limit {PERCENTILES_MAX}: {} percentiles",
+            percentiles.len()
+        )));
+    }
+    let in_bounds = percentiles.iter().all(|percentile| (0.0..=100.0).contains(percentile));
+    let rising = percentiles.windows(2).all(|pair| pair[0] <= pair[1]);
+    if in_bounds && rising {
+        Ok(())
+    } else {
+        Err(invalid_params("invalid reward percentile: between 0 and 100, rising"))
+    }
+}
+
+fn gas_used_ratio(block: &ExecutedBlock) -> f64 {
+    match block.block().header().gas_limit {
+        0 => 0.0,
+        limit => block.block().gas_used().get() as f64 / limit as f64,
+    }
+}
+
+/// The tips at `percentiles` of a block's gas, cheapest transaction first, as geth computes them; zeros for an empty block.
+fn tips_at(executed: &ExecutedBlock, percentiles: &[f64]) -> Vec<u128> {
+    let block = executed.block();
+    let base_fee = block.base_fee().unwrap_or(0);
+    let mut tips: Vec<(u128, u64)> = block
+        .transactions()
+        .iter()
+        .zip(executed.receipts())
+        .map(|(transaction, receipt)| {
+            (transaction.effective_tip_per_gas(base_fee).unwrap_or(0), receipt.gas_used.get())
+        })
+        .collect();
+    tips.sort_unstable();
+    let gas_used = block.gas_used().get() as f64;
+    percentiles
+        .iter()
+        .map(|percentile| {
+            let threshold = (gas_used * percentile / 100.0) as u64;
+            let mut sum = 0;
+            let reached = tips.iter().find(|(_, gas)| {
+                sum += gas;
+                sum >= threshold
+            });
+            reached.or(tips.last()).map_or(0, |(tip, _)| *tip)
+        })
+        .collect()
+}

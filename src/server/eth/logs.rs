@@ -1,0 +1,82 @@
+//! `eth_getLogs`, and what filters and subscriptions share with it.
+
+use alloy_eips::BlockNumberOrTag;
+use alloy_rpc_types_eth::{Filter, FilterBlockOption, Log as RpcLog};
+
+use super::{Eth, Methods, convert, params::Args};
+use crate::{
+    chain::{ExecutedBlock, LogFilter},
+    node::{BlockRef, NodeView},
+    server::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
+};
+
+/// Logs in one answer.
+const LOGS_MAX: usize = 1_000_000;
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add("eth_getLogs", 1, |eth: &Eth, args: &Args<'_>| {
+        let filter: Filter = args.required(0, "filter")?;
+        find(&eth.view(), &filter)
+    });
+}
+
+/// The canonical logs that a filter asks for, oldest first.
+pub(super) fn find(view: &NodeView, filter: &Filter) -> Result<Vec<RpcLog>, RpcError> {
+    let found = view.logs(&criteria(view, filter)?, LOGS_MAX).map_err(convert::query_error)?;
+    Ok(found.into_iter().map(|log| convert::log(log, false)).collect())
+}
+
+/// The logs of one block that a filter matches, its block range left out of account.
+pub(super) fn of_block(block: &ExecutedBlock, filter: &Filter, removed: bool) -> Vec<RpcLog> {
+    if !filter.matches_bloom(block.block().header().logs_bloom) {
+        return Vec::new();
+    }
+    let all = super::receipts::all_of(block).into_iter().flat_map(|receipt| receipt.inner.logs().to_vec());
+    all.filter(|log| filter.matches(&log.inner)).map(|log| RpcLog { removed, ..log }).collect()
+}
+
+fn criteria(view: &NodeView, filter: &Filter) -> Result<LogFilter, RpcError> {
+    let (from, to) = match filter.block_option {
+        FilterBlockOption::AtBlockHash(hash) => {
+            let height = view.block(BlockRef::Hash(hash)).map_err(convert::query_error)?.height();
+            (height, height)
+        }
+        FilterBlockOption::Range { from_block, to_block } => {
+            let head = view.head().height();
+            let height = |tag: Option<BlockNumberOrTag>| match tag.unwrap_or_default() {
+                BlockNumberOrTag::Latest | BlockNumberOrTag::Pending => Ok(head),
+                BlockNumberOrTag::Number(number) => Ok(crate::primitives::Height::new(number)),
+                tag => {
+                    view.block(convert::block_ref(tag.into())).map(|block| block.height()).map_err(convert::query_error)
+                }
+            };
+            let (from, to) = (height(from_block)?, height(to_block)?);
+            if from > to {
+                return Err(error(INVALID_PARAMS, format!("invalid block range params: from {from} to {to}")));
+            }
+            (from, to.min(head))
+        }
+    };
+    let mut topics: Vec<Vec<_>> = filter.topics.iter().map(|set| sorted(set.iter().copied())).collect();
+    while topics.last().is_some_and(Vec::is_empty) {
+        topics.pop();
+    }
+    Ok(LogFilter { from, to, addresses: sorted(filter.address.iter().copied()), topics })
+}
+
+/// Set members in a fixed order.
+fn sorted<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
+    let mut values: Vec<T> = values.collect();
+    values.sort_unstable();
+    values
+}
+
+/// A subscription's or filter's criteria must not name a block that is past.
+pub(super) fn refuse_block_hash(filter: &Filter) -> Result<(), RpcError> {
+    match filter.get_block_hash() {
+        Some(_) => {
+            Err(invalid_params("invalid argument: blockHash is for eth_getLogs; a subscription sees new blocks only"))
+        }
+        None => Ok(()),
+    }
+}

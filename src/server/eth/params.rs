@@ -1,0 +1,199 @@
+//! Reading positional parameters, with errors that say what was expected and what came.
+
+use alloy_eips::BlockId;
+use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_rpc_types_eth::{BlockOverrides, Filter, TransactionRequest, state::StateOverride};
+use jsonrpsee::types::Params;
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+use crate::server::errors::{RpcError, invalid_params};
+
+/// Characters of a wrong value that an error repeats.
+const SHOWN_MAX: usize = 100;
+
+/// The parameters of one call, split but not yet read.
+#[derive(Debug)]
+pub(crate) struct Args<'a> {
+    values: Vec<&'a RawValue>,
+}
+
+/// A type that a parameter can have.
+pub(crate) trait Argument: DeserializeOwned {
+    /// What a caller has to send, for the error message.
+    const EXPECTED: &'static str;
+}
+
+impl<'a> Args<'a> {
+    /// Splits the parameters, of which there may be at most `most`.
+    pub(crate) fn read(params: &'a Params<'_>, most: usize) -> Result<Self, RpcError> {
+        let text = params.as_str().unwrap_or("[]").trim();
+        if text == "null" {
+            return Ok(Self { values: Vec::new() });
+        }
+        let values: Vec<&RawValue> = serde_json::from_str(text)
+            .map_err(|_| invalid_params(format!("invalid params: expected an array, got {}", shorten(text))))?;
+        if values.len() > most {
+            return Err(invalid_params(format!("too many arguments, want at most {most}, got {}", values.len())));
+        }
+        Ok(Self { values })
+    }
+
+    /// The parameter at `index`, which must be there.
+    pub(crate) fn required<T: Argument>(&self, index: usize, name: &str) -> Result<T, RpcError> {
+        self.optional(index, name)?.ok_or_else(|| {
+            invalid_params(format!("missing value for required argument {index} ({name}): expected {}", T::EXPECTED))
+        })
+    }
+
+    /// The parameter at `index`; absent and `null` are the same.
+    pub(crate) fn optional<T: Argument>(&self, index: usize, name: &str) -> Result<Option<T>, RpcError> {
+        let Some(value) = self.values.get(index).map(|value| value.get()).filter(|text| *text != "null") else {
+            return Ok(None);
+        };
+        serde_json::from_str(value).map(Some).map_err(|_| {
+            invalid_params(format!(
+                "invalid argument {index} ({name}): expected {}, got {}",
+                T::EXPECTED,
+                shorten(value)
+            ))
+        })
+    }
+
+    /// The block parameter at `index`; `latest` when absent.
+    pub(crate) fn block(&self, index: usize) -> Result<BlockId, RpcError> {
+        Ok(self.optional(index, "block")?.unwrap_or_default())
+    }
+}
+
+fn shorten(text: &str) -> String {
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// A number that fits 64 bits: a JSON number, `0x` hex, or a decimal string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Quantity(pub(crate) u64);
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(untagged)]
+        enum Form {
+            Number(u64),
+            Text(String),
+        }
+        let number = match Form::deserialize(deserializer)? {
+            Form::Number(number) => Some(number),
+            Form::Text(text) => match text.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            },
+        };
+        number.map(Self).ok_or_else(|| serde::de::Error::custom("not a 64-bit number"))
+    }
+}
+
+impl Argument for Address {
+    const EXPECTED: &'static str = "an address (0x and 40 hex digits)";
+}
+
+impl Argument for B256 {
+    const EXPECTED: &'static str = "32 bytes (0x and 64 hex digits)";
+}
+
+impl Argument for U256 {
+    const EXPECTED: &'static str = "a number of at most 256 bits (0x and hex digits)";
+}
+
+impl Argument for Bytes {
+    const EXPECTED: &'static str = "bytes (0x and an even number of hex digits)";
+}
+
+impl Argument for Quantity {
+    const EXPECTED: &'static str = "a number of at most 64 bits (0x and hex digits, or a JSON number)";
+}
+
+impl Argument for bool {
+    const EXPECTED: &'static str = "true or false";
+}
+
+impl Argument for String {
+    const EXPECTED: &'static str = "a string";
+}
+
+impl Argument for BlockId {
+    const EXPECTED: &'static str =
+        "a block number in hex, \"latest\", \"pending\", \"earliest\", \"safe\", \"finalized\", or a block hash";
+}
+
+impl Argument for TransactionRequest {
+    const EXPECTED: &'static str = "a transaction object (from, to, value, data, gas, nonce, fees in hex)";
+}
+
+impl Argument for StateOverride {
+    const EXPECTED: &'static str = "a state override (address to balance, nonce, code, state or stateDiff)";
+}
+
+impl Argument for BlockOverrides {
+    const EXPECTED: &'static str = "block overrides (number, time, gasLimit, coinbase, random, baseFee)";
+}
+
+impl Argument for Filter {
+    const EXPECTED: &'static str = "a log filter (fromBlock, toBlock or blockHash, address, at most 4 topics)";
+}
+
+impl Argument for Vec<U256> {
+    const EXPECTED: &'static str = "an array of storage slots (0x and hex digits)";
+}
+
+impl Argument for Vec<f64> {
+    const EXPECTED: &'static str = "an array of percentiles between 0 and 100, rising";
+}
+
+impl Argument for serde_json::Value {
+    const EXPECTED: &'static str = "a JSON value";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str, read: impl Fn(&Args<'_>) -> Result<(), RpcError>) -> String {
+        let params = Params::new(Some(text));
+        Args::read(&params, 3).and_then(|args| read(&args)).unwrap_err().message().to_owned()
+    }
+
+    #[test]
+    fn errors_say_what_was_expected_and_what_came() {
+        let address = |args: &Args<'_>| args.required::<Address>(0, "address").map(drop);
+        assert_eq!(
+            message("[\"0x12\"]", address),
+            "invalid argument 0 (address): expected an address (0x and 40 hex digits), got \"0x12\""
+        );
+        assert_eq!(
+            message("[]", address),
+            "missing value for required argument 0 (address): expected an address (0x and 40 hex digits)"
+        );
+        assert_eq!(message("{\"a\":1}", address), "invalid params: expected an array, got {\"a\":1}");
+        assert_eq!(message("[1,2,3,4]", address), "too many arguments, want at most 3, got 4");
+    }
+
+    #[test]
+    fn quantities_come_in_three_forms() {
+        for text in ["[255]", "[\"0xff\"]", "[\"255\"]"] {
+            let params = Params::new(Some(text));
+            let args = Args::read(&params, 1).unwrap();
+            assert_eq!(args.required::<Quantity>(0, "n").unwrap(), Quantity(255), "{text}");
+        }
+    }
+
+    #[test]
+    fn absent_parameters_are_no_parameters() {
+        for params in [Params::new(None), Params::new(Some("null")), Params::new(Some("[null]"))] {
+            assert_eq!(Args::read(&params, 1).unwrap().optional::<bool>(0, "flag").unwrap(), None);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! `txpool_*`: what waits to be mined, and why the queued ones wait.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{Address, U64};
+use serde_json::{Map, Value, json};
+
+use super::{Eth, Methods, convert, params::Args};
+use crate::{chain::Pooled, node::NodeView, server::errors::RpcError};
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add("txpool_status", 0, status);
+    methods.add("txpool_content", 0, |eth, _| Ok(listing(&eth.view(), |_| true, content_of)));
+    methods.add("txpool_inspect", 0, |eth, _| Ok(listing(&eth.view(), |_| true, summary_of)));
+    methods.add("txpool_contentFrom", 1, content_from);
+}
+
+fn status(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
+    let pool = eth.view().pooled();
+    let queued = pool.iter().filter(|pooled| pooled.waiting.is_some()).count();
+    Ok(json!({ "pending": U64::from(pool.len() - queued), "queued": U64::from(queued) }))
+}
+
+fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
+    let address: Address = args.required(0, "address")?;
+    let all = listing(&eth.view(), |pooled| pooled.transaction.sender() == address, content_of);
+    let of = |kind: &str| all[kind].get(address.to_checksum(None)).cloned().unwrap_or_else(|| json!({}));
+    Ok(json!({ "pending": of("pending"), "queued": of("queued") }))
+}
+
+/// geth's shape: pending and queued, each by sender, each by nonce in decimal.
+fn listing(view: &NodeView, wanted: impl Fn(&Pooled) -> bool, show: impl Fn(&Pooled) -> Value) -> Value {
+    let mut kinds: [BTreeMap<Address, Map<String, Value>>; 2] = Default::default();
+    for pooled in view.pooled().iter().filter(|pooled| wanted(pooled)) {
+        let kind = usize::from(pooled.waiting.is_some());
+        let by_nonce = kinds[kind].entry(pooled.transaction.sender()).or_default();
+        by_nonce.insert(pooled.transaction.nonce().to_string(), show(pooled));
+    }
+    let [pending, queued] = kinds.map(|senders| {
+        let checksummed = senders.into_iter().map(|(sender, by_nonce)| (sender.to_checksum(None), by_nonce.into()));
+        Value::Object(checksummed.collect())
+    });
+    json!({ "pending": pending, "queued": queued })
+}
+
+fn content_of(pooled: &Pooled) -> Value {
+    serde_json::to_value(convert::pooled_transaction(&pooled.transaction)).unwrap_or(Value::Null)
+}
+
+/// `to: value wei + gas limit gas x fee wei`, and why it waits when it does.
+fn summary_of(pooled: &Pooled) -> Value {
+    let transaction = &pooled.transaction;
+    let to = transaction.to().map_or_else(|| "contract creation".to_owned(), |to| to.to_checksum(None));
+    let mut text = format!(
+        "{to}: {} wei + {} gas \u{d7} {} wei",
+        transaction.value(),
+        transaction.gas_limit().get(),
+        transaction.max_fee_per_gas()
+    );
+    if let Some(reason) = &pooled.waiting {
+        text = format!("{text} ({reason})");
+    }
+    text.into()
+}

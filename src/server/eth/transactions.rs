@@ -1,0 +1,80 @@
+//! Finding, sending and signing transactions.
+
+use alloy_primitives::{Address, B256, Bytes};
+use alloy_rpc_types_eth::{Transaction as RpcTransaction, TransactionRequest};
+use serde_json::{Value, json};
+
+use super::{
+    Eth, Methods, accounts, blocks, convert,
+    params::{Args, Quantity},
+};
+use crate::{
+    chain::ExecutedBlock,
+    node::Located,
+    server::errors::{RpcError, invalid_params},
+};
+
+pub(super) fn register(methods: &mut Methods) {
+    methods.add("eth_getTransactionByHash", 1, by_hash);
+    methods.add("eth_getRawTransactionByHash", 1, raw_by_hash);
+    methods.add("eth_getTransactionByBlockNumberAndIndex", 2, |eth, args| {
+        at_index(blocks::find_by_number(&eth.view(), args)?, args)
+    });
+    methods.add("eth_getTransactionByBlockHashAndIndex", 2, |eth, args| {
+        at_index(blocks::find_by_hash(&eth.view(), args)?, args)
+    });
+    methods.add("eth_sendRawTransaction", 1, send_raw);
+    methods.add("eth_sendTransaction", 1, send);
+    methods.add("eth_sendUnsignedTransaction", 1, send);
+    methods.add("eth_signTransaction", 1, sign);
+}
+
+fn by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<RpcTransaction>, RpcError> {
+    let found = eth.view().transaction(args.required(0, "hash")?).map_err(convert::query_error)?;
+    Ok(match found {
+        Some(Located::Mined { block, index }) => convert::transaction_in(block.block(), index as usize),
+        Some(Located::Pooled(transaction)) => Some(convert::pooled_transaction(&transaction)),
+        None => None,
+    })
+}
+
+fn raw_by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<Bytes>, RpcError> {
+    let found = eth.view().transaction(args.required(0, "hash")?).map_err(convert::query_error)?;
+    Ok(match found {
+        Some(Located::Mined { block, index }) => block.block().transaction(index).map(|found| found.encoded()),
+        Some(Located::Pooled(transaction)) => Some(transaction.encoded()),
+        None => None,
+    })
+}
+
+fn at_index(block: Option<ExecutedBlock>, args: &Args<'_>) -> Result<Option<RpcTransaction>, RpcError> {
+    let Quantity(index) = args.required(1, "index")?;
+    Ok(block.and_then(|block| convert::transaction_in(block.block(), usize::try_from(index).ok()?)))
+}
+
+fn send_raw(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
+    let raw: Bytes = args.required(0, "transaction")?;
+    eth.node.send_raw(&raw).map_err(convert::send_error)
+}
+
+fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
+    let request: TransactionRequest = args.required(0, "transaction")?;
+    if request.from.is_none() && eth.node.accounts().is_empty() {
+        return Err(invalid_params("invalid argument 0 (transaction): from is missing and no account is unlocked"));
+    }
+    let default_sender = eth.node.accounts().first().copied();
+    let request = convert::call_request(request, default_sender)?;
+    eth.node.send_request(request).map_err(convert::send_error)
+}
+
+/// Signs without sending: geth's `{ raw, tx }`.
+fn sign(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
+    let request: TransactionRequest = args.required(0, "transaction")?;
+    let from: Address =
+        request.from.ok_or_else(|| invalid_params("invalid argument 0 (transaction): from is missing"))?;
+    if !eth.node.keys().iter().any(|key| key.address() == from) {
+        return Err(accounts::unknown_account(from));
+    }
+    let transaction = eth.node.fill(convert::call_request(request, None)?).map_err(convert::send_error)?;
+    Ok(json!({ "raw": transaction.encoded(), "tx": convert::pooled_transaction(&transaction) }))
+}

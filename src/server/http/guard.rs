@@ -1,0 +1,115 @@
+//! Refusing requests that a foreign page smuggles to a server on this machine (DNS rebinding).
+//!
+//! A rebound name resolves to this machine, but the browser still sends that name as `Host`. So `Host` has
+//! to be an IP address, a loopback name, or a name that the configuration lists; and off loopback a
+//! browser's `Origin` has to be listed too.
+
+use std::net::IpAddr;
+
+use hyper::{HeaderMap, header};
+
+use super::ServerConfig;
+
+/// Why a request is refused with 403.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    /// `Host` names somebody else.
+    Host(String),
+    /// `Origin` may not call.
+    Origin(String),
+}
+
+impl Refusal {
+    /// What the client is told.
+    pub(super) fn message(&self) -> String {
+        match self {
+            Self::Host(host) => format!(
+                "host {host:?} is not served here (protection against DNS rebinding): use localhost, an IP address, or start with --allow-host {host}"
+            ),
+            Self::Origin(origin) => {
+                format!("origin {origin:?} may not call this server: start with --allow-origin {origin}")
+            }
+        }
+    }
+}
+
+/// Checks `Host` and `Origin`.
+pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: bool) -> Result<(), Refusal> {
+    if let Some(host) = headers.get(header::HOST) {
+        let host = host.to_str().map_err(|_| Refusal::Host("not text".to_owned()))?;
+        let name = without_port(host);
+        if !is_own_name(name) && !config.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)) {
+            return Err(Refusal::Host(name.to_owned()));
+        }
+    }
+    match headers.get(header::ORIGIN) {
+        Some(origin) if !on_loopback => {
+            let text = origin.to_str().unwrap_or("not text");
+            if origin_is_listed(text, config) { Ok(()) } else { Err(Refusal::Origin(text.to_owned())) }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the configuration lists `origin`.
+pub(super) fn origin_is_listed(origin: &str, config: &ServerConfig) -> bool {
+    config.allowed_origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
+}
+
+fn is_own_name(name: &str) -> bool {
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    bare.parse::<IpAddr>().is_ok()
+        || name.eq_ignore_ascii_case("localhost")
+        || name.len() > ".localhost".len()
+            && name.is_char_boundary(name.len() - ".localhost".len())
+            && name[name.len() - ".localhost".len()..].eq_ignore_ascii_case(".localhost")
+}
+
+/// `host` of `host:port`; the colons of an IPv6 address stand in brackets.
+fn without_port(host: &str) -> &str {
+    match host.rsplit_once(':') {
+        Some((name, port)) if !name.ends_with(':') && port.bytes().all(|digit| digit.is_ascii_digit()) => name,
+        _ => host,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(host: &str, origin: Option<&str>) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::HOST, host.parse().unwrap());
+        if let Some(origin) = origin {
+            headers.insert(header::ORIGIN, origin.parse().unwrap());
+        }
+        headers
+    }
+
+    fn config() -> ServerConfig {
+        ServerConfig {
+            listen: ([127, 0, 0, 1], 0).into(),
+            allowed_hosts: vec!["chain.example".to_owned()],
+            allowed_origins: vec!["https://app.example".to_owned()],
+        }
+    }
+
+    #[test]
+    fn only_own_names_are_served() {
+        for host in ["localhost:8545", "127.0.0.1", "[::1]:8545", "a.localhost", "192.168.1.4:80", "CHAIN.example:8545"]
+        {
+            assert_eq!(check(&headers(host, None), &config(), true), Ok(()), "{host}");
+        }
+        for host in ["evil.example:8545", "localhost.evil.example", "xlocalhost", ""] {
+            assert!(matches!(check(&headers(host, None), &config(), true), Err(Refusal::Host(_))), "{host}");
+        }
+    }
+
+    #[test]
+    fn off_loopback_origins_have_to_be_listed() {
+        let foreign = headers("192.168.1.4", Some("https://evil.example"));
+        assert_eq!(check(&foreign, &config(), true), Ok(()));
+        assert!(matches!(check(&foreign, &config(), false), Err(Refusal::Origin(_))));
+        assert_eq!(check(&headers("192.168.1.4", Some("https://app.example")), &config(), false), Ok(()));
+    }
+}

@@ -1,0 +1,168 @@
+//! From a request to who answers it.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
+};
+
+use hyper::{
+    Method, Request, Response, StatusCode,
+    body::Incoming,
+    header::{self, HeaderValue},
+};
+use jsonrpsee::{
+    server::{
+        BatchRequestConfig, ConnectionState, ServerConfig as RpcConfig, ServerHandle, StopHandle,
+        middleware::rpc::RpcServiceBuilder, stop_channel, ws,
+    },
+    types::Extensions,
+};
+use tokio::sync::Semaphore;
+use tower::ServiceExt as _;
+
+use super::{RPC_BODY_BYTES_MAX, ServerConfig, WEBSOCKETS_MAX, cors, guard, page};
+use crate::server::{
+    Chains,
+    eth::subscriptions::HexIds,
+    rest,
+    rpc::{BATCH_CALLS_MAX, EthLayer, EthRpc, RESPONSE_BYTES_MAX},
+    rpc_http,
+};
+
+/// The body of every response.
+pub(crate) use jsonrpsee::server::HttpBody as Body;
+
+/// What all connections share.
+#[derive(Debug)]
+pub(super) struct Shared {
+    chains: Chains,
+    config: ServerConfig,
+    address: SocketAddr,
+    on_loopback: bool,
+    /// Built by the first request under `/v1`.
+    rest: OnceLock<axum::Router>,
+    websockets: Arc<Semaphore>,
+    websocket_config: RpcConfig,
+    websocket_ids: AtomicU32,
+    stop_handle: StopHandle,
+    server_handle: Mutex<Option<ServerHandle>>,
+}
+
+impl Shared {
+    pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr) -> Self {
+        let (stop_handle, server_handle) = stop_channel();
+        let websocket_config = RpcConfig::builder()
+            .max_request_body_size(RPC_BODY_BYTES_MAX)
+            .max_response_body_size(RESPONSE_BYTES_MAX as u32)
+            .set_batch_request_config(BatchRequestConfig::Limit(BATCH_CALLS_MAX))
+            .set_id_provider(HexIds::default())
+            .build();
+        Self {
+            on_loopback: address.ip().is_loopback(),
+            chains,
+            config,
+            address,
+            rest: OnceLock::new(),
+            websockets: Arc::new(Semaphore::new(WEBSOCKETS_MAX)),
+            websocket_config,
+            websocket_ids: AtomicU32::new(0),
+            stop_handle,
+            server_handle: Mutex::new(Some(server_handle)),
+        }
+    }
+
+    /// Tells every WebSocket session to end.
+    pub(super) fn stop_websockets(&self) {
+        let handle = self.server_handle.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(handle) = handle {
+            let _ = handle.stop();
+        }
+    }
+}
+
+/// Answers one request.
+pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
+    if let Err(refusal) = guard::check(request.headers(), &shared.config, shared.on_loopback) {
+        return plain(StatusCode::FORBIDDEN, refusal.message());
+    }
+    let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
+        return dispatch(&shared, request).await;
+    };
+    let mut response =
+        if request.method() == Method::OPTIONS { cors::preflight() } else { dispatch(&shared, request).await };
+    cors::allow(&origin, &shared.config, shared.on_loopback, response.headers_mut());
+    response
+}
+
+async fn dispatch(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
+    let path = request.uri().path();
+    if path == "/" {
+        return ethereum(shared, shared.chains.default_rpc().clone(), request).await;
+    }
+    if let Some(id) = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth")) {
+        if let Some(rpc) = shared.chains.rpc(id) {
+            return ethereum(shared, rpc, request).await;
+        }
+    }
+    if path == "/v1" || path.starts_with("/v1/") {
+        let router = shared.rest.get_or_init(|| rest::router(shared.chains.clone())).clone();
+        return match router.oneshot(request).await {
+            Ok(response) => response.map(Body::new),
+            Err(never) => match never {},
+        };
+    }
+    plain(StatusCode::NOT_FOUND, format!("nothing is at {path}: Ethereum JSON-RPC is at /, the service under /v1"))
+}
+
+/// Ethereum JSON-RPC of one chain: POST, WebSocket, or a page for a browser.
+async fn ethereum(shared: &Arc<Shared>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
+    if *request.method() == Method::POST {
+        let (parts, body) = request.into_parts();
+        return match rpc_http::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
+            Ok(body) => rpc_http::response(rpc_http::answer(&chain.http_service(), &body, Extensions::new()).await),
+            Err(unreadable) => rpc_http::refusal(unreadable),
+        };
+    }
+    if ws::is_upgrade_request(&request) {
+        return websocket(shared, chain, request).await;
+    }
+    if matches!(*request.method(), Method::GET | Method::HEAD) {
+        let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
+        // The guard let only names without markup through; an absent one is our own address.
+        return page::welcome(shared.chains.platform(), &host.unwrap_or_else(|| shared.address.to_string()));
+    }
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Ethereum JSON-RPC takes POST".to_owned());
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, OPTIONS"));
+    response
+}
+
+async fn websocket(shared: &Arc<Shared>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
+    let Ok(permit) = shared.websockets.clone().try_acquire_owned() else {
+        return plain(
+            StatusCode::SERVICE_UNAVAILABLE,
+            format!("{WEBSOCKETS_MAX} WebSocket connections are open, no more are taken"),
+        );
+    };
+    let id = shared.websocket_ids.fetch_add(1, Ordering::Relaxed);
+    let state = ConnectionState::new(shared.stop_handle.clone(), id, permit);
+    let middleware = RpcServiceBuilder::new().layer(EthLayer(chain.clone()));
+    let methods = chain.methods().clone();
+    match ws::connect(request, shared.websocket_config.clone(), methods, state, middleware).await {
+        Ok((response, session)) => {
+            tokio::spawn(session);
+            response
+        }
+        Err(response) => response,
+    }
+}
+
+/// A short text.
+fn plain(status: StatusCode, message: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(message + "\n"));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

@@ -1,0 +1,88 @@
+//! An `alloy` transport over a node in the same process: a provider without a socket.
+
+use std::task::{Context, Poll};
+
+use alloy_json_rpc::{RequestPacket, Response, ResponsePacket, SerializedRequest};
+use alloy_transport::{TransportError, TransportErrorKind, TransportFut};
+use jsonrpsee::{
+    core::middleware::{Batch, BatchEntry, Request},
+    server::{MethodResponse, middleware::rpc::RpcServiceT as _},
+    types::Id,
+};
+use serde_json::value::RawValue;
+
+use super::{
+    EthRpc,
+    rpc::{Calls, EthService},
+};
+use crate::node::Node;
+
+/// A transport whose other end is a [`Node`].
+///
+/// Give it to `alloy_rpc_client::RpcClient::new(transport, true)`. It answers what HTTP answers;
+/// subscriptions need the WebSocket.
+#[derive(Clone, Debug)]
+pub struct InProcess {
+    service: EthService<Calls>,
+}
+
+impl InProcess {
+    /// Over `node`.
+    pub fn new(node: Node) -> Self {
+        EthRpc::new(node).into()
+    }
+}
+
+impl From<EthRpc> for InProcess {
+    fn from(rpc: EthRpc) -> Self {
+        Self { service: rpc.http_service() }
+    }
+}
+
+impl tower::Service<RequestPacket> for InProcess {
+    type Response = ResponsePacket;
+    type Error = TransportError;
+    type Future = TransportFut<'static>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), TransportError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, packet: RequestPacket) -> Self::Future {
+        let service = self.service.clone();
+        Box::pin(async move {
+            match packet {
+                RequestPacket::Single(request) => {
+                    Ok(ResponsePacket::Single(read_response(&service.call(to_request(&request)?).await)?))
+                }
+                RequestPacket::Batch(requests) => {
+                    let entries: Result<Vec<_>, TransportError> =
+                        requests.iter().map(|request| Ok(Ok(BatchEntry::Call(to_request(request)?)))).collect();
+                    let response = service.batch(Batch::from(entries?)).await;
+                    let text = response.as_json().get();
+                    serde_json::from_str(text)
+                        .map(ResponsePacket::Batch)
+                        .map_err(|cause| TransportError::deser_err(cause, text))
+                }
+            }
+        })
+    }
+}
+
+fn to_request(request: &SerializedRequest) -> Result<Request<'static>, TransportError> {
+    // The serialised form holds exactly what JSON-RPC 2.0 asks for; reading it again keeps ids as they are.
+    let text: &RawValue = request.serialized();
+    let read: Request<'_> = serde_json::from_str(text.get()).map_err(TransportErrorKind::custom)?;
+    Ok(Request {
+        jsonrpc: Default::default(),
+        id: Id::into_owned(read.id),
+        method: read.method.into_owned().into(),
+        params: read.params.map(|params| std::borrow::Cow::Owned(params.into_owned())),
+        extensions: Default::default(),
+    })
+}
+
+fn read_response(response: &MethodResponse) -> Result<Response, TransportError> {
+    let text = response.as_json().get();
+    serde_json::from_str(text).map_err(|cause| TransportError::deser_err(cause, text))
+}

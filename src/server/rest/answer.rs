@@ -1,0 +1,89 @@
+//! The envelope around every answer.
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::{HeaderValue, StatusCode, header},
+    middleware::Next,
+    response::{IntoResponse, Response},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::{App, error::ApiError, schema::Pagination};
+use crate::server::clock;
+
+/// The header that repeats `meta.requestId`.
+pub(super) const REQUEST_ID: &str = "x-request-id";
+
+/// What a handler answers when all went well; the envelope is put around it afterwards.
+#[derive(Clone, Debug)]
+pub(super) struct Answer {
+    status: StatusCode,
+    data: Value,
+    pagination: Option<Pagination>,
+    location: Option<String>,
+}
+
+impl Answer {
+    /// 200 with a resource.
+    pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
+        let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
+        Ok(Self { status: StatusCode::OK, data, pagination: None, location: None })
+    }
+
+    /// 201 with a new resource and where it is.
+    pub(super) fn created(data: &impl Serialize, location: String) -> Result<Self, ApiError> {
+        Ok(Self { status: StatusCode::CREATED, location: Some(location), ..Self::ok(data)? })
+    }
+
+    /// 200 with one page of a list.
+    pub(super) fn page(data: &impl Serialize, pagination: Pagination) -> Result<Self, ApiError> {
+        Ok(Self { pagination: Some(pagination), ..Self::ok(data)? })
+    }
+}
+
+/// Carries the answer to the layer that knows the request's id.
+impl IntoResponse for Answer {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+/// Gives the request its id, and its answer the envelope.
+pub(super) async fn envelope(State(app): State<App>, request: Request, next: Next) -> Response {
+    let request_id = app.request_ids.of(request.headers());
+    let mut response = next.run(request).await;
+    let answer = response.extensions_mut().remove::<Answer>();
+    let failure = response.extensions_mut().remove::<ApiError>();
+    let timestamp = clock::iso_8601(clock::now_ms());
+    if let Some(answer) = answer {
+        let mut body = json!({
+            "success": true,
+            "data": answer.data,
+            "meta": { "requestId": request_id, "timestamp": timestamp },
+        });
+        if let Some(pagination) = answer.pagination {
+            body["pagination"] = json!(pagination);
+        }
+        replace_body(&mut response, body);
+        if let Some(location) = answer.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+            response.headers_mut().insert(header::LOCATION, location);
+        }
+    } else if let Some(failure) = failure {
+        replace_body(&mut response, failure.body(&request_id, &timestamp));
+    }
+    if let Ok(id) = HeaderValue::try_from(request_id) {
+        response.headers_mut().insert(REQUEST_ID, id);
+    }
+    response
+}
+
+fn replace_body(response: &mut Response, body: Value) {
+    let (parts, body) = Json(body).into_response().into_parts();
+    *response.body_mut() = body;
+    response.headers_mut().remove(header::CONTENT_LENGTH);
+    response.headers_mut().extend(parts.headers);
+}

@@ -1,0 +1,284 @@
+//! `/v1/blockchains`.
+
+use std::{cmp::Ordering, sync::Arc};
+
+use axum::{
+    body::Bytes,
+    extract::{Path, Query, State, rejection::BytesRejection},
+    http::HeaderMap,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    App,
+    answer::Answer,
+    error::ApiError,
+    query::{Page, Params, refuse_unknown},
+    request::json_body,
+    schema::{Failure, Success, SuccessPage},
+};
+use crate::{
+    platform::{Blockchain, BlockchainSpec, Scope},
+    server::clock,
+};
+
+/// A chain to create. Only the name is required.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
+pub(super) struct CreateBlockchain {
+    /// The chain's name.
+    #[schema(example = "ledger", max_length = 256)]
+    name: String,
+    /// `private` or `public`.
+    #[schema(rename = "type", default = "private", example = "private")]
+    kind: Option<String>,
+    /// proof-of-authority; the other mechanisms of the service (proof-of-stake, delegated-proof-of-stake, pbft, raft) are refused by
+    /// this version with 422.
+    #[schema(default = "proof-of-authority", example = "proof-of-authority")]
+    consensus: Option<String>,
+    /// Chain id (EIP-155) that no other chain here has; the next free one by default.
+    #[schema(example = 12345, minimum = 1, maximum = 9007199254740991_u64)]
+    chain_id: Option<u64>,
+    /// Parameters.
+    config: Option<CreateConfig>,
+    /// Who validates, at most 100. The service holds a signing key for each; one of its own when empty.
+    validators: Option<Vec<CreateValidator>>,
+    /// Of smart-contracts, permissions, privacy.
+    #[schema(example = json!(["smart-contracts"]))]
+    features: Option<Vec<String>>,
+}
+
+/// Parameters of a chain to create.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
+pub(super) struct CreateConfig {
+    /// Time between blocks: a number and s, m (minute), h or d. Without it each transaction gets a block at once.
+    #[schema(example = "5s")]
+    block_time: Option<String>,
+    /// Gas of one block, a decimal integer between 1000000 and 1000000000000.
+    #[schema(example = "30000000")]
+    block_gas_limit: Option<String>,
+    /// The token that pays for gas.
+    native_token: Option<CreateNativeToken>,
+}
+
+/// The native token of a chain to create.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
+pub(super) struct CreateNativeToken {
+    /// Its name.
+    #[schema(default = "Ether", example = "Ether")]
+    name: Option<String>,
+    /// Its symbol.
+    #[schema(default = "ETH", example = "ETH")]
+    symbol: Option<String>,
+    /// What exists at genesis, a decimal integer in the smallest unit; the treasury holds it.
+    #[schema(default = "1000000000000000000000000", example = "1000000000000000000000000")]
+    premine: Option<String>,
+}
+
+/// A validator of a chain to create.
+#[derive(Debug, ToSchema)]
+#[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
+pub(super) struct CreateValidator {
+    /// The operator's address.
+    #[schema(example = "0x1111111111111111111111111111111111111111")]
+    address: String,
+    /// The operator's name.
+    #[schema(example = "one")]
+    name: Option<String>,
+}
+
+/// A chain.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BlockchainView {
+    /// Its id here.
+    #[schema(example = "bc_default")]
+    id: String,
+    /// Its name.
+    name: String,
+    /// `private` or `public`.
+    #[serde(rename = "type")]
+    kind: String,
+    /// How it agrees on blocks.
+    #[schema(example = "proof-of-authority")]
+    consensus: &'static str,
+    /// Chain id (EIP-155).
+    #[schema(example = 31337)]
+    chain_id: u64,
+    /// `running`.
+    status: &'static str,
+    /// Parameters.
+    config: ConfigView,
+    /// Who validates.
+    validators: Vec<ValidatorView>,
+    /// Declared features.
+    features: Vec<String>,
+    /// The account that holds the premine; the service can sign for it.
+    treasury: Option<String>,
+    /// Identity of this instance of the chain.
+    genesis_hash: String,
+    /// Height of the newest block.
+    current_block: u64,
+    /// Path of its Ethereum JSON-RPC (POST and WebSocket).
+    rpc_path: String,
+    /// When it was created: ISO 8601, UTC.
+    created_at: String,
+}
+
+/// Parameters of a chain.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ConfigView {
+    /// Time between blocks; null when each transaction gets a block at once.
+    block_time: Option<String>,
+    /// Gas of one block.
+    block_gas_limit: String,
+    /// The token that pays for gas.
+    native_token: NativeTokenView,
+}
+
+/// A native token.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct NativeTokenView {
+    /// Its name.
+    name: String,
+    /// Its symbol.
+    symbol: String,
+    /// What existed at genesis, in the smallest unit.
+    premine: String,
+}
+
+/// A validator.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ValidatorView {
+    /// The operator's address; the signer's for a validator of the service's own.
+    address: String,
+    /// The operator's name.
+    name: String,
+    /// The address whose key, held by the service, seals blocks.
+    signer_address: String,
+}
+
+impl BlockchainView {
+    fn new(chain: &Blockchain) -> Self {
+        let (spec, view) = (chain.spec(), chain.node().view());
+        let signers = view.chain().spec().validators.clone();
+        let validators = signers.iter().enumerate().map(|(index, signer)| {
+            let operator = spec.validators.get(index);
+            ValidatorView {
+                address: operator.map_or(signer.address, |operator| operator.address).to_string(),
+                name: operator.map_or_else(|| signer.name.clone(), |operator| operator.name.clone()),
+                signer_address: signer.address.to_string(),
+            }
+        });
+        Self {
+            id: chain.id().to_owned(),
+            name: spec.name.clone(),
+            kind: spec.kind.clone(),
+            consensus: spec.consensus.name(),
+            chain_id: chain.chain_id(),
+            status: "running",
+            config: ConfigView {
+                block_time: spec.block_time_secs.map(|secs| format!("{secs}s")),
+                block_gas_limit: view.head().block().header().gas_limit.to_string(),
+                native_token: NativeTokenView {
+                    name: spec.native_token.name.clone(),
+                    symbol: spec.native_token.symbol.clone(),
+                    premine: spec.native_token.premine.to_string(),
+                },
+            },
+            validators: validators.collect(),
+            features: spec.features.clone(),
+            treasury: chain.treasury().map(|address| address.to_string()),
+            genesis_hash: view.genesis_hash().to_string(),
+            current_block: view.head().height().get(),
+            rpc_path: format!("/v1/blockchains/{}/eth", chain.id()),
+            created_at: clock::iso_8601(chain.created_at_ms()),
+        }
+    }
+}
+
+/// Creates a chain in this process and starts it. Scope blockchain:write.
+#[utoipa::path(
+    post, path = "/v1/blockchains", tag = "Blockchains", operation_id = "createBlockchain", request_body = CreateBlockchain,
+    responses(
+        (status = 201, description = "The chain runs", body = Success<BlockchainView>, headers(("Location" = String, description = "Path of the chain"))),
+        (status = 400, description = "The body is not JSON", body = Failure), (status = 401, description = "No valid credentials", body = Failure),
+        (status = 403, description = "The scope is missing", body = Failure), (status = 409, description = "The chain id is taken", body = Failure),
+        (status = 413, description = "The body is too long", body = Failure), (status = 415, description = "The body is not application/json", body = Failure),
+        (status = 422, description = "The body failed validation", body = Failure),
+    ),
+)]
+pub(super) async fn create(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Query(params): Query<Params>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Answer, ApiError> {
+    app.authorize(&headers, Scope::BlockchainWrite)?;
+    refuse_unknown(&params, &[])?;
+    let spec = BlockchainSpec::read(json_body(&headers, body)?)?;
+    let platform = app.chains.platform().clone();
+    let created = tokio::task::spawn_blocking(move || platform.create_blockchain(spec, clock::now_ms())).await;
+    let chain = created.map_err(|cause| ApiError::internal(&cause))??;
+    app.chains.start(&chain);
+    Answer::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
+}
+
+/// Lists the chains, oldest first. Scope blockchain:read.
+#[utoipa::path(
+    get, path = "/v1/blockchains", tag = "Blockchains", operation_id = "listBlockchains",
+    params(
+        ("page" = Option<u64>, Query, description = "The page, from 1; default 1"), ("limit" = Option<u64>, Query, description = "Items on a page, 1 to 100; default 20"),
+        ("sort" = Option<String>, Query, description = "createdAt, name or chainId, then :asc or :desc; default createdAt:asc"),
+    ),
+    responses(
+        (status = 200, description = "One page", body = SuccessPage<BlockchainView>), (status = 400, description = "A query parameter is wrong", body = Failure),
+        (status = 401, description = "No valid credentials", body = Failure), (status = 403, description = "The scope is missing", body = Failure),
+    ),
+)]
+pub(super) async fn list(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Query(params): Query<Params>,
+) -> Result<Answer, ApiError> {
+    app.authorize(&headers, Scope::BlockchainRead)?;
+    let page = Page::read(&params, &["createdAt", "name", "chainId"])?;
+    let compare = |a: &Arc<Blockchain>, b: &Arc<Blockchain>| {
+        let by_field = match page.sort_field() {
+            "name" => a.spec().name.cmp(&b.spec().name),
+            "chainId" => a.chain_id().cmp(&b.chain_id()),
+            _ => a.created_at_ms().cmp(&b.created_at_ms()),
+        };
+        by_field.then_with(|| Ord::cmp(a.id(), b.id())) as Ordering
+    };
+    let (chains, pagination) = page.cut(app.chains.platform().list_blockchains(), compare);
+    let views: Vec<BlockchainView> = chains.iter().map(|chain| BlockchainView::new(chain)).collect();
+    Answer::page(&views, pagination)
+}
+
+/// One chain. Scope blockchain:read.
+#[utoipa::path(
+    get, path = "/v1/blockchains/{blockchainId}", tag = "Blockchains", operation_id = "getBlockchain",
+    params(("blockchainId" = String, Path, description = "The chain's id")),
+    responses(
+        (status = 200, description = "The chain", body = Success<BlockchainView>), (status = 401, description = "No valid credentials", body = Failure),
+        (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such chain", body = Failure),
+    ),
+)]
+pub(super) async fn get(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+    Query(params): Query<Params>,
+) -> Result<Answer, ApiError> {
+    app.authorize(&headers, Scope::BlockchainRead)?;
+    refuse_unknown(&params, &[])?;
+    Answer::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
+}

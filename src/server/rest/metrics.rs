@@ -1,0 +1,163 @@
+//! `GET /v1/blockchains/{blockchainId}/metrics`.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use alloy_primitives::B256;
+use axum::{
+    extract::{Path, Query, State},
+    http::HeaderMap,
+};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    App,
+    answer::Answer,
+    error::ApiError,
+    query::{Params, refuse_unknown},
+    schema::{Failure, Success},
+};
+use crate::{
+    node::{BlockRef, NodeView, QueryError},
+    platform::{Blockchain, PlatformError, Scope},
+    primitives::Height,
+};
+
+/// Blocks that rates are taken over.
+const WINDOW_BLOCKS: u64 = 100;
+
+/// How a chain is doing. Names in pairs are the same figure: clients of both shapes of the service find theirs.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Metrics {
+    /// Height of the newest block.
+    current_block: u64,
+    /// The same.
+    block_height: u64,
+    /// Mean seconds between the last 100 blocks.
+    block_time: f64,
+    /// Transactions a second over the last 100 blocks.
+    transactions_per_second: f64,
+    /// The same.
+    tps: f64,
+    /// Validators in the active set.
+    active_validators: usize,
+    /// Transactions in all blocks.
+    total_transactions: u64,
+    /// Always `0 H/s`: no block here is mined by hashing.
+    #[schema(example = "0 H/s")]
+    network_hashrate: &'static str,
+    /// Base fee of the next block.
+    #[schema(example = "0.875 gwei")]
+    average_gas_price: String,
+    /// The same.
+    #[schema(example = "0.875 gwei")]
+    gas_price: String,
+    /// Share of the active validators that run, in percent.
+    validator_uptime: f64,
+    /// Transactions in the pool.
+    mempool_size: usize,
+}
+
+/// How a chain is doing. Scope blockchain:read.
+#[utoipa::path(
+    get, path = "/v1/blockchains/{blockchainId}/metrics", tag = "Blockchains", operation_id = "getBlockchainMetrics",
+    params(("blockchainId" = String, Path, description = "The chain's id")),
+    responses(
+        (status = 200, description = "The figures now", body = Success<Metrics>), (status = 401, description = "No valid credentials", body = Failure),
+        (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such chain", body = Failure),
+    ),
+)]
+pub(super) async fn get(
+    State(app): State<App>,
+    headers: HeaderMap,
+    Path(id): Path<String>,
+    Query(params): Query<Params>,
+) -> Result<Answer, ApiError> {
+    app.authorize(&headers, Scope::BlockchainRead)?;
+    refuse_unknown(&params, &[])?;
+    let chain = app.chains.platform().require_blockchain(&id)?;
+    let metrics = measure(&app.totals, &chain).map_err(PlatformError::internal)?;
+    Answer::ok(&metrics)
+}
+
+fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
+    let view = chain.node().view();
+    let head = view.head().height().get();
+    let first = head.saturating_sub(WINDOW_BLOCKS);
+    let mut transactions = 0;
+    for number in first + 1..=head {
+        transactions += view.block(BlockRef::Number(Height::new(number)))?.block().transactions().len();
+    }
+    let time_of = |number| -> Result<u64, QueryError> {
+        Ok(view.block(BlockRef::Number(Height::new(number)))?.block().timestamp().as_secs())
+    };
+    // Genesis may be years older than the first block: rates start at block 1.
+    let from = first.max(1).min(head);
+    let secs = time_of(head)?.saturating_sub(time_of(from)?) as f64;
+    let blocks = (head - from) as f64;
+    let tps = if secs > 0.0 { transactions as f64 / secs } else { 0.0 };
+    let price = gwei_text(view.next_base_fee());
+    Ok(Metrics {
+        current_block: head,
+        block_height: head,
+        block_time: if blocks > 0.0 { secs / blocks } else { 0.0 },
+        transactions_per_second: tps,
+        tps,
+        active_validators: view.chain().spec().validators.len(),
+        total_transactions: totals.count(chain.id(), &view)?,
+        network_hashrate: "0 H/s",
+        average_gas_price: price.clone(),
+        gas_price: price,
+        validator_uptime: 100.0,
+        mempool_size: view.pool().len(),
+    })
+}
+
+/// An amount of wei in gwei, exactly.
+fn gwei_text(wei: u64) -> String {
+    let (whole, part) = (wei / 1_000_000_000, wei % 1_000_000_000);
+    let digits = format!("{part:09}");
+    match digits.trim_end_matches('0') {
+        "" => format!("{whole} gwei"),
+        part => format!("{whole}.{part} gwei"),
+    }
+}
+
+/// Transactions of each chain up to a block, so that the next question counts only what came since.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Totals(Arc<Mutex<BTreeMap<String, (Height, B256, u64)>>>);
+
+impl Totals {
+    fn count(&self, id: &str, view: &NodeView) -> Result<u64, QueryError> {
+        let head = view.head();
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied();
+        // After a revert or a reorg the counted block may be gone: count from the start.
+        let known = known
+            .filter(|(height, hash, _)| view.block(BlockRef::Number(*height)).is_ok_and(|block| block.hash() == *hash));
+        let (from, mut total) = known.map_or((0, 0), |(height, _, total)| (height.get(), total));
+        for number in from + 1..=head.height().get() {
+            total += view.block(BlockRef::Number(Height::new(number)))?.block().transactions().len() as u64;
+        }
+        let counted = (head.height(), head.hash(), total);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), counted);
+        Ok(total)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gwei_are_exact() {
+        for (wei, text) in
+            [(0, "0 gwei"), (1, "0.000000001 gwei"), (875_000_000, "0.875 gwei"), (2_000_000_000, "2 gwei")]
+        {
+            assert_eq!(gwei_text(wei), text);
+        }
+    }
+}

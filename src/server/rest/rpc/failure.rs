@@ -1,0 +1,102 @@
+//! Errors of `/v1/rpc`: standard codes, the REST code in `data.code`.
+
+use alloy_primitives::{Bytes, hex};
+use axum::{
+    Json,
+    http::StatusCode,
+    response::{IntoResponse, Response},
+};
+use jsonrpsee::types::ErrorObjectOwned;
+use serde_json::{Value, json};
+
+use super::super::error::ApiError;
+use crate::{
+    chain::CallOutcome,
+    node::{QueryError, SendError},
+    platform::{PlatformError, Scope},
+    server::errors::{self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, PRUNED, REFUSED, REVERTED},
+};
+
+/// Code of an error about credentials and scopes (in the range that JSON-RPC 2.0 leaves to servers).
+const FORBIDDEN: i32 = -32006;
+
+/// Why a method has no result.
+#[derive(Clone, Debug)]
+pub(super) struct RpcFailure {
+    code: i32,
+    message: String,
+    data: Value,
+}
+
+impl RpcFailure {
+    /// The caller lacks a scope.
+    pub(super) fn forbidden(scope: Scope) -> Self {
+        Self::of(FORBIDDEN, &ApiError::forbidden(scope.name()))
+    }
+
+    /// A revert: code 3 and the bytes, or another halt.
+    pub(super) fn of_outcome(outcome: &CallOutcome) -> Self {
+        match outcome.revert_data() {
+            Some(output) => Self::reverted(output),
+            None => {
+                Self { code: HALTED, message: outcome.describe(), data: json!({ "code": "CONFLICT", "details": {} }) }
+            }
+        }
+    }
+
+    fn reverted(output: &Bytes) -> Self {
+        let message = errors::reverted(output).message().to_owned();
+        let output = hex::encode_prefixed(output);
+        Self { code: REVERTED, message, data: json!({ "code": "CONFLICT", "details": {}, "output": output }) }
+    }
+
+    fn of(code: i32, error: &ApiError) -> Self {
+        Self {
+            code,
+            message: error.message().to_owned(),
+            data: json!({ "code": error.code(), "details": error.details() }),
+        }
+    }
+}
+
+impl From<PlatformError> for RpcFailure {
+    fn from(cause: PlatformError) -> Self {
+        let code = match cause {
+            PlatformError::BadRequest { .. } | PlatformError::Validation { .. } => INVALID_PARAMS,
+            PlatformError::NotFound { .. } => NOT_FOUND,
+            PlatformError::Pruned { .. } => PRUNED,
+            PlatformError::Internal { .. } => INTERNAL_ERROR,
+            _ => REFUSED,
+        };
+        Self::of(code, &ApiError::from(cause))
+    }
+}
+
+impl From<RpcFailure> for ErrorObjectOwned {
+    fn from(failure: RpcFailure) -> Self {
+        Self::owned(failure.code, failure.message, Some(failure.data))
+    }
+}
+
+/// A query without an answer.
+pub(super) fn query(cause: QueryError) -> RpcFailure {
+    PlatformError::from_query(cause).into()
+}
+
+/// A transaction that was not taken.
+pub(super) fn send(cause: SendError) -> RpcFailure {
+    match cause {
+        SendError::WouldFail { outcome } => RpcFailure::of_outcome(&outcome),
+        SendError::Transaction(cause) => {
+            PlatformError::field("signedTransaction", "a signed transaction", cause.to_string()).into()
+        }
+        other => PlatformError::from_send(other).into(),
+    }
+}
+
+/// 401 (or 400 for two kinds of credentials) with a JSON-RPC body.
+pub(super) fn auth_failure(error: &ApiError) -> Response {
+    let failure = ErrorObjectOwned::from(RpcFailure::of(FORBIDDEN, error));
+    let status = if error.code() == "UNAUTHORIZED" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };
+    (status, Json(json!({ "jsonrpc": "2.0", "error": failure, "id": null }))).into_response()
+}

@@ -1,0 +1,185 @@
+//! `blockchain.*`: blocks, transactions, balances.
+
+use std::sync::Arc;
+
+use alloy_primitives::{Address, B256};
+use serde_json::{Value, json};
+
+use super::{RpcFailure, failure};
+use crate::{
+    chain::ExecutedBlock,
+    node::{BlockRef, Located, NodeView},
+    platform::{Blockchain, Fields, PlatformError},
+    primitives::{Height, Transaction},
+    server::{Chains, clock},
+};
+
+/// The chain that `blockchainId` names.
+pub(super) fn chain(chains: &Chains, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
+    match fields.text("blockchainId") {
+        Some(id) => Ok(Some(chains.platform().require_blockchain(&id)?)),
+        // The missing field is told by `finish`.
+        None => Ok(None),
+    }
+}
+
+/// The block that `blockNumber` names: a number, a hash, a decimal or hex string, or a tag; `latest` by default.
+pub(super) fn block_ref(fields: &mut Fields) -> BlockRef {
+    let expected = "a block number, a block hash, latest, earliest, safe, finalized or pending";
+    fields.read_with("blockNumber", expected, parse_block_ref).unwrap_or_default()
+}
+
+fn parse_block_ref(value: &Value) -> Option<BlockRef> {
+    if let Some(number) = value.as_u64() {
+        return Some(BlockRef::Number(Height::new(number)));
+    }
+    match value.as_str()? {
+        "latest" => Some(BlockRef::Latest),
+        "earliest" => Some(BlockRef::Earliest),
+        "pending" => Some(BlockRef::Pending),
+        "safe" => Some(BlockRef::Safe),
+        "finalized" => Some(BlockRef::Finalized),
+        text if text.len() == 66 => text.parse().ok().map(BlockRef::Hash),
+        text => {
+            let number = match text.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok(),
+                None => text.parse().ok(),
+            };
+            number.map(|number| BlockRef::Number(Height::new(number)))
+        }
+    }
+}
+
+/// A 32-byte hash.
+pub(super) fn hash(fields: &mut Fields, name: &str) -> Option<B256> {
+    let expected = "a hash (0x and 64 hex digits)";
+    let read = |value: &Value| value.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
+    let hash = fields.read_with(name, expected, read);
+    fields.require(name, expected, hash)
+}
+
+/// An address that must be there.
+pub(super) fn address(fields: &mut Fields, name: &str) -> Option<Address> {
+    let address = fields.address(name);
+    fields.require(name, "an address (0x and 40 hex digits)", address)
+}
+
+/// `blockchain.getBlock`.
+pub(super) fn block(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(chains, fields)?;
+    let at = block_ref(fields);
+    let full = fields.boolean("fullTransactions").unwrap_or(false);
+    fields.finish_mut()?;
+    let chain = required(chain)?;
+    let view = chain.node().view();
+    let executed = view.block(at).map_err(failure::query)?;
+    let block = executed.block();
+    let header = block.header();
+    let transactions: Vec<Value> = block
+        .transactions()
+        .iter()
+        .enumerate()
+        .map(
+            |(index, transaction)| {
+                if full { mined(&view, &executed, index, transaction) } else { json!(transaction.hash()) }
+            },
+        )
+        .collect();
+    Ok(json!({
+        "blockchainId": chain.id(),
+        "number": block.height().get(),
+        "hash": block.hash(),
+        "parentHash": block.parent_hash(),
+        "timestamp": clock::iso_8601(block.timestamp().as_secs().saturating_mul(1000)),
+        "gasUsed": block.gas_used().get().to_string(),
+        "gasLimit": header.gas_limit.to_string(),
+        "baseFeePerGas": block.base_fee().map(|fee| fee.to_string()),
+        "miner": header.beneficiary,
+        "stateRoot": header.state_root,
+        "transactionsRoot": header.transactions_root,
+        "receiptsRoot": header.receipts_root,
+        "size": block.size(),
+        "transactionCount": block.transactions().len(),
+        "transactions": transactions,
+    }))
+}
+
+/// `blockchain.getTransaction`.
+pub(super) fn transaction(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(chains, fields)?;
+    let hash = hash(fields, "transactionHash");
+    fields.finish_mut()?;
+    let (chain, hash) = (required(chain)?, required(hash)?);
+    let view = chain.node().view();
+    match view.transaction(hash).map_err(failure::query)? {
+        Some(Located::Mined { block, index }) => {
+            let index = index as usize;
+            let transaction = required(block.block().transactions().get(index).cloned())?;
+            Ok(mined(&view, &block, index, &transaction))
+        }
+        Some(Located::Pooled(transaction)) => Ok(common(&transaction, "pending")),
+        None => Err(PlatformError::not_found("transaction", &hash.to_string()).into()),
+    }
+}
+
+/// `blockchain.getBalance`.
+pub(super) fn balance(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
+    let chain = chain(chains, fields)?;
+    let address = address(fields, "address");
+    let at = block_ref(fields);
+    fields.finish_mut()?;
+    let (chain, address) = (required(chain)?, required(address)?);
+    let view = chain.node().view();
+    let balance = view.balance(address, at).map_err(failure::query)?;
+    let height = view.block(at).map_err(failure::query)?.height().get();
+    Ok(json!({ "address": address, "balance": balance.to_string(), "blockNumber": height }))
+}
+
+/// A value that [`Fields::finish_mut`] has checked to be there.
+pub(super) fn required<T>(value: Option<T>) -> Result<T, RpcFailure> {
+    value.ok_or_else(|| PlatformError::Internal { message: "a checked parameter is missing".to_owned() }.into())
+}
+
+fn mined(view: &NodeView, executed: &ExecutedBlock, index: usize, transaction: &Transaction) -> Value {
+    let receipt = executed.receipts().get(index);
+    let success = receipt.is_some_and(|receipt| receipt.is_success());
+    let mut value = common(transaction, if success { "success" } else { "failed" });
+    let confirmations = view.head().height().get().saturating_sub(executed.height().get()) + 1;
+    value["blockNumber"] = executed.height().get().into();
+    value["blockHash"] = json!(executed.hash());
+    value["transactionIndex"] = index.into();
+    value["confirmations"] = confirmations.into();
+    if let Some(receipt) = receipt {
+        value["gasUsed"] = receipt.gas_used.get().to_string().into();
+        value["effectiveGasPrice"] = receipt.effective_gas_price.to_string().into();
+        value["contractAddress"] = json!(receipt.contract_address);
+        value["logs"] = receipt
+            .logs()
+            .iter()
+            .map(|log| json!({ "address": log.address, "topics": log.topics(), "data": log.data.data }))
+            .collect();
+    }
+    value
+}
+
+/// What a transaction says of itself; what only a block knows is null.
+fn common(transaction: &Transaction, status: &str) -> Value {
+    json!({
+        "hash": transaction.hash(),
+        "status": status,
+        "blockNumber": null,
+        "blockHash": null,
+        "transactionIndex": null,
+        "confirmations": 0,
+        "from": transaction.sender(),
+        "to": transaction.to(),
+        "contractAddress": null,
+        "value": transaction.value().to_string(),
+        "nonce": transaction.nonce(),
+        "gasLimit": transaction.gas_limit().get().to_string(),
+        "gasUsed": null,
+        "effectiveGasPrice": null,
+        "input": transaction.input(),
+        "logs": [],
+    })
+}

@@ -1,0 +1,193 @@
+//! The real binary: start, answer, stop; and what it says when it can't.
+
+use std::{
+    io::{Read, Write},
+    net::{TcpListener, TcpStream},
+    path::Path,
+    process::{Child, Command, Output, Stdio},
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn chainbox(args: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chainbox"));
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// A running `chainbox dev`. Dropping it kills it.
+struct Dev {
+    child: Child,
+    config: Value,
+}
+
+impl Dev {
+    fn start(folder: &Path, flags: &[&str]) -> Self {
+        let config_out = folder.join("config.json");
+        let config_out = config_out.to_str().unwrap();
+        let args = [&["dev", "--port", "0", "--config-out", config_out], flags].concat();
+        let mut child = chainbox(&args).spawn().unwrap();
+        let deadline = now() + LIMIT;
+        loop {
+            if let Ok(text) = std::fs::read_to_string(config_out) {
+                let config = serde_json::from_str(&text).expect("the file is whole whenever it is there");
+                return Self { child, config };
+            }
+            if let Some(status) = child.try_wait().unwrap() {
+                panic!("chainbox ended early: {status}: {:?}", child.wait_with_output());
+            }
+            assert!(now() < deadline, "no config within {LIMIT:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    fn rpc(&self, method: &str, params: Value) -> Value {
+        let address = self.config["urls"]["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
+        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let head = format!(
+            "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
+            body.len()
+        );
+        stream.write_all((head + &body).as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let body = answer.split_once("\r\n\r\n").unwrap().1;
+        serde_json::from_str::<Value>(body).unwrap()["result"].take()
+    }
+
+    /// Sends a signal and waits for the end.
+    fn stop(mut self, signal: &str) -> Output {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
+        let deadline = now() + LIMIT;
+        while self.child.try_wait().unwrap().is_none() {
+            assert!(now() < deadline, "still running {LIMIT:?} after {signal}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let mut output = Output { status: self.child.wait().unwrap(), stdout: Vec::new(), stderr: Vec::new() };
+        self.child.stdout.take().unwrap().read_to_end(&mut output.stdout).unwrap();
+        self.child.stderr.take().unwrap().read_to_end(&mut output.stderr).unwrap();
+        output
+    }
+}
+
+impl Drop for Dev {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a real process needs a real deadline")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+#[test]
+fn the_config_file_tells_everything() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--accounts", "3", "--chain-id", "1234"]);
+    let config = &dev.config;
+    assert_eq!((&config["chainId"], &config["blockchainId"]), (&json!(1234), &json!("bc_default")));
+    assert_eq!((config["accounts"].as_array().unwrap().len(), config["privateKeys"].as_array().unwrap().len()), (3, 3));
+    assert_eq!(config["accounts"][0].as_str().unwrap().to_lowercase(), "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266");
+    assert_eq!(config["privateKeys"][0], "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80");
+    assert!(config["mnemonic"].as_str().unwrap().ends_with("junk"));
+    assert!(config["apiKey"].as_str().unwrap().starts_with("cbx_"));
+    assert_eq!(dev.rpc("eth_chainId", json!([])), "0x4d2");
+    let output = dev.stop("-TERM");
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!((output.stdout.len(), output.stderr.len()), (0, 0), "quiet: {output:?}");
+}
+
+#[test]
+fn the_console_shows_accounts_and_decoded_transactions() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &[]);
+    let (from, to) = (dev.config["accounts"][0].clone(), dev.config["accounts"][1].clone());
+    let hash = dev.rpc("eth_sendTransaction", json!([{ "from": from, "to": to, "value": "0x7" }]));
+    std::thread::sleep(Duration::from_millis(200));
+    let text = String::from_utf8(dev.stop("-INT").stdout).unwrap();
+    for part in [
+        "Available Accounts",
+        "Private Keys",
+        "Mnemonic:",
+        "Chain ID:          31337",
+        "Genesis Hash:",
+        "Listening on 127.0.0.1:",
+        "cbx_",
+    ] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    let line = text.lines().find(|line| line.contains(hash.as_str().unwrap())).unwrap_or_else(|| panic!("{text}"));
+    assert!(
+        line.starts_with("block 1: ") && line.contains("7 wei") && line.contains("21000 gas") && line.ends_with("ok"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_dump_is_written_at_the_end_and_loaded_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.dump");
+    let file = file.to_str().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--dump-state", file]);
+    let (from, to) = (dev.config["accounts"][0].clone(), dev.config["accounts"][1].clone());
+    let hash = dev.rpc("eth_sendTransaction", json!([{ "from": from, "to": to, "value": "0x7" }]));
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let again = Dev::start(folder.path(), &["--quiet", "--load-state", file]);
+    assert_eq!(again.rpc("eth_blockNumber", json!([])), "0x1");
+    assert_eq!(again.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+}
+
+#[test]
+fn a_taken_port_is_told() {
+    let holder = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = holder.local_addr().unwrap().port().to_string();
+    let output = chainbox(&["dev", "--port", &port]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains(&format!("port {port} on 127.0.0.1 is already in use")), "{text}");
+}
+
+#[test]
+fn bad_flags_are_told() {
+    for (flags, part, code) in [
+        (&["dev", "--port", "70000"][..], "--port", 2),
+        (&["dev", "--chain-id", "0"], "--chain-id", 2),
+        (&["dev", "--consensus", "raffle"], "proof-of-authority", 2),
+        (&["dev", "--no-such-flag"], "--no-such-flag", 2),
+        (&["dev", "--mnemonic", "test test test"], "mnemonic", 1),
+        (&["dev", "--load-state", "/no/such/file"], "/no/such/file", 1),
+    ] {
+        let output = chainbox(flags).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{flags:?}: {text}");
+        assert!(text.contains(part), "{flags:?}: {text}");
+    }
+}
+
+#[test]
+fn help_teaches_with_examples() {
+    let output = chainbox(&["dev", "--help"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    for part in ["Examples:", "--block-time 5", "CHAINBOX_PORT", "--config-out"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn interval_mining_passes_real_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--block-time", "1"]);
+    let deadline = now() + LIMIT;
+    while dev.rpc("eth_blockNumber", json!([])) == "0x0" {
+        assert!(now() < deadline, "no block within {LIMIT:?}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}

@@ -1,0 +1,140 @@
+//! HTTP and JSON-RPC framing on `/`.
+
+use chainbox::server::{BATCH_CALLS_MAX, RPC_BODY_BYTES_MAX};
+use serde_json::{Value, json};
+
+use crate::http::Service;
+
+#[tokio::test]
+async fn malformed_requests_have_their_codes() {
+    let service = Service::start().await;
+    for (name, body, code) in [
+        ("no JSON", "{\"jsonrpc\":", -32700),
+        ("broken batch", "[{\"jsonrpc\":\"2.0\",", -32700),
+        ("no request", "{\"hello\":1}", -32600),
+        ("empty batch", "[]", -32600),
+    ] {
+        let answer = service.rpc_text(body).await.json();
+        assert_eq!(answer["error"]["code"], code, "{name}: {answer}");
+    }
+    assert_eq!(service.rpc("eth_chainId", json!([])).await["result"], "0x7a69");
+}
+
+#[tokio::test]
+async fn unknown_methods_and_wrong_types_say_so() {
+    let service = Service::start().await;
+    let answer = service.rpc("eth_noSuchMethod", json!([])).await;
+    assert_eq!(answer["error"]["code"], -32601);
+    assert_eq!(answer["error"]["message"], "the method eth_noSuchMethod does not exist/is not available");
+    for (method, params) in [
+        ("eth_getBalance", json!(["0x12", "latest"])),
+        ("eth_getBalance", json!([])),
+        ("eth_getBalance", json!([1, 2, 3])),
+        ("eth_getBlockByNumber", json!(["newest", false])),
+        ("eth_getBlockByNumber", json!(["latest", "yes"])),
+        ("eth_sendRawTransaction", json!(["not hex"])),
+        ("eth_call", json!(["text"])),
+        ("eth_getLogs", json!([{ "topics": 5 }])),
+    ] {
+        let answer = service.rpc(method, params.clone()).await;
+        assert_eq!(answer["error"]["code"], -32602, "{method} {params}: {answer}");
+        assert!(answer["error"]["message"].as_str().unwrap().len() > 20, "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_notification_has_no_body_and_is_executed() {
+    let service = Service::start().await;
+    let reply = service.rpc_text(r#"{"jsonrpc":"2.0","method":"evm_mine","params":[]}"#).await;
+    assert_eq!((reply.status, reply.body.as_str()), (200, ""));
+    assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x1");
+}
+
+#[tokio::test]
+async fn batches_have_a_bound() {
+    let service = Service::start().await;
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
+    for (count, refused) in [(BATCH_CALLS_MAX, false), (BATCH_CALLS_MAX + 1, true)] {
+        let batch = vec![call.clone(); count as usize];
+        let answer = service.rpc_text(&json!(batch).to_string()).await.json();
+        match refused {
+            false => assert_eq!(answer.as_array().map(Vec::len), Some(count as usize)),
+            true => assert!(answer["error"]["code"].as_i64().is_some(), "{answer}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_mixed_batch_answers_each_and_skips_notifications() {
+    let service = Service::start().await;
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": "a", "method": "eth_chainId", "params": [] },
+        { "jsonrpc": "2.0", "method": "eth_blockNumber", "params": [] },
+        { "jsonrpc": "2.0", "id": 2, "method": "eth_nothing", "params": [] },
+        5,
+    ]);
+    let answers = service.rpc_text(&batch.to_string()).await.json();
+    let ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+    assert_eq!(ids, [&json!("a"), &json!(2), &Value::Null]);
+    assert_eq!(answers[1]["error"]["code"], -32601);
+    assert_eq!(answers[2]["error"]["code"], -32600);
+}
+
+#[tokio::test]
+async fn oversize_bodies_are_413() {
+    let service = Service::start().await;
+    let body = " ".repeat(RPC_BODY_BYTES_MAX as usize + 1);
+    assert_eq!(service.rpc_text(&body).await.status, 413);
+    let reply = service.rest("POST", "/v1/blockchains", json!({ "name": "x".repeat(2 << 20) })).await;
+    assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (413, Some("PAYLOAD_TOO_LARGE")));
+}
+
+#[tokio::test]
+async fn other_methods_types_and_paths_are_refused() {
+    let service = Service::start().await;
+    let text = service.send("POST", "/", &[("content-type", "text/plain")], "{}").await;
+    assert_eq!(text.status, 415);
+    let put = service.send("PUT", "/", &[], "").await;
+    assert_eq!((put.status, put.header("allow")), (405, Some("GET, HEAD, POST, OPTIONS")));
+    assert_eq!(service.send("GET", "/nothing", &[], "").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_browser_gets_a_page() {
+    let service = Service::start().await;
+    let page = service.send("GET", "/", &[("accept", "text/html")], "").await;
+    assert_eq!(page.status, 200);
+    assert!(page.header("content-type").unwrap().starts_with("text/html"));
+    assert!(page.body.contains("chain id 31337") && page.body.contains("/v1/openapi.json"));
+}
+
+#[tokio::test]
+async fn cors_is_open_on_loopback() {
+    let service = Service::start().await;
+    let origin = ("origin", "http://localhost:3000");
+    let preflight = service
+        .send(
+            "OPTIONS",
+            "/",
+            &[origin, ("access-control-request-method", "POST"), ("access-control-request-headers", "content-type")],
+            "",
+        )
+        .await;
+    assert_eq!(preflight.status, 204);
+    assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
+    assert!(preflight.header("access-control-allow-headers").unwrap().contains("content-type"));
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
+    let answer = service.send("POST", "/", &[origin, ("content-type", "application/json")], call).await;
+    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")));
+}
+
+#[tokio::test]
+async fn a_rebound_name_is_refused() {
+    let service = Service::start().await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_accounts","params":[]}"#;
+    for (host, status) in [("evil.example", 403), ("localhost", 200), ("chain.example:8545", 200), ("127.0.0.1:1", 200)]
+    {
+        let headers = [("host", host), ("content-type", "application/json")];
+        assert_eq!(service.send("POST", "/", &headers, call).await.status, status, "{host}");
+    }
+}

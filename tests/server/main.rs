@@ -1,0 +1,14 @@
+//! The server from outside: methods without a socket, HTTP and WebSocket over a real one, the real binary.
+
+#![cfg(feature = "server")]
+
+mod binary;
+mod framing;
+mod http;
+mod in_process;
+mod methods;
+mod pool_and_mining;
+mod refusals;
+mod rest;
+mod service_rpc;
+mod websocket;

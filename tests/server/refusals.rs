@@ -1,0 +1,124 @@
+//! Transactions that are not taken: each with its own clear error, and the node goes on.
+
+use chainbox::primitives::{Transaction, TransactionRequest, U256, hex};
+use serde_json::json;
+
+use crate::methods::Chain;
+
+fn request(chain: &Chain) -> TransactionRequest {
+    TransactionRequest {
+        chain_id: Some(chain.node.view().chain_id()),
+        to: Some(chain.node.accounts()[1]),
+        gas_limit: 21_000,
+        max_fee_per_gas: 100_000_000_000,
+        max_priority_fee_per_gas: 1,
+        ..Default::default()
+    }
+}
+
+fn sign(chain: &Chain, request: TransactionRequest) -> Transaction {
+    request.sign(&chain.node.keys()[0]).unwrap()
+}
+
+#[tokio::test]
+async fn every_bad_transaction_has_its_words() {
+    let chain = Chain::new();
+    let good = request(&chain);
+    let raw = |request: TransactionRequest| sign(&chain, request).encoded().to_string();
+    let huge = U256::from(10).pow(U256::from(30));
+    for (name, raw, words) in [
+        ("another chain", raw(TransactionRequest { chain_id: Some(999), ..good.clone() }), "chain id"),
+        (
+            "another chain, legacy",
+            raw(TransactionRequest { chain_id: Some(999), gas_price: Some(100_000_000_000), ..good.clone() }),
+            "chain id",
+        ),
+        ("too little gas", raw(TransactionRequest { gas_limit: 20_999, ..good.clone() }), "intrinsic gas too low"),
+        (
+            "value above balance",
+            raw(TransactionRequest { value: huge, ..good.clone() }),
+            "insufficient funds for gas * price + value",
+        ),
+        (
+            "more gas than a block has",
+            raw(TransactionRequest {
+                gas_limit: u64::MAX / 2,
+                max_fee_per_gas: 1,
+                max_priority_fee_per_gas: 1,
+                ..good.clone()
+            }),
+            "exceeds block gas limit",
+        ),
+        ("garbage", "0x02c0ffee".to_owned(), "invalid transaction encoding"),
+        ("nothing", "0x".to_owned(), "invalid transaction encoding"),
+        ("trailing bytes", format!("{}00", raw(good.clone())), "bytes after the transaction's end"),
+        ("blob", "0x03f8b1".to_owned(), "EIP-4844 blob transaction"),
+        ("set code", "0x04f8b1".to_owned(), "EIP-7702 set-code transaction"),
+        ("unknown type", "0x55c0".to_owned(), "0x55"),
+    ] {
+        let (code, message) = chain.error("eth_sendRawTransaction", json!([raw])).await;
+        assert_eq!(code, -32000, "{name}: {message}");
+        assert!(message.contains(words), "{name}: {message}");
+    }
+    chain.ok("eth_sendRawTransaction", json!([raw(good.clone())])).await;
+    let (_, message) = chain.error("eth_sendRawTransaction", json!([raw(good)])).await;
+    assert!(message.contains("nonce too low") || message.contains("already known"), "{message}");
+}
+
+#[tokio::test]
+async fn replacement_needs_ten_percent_more() {
+    let chain = Chain::new();
+    chain.ok("evm_setAutomine", json!([false])).await;
+    let with_fees = |max_fee_per_gas, max_priority_fee_per_gas| TransactionRequest {
+        max_fee_per_gas,
+        max_priority_fee_per_gas,
+        ..request(&chain)
+    };
+    let raw = |request: TransactionRequest| sign(&chain, request).encoded().to_string();
+    let first = raw(with_fees(100_000_000_000, 1_000));
+    chain.ok("eth_sendRawTransaction", json!([first])).await;
+    assert_eq!(chain.error("eth_sendRawTransaction", json!([first])).await.1, "already known");
+    let (_, message) = chain.error("eth_sendRawTransaction", json!([raw(with_fees(100_000_000_001, 1_001))])).await;
+    assert!(message.starts_with("replacement transaction underpriced"), "{message}");
+    chain.ok("eth_sendRawTransaction", json!([raw(with_fees(110_000_000_000, 1_100))])).await;
+}
+
+#[tokio::test]
+async fn evm_bytecode_is_named() {
+    let chain = Chain::new();
+    let bytecode = hex::encode_prefixed(hex!("6080604052348015600e575f80fd5b50"));
+    let (_, message) = chain.error("eth_estimateGas", json!([{ "from": chain.account(0), "data": bytecode }])).await;
+    assert!(message.contains("EVM"), "{message}");
+    let (code, message) = chain.error("eth_call", json!([{ "from": chain.account(0), "data": bytecode }])).await;
+    assert_eq!(code, -32003, "{message}");
+}
+
+#[tokio::test]
+async fn unsupported_fields_of_requests_are_named() {
+    let chain = Chain::new();
+    let with = |extra: serde_json::Value| {
+        let mut request = json!({ "from": chain.account(0), "to": chain.account(1) });
+        for (key, value) in extra.as_object().unwrap() {
+            request[key] = value.clone();
+        }
+        json!([request])
+    };
+    for (extra, words) in [
+        (json!({ "type": "0x3" }), "EIP-4844"),
+        (json!({ "blobVersionedHashes": [] }), "EIP-4844"),
+        (json!({ "type": "0x4" }), "EIP-7702"),
+        (json!({ "authorizationList": [] }), "EIP-7702"),
+        (json!({ "data": "0x01", "input": "0x02" }), "not equal"),
+        (json!({ "gasPrice": "0x1", "maxFeePerGas": "0x1" }), "both gasPrice"),
+    ] {
+        for method in ["eth_sendTransaction", "eth_call", "eth_estimateGas"] {
+            let (code, message) = chain.error(method, with(extra.clone())).await;
+            assert_eq!(code, -32602, "{method} {extra}: {message}");
+            assert!(message.contains(words), "{method}: {message}");
+        }
+    }
+    let stranger = format!("0x{}", "99".repeat(20));
+    let (code, message) = chain.error("eth_sendTransaction", json!([{ "from": stranger }])).await;
+    assert_eq!(code, -32000);
+    assert!(message.contains("unknown account"), "{message}");
+}

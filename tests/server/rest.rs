@@ -1,0 +1,274 @@
+//! The service's REST interface.
+
+use chainbox::platform::Scope;
+use serde_json::{Value, json};
+
+use crate::http::Service;
+
+#[tokio::test]
+async fn health_is_open_and_enveloped() {
+    let service = Service::start().await;
+    let reply = service.send("GET", "/v1/health", &[], "").await;
+    let body = reply.json();
+    assert_eq!((reply.status, &body["success"], &body["data"]["status"]), (200, &json!(true), &json!("operational")));
+    assert_eq!(body["data"]["services"]["blockchain"], "healthy");
+    assert_eq!(reply.header("x-request-id"), body["meta"]["requestId"].as_str());
+    assert_eq!(body["meta"]["timestamp"].as_str().unwrap().len(), "2026-01-02T03:04:05.678Z".len());
+    let own = service.send("GET", "/v1/health", &[("x-request-id", "mine-1")], "").await;
+    assert_eq!(own.json()["meta"]["requestId"], "mine-1");
+}
+
+#[tokio::test]
+async fn credentials_are_needed_and_scopes_bind() {
+    let service = Service::start().await;
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]);
+    let key = service.api_key.clone();
+    let bearer = format!("Bearer {key}");
+    let json_type = ("content-type", "application/json");
+    for (name, headers, status, code) in [
+        ("none", vec![], 401, "UNAUTHORIZED"),
+        ("wrong", vec![("x-api-key", "cbx_wrong")], 401, "UNAUTHORIZED"),
+        ("both", vec![("x-api-key", key.as_str()), ("authorization", bearer.as_str())], 400, "BAD_REQUEST"),
+        ("basic", vec![("authorization", "Basic abc")], 401, "UNAUTHORIZED"),
+    ] {
+        let reply = service.send("GET", "/v1/blockchains", &headers, "").await;
+        assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (status, Some(code)), "{name}");
+        assert_eq!(reply.json()["error"]["details"], json!({}), "{name}");
+    }
+    for headers in
+        [[("x-api-key", key.as_str())], [("authorization", bearer.as_str())], [("x-api-key", reader.as_str())]]
+    {
+        assert_eq!(service.send("GET", "/v1/blockchains", &headers, "").await.status, 200);
+    }
+    let reply = service.send("POST", "/v1/blockchains", &[("x-api-key", &reader), json_type], "{\"name\":\"x\"}").await;
+    assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (403, Some("FORBIDDEN")));
+    assert_eq!(reply.json()["error"]["details"]["requiredScope"], "blockchain:write");
+}
+
+#[tokio::test]
+async fn a_created_chain_runs_beside_the_first() {
+    let service = Service::start().await;
+    let body = json!({
+        "name": "ledger", "type": "private", "consensus": "proof-of-authority", "chainId": 4242,
+        "config": { "blockGasLimit": "30000000", "nativeToken": { "name": "Coin", "symbol": "CN", "premine": "1000000000000000000" } },
+        "validators": [{ "address": "0x1111111111111111111111111111111111111111", "name": "one" }],
+        "features": ["smart-contracts"],
+    });
+    let reply = service.rest("POST", "/v1/blockchains", body.clone()).await;
+    let created = reply.json()["data"].clone();
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    let path = format!("/v1/blockchains/{}", created["id"].as_str().unwrap());
+    assert_eq!(reply.header("location"), Some(path.as_str()));
+    assert_eq!((&created["chainId"], &created["consensus"]), (&json!(4242), &json!("proof-of-authority")));
+    assert_eq!(created["validators"][0]["name"], "one");
+    assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"], created);
+
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
+    let eth = service.send("POST", &format!("{path}/eth"), &[("content-type", "application/json")], call).await;
+    assert_eq!(eth.json()["result"], "0x1092");
+    let treasury = created["treasury"].as_str().unwrap();
+    let send = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": treasury, "to": treasury, "value": "0x1" }] });
+    let sent =
+        service.send("POST", &format!("{path}/eth"), &[("content-type", "application/json")], &send.to_string()).await;
+    assert!(sent.json()["result"].is_string(), "{}", sent.body);
+    assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1);
+    assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x0", "the first chain did not move");
+
+    let again = service.rest("POST", "/v1/blockchains", body).await;
+    assert_eq!((again.status, again.json()["error"]["code"].as_str()), (409, Some("CONFLICT")));
+    let short = service.rest("POST", "/v1/blockchains", json!({ "name": "short" })).await;
+    assert_eq!(short.status, 201, "{}", short.body);
+    assert_eq!(short.json()["data"]["chainId"], 31338);
+}
+
+#[tokio::test]
+async fn lists_are_paged_and_sorted() {
+    let service = Service::start().await;
+    for name in ["b", "a"] {
+        assert_eq!(service.rest("POST", "/v1/blockchains", json!({ "name": name })).await.status, 201);
+    }
+    let reply = service.rest("GET", "/v1/blockchains?sort=name:desc&limit=2", Value::Null).await.json();
+    let names: Vec<&str> =
+        reply["data"].as_array().unwrap().iter().map(|chain| chain["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["test", "b"]);
+    let pagination = json!({ "page": 1, "limit": 2, "total": 3, "totalPages": 2, "hasNext": true, "hasPrev": false });
+    assert_eq!(reply["pagination"], pagination);
+    for (query, part) in
+        [("limit=101", "between 1 and 100"), ("sort=age:asc", "unknown field"), ("simulate=true", "simulate")]
+    {
+        let reply = service.rest("GET", &format!("/v1/blockchains?{query}"), Value::Null).await;
+        assert_eq!(reply.status, 400, "{query}");
+        assert!(reply.json()["error"]["message"].as_str().unwrap().contains(part), "{}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn bodies_are_validated_field_by_field() {
+    let service = Service::start().await;
+    let body = json!({ "consensus": "raft", "config": { "blockTime": 5 }, "colour": "red" });
+    let reply = service.rest("POST", "/v1/blockchains", body).await;
+    let error = &reply.json()["error"];
+    assert_eq!((reply.status, error["code"].as_str()), (422, Some("VALIDATION_ERROR")));
+    let paths: Vec<&str> =
+        error["details"]["fields"].as_array().unwrap().iter().map(|field| field["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["name", "consensus", "config.blockTime", "colour"]);
+    let key = ("x-api-key", service.api_key.as_str());
+    let text = service.send("POST", "/v1/blockchains", &[key, ("content-type", "text/plain")], "{}").await;
+    assert_eq!((text.status, text.json()["error"]["code"].as_str()), (415, Some("UNSUPPORTED_MEDIA_TYPE")));
+    let broken =
+        service.send("POST", "/v1/blockchains", &[key, ("content-type", "application/json; charset=utf-8")], "{").await;
+    assert_eq!((broken.status, broken.json()["error"]["code"].as_str()), (400, Some("BAD_REQUEST")));
+}
+
+#[tokio::test]
+async fn wrong_paths_and_methods_are_told() {
+    let service = Service::start().await;
+    let lost = service.rest("GET", "/v1/nothing", Value::Null).await;
+    assert_eq!((lost.status, lost.json()["error"]["code"].as_str()), (404, Some("NOT_FOUND")));
+    let put = service.rest("PUT", "/v1/blockchains", json!({})).await;
+    assert_eq!((put.status, put.json()["error"]["code"].as_str()), (405, Some("METHOD_NOT_ALLOWED")));
+    let allow = put.header("allow").unwrap();
+    assert!(allow.contains("GET") && allow.contains("POST"), "{allow}");
+    let unknown = service.rest("GET", "/v1/blockchains/bc_none", Value::Null).await;
+    assert_eq!((unknown.status, unknown.json()["error"]["details"]["resource"].as_str()), (404, Some("blockchain")));
+}
+
+#[tokio::test]
+async fn a_token_is_deployed_from_its_template() {
+    let service = Service::start().await;
+    let from = service.platform.default_blockchain().node().accounts()[0].to_string();
+    let whole = json!({
+        "blockchainId": "bc_default", "template": "erc20-token", "from": from, "gasLimit": "3000000",
+        "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000", "decimals": 6 },
+    });
+    let reply = service.rest("POST", "/v1/contracts/deploy", whole).await;
+    let deployed = reply.json()["data"].clone();
+    assert_eq!(reply.status, 201, "{}", reply.body);
+    assert_eq!((&deployed["status"], &deployed["blockNumber"]), (&json!("deployed"), &json!(1)));
+    let location = reply.header("location").unwrap().to_owned();
+    assert_eq!(service.rest("GET", &location, Value::Null).await.json()["data"], deployed);
+    let decimals = json!([{ "to": deployed["contractAddress"], "data": "0x313ce567" }, "latest"]);
+    assert_eq!(service.rpc("eth_call", decimals).await["result"], format!("0x{:064x}", 6));
+    let short =
+        json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "S", "symbol": "S" } });
+    assert_eq!(service.rest("POST", "/v1/contracts/deploy", short).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_wrong_deployment_is_refused() {
+    let service = Service::start().await;
+    let good =
+        json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
+    let with = |pointer: &str, value: Value| {
+        let mut body = good.clone();
+        *body.pointer_mut(pointer).unwrap() = value;
+        body
+    };
+    let mut stranger = good.clone();
+    stranger["from"] = format!("0x{}", "99".repeat(20)).into();
+    let mut supply = good.clone();
+    supply["params"]["totalSupply"] = "1e18".into();
+    for (body, status, path) in [
+        (with("/template", json!("erc721-nft")), 422, "template"),
+        (with("/template", json!("magic")), 422, "template"),
+        (with("/params/name", json!("")), 422, "params.name"),
+        (with("/params", json!({ "name": "G", "symbol": "G", "colour": 1 })), 422, "params.colour"),
+        (stranger, 422, "from"),
+        (supply, 422, "params.totalSupply"),
+        (with("/blockchainId", json!("bc_none")), 404, ""),
+    ] {
+        let reply = service.rest("POST", "/v1/contracts/deploy", body.clone()).await;
+        assert_eq!(reply.status, status, "{body}: {}", reply.body);
+        if status == 422 {
+            assert_eq!(reply.json()["error"]["details"]["fields"][0]["path"], path, "{}", reply.body);
+        }
+    }
+    assert_eq!(service.rpc("eth_blockNumber", json!([])).await["result"], "0x0", "nothing was sent");
+}
+
+#[tokio::test]
+async fn too_little_balance_says_how_much() {
+    let service = Service::start().await;
+    let body = json!({ "name": "poor", "config": { "nativeToken": { "premine": "1" } } });
+    let chain = service.rest("POST", "/v1/blockchains", body).await.json()["data"].clone();
+    let deploy =
+        json!({ "blockchainId": chain["id"], "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
+    let reply = service.rest("POST", "/v1/contracts/deploy", deploy).await;
+    let error = &reply.json()["error"];
+    assert_eq!((reply.status, error["code"].as_str()), (409, Some("INSUFFICIENT_BALANCE")), "{}", reply.body);
+    assert_eq!(error["details"]["available"], "1");
+    assert!(error["details"]["required"].as_str().unwrap().len() > 5);
+}
+
+#[tokio::test]
+async fn metrics_have_both_shapes() {
+    let service = Service::start().await;
+    service.rpc("anvil_mine", json!(["0x5", "0x2"])).await;
+    let from = service.platform.default_blockchain().node().accounts()[0].to_string();
+    service.rpc("eth_sendTransaction", json!([{ "from": from, "to": from }])).await;
+    let metrics = service.rest("GET", "/v1/blockchains/bc_default/metrics", Value::Null).await.json()["data"].clone();
+    assert_eq!((&metrics["currentBlock"], &metrics["blockHeight"]), (&json!(6), &json!(6)));
+    assert_eq!((&metrics["totalTransactions"], &metrics["activeValidators"]), (&json!(1), &json!(1)));
+    assert_eq!(metrics["tps"], metrics["transactionsPerSecond"]);
+    assert!(metrics["gasPrice"].as_str().unwrap().ends_with(" gwei"));
+    assert!(metrics["blockTime"].as_f64().unwrap() > 1.0);
+}
+
+#[tokio::test]
+async fn the_document_describes_every_route() {
+    let service = Service::start().await;
+    let reply = service.send("GET", "/v1/openapi.json", &[], "").await;
+    let document = reply.json();
+    assert_eq!((reply.status, document["openapi"].as_str()), (200, Some("3.1.0")));
+    assert_eq!(document, serde_json::from_str::<Value>(&chainbox::server::rest::openapi_json()).unwrap());
+    for (path, method) in [
+        ("/v1/health", "get"),
+        ("/v1/blockchains", "post"),
+        ("/v1/blockchains", "get"),
+        ("/v1/blockchains/{blockchainId}", "get"),
+        ("/v1/blockchains/{blockchainId}/metrics", "get"),
+        ("/v1/contracts/deploy", "post"),
+        ("/v1/contracts/{deploymentId}", "get"),
+        ("/v1/rpc", "post"),
+    ] {
+        let operation = &document["paths"][path][method];
+        assert!(
+            operation["summary"].is_string() && operation["responses"]["200"].is_object()
+                || operation["responses"]["201"].is_object(),
+            "{method} {path}"
+        );
+    }
+    let schemas = &document["components"]["schemas"];
+    assert_eq!(schemas["CreateBlockchain"]["required"], json!(["name"]));
+    assert_eq!(schemas["DeployContract"]["required"], json!(["blockchainId", "template", "params"]));
+}
+
+/// What the document shows as an example of each field, and nothing else, is taken.
+#[tokio::test]
+async fn the_documents_examples_are_accepted() {
+    let service = Service::start().await;
+    let document: Value = serde_json::from_str(&chainbox::server::rest::openapi_json()).unwrap();
+    for (path, schema) in [("/v1/blockchains", "CreateBlockchain"), ("/v1/contracts/deploy", "DeployContract")] {
+        let body = example(&document, &json!({ "$ref": format!("#/components/schemas/{schema}") }));
+        let reply = service.rest("POST", path, body.clone()).await;
+        assert_eq!(reply.status, 201, "{body}: {}", reply.body);
+    }
+}
+
+/// An instance of a schema made of its examples.
+fn example(document: &Value, schema: &Value) -> Value {
+    if let Some(example) = schema.get("example") {
+        return example.clone();
+    }
+    if let Some(name) = schema["$ref"].as_str() {
+        return example(document, document.pointer(&name[1..]).unwrap());
+    }
+    if let Some(choices) = schema["oneOf"].as_array() {
+        return example(document, choices.iter().find(|choice| choice["type"] != "null").unwrap());
+    }
+    if schema.get("items").is_some() {
+        return json!([example(document, &schema["items"])]);
+    }
+    let properties = schema["properties"].as_object().unwrap_or_else(|| panic!("no example: {schema}"));
+    properties.iter().map(|(name, property)| (name.clone(), example(document, property))).collect()
+}

@@ -1,0 +1,149 @@
+//! `/v1/rpc`: the seven methods with named parameters.
+
+use chainbox::{
+    platform::Scope,
+    primitives::{TransactionRequest, U256},
+};
+use serde_json::{Value, json};
+
+use crate::http::{Reply, Service};
+
+async fn post(service: &Service, key: &str, method: &str, params: Value) -> Reply {
+    let call = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+    let headers = [("x-api-key", key), ("content-type", "application/json")];
+    service.send("POST", "/v1/rpc", &headers, &call.to_string()).await
+}
+
+async fn ok(service: &Service, method: &str, params: Value) -> Value {
+    let reply = post(service, &service.api_key, method, params).await;
+    let answer = reply.json();
+    assert_eq!((reply.status, &answer["id"]), (200, &json!(7)));
+    assert!(answer.get("error").is_none(), "{method}: {answer}");
+    answer["result"].clone()
+}
+
+async fn error(service: &Service, method: &str, params: Value) -> Value {
+    post(service, &service.api_key, method, params).await.json()["error"].clone()
+}
+
+async fn token(service: &Service) -> Value {
+    let body = json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD", "totalSupply": "1000" } });
+    service.rest("POST", "/v1/contracts/deploy", body).await.json()["data"]["contractAddress"].clone()
+}
+
+#[tokio::test]
+async fn blocks_transactions_and_balances_are_read() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().node().clone();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let signed = TransactionRequest {
+        chain_id: Some(31337),
+        to: Some(bob),
+        value: U256::from(5),
+        gas_limit: 21_000,
+        max_fee_per_gas: 100_000_000_000,
+        ..Default::default()
+    };
+    let raw = signed.sign(&node.keys()[0]).unwrap().encoded();
+    let simulated =
+        ok(&service, "transaction.simulate", json!({ "blockchainId": "bc_default", "signedTransaction": raw })).await;
+    assert_eq!((&simulated["success"], &simulated["gasUsed"]), (&json!(true), &json!("21000")));
+    let sent =
+        ok(&service, "transaction.send", json!({ "blockchainId": "bc_default", "signedTransaction": raw })).await;
+    assert_eq!((&sent["status"], &sent["blockNumber"]), (&json!("success"), &json!(1)));
+    let params = json!({ "blockchainId": "bc_default", "transactionHash": sent["transactionHash"] });
+    let transaction = ok(&service, "blockchain.getTransaction", params).await;
+    assert_eq!((&transaction["value"], &transaction["status"]), (&json!("5"), &json!("success")));
+    let latest =
+        ok(&service, "blockchain.getBlock", json!({ "blockchainId": "bc_default", "blockNumber": "latest" })).await;
+    assert_eq!(latest["transactions"], json!([sent["transactionHash"]]));
+    for number in [json!(1), json!("1"), json!("0x1"), latest["hash"].clone()] {
+        let params = json!({ "blockchainId": "bc_default", "blockNumber": number, "fullTransactions": true });
+        assert_eq!(ok(&service, "blockchain.getBlock", params).await["transactions"][0], transaction);
+    }
+    let at = |block: Value| json!({ "blockchainId": "bc_default", "address": bob, "blockNumber": block });
+    let before = ok(&service, "blockchain.getBalance", at(json!(0))).await;
+    let after = ok(&service, "blockchain.getBalance", at(json!("latest"))).await;
+    let number = |value: &Value| value["balance"].as_str().unwrap().parse::<u128>().unwrap();
+    assert_eq!(number(&after) - number(&before), 5);
+    assert_eq!(transaction["from"].as_str().unwrap().to_lowercase(), alice.to_string().to_lowercase());
+}
+
+#[tokio::test]
+async fn contracts_are_called_and_executed_by_name() {
+    let service = Service::start().await;
+    let bob = service.platform.default_blockchain().node().accounts()[1].to_string();
+    let contract = token(&service).await;
+    let call = |method: &str, args: Value| json!({ "blockchainId": "bc_default", "contractAddress": contract, "method": method, "args": args });
+    assert_eq!(ok(&service, "contract.call", call("name", json!([]))).await["result"], "Gold");
+    let executed = ok(&service, "contract.execute", call("transfer(address,uint256)", json!([bob, "25"]))).await;
+    assert_eq!(executed["status"], "success");
+    assert_eq!(ok(&service, "contract.call", call("balanceOf", json!([bob]))).await["result"], "25");
+
+    let broke = error(&service, "contract.execute", call("transfer", json!([bob, "5000"]))).await;
+    assert_eq!((&broke["code"], &broke["data"]["code"]), (&json!(3), &json!("CONFLICT")));
+    assert!(broke["message"].as_str().unwrap().contains("ERC20InsufficientBalance"), "{broke}");
+    for (params, path) in [
+        (call("fly", json!([])), "method"),
+        (call("transfer", json!([bob])), "args"),
+        (call("transfer", json!([bob, "much"])), "args[1]"),
+    ] {
+        let refused = error(&service, "contract.call", params).await;
+        assert_eq!(
+            (&refused["code"], &refused["data"]["code"]),
+            (&json!(-32602), &json!("VALIDATION_ERROR")),
+            "{refused}"
+        );
+        assert_eq!(refused["data"]["details"]["fields"][0]["path"], path);
+    }
+}
+
+#[tokio::test]
+async fn errors_carry_the_rest_code() {
+    let service = Service::start().await;
+    for (method, params, code, rest) in [
+        ("blockchain.getBlock", json!({ "blockchainId": "bc_none" }), -32001, "NOT_FOUND"),
+        ("blockchain.getBlock", json!({ "blockchainId": "bc_default", "blockNumber": 99 }), -32001, "NOT_FOUND"),
+        ("blockchain.getBlock", json!({}), -32602, "VALIDATION_ERROR"),
+        ("blockchain.getBlock", json!({ "blockchainId": "bc_default", "colour": 1 }), -32602, "VALIDATION_ERROR"),
+        ("blockchain.getBlock", json!(["bc_default"]), -32602, "BAD_REQUEST"),
+        (
+            "transaction.send",
+            json!({ "blockchainId": "bc_default", "signedTransaction": "0x02c0" }),
+            -32602,
+            "VALIDATION_ERROR",
+        ),
+    ] {
+        let answer = error(&service, method, params.clone()).await;
+        assert_eq!((&answer["code"], &answer["data"]["code"]), (&json!(code), &json!(rest)), "{params}: {answer}");
+    }
+    let unknown = error(&service, "blockchain.fly", json!({})).await;
+    assert_eq!(unknown["message"], "the method blockchain.fly does not exist/is not available");
+}
+
+#[tokio::test]
+async fn credentials_and_scopes_bind_here_too() {
+    let service = Service::start().await;
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]);
+    let read = json!({ "blockchainId": "bc_default" });
+    assert!(post(&service, &reader, "blockchain.getBlock", read).await.json()["result"].is_object());
+    let send = json!({ "blockchainId": "bc_default", "signedTransaction": "0x" });
+    let refused = post(&service, &reader, "transaction.send", send).await.json();
+    assert_eq!(refused["error"]["data"]["code"], "FORBIDDEN");
+    let none = service.send("POST", "/v1/rpc", &[("content-type", "application/json")], "{}").await;
+    assert_eq!((none.status, none.json()["error"]["data"]["code"].as_str()), (401, Some("UNAUTHORIZED")));
+}
+
+#[tokio::test]
+async fn batches_and_notifications_work() {
+    let service = Service::start().await;
+    let headers = [("x-api-key", service.api_key.as_str()), ("content-type", "application/json")];
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "blockchain.getBlock", "params": { "blockchainId": "bc_default" } });
+    let mut silent = call.clone();
+    silent.as_object_mut().unwrap().remove("id");
+    let batch = service.send("POST", "/v1/rpc", &headers, &json!([call, silent]).to_string()).await.json();
+    assert_eq!(batch.as_array().unwrap().len(), 1);
+    assert_eq!(service.send("POST", "/v1/rpc", &headers, &silent.to_string()).await.body, "");
+    let empty = service.send("POST", "/v1/rpc", &headers, "[]").await.json();
+    assert_eq!(empty["error"]["code"], -32600);
+}
