@@ -146,7 +146,6 @@ impl Journal {
             }
             accounts.push((entry.address, AccountChange { info, clear_storage: false, storage: slots }));
         }
-        accounts.sort_unstable_by_key(|(address, _)| *address);
         StateChanges { accounts: accounts.into_iter().collect(), codes }
     }
 

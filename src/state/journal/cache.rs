@@ -239,13 +239,16 @@ impl Cache {
         }
     }
 
-    /// Accounts that may have changed, in the order of their first change.
+    /// Accounts that may have changed, by address.
     pub(super) fn take_changed_accounts(&mut self) -> Vec<AccountId> {
-        let changed = core::mem::take(&mut self.changed_accounts);
-        for id in &changed {
-            self.accounts[id.0 as usize].is_listed = false;
-        }
-        changed
+        let taken = core::mem::take(&mut self.changed_accounts).into_iter().map(|id| {
+            let entry = &mut self.accounts[id.0 as usize];
+            entry.is_listed = false;
+            (entry.address, id)
+        });
+        let mut changed: Vec<_> = taken.collect();
+        changed.sort_unstable();
+        changed.into_iter().map(|(_, id)| id).collect()
     }
 
     /// Slots that changed, by account.
