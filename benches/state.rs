@@ -15,6 +15,10 @@ use chainbox::{
 };
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime};
 
+/// The allocator of the `chainbox` program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ACCOUNTS: u64 = 100_000;
 const TRANSFERS: u64 = 10_000;
 

@@ -113,7 +113,7 @@ fn pruning_a_chain_bounds_it_and_leaves_nothing_behind() {
     let keys = memory_keys();
     let retained = chain(&keys, 8);
     let pruned = bytes(&*keys, Table::StateNodes);
-    assert!(pruned * 3 < unpruned, "{pruned} bytes of nodes, {unpruned} without pruning");
+    assert!(pruned * 2 < unpruned, "{pruned} bytes of nodes, {unpruned} without pruning");
 
     let store = open_paged(&keys);
     let mut batch = Batch::new();

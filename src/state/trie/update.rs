@@ -69,21 +69,27 @@ impl<V, L> From<Option<Node<V, L>>> for Outcome<V, L> {
     }
 }
 
-/// The children of a branch in the making.
-struct Children<'a, V, L> {
-    /// A branch whose children are kept where `kept` has their bit.
-    old: Option<&'a Branch<L>>,
-    kept: u16,
-    fresh: [Option<Node<V, L>>; 16],
+/// A child of a branch in the making.
+enum Child<'a, V, L> {
+    /// The old one.
+    Kept(&'a L),
+    /// One that is not saved yet.
+    Fresh(Node<V, L>),
 }
 
-impl<'a, V, L> Children<'a, V, L> {
-    fn new(old: Option<&'a Branch<L>>) -> Self {
-        Self { old, kept: old.map_or(0, |old| old.mask), fresh: [const { None }; 16] }
-    }
+/// A branch in the making. Children are added by rising nibble; the first is held back until there is a second, as a lone
+/// child takes the place of its branch and is then encoded with another path.
+struct Making<'a, V, L> {
+    /// The number of the nibble that tells the children apart.
+    at: usize,
+    mask: u16,
+    first: Option<Child<'a, V, L>>,
+    links: Vec<L>,
+}
 
-    fn mask(&self) -> u16 {
-        (0..16).filter(|nibble| self.fresh[*nibble].is_some()).fold(self.kept, |mask, nibble| mask | 1 << nibble)
+impl<V, L> Making<'_, V, L> {
+    fn new(at: usize, children_max: u32) -> Self {
+        Self { at, mask: 0, first: None, links: Vec::with_capacity(children_max as usize) }
     }
 }
 
@@ -184,43 +190,60 @@ impl<S, K> Update<'_, S, K> {
         let at = depth + common;
 
         if let Some((own, tail)) = prefix[common..].split_first() {
-            let mut children = Children::new(None);
-            let shortened = || Node::Branch(Branch { prefix: tail.into(), ..branch.clone() });
-            let mut shorter = Some(());
+            // A fork in the prefix: the branch, with a shorter one, is a child of a new branch.
+            let mut making = Making::new(at, 16);
+            let shorter = || Node::Branch(Branch { prefix: tail.into(), ..branch.clone() });
+            let mut branch_is_due = true;
             while let Some((nibble, group)) = take_group(&mut rest, at) {
-                children.fresh[nibble as usize] = if nibble == *own {
-                    shorter = None;
+                if branch_is_due && nibble > *own {
+                    self.add(&mut making, *own, Child::Fresh(shorter()));
+                }
+                branch_is_due &= nibble < *own;
+                let child = if nibble == *own {
                     match self.branch(branch, tail, group, at + 1)? {
-                        Outcome::Same => Some(shortened()),
+                        Outcome::Same => Some(shorter()),
                         Outcome::Empty => None,
                         Outcome::Fresh(node) => Some(node),
                     }
                 } else {
                     self.build(group, at + 1)
                 };
+                if let Some(node) = child {
+                    self.add(&mut making, nibble, Child::Fresh(node));
+                }
             }
-            if shorter.is_some() {
-                children.fresh[*own as usize] = Some(shortened());
+            if branch_is_due {
+                self.add(&mut making, *own, Child::Fresh(shorter()));
             }
-            return self.assemble(&prefix[..common], at, children);
+            return self.finish(&prefix[..common], making);
         }
 
-        let mut children = Children::new(Some(branch));
+        let mut making = Making::new(at, 16.min(branch.mask.count_ones() + rest.len() as u32));
         let mut changed = false;
+        let mut old = (0..16).filter(|nibble| branch.mask & (1 << nibble) != 0).zip(&branch.children).peekable();
         while let Some((nibble, group)) = take_group(&mut rest, at) {
-            let outcome = match branch.child(nibble) {
+            while let Some((nibble, child)) = old.next_if(|(old, _)| *old < nibble) {
+                self.add(&mut making, nibble, Child::Kept(child));
+            }
+            let child = old.next_if(|(old, _)| *old == nibble).map(|(_, child)| child);
+            let outcome = match child {
                 Some(child) => self.link(child, group, at + 1)?,
                 None => self.build(group, at + 1).map_or(Outcome::Same, Outcome::Fresh),
             };
-            match outcome {
-                Outcome::Same => continue,
-                Outcome::Empty => {}
-                Outcome::Fresh(node) => children.fresh[nibble as usize] = Some(node),
+            changed |= !matches!(outcome, Outcome::Same);
+            match (outcome, child) {
+                (Outcome::Fresh(node), _) => self.add(&mut making, nibble, Child::Fresh(node)),
+                (Outcome::Same, Some(child)) => self.add(&mut making, nibble, Child::Kept(child)),
+                (Outcome::Same, None) | (Outcome::Empty, _) => {}
             }
-            children.kept &= !(1 << nibble);
-            changed = true;
         }
-        if changed { self.assemble(prefix, at, children) } else { Ok(Outcome::Same) }
+        if !changed {
+            return Ok(Outcome::Same);
+        }
+        for (nibble, child) in old {
+            self.add(&mut making, nibble, Child::Kept(child));
+        }
+        self.finish(prefix, making)
     }
 
     /// A subtree of nothing but the insertions among `changes`.
@@ -255,46 +278,52 @@ impl<S, K> Update<'_, S, K> {
         Some(Node::Branch(Branch { prefix, mask, children: children.into() }))
     }
 
-    /// The node that `children` make below `prefix`; the nibble that tells them apart is number `at`.
-    fn assemble<V: Value>(
+    /// Adds the child for `nibble`, which is above those of the children before.
+    fn add<'a, V: Value>(&mut self, making: &mut Making<'a, V, S::Link>, nibble: u8, child: Child<'a, V, S::Link>)
+    where
+        S: Source<V>,
+        K: Sink<V, S::Link>,
+    {
+        making.mask |= 1 << nibble;
+        if making.mask.count_ones() == 1 {
+            making.first = Some(child);
+            return;
+        }
+        for child in making.first.take().into_iter().chain([child]) {
+            making.links.push(match child {
+                Child::Kept(link) => link.clone(),
+                Child::Fresh(node) => self.save(node, making.at + 1),
+            });
+        }
+    }
+
+    /// The node that the children make below `prefix`.
+    fn finish<V: Value>(
         &mut self,
         prefix: &[u8],
-        at: usize,
-        mut children: Children<'_, V, S::Link>,
+        making: Making<'_, V, S::Link>,
     ) -> Result<Outcome<V, S::Link>, StateError>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
     {
-        let mask = children.mask();
-        let kept = |nibble: u8| children.old.filter(|_| children.kept & (1 << nibble) != 0)?.child(nibble);
-        if mask.count_ones() > 1 {
-            let mut links = Vec::with_capacity(mask.count_ones() as usize);
-            for nibble in 0..16 {
-                if let Some(link) = kept(nibble) {
-                    links.push(link.clone());
-                } else if let Some(node) = children.fresh[nibble as usize].take() {
-                    links.push(self.save(node, at + 1));
-                }
+        let lone = match making.first {
+            None if making.mask == 0 => return Ok(Outcome::Empty),
+            None => {
+                let children = making.links.into();
+                return Ok(Outcome::Fresh(Node::Branch(Branch { prefix: prefix.into(), mask: making.mask, children })));
             }
-            return Ok(Outcome::Fresh(Node::Branch(Branch { prefix: prefix.into(), mask, children: links.into() })));
-        }
-        if mask == 0 {
-            return Ok(Outcome::Empty);
-        }
-        // A lone child takes the branch's place and its path.
-        let nibble = mask.trailing_zeros() as u8;
-        let lone = match (children.fresh[nibble as usize].take(), kept(nibble)) {
-            (Some(node), _) => node,
-            (None, Some(link)) => {
+            Some(Child::Fresh(node)) => node,
+            Some(Child::Kept(link)) => {
                 self.sink.release(link);
                 self.source.load(link)?.clone()
             }
-            (None, None) => return Ok(Outcome::Empty),
         };
+        // A lone child takes the branch's place and its path.
         Ok(Outcome::Fresh(match lone {
             Node::Leaf(leaf) => Node::Leaf(leaf),
             Node::Branch(branch) => {
+                let nibble = making.mask.trailing_zeros() as u8;
                 Node::Branch(Branch { prefix: [prefix, &[nibble], &branch.prefix].concat().into(), ..branch })
             }
         }))
