@@ -1,4 +1,4 @@
-//! chainbox: an embeddable, deterministic blockchain-network simulator.
+#![doc = include_str!("../README.md")]
 
 pub mod chain;
 pub mod consensus;
