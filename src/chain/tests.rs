@@ -3,5 +3,6 @@
 mod dumping;
 pub(super) mod fixture;
 mod headers;
+mod model;
 mod reopening;
 mod tree;

@@ -1,5 +1,7 @@
 //! The blocks that a replica holds in memory, and which of them are canonical.
 
+use std::collections::BTreeSet;
+
 use alloy_primitives::{B256, map::FbBuildHasher};
 use imbl::{OrdMap, OrdSet, shared_ptr::DefaultSharedPtr};
 
@@ -94,12 +96,26 @@ impl Tree {
         }
     }
 
-    /// Lets go of blocks in these heights that are not canonical.
+    /// Lets go of blocks in these heights that are not canonical, and of all that extend them.
     pub(super) fn drop_side_blocks(&mut self, heights: core::ops::RangeInclusive<u64>) {
         let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));
-        let sides = self.by_height.range(range).filter(|(height, hash)| self.canonical.get(height) != Some(hash));
-        let sides: Vec<(u64, B256)> = sides.copied().collect();
-        sides.into_iter().for_each(|key| self.remove(key));
+        let is_side = |(height, hash): &&(u64, B256)| self.canonical.get(height) != Some(hash);
+        let mut gone: BTreeSet<B256> = self.by_height.range(range).filter(is_side).map(|(_, hash)| *hash).collect();
+        if gone.is_empty() {
+            return;
+        }
+        // Parents come before their children in this order, so one pass finds every descendant.
+        for (_, hash) in self.by_height.range((heights.end().saturating_add(1), B256::ZERO)..) {
+            let parent = self.blocks.get(hash).map(|block| block.block().parent_hash());
+            if parent.is_some_and(|parent| gone.contains(&parent)) {
+                gone.insert(*hash);
+            }
+        }
+        for hash in gone {
+            if let Some(height) = self.blocks.get(&hash).map(|block| block.height().get()) {
+                self.remove((height, hash));
+            }
+        }
     }
 
     fn remove(&mut self, key: (u64, B256)) {

@@ -17,7 +17,7 @@ const BOB: Address = Address::repeat_byte(0xb0);
 
 /// A store in memory that stands for a disk.
 #[derive(Debug, Default)]
-struct Disk(MemoryStore);
+pub(super) struct Disk(MemoryStore);
 
 impl KeyValue for Disk {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
@@ -44,11 +44,11 @@ impl KeyValue for Disk {
 }
 
 /// Everything as it would be after the process died now.
-fn disk_as_it_is(disk: &Disk) -> Arc<Disk> {
+pub(super) fn disk_as_it_is(disk: &Disk) -> Arc<Disk> {
     Arc::new(Disk(disk.0.clone()))
 }
 
-fn on(store: Arc<dyn KeyValue>) -> ChainBuilder {
+pub(super) fn on(store: Arc<dyn KeyValue>) -> ChainBuilder {
     Chain::builder(spec(), Arc::new(PagedState::open(store.clone()).unwrap()), store)
 }
 
