@@ -79,6 +79,11 @@ impl Node {
         self.write().impersonated.remove(&address);
     }
 
+    /// The addresses of [`Node::impersonate`], in order.
+    pub fn impersonated(&self) -> Vec<Address> {
+        self.write().impersonated.iter().copied().collect()
+    }
+
     /// Lets transactions of any address be sent without its key, or ends that.
     pub fn set_auto_impersonate(&self, on: bool) {
         self.write().impersonates_all = on;

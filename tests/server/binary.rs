@@ -146,6 +146,35 @@ fn a_dump_is_written_at_the_end_and_loaded_at_the_start() {
 }
 
 #[test]
+fn a_database_outlives_the_process_and_is_locked_meanwhile() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    let database = database.to_str().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--db-path", database]);
+    let (from, to) = (dev.config["accounts"][0].clone(), dev.config["accounts"][1].clone());
+    let hash = dev.rpc("eth_sendTransaction", json!([{ "from": from, "to": to, "value": "0x7" }]));
+    let second = chainbox(&["dev", "--port", "0", "--db-path", database]).output().unwrap();
+    let text = String::from_utf8_lossy(&second.stderr).into_owned();
+    assert_eq!(second.status.code(), Some(1));
+    assert!(text.contains("in use by another process") && text.contains(database), "{text}");
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let again = Dev::start(folder.path(), &["--quiet", "--db-path", database]);
+    assert_eq!(again.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+    assert_eq!(again.rpc("eth_blockNumber", json!([])), "0x1");
+}
+
+#[test]
+fn a_foreign_folder_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("letter.txt"), "dear diary").unwrap();
+    let output = chainbox(&["dev", "--port", "0", "--db-path", folder.path().to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("not usable here"), "{text}");
+}
+
+#[test]
 fn a_taken_port_is_told() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port().to_string();

@@ -112,6 +112,7 @@ async fn impersonated_accounts_send_until_they_are_not() {
     chain.ok("anvil_setBalance", json!([stranger, "0xde0b6b3a7640000"])).await;
     assert_eq!(chain.error("eth_sendTransaction", send.clone()).await.0, -32000);
     chain.ok("hardhat_impersonateAccount", json!([stranger])).await;
+    assert_eq!(chain.ok("eth_accounts", json!([])).await[10], stranger, "clients look there before they send");
     let hash = chain.ok("eth_sendTransaction", send.clone()).await;
     assert_eq!(chain.ok("eth_getTransactionReceipt", json!([hash])).await["status"], "0x1");
     chain.ok("anvil_stopImpersonatingAccount", json!([stranger])).await;
@@ -172,4 +173,5 @@ async fn a_reset_goes_back_to_genesis() {
     assert_eq!((&metadata["instanceId"], &metadata["chainId"]), (&genesis, &json!(31337)));
     let fork = json!([{ "forking": { "jsonRpcUrl": "http://localhost:1" } }]);
     assert_eq!(chain.error("hardhat_reset", fork).await.0, -32602);
+    chain.ok("anvil_reset", json!([{ "forking": { "blockNumber": null } }])).await;
 }

@@ -17,7 +17,7 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_mining", 0, |_, _| Ok(true));
     methods.add("eth_hashrate", 0, |_, _| Ok(U64::ZERO));
     methods.add("eth_coinbase", 0, coinbase);
-    methods.add("eth_accounts", 0, |eth, _| Ok(eth.node.accounts().to_vec()));
+    methods.add("eth_accounts", 0, accounts);
     methods.add("eth_blockNumber", 0, |eth, _| Ok(U64::from(eth.view().head().height().get())));
     methods.add("rpc_modules", 0, |_, _| Ok(modules()));
 }
@@ -29,6 +29,14 @@ pub(super) fn client_version() -> String {
 
 fn sha3(_: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
     Ok(keccak256(args.required::<Bytes>(0, "data")?))
+}
+
+/// The unlocked accounts, and those that are impersonated: clients refuse to send from any other.
+fn accounts(eth: &Eth, _: &Args<'_>) -> Result<Vec<Address>, RpcError> {
+    let mut accounts = eth.node.accounts().to_vec();
+    let impersonated = eth.node.impersonated().into_iter().filter(|address| !eth.node.accounts().contains(address));
+    accounts.extend(impersonated);
+    Ok(accounts)
 }
 
 fn coinbase(eth: &Eth, _: &Args<'_>) -> Result<Address, RpcError> {

@@ -102,10 +102,9 @@ async fn dispatch(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<
     if path == "/" {
         return ethereum(shared, shared.chains.default_rpc().clone(), request).await;
     }
-    if let Some(id) = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth")) {
-        if let Some(rpc) = shared.chains.rpc(id) {
-            return ethereum(shared, rpc, request).await;
-        }
+    let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
+    if let Some(rpc) = chain_id.and_then(|id| shared.chains.rpc(id)) {
+        return ethereum(shared, rpc, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
         let router = shared.rest.get_or_init(|| rest::router(shared.chains.clone())).clone();

@@ -123,7 +123,7 @@ fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
 /// Back to genesis. Forking another network is asked for by parameters, and this node has none to fork.
 fn reset(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let options: Value = args.optional(0, "options")?.unwrap_or(Value::Null);
-    if options.get("forking").is_some_and(|forking| !forking.is_null()) {
+    if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
         return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
     }
     eth.node.reset().map_err(node_error)?;
