@@ -186,3 +186,15 @@ impl<V: Value> Sink<V, Pointer<V>> for Residents {
 impl StateSink<Resident> for Residents {
     const COUNTS_RELEASED: bool = false;
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A leaf, and a third of a branch with its pointers, for each account.
+    #[test]
+    fn an_account_takes_less_than_400_bytes() {
+        let node = size_of::<Cell<AccountLeaf<StorageRoot>>>() + 2 * size_of::<usize>();
+        assert!(node <= 168, "{node} bytes");
+    }
+}

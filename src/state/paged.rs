@@ -1,6 +1,6 @@
 //! Versions over any key-value store.
 //!
-//! A commit packs its new nodes into pages of at most [`PAGE_BYTES`] under
+//! A commit packs its new nodes into pages of at most 4 KiB under
 //! `commit | page` in [`Table::StateNodes`]; a branch names each child by hash and place (commit, page, offset), so
 //! that a path is found without an index. Nodes never change; a bounded cache holds decoded ones. What pruning needs
 //! is in [`Table::StateCommits`], see `records`.
@@ -28,9 +28,6 @@ use pack::Packer;
 use pages::{Pages, Pending};
 use prune::Pruning;
 use records::{Info, Record};
-
-#[cfg(doc)]
-use pack::PAGE_BYTES;
 
 /// Versions of the state in a key-value store: they outlive the process when that store does.
 ///

@@ -126,6 +126,59 @@ fn pruning_a_chain_bounds_it_and_leaves_nothing_behind() {
     assert!(next.id > retained[7]);
 }
 
+/// A damaged page is an error, never a panic and never an endless descent.
+#[test]
+fn damaged_pages_are_errors() {
+    let keys = memory_keys();
+    let address = |number: u8| Address::repeat_byte(number);
+    let slots: Vec<(u64, u64)> = (0..60).map(|slot| (slot, slot + 1)).collect();
+    let accounts = (0..100).map(|number| suite::set(address(number), 1, if number < 5 { &slots } else { &[] }));
+    let mut batch = Batch::new();
+    let commit = open_paged(&keys).commit(CommitId::EMPTY, &suite::changes(accounts), &mut batch).unwrap();
+    keys.write(batch).unwrap();
+    let mut pages = Vec::new();
+    let mut list = |key: &[u8], page: &[u8]| {
+        pages.push((key.to_vec(), page.to_vec()));
+        ControlFlow::Continue(())
+    };
+    keys.scan(Table::StateNodes, b"", Order::Ascending, &mut list).unwrap();
+
+    let (mut errors, mut seed) = (0, 1_u64);
+    let mut random = |bound: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % bound
+    };
+    for _ in 0..150 {
+        let (key, page) = &pages[random(pages.len())];
+        let mut damaged = page.clone();
+        match random(4) {
+            0 => damaged.truncate(random(page.len())),
+            _ => {
+                let at = random(page.len());
+                damaged[at] ^= 1 << random(8);
+            }
+        }
+        let put = |page: &[u8]| {
+            let mut batch = Batch::new();
+            batch.put(Table::StateNodes, key.as_slice(), page);
+            keys.write(batch).unwrap();
+        };
+        put(&damaged);
+        let store = open_paged(&keys);
+        let view = store.view(commit.id).unwrap();
+        for number in 0..100 {
+            errors += usize::from(view.account(&address(number)).is_err());
+            errors += usize::from(view.storage(&address(number), &U256::from(number)).is_err());
+        }
+        let _ = view.proof(&address(1), &[B256::ZERO]);
+        let changes = (0..110).step_by(7).map(|number| suite::set(address(number), 2, &[(number.into(), 7)]));
+        errors += usize::from(store.commit(commit.id, &suite::changes(changes), &mut Batch::new()).is_err());
+        put(page);
+    }
+    assert!(errors > 100, "{errors} errors");
+    assert_eq!(model::rebuilt_root(&*open_paged(&keys).view(commit.id).unwrap()), commit.root);
+}
+
 /// A write that fails takes its version with it and nothing else.
 #[test]
 fn a_failed_write_loses_its_version_only() {
