@@ -4,6 +4,35 @@
 //! choice. [`Pool`] holds what waits to be mined. Both are persistent values: cloning one costs the same at any size,
 //! which is what snapshots and readers' views are.
 //!
+//! ```
+//! use std::sync::Arc;
+//! use chainbox::{
+//!     chain::{BlockAttributes, Chain, GenesisSpec},
+//!     primitives::{Address, KeyPair, TransactionRequest, U256, ether},
+//!     state::MemoryState,
+//!     store::MemoryStore,
+//! };
+//! let (alice, bob) = (KeyPair::from_seed(1, "alice"), Address::repeat_byte(0xb0));
+//! let spec = GenesisSpec::new(1337).with_balance(alice.address(), ether(1));
+//! let mut chain = Chain::builder(spec, Arc::new(MemoryState::new()), Arc::new(MemoryStore::new())).open()?;
+//!
+//! let transfer = TransactionRequest {
+//!     chain_id: Some(1337),
+//!     to: Some(bob),
+//!     value: U256::from(5),
+//!     gas_limit: 21_000,
+//!     max_fee_per_gas: 2_000_000_000,
+//!     ..Default::default()
+//! };
+//! let candidates = vec![Arc::new(transfer.sign(&alice)?)];
+//! let built = chain.build(chain.head().hash(), &BlockAttributes::default(), &mut candidates.into_iter())?;
+//! let hash = built.block.hash();
+//! chain.insert(Arc::new(built.block))?;
+//! chain.set_head(hash)?;
+//! assert_eq!(chain.latest_state()?.account(&bob)?.unwrap_or_default().balance, U256::from(5));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
 //! | type | what it is |
 //! |---|---|
 //! | [`GenesisSpec`] | what a chain starts from, as JSON |

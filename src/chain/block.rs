@@ -336,6 +336,16 @@ mod tests {
     }
 
     #[test]
+    fn the_size_is_that_of_the_standard_encoding() {
+        for transactions in [0, 1, 7] {
+            let block = sample(transactions);
+            let envelopes = block.transactions().iter().map(|transaction| transaction.envelope().clone()).collect();
+            let body = alloy_consensus::BlockBody { transactions: envelopes, ommers: Vec::new(), withdrawals: None };
+            assert_eq!(block.size(), block.header().clone().into_block(body).length());
+        }
+    }
+
+    #[test]
     fn leftovers_are_refused() {
         let mut bytes = sample(1).encode();
         bytes.push(0);

@@ -26,8 +26,10 @@ const FORMAT: u32 = 1;
 pub struct ChainDump {
     /// Version of this form: 1.
     pub format: u32,
-    /// What the chain started from.
+    /// What the chain started from; contracts are among the accounts.
     pub genesis: GenesisSpec,
+    /// Hash of the genesis block.
+    pub genesis_hash: B256,
     /// Canonical blocks above genesis, oldest first.
     pub blocks: Vec<DumpedBlock>,
     /// Hash of the newest block.
@@ -91,10 +93,12 @@ impl Chain {
                 total_difficulty: block.total_difficulty(),
             });
         }
+        let accounts = dump_accounts(&*self.state_of(self.genesis().hash())?)?;
         let waiting: Vec<Intervention> = self.waiting_interventions().cloned().collect();
         Ok(ChainDump {
             format: FORMAT,
-            genesis: GenesisSpec::clone(self.spec()),
+            genesis: GenesisSpec { accounts, ..self.spec().without_state() },
+            genesis_hash: self.genesis().hash(),
             blocks,
             head: self.head().hash(),
             safe: self.safe().hash(),
@@ -129,7 +133,7 @@ impl Chain {
     /// # Errors
     /// [`ChainError::Dump`] when the dump is of another genesis or contradicts itself; nothing is changed then.
     pub fn load(&mut self, dump: &ChainDump) -> Result<(), ChainError> {
-        if dump.genesis != **self.spec() {
+        if dump.genesis_hash != self.genesis().hash() || dump.genesis.without_state() != **self.spec() {
             return Err(wrong("it is of a chain with another genesis".to_owned()));
         }
         let mut next = self.at_genesis()?;

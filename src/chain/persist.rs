@@ -15,7 +15,7 @@
 
 use core::ops::ControlFlow;
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::VecDeque,
     sync::{Mutex, PoisonError},
 };
 
@@ -122,8 +122,7 @@ pub(super) fn put_genesis(hash: B256, batch: &mut Batch) {
 }
 
 pub(super) fn put_spec(spec: &GenesisSpec, batch: &mut Batch) {
-    let parts = GenesisSpec { accounts: BTreeMap::new(), contracts: Vec::new(), ..spec.clone() };
-    batch.put(Table::Meta, SPEC, parts.to_json());
+    batch.put(Table::Meta, SPEC, spec.without_state().to_json());
 }
 
 /// The specification in a store, without accounts and contracts.

@@ -282,7 +282,7 @@ impl Chain {
         Self { is_writer: false, ..self.clone() }
     }
 
-    /// What the chain started from.
+    /// What the chain started from, without accounts and contracts: those are in the state of genesis.
     pub fn spec(&self) -> &Arc<GenesisSpec> {
         &self.shared.spec
     }
@@ -352,8 +352,9 @@ impl fmt::Debug for Chain {
     }
 }
 
-fn create(shared: Shared) -> Result<Chain, ChainError> {
+fn create(mut shared: Shared) -> Result<Chain, ChainError> {
     let genesis = genesis::make(&shared)?;
+    shared.spec = shared.spec.without_state().into();
     let hash = genesis.hash();
     if shared.is_durable {
         let mut batch = Batch::new();
@@ -371,7 +372,8 @@ fn create(shared: Shared) -> Result<Chain, ChainError> {
 }
 
 /// Opens what a store holds, reading the few blocks that say where it stands; all others are read when asked for.
-fn reopen(shared: Shared, genesis: B256) -> Result<Chain, ChainError> {
+fn reopen(mut shared: Shared, genesis: B256) -> Result<Chain, ChainError> {
+    shared.spec = shared.spec.without_state().into();
     let heads = persist::heads(&*shared.store)?;
     let read = |hash| shared.load(hash)?.ok_or(ChainError::UnknownBlock { hash });
     let genesis = read(genesis)?;

@@ -290,6 +290,14 @@ impl GenesisSpec {
         changes
     }
 
+    /// The specification without accounts and contracts: what is left to know once they are in the state.
+    #[must_use]
+    pub fn without_state(&self) -> Self {
+        let (accounts, contracts, consensus) = (BTreeMap::new(), Vec::new(), self.consensus.clone());
+        let (name, extra_data, validators) = (self.name.clone(), self.extra_data.clone(), self.validators.clone());
+        Self { name, extra_data, accounts, contracts, validators, consensus, ..*self }
+    }
+
     /// The genesis header over a state with this root.
     pub fn header(&self, state_root: B256) -> Header {
         Header {
