@@ -240,6 +240,8 @@ pub struct Chain {
     head: ExecutedBlock,
     safe: ExecutedBlock,
     finalized: ExecutedBlock,
+    /// Below it nothing is ever taken back; the finalized block unless finality is advice.
+    irreversible: Height,
     hand: Hand,
     /// Whether it writes its heads and blocks to the store.
     is_writer: bool,
@@ -305,7 +307,8 @@ impl Chain {
         }
         let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
         let tree = Tree::new(genesis);
-        Ok(Self { tree, head, safe, finalized, hand: Hand::default(), ..self.clone() })
+        let irreversible = Height::GENESIS;
+        Ok(Self { tree, head, safe, finalized, irreversible, hand: Hand::default(), ..self.clone() })
     }
 
     /// Puts a block on top that is known to be right.
@@ -323,6 +326,7 @@ impl Chain {
         interventions: Vec<Intervention>,
     ) -> Result<(), ChainError> {
         (self.safe, self.finalized) = (self.block(safe)?, self.block(finalized)?);
+        self.irreversible = self.finalized.height();
         self.hand = self.hand_over(&self.head, interventions.into_iter().collect())?;
         Ok(())
     }
@@ -368,7 +372,8 @@ fn create(mut shared: Shared) -> Result<Chain, ChainError> {
     }
     let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
     let tree = Tree::new(genesis.clone());
-    Ok(Chain { shared: shared.into(), tree, genesis, head, safe, finalized, hand: Hand::default(), is_writer: true })
+    let (shared, irreversible, hand) = (shared.into(), Height::GENESIS, Hand::default());
+    Ok(Chain { shared, tree, genesis, head, safe, finalized, irreversible, hand, is_writer: true })
 }
 
 /// Opens what a store holds, reading the few blocks that say where it stands; all others are read when asked for.
@@ -388,8 +393,8 @@ fn reopen(mut shared: Shared, genesis: B256) -> Result<Chain, ChainError> {
         tree.apply(&head, false);
     }
     let interventions = persist::interventions(&*shared.store)?;
-    let mut chain =
-        Chain { shared: shared.into(), tree, genesis, head, safe, finalized, hand: Hand::default(), is_writer: true };
+    let (shared, irreversible, hand) = (shared.into(), finalized.height(), Hand::default());
+    let mut chain = Chain { shared, tree, genesis, head, safe, finalized, irreversible, hand, is_writer: true };
     chain.hand = chain.hand_over(&chain.head, interventions.into_iter().collect())?;
     Ok(chain)
 }

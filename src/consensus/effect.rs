@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BlockId, Finality, FinalityKind, Message, ReplicaId, SealError, Ticket};
+use super::{BlockId, Finality, Message, ReplicaId, SealError, Ticket};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Bytes, Height, Timestamp},
@@ -253,12 +253,5 @@ impl Effect {
             Self::Reject(_) => "reject",
             Self::Mark(_) => "mark",
         }
-    }
-}
-
-impl Finality {
-    /// Everything up to `block` is both safe and final.
-    pub const fn both(block: BlockId, kind: FinalityKind) -> Self {
-        Self { safe: block, finalized: block, kind }
     }
 }

@@ -66,6 +66,20 @@ impl Encoder {
         self.bytes.extend_from_slice(value);
     }
 
+    /// What `write` writes, after its length.
+    pub(crate) fn framed(&mut self, write: impl FnOnce(&mut Self)) {
+        let start = self.bytes.len();
+        self.u32(0);
+        write(self);
+        let length = u32::try_from(self.bytes.len() - start - 4).unwrap_or(u32::MAX);
+        self.bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    }
+
+    /// Forgets what was written and keeps the room.
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+
     /// A presence byte, then the value if there is one.
     pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.bool(value.is_some());
@@ -160,7 +174,7 @@ mod tests {
         out.u32(1);
         out.option(Some(2_u64), Encoder::u64);
         out.option(None, Encoder::u64);
-        out.bytes(&[7]);
+        out.framed(|out| out.u8(7));
         assert_eq!(out.as_bytes(), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 1, 7]);
     }
 }

@@ -1,6 +1,7 @@
 //! What "final" means, which is another thing for each protocol.
 
 use super::BlockId;
+use crate::primitives::Height;
 
 /// Why a block is final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,6 +26,15 @@ pub struct Finality {
     pub safe: BlockId,
     /// Never reverted, in the sense of `kind`.
     pub finalized: BlockId,
+    /// Up to this height this replica never takes anything back; below `finalized` where finality is advice.
+    pub irreversible: Height,
     /// In which sense.
     pub kind: FinalityKind,
+}
+
+impl Finality {
+    /// Everything up to `block` is safe, final and never taken back.
+    pub const fn both(block: BlockId, kind: FinalityKind) -> Self {
+        Self { safe: block, finalized: block, irreversible: block.height, kind }
+    }
 }

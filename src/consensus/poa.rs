@@ -4,8 +4,8 @@
 //! `floor(N/2) + 1` consecutive blocks; a block in turn weighs 2, another 1, and a signer out of turn waits a random
 //! while so that the one in turn is mostly alone. The heaviest branch wins. Nothing is ever final for certain: the
 //! newest block with more than half of the signers above it, its *settled* block, is what a replica reports as safe and
-//! finalized. That is advice to users: signers who sign two branches can make replicas settle on different ones. A
-//! replica itself holds to what it settled on, and never takes it back for a heavier branch.
+//! finalized. That is advice: when messages take longer than the period, or signers sign two branches, a heavier branch
+//! may leave it out, and the replica follows. Only 128 blocks further down it takes nothing back.
 //!
 //! Where Clique squeezes votes and checkpoints into header fields, this engine keeps them in the [`Payload`] beside
 //! the header, whose keccak is in `extraData`, so that standard clients read the headers; [`clique`] translates to and
@@ -269,16 +269,16 @@ impl Poa {
         let settled_before = self.tree.settled();
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
-        if moved == Moved::HeldBySettled {
-            effects.push(Effect::Mark("poa/held-by-settled"));
-        }
-        if let Moved::ToNew { reorg_depth } = moved {
+        if let Some(Moved { reorg_depth, left_settled }) = moved {
             let ticket = self.next_ticket.take_next();
             effects
                 .push(Effect::Persist { ticket, records: vec![record::head(self.tree.head(), self.tree.settled())] });
             effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth }));
             if reorg_depth > 0 {
                 effects.push(Effect::Mark("poa/reorg"));
+            }
+            if left_settled {
+                effects.push(Effect::Mark("poa/left-settled"));
             }
             if self.tree.settled() != settled_before {
                 effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: None }));
@@ -288,7 +288,7 @@ impl Poa {
             let message = Message::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
-        if matches!(moved, Moved::ToNew { .. }) {
+        if moved.is_some() {
             self.plan(effects);
         }
         self.release_children(id, effects);
@@ -494,7 +494,8 @@ impl Protocol for Poa {
     }
 
     fn finality(&self) -> Finality {
-        Finality::both(self.tree.settled(), FinalityKind::Depth)
+        let settled = self.tree.settled();
+        Finality { irreversible: self.tree.irreversible(), ..Finality::both(settled, FinalityKind::Depth) }
     }
 
     fn validators(&self) -> ValidatorSet {

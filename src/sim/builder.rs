@@ -41,6 +41,7 @@ pub struct NetworkBuilder {
     seed: u64,
     seals: SealScheme,
     latency: Latency,
+    link_latencies: Vec<(ReplicaId, ReplicaId, Latency)>,
     production: Production,
     stores: Option<(Arc<dyn StateStore>, Arc<dyn KeyValue>)>,
     cache: ExecutionCache,
@@ -66,6 +67,7 @@ impl Default for NetworkBuilder {
             seed: 0,
             seals: SealScheme::Symbolic,
             latency: Latency::default(),
+            link_latencies: Vec::new(),
             production: Production::Automatic,
             stores: None,
             cache: ExecutionCache::default(),
@@ -124,6 +126,12 @@ impl NetworkBuilder {
     /// How long messages take.
     pub const fn with_latency(mut self, latency: Latency) -> Self {
         self.latency = latency;
+        self
+    }
+
+    /// How long messages take on the link from one replica to another.
+    pub fn with_link_latency(mut self, from: ReplicaId, to: ReplicaId, latency: Latency) -> Self {
+        self.link_latencies.push((from, to, latency));
         self
     }
 
@@ -278,10 +286,14 @@ impl NetworkBuilder {
     fn world(&self, replicas: &[Replica], chain: &Chain) -> World {
         let streams = Streams::new(self.seed);
         let mut ties = streams.stream("ties");
+        let mut links = Links::new(self.latency, streams.stream("links"));
+        for (from, to, latency) in &self.link_latencies {
+            links.set(*from, *to, *latency);
+        }
         // A reopened chain goes on at its head's time.
         World {
             scheduler: Scheduler::new(ties.next_u64()),
-            links: Links::new(self.latency, streams.stream("links")),
+            links,
             clock: BlockClock::starting_at(chain.head().block().timestamp()),
             draws: streams.stream("draws"),
             digest: self.digest.then(RunDigest::new),

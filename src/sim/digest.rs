@@ -3,7 +3,7 @@
 use crate::{consensus::Encoder, primitives::B256};
 
 /// Bytes that are hashed at once.
-const BUFFER_LEN: usize = 4_096;
+const BUFFER_LEN: usize = 8_192;
 
 /// Chained BLAKE3 over (label, payload) pairs: two runs with equal digests did the same in the same order.
 ///
@@ -11,13 +11,13 @@ const BUFFER_LEN: usize = 4_096;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunDigest {
     chained: [u8; 32],
-    buffer: Vec<u8>,
+    buffer: Encoder,
     pairs: u64,
 }
 
 impl Default for RunDigest {
     fn default() -> Self {
-        Self { chained: *blake3::hash(b"chainbox run").as_bytes(), buffer: Vec::new(), pairs: 0 }
+        Self { chained: *blake3::hash(b"chainbox run").as_bytes(), buffer: Encoder::new(), pairs: 0 }
     }
 }
 
@@ -27,12 +27,12 @@ impl RunDigest {
         Self::default()
     }
 
-    /// Adds a pair.
-    pub fn record(&mut self, label: &str, payload: &Encoder) {
-        self.part(label.as_bytes());
-        self.part(payload.as_bytes());
+    /// Adds a pair; `payload` writes what distinguishes it.
+    pub fn record(&mut self, label: &str, payload: impl FnOnce(&mut Encoder)) {
+        self.buffer.bytes(label.as_bytes());
+        self.buffer.framed(payload);
         self.pairs += 1;
-        if self.buffer.len() >= BUFFER_LEN {
+        if self.buffer.as_bytes().len() >= BUFFER_LEN {
             self.chained = self.hash();
             self.buffer.clear();
         }
@@ -48,13 +48,8 @@ impl RunDigest {
         B256::new(self.hash())
     }
 
-    fn part(&mut self, bytes: &[u8]) {
-        self.buffer.extend_from_slice(&(bytes.len() as u64).to_be_bytes());
-        self.buffer.extend_from_slice(bytes);
-    }
-
     fn hash(&self) -> [u8; 32] {
-        *blake3::keyed_hash(&self.chained, &self.buffer).as_bytes()
+        *blake3::keyed_hash(&self.chained, self.buffer.as_bytes()).as_bytes()
     }
 }
 
@@ -65,9 +60,7 @@ mod tests {
     fn digest(pairs: impl IntoIterator<Item = (&'static str, u64)>) -> B256 {
         let mut digest = RunDigest::new();
         for (label, number) in pairs {
-            let mut payload = Encoder::new();
-            payload.u64(number);
-            digest.record(label, &payload);
+            digest.record(label, |out| out.u64(number));
         }
         digest.value()
     }

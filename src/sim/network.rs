@@ -10,7 +10,7 @@ use super::{
 use crate::{
     chain::{Added, Chain, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
     consensus::{
-        Admin, Authenticator, BlockId, ConsensusConfig, Encoder, Event, Machine, Message, Protocol, ReplicaId, Signer,
+        Admin, Authenticator, BlockId, ConsensusConfig, Event, Machine, Message, Protocol, ReplicaId, Signer,
         ValidatorSet,
     },
     primitives::{B256, Gas, Height, Timestamp, Transaction},
@@ -21,10 +21,11 @@ const STATE_DIGEST_EVERY: u64 = 4_096;
 
 /// A whole network. A clone costs the same at any length of chain, pool and queue, and goes its own way from there.
 ///
-/// ```no_run
+/// ```
 /// use chainbox::sim::Network;
 /// let mut network = Network::builder().with_validators(4).with_seed(7).build()?;
 /// network.run_to_height(10)?;
+/// assert_eq!(network.replicas().len(), 4);
 /// # Ok::<(), chainbox::sim::NetworkError>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -432,13 +433,10 @@ impl Network {
 
 fn record_states(digest: &mut RunDigest, replicas: &[Replica]) {
     for replica in replicas {
-        let mut payload = Encoder::new();
-        replica.machine().encode(&mut payload);
-        let state = payload.digest();
-        let mut payload = Encoder::new();
-        payload.u32(replica.id().get());
-        payload.hash(&state);
-        payload.hash(&replica.chain().head().hash());
-        digest.record("state", &payload);
+        digest.record("state", |out| {
+            out.u32(replica.id().get());
+            out.hash(&replica.machine().digest());
+            out.hash(&replica.chain().head().hash());
+        });
     }
 }

@@ -405,7 +405,10 @@ impl Replica {
                 }
                 self.follow(new)
             }
-            ChainEvent::Final { finality, .. } => self.chain.set_finality(finality.safe.hash, finality.finalized.hash),
+            ChainEvent::Final { finality, .. } => {
+                let (safe, finalized) = (finality.safe.hash, finality.finalized.hash);
+                self.chain.set_advisory_finality(safe, finalized, finality.irreversible)
+            }
             ChainEvent::Inserted(_) | ChainEvent::Justified(_) => Ok(()),
         };
         result.map_err(|source| self.chain_error(source))

@@ -100,12 +100,13 @@ mod rocks {
         };
         let mut first = open();
         first.run_to_height(9).unwrap();
-        let (head, finality) = (first.primary().head(), first.primary().machine().finality());
+        let (head, settled) = (first.primary().head(), first.primary().machine().finality().finalized);
         let hash_at_8 = first.primary().chain().hash_at(Height::new(8)).unwrap();
         drop(first);
         let mut second = open();
         assert_eq!(second.primary().head(), head);
-        assert_eq!(second.primary().machine().finality(), finality);
+        assert_eq!(second.primary().machine().finality().finalized, settled);
+        assert_eq!(second.primary().chain().finalized().hash(), settled.hash);
         second.run_to_height(20).unwrap();
         assert_eq!(second.primary().chain().hash_at(Height::new(8)).unwrap(), hash_at_8);
     }
@@ -250,4 +251,38 @@ fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
     assert!(!network.primary().chain().is_canonical(future.hash()));
     network.run_for(Duration::from_secs(600)).unwrap();
     assert!(network.is_agreed());
+}
+
+#[test]
+fn a_block_that_is_late_on_one_link_is_fetched_from_another() {
+    let (slow, far) = (Latency::Constant(Duration::from_secs(60)), ReplicaId::new(3));
+    let mut network = network(4, 2).with_link_latency(ReplicaId::new(0), far, slow).build().unwrap();
+    network.run_to_height(30).unwrap();
+    let fetches = network.replica(far).unwrap().marks().find(|(name, _)| *name == "poa/fetch-parent");
+    assert!(fetches.is_some_and(|(_, count)| count > 0));
+    network.run_until(Duration::from_secs(100), Network::is_agreed).unwrap();
+}
+
+#[test]
+fn many_seeds_converge_after_latencies_longer_than_the_period() {
+    let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
+    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(1));
+    let (mut reorgs, mut left_settled) = (0, 0);
+    for seed in 0..40 {
+        let seed = SeedGuard::new(seed);
+        let validators = 3 + (seed.get() % 4) as u32;
+        let builder = network(validators, seed.get()).with_latency(latency).with_consensus(config.clone());
+        let mut network = builder.build().unwrap();
+        network.run_to_height(25).unwrap();
+        network.run_until(Duration::from_secs(1_000), Network::is_agreed).unwrap();
+        for replica in network.replicas() {
+            reorgs += replica.counters().reorgs;
+            left_settled +=
+                replica.marks().filter(|(name, _)| *name == "poa/left-settled").map(|(_, n)| n).sum::<u64>();
+            let finality = replica.machine().finality();
+            assert_eq!(replica.chain().finalized().hash(), finality.finalized.hash);
+            assert!(replica.chain().is_canonical(finality.finalized.hash));
+        }
+    }
+    assert!(reorgs > 100 && left_settled > 0, "{reorgs} reorgs, {left_settled} left what they had settled on");
 }

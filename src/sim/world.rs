@@ -127,10 +127,10 @@ impl World {
     pub(super) fn record(&mut self, label: &str, write: impl FnOnce(&mut Encoder)) {
         let now = self.scheduler.now();
         if let Some(digest) = &mut self.digest {
-            let mut payload = Encoder::new();
-            payload.u64(now.as_nanos());
-            write(&mut payload);
-            digest.record(label, &payload);
+            digest.record(label, |out| {
+                out.u64(now.as_nanos());
+                write(out);
+            });
         }
     }
 

@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("b7af0225cf1883814faddbcb351ec785bbd3504454a7b4f3e22494737112c956");
+pub(crate) const DIGEST: B256 = b256!("2f0f7b36831ec3a46a5790687c147de3c5d86d809c2175f81bff712cdd446378");
 
 /// The network, to be built in whatever way must make no difference.
 pub(crate) fn builder() -> NetworkBuilder {

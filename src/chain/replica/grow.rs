@@ -100,23 +100,47 @@ impl Chain {
         let new = self.block(hash)?;
         let (reverted, applied) = self.path_to(&new)?;
         let fork = self.head.height().get() - reverted.len() as u64;
-        if fork < self.finalized.height().get() {
+        if fork < self.irreversible.get() {
             return Err(ChainError::BelowFinality { finalized: self.finalized.hash(), block: hash });
         }
+        // Finality that was advice falls back to where the branches part.
+        let standing = |mark: &ExecutedBlock| match reverted.last() {
+            Some(lowest) if mark.height().get() > fork => self.block(lowest.block().parent_hash()),
+            _ => Ok(mark.clone()),
+        };
+        let (safe, finalized) = (standing(&self.safe)?, standing(&self.finalized)?);
         let change = HeadChange { old: self.head.clone(), new: new.clone(), reverted, applied };
         let hand = self.hand_after(&change)?;
-        self.persist(&change, Heads { head: hash, ..self.heads() }, &hand, self.finalized.height().get())?;
-        (self.head, self.hand) = (new, hand);
+        let heads = Heads { head: hash, safe: safe.hash(), finalized: finalized.hash() };
+        self.persist(&change, heads, &hand, self.irreversible.get())?;
+        (self.head, self.safe, self.finalized, self.hand) = (new, safe, finalized, hand);
         self.follow(&change);
         Ok(change)
     }
 
-    /// Moves the safe and the finalized block, which are ancestors of the head (or the head).
+    /// Moves the safe and the finalized block, which are ancestors of the head (or the head). Neither the finalized block
+    /// nor anything below it is taken back from then on.
     ///
     /// # Errors
     /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
     pub fn set_finality(&mut self, safe: B256, finalized: B256) -> Result<(), ChainError> {
-        if (safe, finalized) == (self.safe.hash(), self.finalized.hash()) {
+        let irreversible = self.block(finalized)?.height();
+        self.set_advisory_finality(safe, finalized, irreversible)
+    }
+
+    /// The same for a protocol whose finality is advice: both marks may move back, and only blocks up to the height
+    /// `irreversible` are never taken back from then on.
+    ///
+    /// # Errors
+    /// As [`Chain::set_finality`].
+    pub fn set_advisory_finality(
+        &mut self,
+        safe: B256,
+        finalized: B256,
+        irreversible: Height,
+    ) -> Result<(), ChainError> {
+        let irreversible = irreversible.max(self.irreversible);
+        if (safe, finalized, irreversible) == (self.safe.hash(), self.finalized.hash(), self.irreversible) {
             return Ok(());
         }
         let (safe, finalized) = (self.block(safe)?, self.block(finalized)?);
@@ -127,7 +151,7 @@ impl Chain {
                 return Err(below(block));
             }
         }
-        if finalized.height() < self.finalized.height() || safe.height() < finalized.height() {
+        if finalized.height() < self.irreversible || safe.height() < finalized.height() {
             return Err(below(&finalized));
         }
         if self.is_persistent() {
@@ -136,10 +160,9 @@ impl Chain {
             persist::put_heads(heads, &mut batch);
             self.shared.store.write(batch)?;
         }
-        let height = finalized.height().get();
-        self.tree.drop_side_blocks(self.finalized.height().get() + 1..=height);
-        self.shared.cache.finalize(height);
-        (self.safe, self.finalized) = (safe, finalized);
+        self.tree.drop_side_blocks(self.irreversible.get() + 1..=irreversible.get());
+        self.shared.cache.finalize(irreversible.get());
+        (self.safe, self.finalized, self.irreversible) = (safe, finalized, irreversible);
         Ok(())
     }
 
@@ -184,7 +207,7 @@ impl Chain {
     pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, ChainError> {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
-        self.persist(&change, snapshot.heads(), &snapshot.hand, snapshot.finalized.height().get())?;
+        self.persist(&change, snapshot.heads(), &snapshot.hand, snapshot.irreversible.get())?;
         *self = Self { shared: self.shared.clone(), is_writer: self.is_writer, ..snapshot.clone() };
         Ok(change)
     }
@@ -208,7 +231,7 @@ impl Chain {
         let index = !self.shared.is_durable;
         change.reverted.iter().for_each(|block| self.tree.revert(block));
         change.applied.iter().for_each(|block| self.tree.apply(block, index));
-        let (head, finalized) = (self.head.height().get(), self.finalized.height().get());
+        let (head, finalized) = (self.head.height().get(), self.irreversible.get());
         let retention = self.shared.retention;
         // What is not final stays: a reorg may need it.
         let lowest = |kept: u64| head.saturating_sub(kept).min(finalized);
@@ -257,7 +280,7 @@ impl Chain {
     fn prune_stored(&self, head: u64, finalized: u64, batch: &mut Batch) -> Result<(), ChainError> {
         let lowest = |head: u64, finalized: u64, kept: u64| head.saturating_sub(kept).min(finalized).max(1);
         let passed = |kept: u64| {
-            let before = lowest(self.head.height().get(), self.finalized.height().get(), kept);
+            let before = lowest(self.head.height().get(), self.irreversible.get(), kept);
             before..lowest(head, finalized, kept)
         };
         if let Some(kept) = self.shared.retention.states {

@@ -77,7 +77,7 @@ impl Chain {
         match self.shared.retention.blocks {
             _ if !self.shared.is_durable => self.tree.oldest(head),
             None => Height::new(head.get().min(1)),
-            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.finalized.height().get()).max(1)),
+            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.irreversible.get()).max(1)),
         }
     }
 

@@ -307,18 +307,36 @@ fn a_replica_seals_once_a_height_and_announces_after_its_record() {
 }
 
 #[test]
-fn the_settled_block_is_held_against_a_heavier_branch() {
+fn a_heavier_branch_wins_even_over_the_settled_block() {
     let setup = Setup::new(3);
     let mut poa = setup.replica(None);
     let ours = setup.branch(&setup.genesis, &[0, 1, 0]);
     let heavier = setup.branch(&setup.genesis, &[1, 2, 0, 1]);
     receive_all(&mut poa, &ours);
     assert_eq!(poa.finality().finalized, BlockId::of(&ours[0]));
-    receive_all(&mut poa, &heavier);
-    assert_eq!(poa.head(), BlockId::of(ours.last().unwrap()));
-    let mut fresh = setup.replica(None);
-    receive_all(&mut fresh, heavier.iter().chain(&ours));
-    assert_eq!(fresh.head(), BlockId::of(heavier.last().unwrap()));
+    receive(&mut poa, &heavier[0]);
+    // As heavy as ours with its second block, and shorter.
+    let effects = receive(&mut poa, &heavier[1]);
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Mark("poa/left-settled"))));
+    assert_eq!(poa.finality().finalized, BlockId::of(&setup.genesis));
+    receive(&mut poa, &heavier[2]);
+    assert_eq!(poa.finality().finalized, BlockId::of(&heavier[0]));
+    receive(&mut poa, &heavier[3]);
+    let mut other_order = setup.replica(None);
+    receive_all(&mut other_order, heavier.iter().chain(&ours));
+    assert_eq!((poa.head(), poa.finality()), (other_order.head(), other_order.finality()));
+}
+
+#[test]
+fn old_blocks_are_let_go_and_too_old_ones_refused() {
+    let setup = Setup::new(1);
+    let mut poa = setup.replica(None);
+    let blocks = setup.branch(&setup.genesis, &[0; 400]);
+    receive_all(&mut poa, &blocks);
+    assert_eq!(poa.finality().irreversible, Height::new(400 - 129));
+    let late = setup.block(&blocks[100], 0, &Odd { gas_limit: 1, ..Odd::default() });
+    let effects = receive(&mut poa, &late);
+    assert!(matches!(effects.as_slice(), [Effect::Reject(Rejection::TooOld { .. })]), "{effects:?}");
 }
 
 #[derive(Debug)]

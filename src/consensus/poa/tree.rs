@@ -22,15 +22,13 @@ pub(super) struct Node {
     pub(super) standing: Standing,
 }
 
-/// What an inserted block did to the head.
+/// How the head moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Moved {
-    /// Nothing: another block is better.
-    Not,
-    /// Nothing, though it is better: its branch leaves out the settled block.
-    HeldBySettled,
-    /// It is the head; so many blocks were left (0: the branch only grew).
-    ToNew { reorg_depth: u64 },
+pub(super) struct Moved {
+    /// How many blocks were left; 0 when the branch only grew.
+    pub(super) reorg_depth: u64,
+    /// Whether the settled block was among them: its advice was wrong.
+    pub(super) left_settled: bool,
 }
 
 /// Judged blocks by height and hash. Cloning is O(1).
@@ -60,6 +58,11 @@ impl Tree {
         self.settled
     }
 
+    /// Up to this height nothing is ever taken back: branches part at the lowest kept height at the earliest.
+    pub(super) fn irreversible(&self) -> Height {
+        self.oldest().parent().unwrap_or_default().min(self.settled.height)
+    }
+
     /// The lowest height that is kept; blocks below it have no place any more.
     pub(super) fn oldest(&self) -> Height {
         self.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
@@ -72,20 +75,28 @@ impl Tree {
         siblings.filter(|(other, node)| *other != block && node.author == *author).map(|(other, _)| *other).next()
     }
 
-    /// Adds a block whose parent is here.
-    pub(super) fn insert(&mut self, node: Node) -> Moved {
+    /// Adds a block whose parent is here; answers how the head moved, if it did.
+    pub(super) fn insert(&mut self, node: Node) -> Option<Moved> {
         let node = Arc::new(node);
         self.nodes.insert(node.link.block, node.clone());
         if !node.standing.beats(&self.head.standing) {
-            return Moved::Not;
+            return None;
         }
         let reorg_depth = self.depth_left(&node);
-        if self.head.link.block.height.get() - reorg_depth < self.settled.height.get() {
-            return Moved::HeldBySettled;
-        }
+        let fork = self.head.link.block.height.get() - reorg_depth;
+        let left_settled = fork < self.settled.height.get();
         self.head = node;
+        if left_settled {
+            self.settled = self.ancestor_at(Height::new(fork));
+        }
         self.settle();
-        Moved::ToNew { reorg_depth }
+        Some(Moved { reorg_depth, left_settled })
+    }
+
+    /// The head's ancestor at `height`, or the parent of the lowest one that is kept.
+    fn ancestor_at(&self, height: Height) -> BlockId {
+        let above = self.branch(&self.head).take_while(|node| node.link.block.height > height).last();
+        above.map_or(self.head.link.block, |node| node.parent)
     }
 
     /// The head and its kept ancestors, newest first.
