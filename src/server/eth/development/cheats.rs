@@ -1,4 +1,4 @@
-//! Setting state by hand, impersonation, dumps, resets.
+//! Setting state by hand, impersonation, dumps, resets. Answers have anvil's types: typed clients decode them strictly.
 
 use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["anvil_setNextBlockBaseFeePerGas", "hardhat_setNextBlockBaseFeePerGas"], 1, |eth, args| {
         let Quantity(base_fee) = args.required(0, "baseFee")?;
         eth.node.set_next_block_base_fee(base_fee).map_err(node_error)?;
-        Ok(true)
+        Ok(())
     });
     methods.add_all(&["evm_setBlockGasLimit", "anvil_setBlockGasLimit"], 1, |eth, args| {
         let Quantity(gas_limit) = args.required(0, "gasLimit")?;
@@ -40,20 +40,20 @@ pub(super) fn register(methods: &mut Methods) {
     });
     methods.add_all(&["anvil_impersonateAccount", "hardhat_impersonateAccount"], 1, |eth, args| {
         eth.node.impersonate(args.required(0, "address")?);
-        Ok(true)
+        Ok(())
     });
     methods.add_all(&["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], 1, |eth, args| {
         eth.node.stop_impersonating(args.required(0, "address")?);
-        Ok(true)
+        Ok(())
     });
     methods.add_all(&["anvil_autoImpersonateAccount"], 1, |eth, args| {
         eth.node.set_auto_impersonate(args.required(0, "enabled")?);
-        Ok(true)
+        Ok(())
     });
     methods.add_all(&["anvil_dropTransaction", "hardhat_dropTransaction"], 1, drop_transaction);
     methods.add_all(&["anvil_dropAllTransactions"], 0, |eth, _| {
         eth.node.drop_all_transactions().map_err(node_error)?;
-        Ok(true)
+        Ok(())
     });
     methods.add_all(&["anvil_removePoolTransactions"], 1, remove_of_sender);
     methods.add_slow(&["anvil_dumpState", "hardhat_dumpState"], 1, dump);
@@ -63,20 +63,20 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["anvil_metadata", "hardhat_metadata"], 0, metadata);
     methods.add_all(&["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"], 1, |_, args| {
         // The console is the command line's; accepted so that scripts made for other nodes run.
-        args.required::<bool>(0, "enabled")
+        args.required::<bool>(0, "enabled").map(drop)
     });
 }
 
-fn set_balance(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn set_balance(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let (address, balance): (Address, U256) = (args.required(0, "address")?, args.required(1, "balance")?);
     eth.node.set_balance(address, balance).map_err(node_error)?;
-    Ok(true)
+    Ok(())
 }
 
-fn set_nonce(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn set_nonce(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let (address, Quantity(nonce)) = (args.required(0, "address")?, args.required(1, "nonce")?);
     eth.node.set_nonce(address, nonce).map_err(node_error)?;
-    Ok(true)
+    Ok(())
 }
 
 fn set_storage_at(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
@@ -86,10 +86,10 @@ fn set_storage_at(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     Ok(true)
 }
 
-fn set_code(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn set_code(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let (address, code): (Address, Bytes) = (args.required(0, "address")?, args.required(1, "code")?);
     eth.node.set_code(address, code).map_err(node_error)?;
-    Ok(true)
+    Ok(())
 }
 
 /// The hash of the dropped transaction, or null when it was not in the pool.
@@ -98,12 +98,12 @@ fn drop_transaction(eth: &Eth, args: &Args<'_>) -> Result<Option<B256>, RpcError
     Ok(eth.node.drop_transaction(hash).map_err(node_error)?.map(|_| hash))
 }
 
-fn remove_of_sender(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn remove_of_sender(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let sender: Address = args.required(0, "address")?;
     for pooled in eth.view().pooled().iter().filter(|pooled| pooled.transaction.sender() == sender) {
         eth.node.drop_transaction(pooled.transaction.hash()).map_err(node_error)?;
     }
-    Ok(true)
+    Ok(())
 }
 
 fn dump(eth: &Eth, _: &Args<'_>) -> Result<Bytes, RpcError> {
@@ -121,13 +121,13 @@ fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
 }
 
 /// Back to genesis. Forking another network is asked for by parameters, and this node has none to fork.
-fn reset(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn reset(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let options: Value = args.optional(0, "options")?.unwrap_or(Value::Null);
     if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
         return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
     }
     eth.node.reset().map_err(node_error)?;
-    Ok(true)
+    Ok(())
 }
 
 fn node_info(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {

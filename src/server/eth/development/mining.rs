@@ -100,7 +100,7 @@ fn mine_error(cause: MineError) -> RpcError {
     }
 }
 
-fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let enabled: bool = args.required(0, "enabled")?;
     match (enabled, eth.node.mining()) {
         (true, _) => eth.node.set_mining(Mining::EachTransaction).map_err(mine_error)?,
@@ -109,16 +109,16 @@ fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
         (false, _) => {}
     }
     eth.mining_changed.notify_one();
-    Ok(true)
+    Ok(())
 }
 
 /// Milliseconds for `evm_setIntervalMining` with Hardhat, seconds with anvil: seconds are taken, as anvil's users are the many.
-fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
+fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
     let mining = if secs == 0 { Mining::Manual } else { Mining::Interval(Duration::from_secs(secs)) };
     eth.node.set_mining(mining).map_err(mine_error)?;
     eth.mining_changed.notify_one();
-    Ok(true)
+    Ok(())
 }
 
 /// `false` for a snapshot that is not there, or no more.

@@ -1,7 +1,5 @@
 //! Moving time.
 
-use alloy_primitives::U64;
-
 use crate::{
     primitives::Timestamp,
     server::{
@@ -47,8 +45,7 @@ fn set(eth: &Eth, args: &Args<'_>) -> Result<u64, RpcError> {
     Ok(secs)
 }
 
-fn set_next(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
+fn set_next(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "timestamp")?;
-    eth.node.set_next_block_timestamp(Timestamp::from_secs(secs)).map_err(|cause| error(REFUSED, cause.to_string()))?;
-    Ok(U64::from(secs))
+    eth.node.set_next_block_timestamp(Timestamp::from_secs(secs)).map_err(|cause| error(REFUSED, cause.to_string()))
 }
