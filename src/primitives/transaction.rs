@@ -333,7 +333,7 @@ fn impersonated_sender(signature: &Signature) -> Option<Address> {
 #[cfg(test)]
 mod tests {
     use alloy_eips::eip2930::AccessListItem;
-    use alloy_primitives::{address, hex};
+    use alloy_primitives::{address, b256, hex, uint};
     use proptest::prelude::*;
 
     use super::*;
@@ -368,6 +368,47 @@ mod tests {
         );
         assert_eq!(transaction.encoded().as_ref(), expected);
         assert_eq!(Transaction::decode(&expected).unwrap(), transaction);
+    }
+
+    /// A signed EIP-2930 transaction as go-ethereum's own tests have it, and the hash that was signed.
+    #[test]
+    fn eip_2930_vector() {
+        let raw = hex!(
+            "01f8630103018261a894b94f5374fce5edbc8e2a8697c15331677e6ebf0b0a825544c001a0c9519f4f2b30335884581971573fadf60c6204f59a911df35ee8a540456b2660a032f1e8e2c5dd761f9e4f88f41c8310aeaba26a8bfcdacfedfa12ec3862d37521"
+        );
+        let transaction = Transaction::decode(&raw).unwrap();
+        assert_eq!((transaction.ty(), transaction.nonce(), transaction.gas_limit().get()), (1, 3, 25_000));
+        assert_eq!(transaction.encoded().as_ref(), raw);
+        let signed = b256!("49b486f0ec0a60dfbbca2d30cb07c9e8ffb2a2ff41f29a1ab6737475f6ff69f3");
+        assert_eq!(transaction.envelope().signature_hash(), signed);
+    }
+
+    /// An EIP-1559 transaction of the main network: its hash and its signer are public.
+    #[test]
+    fn eip_1559_vector() {
+        let input = hex!(
+            "a22cb4650000000000000000000000005eee75727d804a2b13038928d36f8b188945a57a0000000000000000000000000000000000000000000000000000000000000000"
+        );
+        let typed: Typed = TxEip1559 {
+            chain_id: 1,
+            nonce: 0x42,
+            gas_limit: 44_386,
+            to: TxKind::Call(address!("6069a6c32cf691f5982febae4faf8a6f3ab2f0f6")),
+            input: input.into(),
+            max_fee_per_gas: 0x0004_a817_c800,
+            max_priority_fee_per_gas: 0x3b9a_ca00,
+            ..Default::default()
+        }
+        .into();
+        let signature = Signature::new(
+            uint!(0x840cfc572845f5786e702984c2a582528cad4b49b2a10b9db1be7fca90058565_U256),
+            uint!(0x25e7109ceb98168d95b09b18bbf6b685130e0562f233877d492b94eee0c5b6d1_U256),
+            false,
+        );
+        let envelope: TxEnvelope = typed.into_signed(signature).into();
+        let transaction = Transaction::decode(&envelope.encoded_2718()).unwrap();
+        assert_eq!(transaction.hash(), b256!("0ec0b6a2df4d87424e5f6ad2a654e27aaeb7dac20ae9e8385cc09087ad532ee0"));
+        assert_eq!(transaction.sender(), address!("DD6b8b3dC6B7AD97db52F08a275FF4483e024CEa"));
     }
 
     #[test]
