@@ -112,6 +112,24 @@ fn finality_drops_side_blocks_and_forbids_going_back() {
 }
 
 #[test]
+fn advisory_finality_moves_back_down_to_what_is_irreversible() {
+    let mut chain = chain();
+    extend(&mut chain, vec![]);
+    let first = chain.head().hash();
+    let side = build_on(&chain, first, 50, vec![]).block;
+    chain.insert(Arc::new(side.clone())).unwrap();
+    extend(&mut chain, vec![]);
+    let second = chain.head().hash();
+    extend(&mut chain, vec![]);
+    chain.set_advisory_finality(chain.head().hash(), second, Height::new(1)).unwrap();
+    assert!(chain.contains(side.hash()));
+    chain.set_head(side.hash()).unwrap();
+    assert_eq!((chain.safe().hash(), chain.finalized().hash()), (first, first), "where the branches part");
+    assert!(matches!(chain.set_head(chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(second, first), Err(ChainError::BelowFinality { .. })), "not canonical now");
+}
+
+#[test]
 fn interventions_are_seen_at_once_and_repeated_by_every_replica() {
     let (mut ours, mut theirs) = (chain(), chain());
     let slot = U256::from(3);
