@@ -3,6 +3,7 @@
 //! | table | key | value |
 //! |---|---|---|
 //! | `Meta` | `chain/head`, `chain/safe`, `chain/finalized` | block hash |
+//! | `Meta` | `chain/irreversible` | height (u64) up to which nothing is ever taken back |
 //! | `Meta` | `chain/genesis` | genesis hash |
 //! | `Meta` | `chain/spec` | JSON of the genesis specification without accounts and contracts, which are in the state |
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
@@ -35,6 +36,7 @@ use crate::{
 const HEAD: &[u8] = b"chain/head";
 const SAFE: &[u8] = b"chain/safe";
 const FINALIZED: &[u8] = b"chain/finalized";
+const IRREVERSIBLE: &[u8] = b"chain/irreversible";
 const GENESIS: &[u8] = b"chain/genesis";
 const SPEC: &[u8] = b"chain/spec";
 const HAND: &[u8] = b"chain/hand/";
@@ -51,6 +53,8 @@ pub(super) struct Heads {
     pub(super) head: B256,
     pub(super) safe: B256,
     pub(super) finalized: B256,
+    /// Up to this height nothing is ever taken back.
+    pub(super) irreversible: Height,
 }
 
 /// The last blocks that were read back, the newest at the end.
@@ -135,6 +139,7 @@ pub(super) fn put_heads(heads: Heads, batch: &mut Batch) {
     for (key, hash) in [(HEAD, heads.head), (SAFE, heads.safe), (FINALIZED, heads.finalized)] {
         batch.put(Table::Meta, key, hash.to_vec());
     }
+    batch.put(Table::Meta, IRREVERSIBLE, heads.irreversible.get().to_be_bytes());
 }
 
 pub(super) fn put_intervention(index: usize, intervention: &Intervention, batch: &mut Batch) {
@@ -159,7 +164,10 @@ pub(super) fn heads(store: &dyn KeyValue) -> Result<Heads, StoreError> {
         let missing = || corrupt(Table::Meta, key, "is missing".to_owned());
         hash_under(store, Table::Meta, key)?.ok_or_else(missing)
     };
-    Ok(Heads { head: read(HEAD)?, safe: read(SAFE)?, finalized: read(FINALIZED)? })
+    let height = store.get(Table::Meta, IRREVERSIBLE)?.and_then(|value| <[u8; 8]>::try_from(&value[..]).ok());
+    let height = height.ok_or_else(|| corrupt(Table::Meta, IRREVERSIBLE, "is no height".to_owned()))?;
+    let irreversible = Height::new(u64::from_be_bytes(height));
+    Ok(Heads { head: read(HEAD)?, safe: read(SAFE)?, finalized: read(FINALIZED)?, irreversible })
 }
 
 pub(super) fn interventions(store: &dyn KeyValue) -> Result<Vec<Intervention>, StoreError> {

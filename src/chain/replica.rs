@@ -336,7 +336,12 @@ impl Chain {
     }
 
     fn heads(&self) -> Heads {
-        Heads { head: self.head.hash(), safe: self.safe.hash(), finalized: self.finalized.hash() }
+        Heads {
+            head: self.head.hash(),
+            safe: self.safe.hash(),
+            finalized: self.finalized.hash(),
+            irreversible: self.irreversible,
+        }
     }
 
     /// Whether changes of this replica go to the store.
@@ -366,7 +371,10 @@ fn create(mut shared: Shared) -> Result<Chain, ChainError> {
         persist::put_spec(&shared.spec, &mut batch);
         persist::put_block(&genesis, &mut batch);
         persist::put_canonical(&genesis, &mut batch);
-        persist::put_heads(Heads { head: hash, safe: hash, finalized: hash }, &mut batch);
+        persist::put_heads(
+            Heads { head: hash, safe: hash, finalized: hash, irreversible: Height::GENESIS },
+            &mut batch,
+        );
         shared.store.write(batch)?;
         genesis.set_stored();
     }
@@ -393,7 +401,7 @@ fn reopen(mut shared: Shared, genesis: B256) -> Result<Chain, ChainError> {
         tree.apply(&head, false);
     }
     let interventions = persist::interventions(&*shared.store)?;
-    let (shared, irreversible, hand) = (shared.into(), finalized.height(), Hand::default());
+    let (shared, irreversible, hand) = (shared.into(), heads.irreversible, Hand::default());
     let mut chain = Chain { shared, tree, genesis, head, safe, finalized, irreversible, hand, is_writer: true };
     chain.hand = chain.hand_over(&chain.head, interventions.into_iter().collect())?;
     Ok(chain)

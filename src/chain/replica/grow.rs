@@ -111,7 +111,7 @@ impl Chain {
         let (safe, finalized) = (standing(&self.safe)?, standing(&self.finalized)?);
         let change = HeadChange { old: self.head.clone(), new: new.clone(), reverted, applied };
         let hand = self.hand_after(&change)?;
-        let heads = Heads { head: hash, safe: safe.hash(), finalized: finalized.hash() };
+        let heads = Heads { head: hash, safe: safe.hash(), finalized: finalized.hash(), ..self.heads() };
         self.persist(&change, heads, &hand, self.irreversible.get())?;
         (self.head, self.safe, self.finalized, self.hand) = (new, safe, finalized, hand);
         self.follow(&change);
@@ -156,7 +156,7 @@ impl Chain {
         }
         if self.is_persistent() {
             let mut batch = Batch::new();
-            let heads = Heads { head: self.head.hash(), safe: safe.hash(), finalized: finalized.hash() };
+            let heads = Heads { safe: safe.hash(), finalized: finalized.hash(), irreversible, ..self.heads() };
             persist::put_heads(heads, &mut batch);
             self.shared.store.write(batch)?;
         }

@@ -124,6 +124,23 @@ fn a_reorg_and_a_snapshot_are_durable_too() {
 }
 
 #[test]
+fn advisory_finality_falls_back_also_after_reopening() {
+    let disk = Arc::new(Disk::default());
+    let mut chain = on(disk.clone()).open().unwrap();
+    let heads: Vec<_> = (0..4).map(|_| extend(&mut chain, vec![]).new.hash()).collect();
+    chain.set_advisory_finality(heads[3], heads[2], Height::new(1)).unwrap();
+    let mut reopened = on(disk_as_it_is(&disk)).open().unwrap();
+    for chain in [&mut chain, &mut reopened] {
+        let side = build_on(chain, heads[0], 50, vec![]).block;
+        let change = adopt(chain, side);
+        assert_eq!((change.reverted.len(), chain.safe().hash(), chain.finalized().hash()), (3, heads[0], heads[0]));
+        let below = build_on(chain, chain.genesis().hash(), 60, vec![]).block;
+        chain.insert(Arc::new(below.clone())).unwrap();
+        assert!(matches!(chain.set_head(below.hash()), Err(ChainError::BelowFinality { .. })));
+    }
+}
+
+#[test]
 fn a_failed_write_leaves_everything_as_before() {
     for period in 1..=5 {
         let disk = Arc::new(Disk::default());
