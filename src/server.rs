@@ -3,6 +3,33 @@
 //! This floor only translates: what a request means is decided by the [`node`](crate::node) and the
 //! [`platform`](crate::platform) below. [`EthRpc`] answers without a socket; [`Server`] puts it and the
 //! service behind one port.
+//!
+//! | path | what answers |
+//! |---|---|
+//! | `/` | Ethereum JSON-RPC of the default chain over POST and WebSocket; a page for a browser |
+//! | `/v1/blockchains/:id/eth` | the same for any chain |
+//! | `/v1/...` | the service: REST in an envelope, `/v1/rpc`, described by `/v1/openapi.json` |
+//!
+//! | bound | value |
+//! |---|---|
+//! | JSON-RPC body | [`RPC_BODY_BYTES_MAX`] |
+//! | REST body | [`REST_BODY_BYTES_MAX`] |
+//! | calls in a batch | [`BATCH_CALLS_MAX`] |
+//! | WebSocket connections | [`WEBSOCKETS_MAX`] |
+//!
+//! Codes of JSON-RPC errors are in [`errors`]. Transactions sent one after the other in a batch share a block while the node
+//! mines each transaction; a read in between sees what was sent before it.
+//!
+//! ```
+//! use chainbox::{node::Node, server::EthRpc};
+//! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
+//! let rpc = EthRpc::new(Node::new());
+//! let chain_id: String = rpc.methods().call("eth_chainId", Vec::<()>::new()).await?;
+//! assert_eq!(chain_id, "0x7a69");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod chains;
 pub mod clock;

@@ -60,6 +60,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(health::get))
         .routes(routes!(blockchains::create, blockchains::list))
         .routes(routes!(blockchains::get))
+        .routes(routes!(blockchains::ethereum))
         .routes(routes!(metrics::get))
         .routes(routes!(contracts::deploy))
         .routes(routes!(contracts::get))

@@ -44,19 +44,12 @@ impl Dev {
         }
     }
 
+    fn address(&self) -> String {
+        self.config["urls"]["http"].as_str().unwrap().trim_start_matches("http://").to_owned()
+    }
+
     fn rpc(&self, method: &str, params: Value) -> Value {
-        let address = self.config["urls"]["http"].as_str().unwrap().trim_start_matches("http://").to_owned();
-        let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-        let mut stream = TcpStream::connect(&address).unwrap();
-        let head = format!(
-            "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {}\r\n\r\n",
-            body.len()
-        );
-        stream.write_all((head + &body).as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        let body = answer.split_once("\r\n\r\n").unwrap().1;
-        serde_json::from_str::<Value>(body).unwrap()["result"].take()
+        call(&self.address(), method, params)
     }
 
     /// Sends a signal and waits for the end.
@@ -73,6 +66,21 @@ impl Dev {
         self.child.stderr.take().unwrap().read_to_end(&mut output.stderr).unwrap();
         output
     }
+}
+
+/// One call over a connection of its own.
+fn call(address: &str, method: &str, params: Value) -> Value {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    let mut stream = TcpStream::connect(address).unwrap();
+    let length = body.len();
+    let head = format!(
+        "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+    );
+    stream.write_all((head + &body).as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    serde_json::from_str::<Value>(body).unwrap()["result"].take()
 }
 
 impl Drop for Dev {
@@ -172,6 +180,19 @@ fn a_foreign_folder_is_refused() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(text.contains("not usable here"), "{text}");
+}
+
+#[test]
+fn a_running_request_is_finished_before_the_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet"]);
+    let address = dev.address();
+    let mining = std::thread::spawn(move || call(&address, "evm_mine", json!([{ "blocks": 2_000 }])));
+    while dev.rpc("eth_blockNumber", json!([])) == "0x0" {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert!(dev.stop("-TERM").status.success());
+    assert_eq!(mining.join().unwrap(), "0x0", "the answer came although the node was told to stop");
 }
 
 #[test]

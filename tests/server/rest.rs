@@ -129,6 +129,8 @@ async fn wrong_paths_and_methods_are_told() {
     assert_eq!((put.status, put.json()["error"]["code"].as_str()), (405, Some("METHOD_NOT_ALLOWED")));
     let allow = put.header("allow").unwrap();
     assert!(allow.contains("GET") && allow.contains("POST"), "{allow}");
+    let eth = service.rest("POST", "/v1/blockchains/bc_none/eth", json!({})).await;
+    assert_eq!((eth.status, eth.json()["error"]["details"]["id"].as_str()), (404, Some("bc_none")));
     let unknown = service.rest("GET", "/v1/blockchains/bc_none", Value::Null).await;
     assert_eq!((unknown.status, unknown.json()["error"]["details"]["resource"].as_str()), (404, Some("blockchain")));
 }
@@ -229,6 +231,7 @@ async fn the_document_describes_every_route() {
         ("/v1/blockchains/{blockchainId}/metrics", "get"),
         ("/v1/contracts/deploy", "post"),
         ("/v1/contracts/{deploymentId}", "get"),
+        ("/v1/blockchains/{blockchainId}/eth", "post"),
         ("/v1/rpc", "post"),
     ] {
         let operation = &document["paths"][path][method];

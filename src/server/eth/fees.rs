@@ -19,23 +19,16 @@ use crate::{
 const HISTORY_BLOCKS_MAX: u64 = 1024;
 /// Percentiles of one history, as geth bounds it.
 const PERCENTILES_MAX: usize = 100;
-/// The tip that is suggested: 1 gwei. A development chain is never crowded, so there is nothing to outbid.
-const SUGGESTED_TIP: u128 = 1_000_000_000;
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_gasPrice", 0, gas_price);
-    methods.add("eth_maxPriorityFeePerGas", 0, |eth, _| Ok(U128::from(suggested_tip(&eth.view()))));
+    methods.add("eth_maxPriorityFeePerGas", 0, |eth, _| Ok(U128::from(eth.node.suggested_tip())));
     methods.add("eth_feeHistory", 3, fee_history);
     methods.add("eth_blobBaseFee", 0, |_, _| Ok(U128::from(1)));
 }
 
-fn suggested_tip(view: &NodeView) -> u128 {
-    if view.next_base_fee() == 0 { 0 } else { SUGGESTED_TIP }
-}
-
 fn gas_price(eth: &Eth, _: &Args<'_>) -> Result<U128, RpcError> {
-    let view = eth.view();
-    Ok(U128::from(u128::from(view.next_base_fee()) + suggested_tip(&view)))
+    Ok(U128::from(u128::from(eth.view().next_base_fee()) + eth.node.suggested_tip()))
 }
 
 fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {

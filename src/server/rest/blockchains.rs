@@ -19,7 +19,7 @@ use super::{
     schema::{Failure, Success, SuccessPage},
 };
 use crate::{
-    platform::{Blockchain, BlockchainSpec, Scope},
+    platform::{Blockchain, BlockchainSpec, PlatformError, Scope},
     server::clock,
 };
 
@@ -281,4 +281,22 @@ pub(super) async fn get(
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
     Answer::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
+}
+
+/// Ethereum JSON-RPC of one chain, over POST and WebSocket, batches too; the same as `/` for the default chain. Needs no credentials.
+///
+/// Errors have JSON-RPC's codes, -32000 for a refused transaction, -32001 for an unknown block, -32003 for a halt, 4444 for pruned data,
+/// and 3 with the revert's bytes for a revert.
+#[utoipa::path(
+    post, path = "/v1/blockchains/{blockchainId}/eth", tag = "JSON-RPC", operation_id = "ethereumRpc", security(()),
+    params(("blockchainId" = String, Path, description = "The chain's id")),
+    request_body(content = Object, description = "A JSON-RPC 2.0 call or batch with positional parameters", example = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": [] })),
+    responses(
+        (status = 200, description = "The answer; empty for a notification", body = Object), (status = 404, description = "No such chain", body = Failure),
+        (status = 413, description = "The body is too long", body = Object), (status = 415, description = "The body is not application/json", body = Object),
+    ),
+)]
+pub(super) async fn ethereum(Path(id): Path<String>) -> ApiError {
+    // Requests for chains that are there are answered before they come to the service's routes.
+    PlatformError::not_found("blockchain", &id).into()
 }
