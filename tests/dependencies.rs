@@ -9,7 +9,10 @@ use std::{
 };
 
 /// Direct dependencies that others force a second version of, with the reason. An entry that is no longer needed fails.
-const FORCED: &[(&str, &str)] = &[("sha2", "0.10 comes with alloy-eips (KZG commitments' versioned hashes)")];
+const FORCED: &[(&str, &str)] = &[
+    ("getrandom", "0.2 comes with rand 0.8 (soketto), 0.3 with rand 0.9 (jsonrpsee-core, imbl)"),
+    ("sha2", "0.10 comes with alloy-eips (KZG commitments' versioned hashes)"),
+];
 
 /// Crates that call a C compiler or look for C libraries from a build script.
 const C_BUILDERS: [&str; 6] = ["bindgen", "cc", "cmake", "pkg-config", "vcpkg", "autotools"];
