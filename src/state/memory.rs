@@ -145,7 +145,10 @@ impl StateSource for Resident {
 #[derive(Debug)]
 pub(crate) struct Pointer<V>(Arc<Cell<V>>);
 
+/// The reference stands first, beside the counters of the [`Arc`]: a new version of a branch counts and encodes every sibling of what
+/// changed, and should touch one line of memory for each.
 #[derive(Debug)]
+#[repr(C)]
 struct Cell<V> {
     reference: Reference,
     node: Node<V, Pointer<V>>,
