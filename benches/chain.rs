@@ -15,8 +15,8 @@ use chainbox::{
     primitives::{
         Address, KeyPair, SenderRecovery, Timestamp, Transaction, TransactionRequest, U256, ether, gwei, keccak256,
     },
-    state::{MemoryState, StateStore},
-    store::{KeyValue, MemoryStore},
+    state::MemoryState,
+    store::MemoryStore,
     templates::{Erc20Params, erc20::interface::transferCall},
     vm::mapping_slot,
 };
@@ -231,9 +231,9 @@ mod rocks {
     };
 
     pub(super) fn open(folder: &tempfile::TempDir, spec: GenesisSpec) -> Chain {
-        let store: Arc<dyn KeyValue> =
+        let store: Arc<dyn chainbox::store::KeyValue> =
             Arc::new(RocksStore::open(folder.path(), RocksOptions::default()).expect("a database"));
-        let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).expect("a state"));
+        let state: Arc<dyn chainbox::state::StateStore> = Arc::new(PagedState::open(store.clone()).expect("a state"));
         Chain::builder(spec, state, store).open().expect("a chain")
     }
 
