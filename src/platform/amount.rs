@@ -5,11 +5,9 @@ use alloy_primitives::U256;
 /// A decimal integer of the smallest unit. A sign, fraction, exponent, space or hex is no amount.
 ///
 /// ```
-/// # #[cfg(feature = "server")] {
 /// use chainbox::{platform::parse_amount, primitives::U256};
 /// assert_eq!(parse_amount("1000"), Some(U256::from(1000)));
 /// assert_eq!(parse_amount("1e3"), None);
-/// # }
 /// ```
 pub fn parse_amount(text: &str) -> Option<U256> {
     let is_decimal = !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());

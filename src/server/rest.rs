@@ -1,8 +1,7 @@
 //! The service's REST interface under `/v1`, and `/v1/rpc`.
 //!
-//! A handler answers an [`Answer`](answer::Answer) or an [`ApiError`](error::ApiError); one layer around all routes puts them into the
-//! envelope, so that no answer can leave without one. The OpenAPI document is generated from the same
-//! handlers.
+//! A handler gives a resource or a refusal; one layer around all routes puts either into the envelope, so that no answer
+//! can leave without one. The OpenAPI document is generated from the same handlers.
 
 mod answer;
 mod blockchains;
