@@ -5,7 +5,10 @@ use std::{
     sync::{Arc, PoisonError, RwLock},
 };
 
-use super::{EthRpc, driver};
+use super::{
+    EthRpc, driver,
+    rpc::{Calls, EthService},
+};
 use crate::platform::{Blockchain, Platform};
 
 /// A platform and the RPC of its chains.
@@ -13,6 +16,8 @@ use crate::platform::{Blockchain, Platform};
 pub struct Chains {
     platform: Arc<Platform>,
     default: EthRpc,
+    /// Made once: an Ethereum call on `/` copies nothing.
+    default_service: EthService<Calls>,
     others: Arc<RwLock<BTreeMap<String, EthRpc>>>,
 }
 
@@ -20,7 +25,8 @@ impl Chains {
     /// Over `platform`, with the default chain's RPC made at once.
     pub fn new(platform: Arc<Platform>) -> Self {
         let default = EthRpc::new(platform.default_blockchain().node().clone());
-        Self { platform, default, others: Arc::default() }
+        let default_service = default.http_service();
+        Self { platform, default, default_service, others: Arc::default() }
     }
 
     /// The platform underneath.
@@ -31,6 +37,11 @@ impl Chains {
     /// The default chain's RPC.
     pub const fn default_rpc(&self) -> &EthRpc {
         &self.default
+    }
+
+    /// What answers HTTP requests to the default chain.
+    pub(crate) const fn default_service(&self) -> &EthService<Calls> {
+        &self.default_service
     }
 
     /// The RPC of the chain with this id.

@@ -166,8 +166,8 @@ where
 {
     /// Consecutive sends of a batch: signers recovered on all cores, automined into one block.
     async fn send_together(&self, run: Vec<Request<'_>>) -> Vec<MethodResponse> {
-        let _hold = self.rpc.node.hold_mining();
         if run.iter().any(|request| request.method != "eth_sendRawTransaction") {
+            let _hold = self.rpc.node.hold_mining();
             let mut answers = Vec::with_capacity(run.len());
             for request in run {
                 answers.push(self.call(request).await);
@@ -182,7 +182,13 @@ where
             })
             .collect();
         let sent: Vec<Bytes> = raws.iter().flatten().cloned().collect();
-        let mut results = self.rpc.node.send_raw_batch(&sent).into_iter();
+        let node = self.rpc.node.clone();
+        let results = match tokio::runtime::Handle::try_current() {
+            // Hundreds of signatures take a while: other connections are answered meanwhile.
+            Ok(runtime) => runtime.spawn_blocking(move || node.send_raw_batch(&sent)).await.unwrap_or_default(),
+            Err(_) => node.send_raw_batch(&sent),
+        };
+        let mut results = results.into_iter();
         run.into_iter()
             .zip(raws)
             .map(|(request, raw)| {

@@ -1,6 +1,6 @@
 //! JSON-RPC 2.0 in an HTTP body: one call, one notification, or a batch.
 
-use http_body_util::{BodyExt as _, Limited};
+use http_body_util::{BodyExt as _, LengthLimitError, Limited};
 use hyper::{
     Response, StatusCode,
     body::{Body as _, Bytes, Incoming},
@@ -31,11 +31,28 @@ pub(crate) async fn read_body(headers: &HeaderMap, body: Incoming, bytes_max: us
     if body.size_hint().lower() > bytes_max as u64 {
         return Err(too_long());
     }
-    match Limited::new(body, bytes_max).collect().await {
-        Ok(collected) => Ok(collected.to_bytes()),
-        Err(cause) if cause.is::<http_body_util::LengthLimitError>() => Err(too_long()),
-        Err(cause) => Err((StatusCode::BAD_REQUEST, format!("the body could not be read: {cause}"))),
+    let failed = |cause: Box<dyn std::error::Error + Send + Sync>| match cause.is::<LengthLimitError>() {
+        true => too_long(),
+        false => (StatusCode::BAD_REQUEST, format!("the body could not be read: {cause}")),
+    };
+    let mut body = Limited::new(body, bytes_max);
+    let mut whole = Bytes::new();
+    while let Some(frame) = body.frame().await {
+        let Ok(data) = frame.map_err(failed)?.into_data() else { continue };
+        // A short body comes in one frame and is taken as it is.
+        whole = if whole.is_empty() { data } else { return rest_of(whole, data, body).await.map_err(failed) };
     }
+    Ok(whole)
+}
+
+/// A body of several frames, joined.
+async fn rest_of(
+    first: Bytes,
+    second: Bytes,
+    body: Limited<Incoming>,
+) -> Result<Bytes, Box<dyn std::error::Error + Send + Sync>> {
+    let rest = body.collect().await?.to_bytes();
+    Ok([first, second, rest].concat().into())
 }
 
 /// Answers the text of a body; `None` when there is nothing to answer (JSON-RPC 2.0, 4.1).

@@ -17,7 +17,11 @@ type Failure = Box<dyn Error>;
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     let node = build_node(options)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    // Half of the cores answer requests: fewer threads hand work to each other less, and the rest of the machine has signatures to
+    // recover, blocks to execute and clients to run.
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()?;
     let result = runtime.block_on(serve(options, node.clone()));
     // Simulations that still run on blocking threads are not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));

@@ -28,7 +28,7 @@ use crate::server::{
     Chains,
     eth::subscriptions::HexIds,
     rest,
-    rpc::{BATCH_CALLS_MAX, EthLayer, EthRpc, RESPONSE_BYTES_MAX},
+    rpc::{BATCH_CALLS_MAX, Calls, EthLayer, EthRpc, EthService, RESPONSE_BYTES_MAX},
     rpc_http,
 };
 
@@ -74,6 +74,11 @@ impl Shared {
         }
     }
 
+    /// Whether only this machine can connect.
+    pub(super) const fn is_on_loopback(&self) -> bool {
+        self.on_loopback
+    }
+
     /// Tells every WebSocket session to end.
     pub(super) fn stop_websockets(&self) {
         let handle = self.server_handle.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -100,6 +105,9 @@ pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> R
 async fn dispatch(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
+        if *request.method() == Method::POST {
+            return post(shared.chains.default_service(), request).await;
+        }
         return ethereum(shared, shared.chains.default_rpc().clone(), request).await;
     }
     let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
@@ -116,14 +124,19 @@ async fn dispatch(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<
     plain(StatusCode::NOT_FOUND, format!("nothing is at {path}: Ethereum JSON-RPC is at /, the service under /v1"))
 }
 
+/// Calls of one chain in an HTTP body.
+async fn post(service: &EthService<Calls>, request: Request<Incoming>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    match rpc_http::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
+        Ok(body) => rpc_http::response(rpc_http::answer(service, &body, Extensions::new()).await),
+        Err(unreadable) => rpc_http::refusal(unreadable),
+    }
+}
+
 /// Ethereum JSON-RPC of one chain: POST, WebSocket, or a page for a browser.
 async fn ethereum(shared: &Arc<Shared>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
     if *request.method() == Method::POST {
-        let (parts, body) = request.into_parts();
-        return match rpc_http::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
-            Ok(body) => rpc_http::response(rpc_http::answer(&chain.http_service(), &body, Extensions::new()).await),
-            Err(unreadable) => rpc_http::refusal(unreadable),
-        };
+        return post(&chain.http_service(), request).await;
     }
     if ws::is_upgrade_request(&request) {
         return websocket(shared, chain, request).await;
