@@ -56,11 +56,12 @@ pub(super) fn build(
     interventions: Vec<Intervention>,
     candidates: &mut dyn Candidates,
 ) -> Result<Built, ChainError> {
-    let mut header = next_header(&shared.spec, parent.block(), attributes, &interventions);
+    let by_hand = HeaderByHand::of(&interventions);
+    let mut header = next_header(&shared.spec, parent.block(), attributes, by_hand);
     let invalid =
         |reason| ChainError::InvalidBlock { height: Height::new(header.number), hash: Default::default(), reason };
     check_interventions(&shared.spec, &interventions).map_err(invalid)?;
-    check_fixed_fields(&shared.spec, &header, parent.block().header(), &interventions).map_err(invalid)?;
+    check_fixed_fields(&shared.spec, &header, parent.block().header(), by_hand).map_err(invalid)?;
     let parent_version = version_of(parent)?;
     let mut journal = shared.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
@@ -103,7 +104,8 @@ pub(super) fn build(
 pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> Result<Execution, ChainError> {
     let (header, invalid) = (block.header(), |reason| invalid_block(block, reason));
     check_interventions(&shared.spec, block.interventions()).map_err(invalid)?;
-    check_fixed_fields(&shared.spec, header, parent.block().header(), block.interventions()).map_err(invalid)?;
+    let by_hand = HeaderByHand::of(block.interventions());
+    check_fixed_fields(&shared.spec, header, parent.block().header(), by_hand).map_err(invalid)?;
     check_payload(block).map_err(invalid)?;
     let want = block.computed_transactions_root();
     if header.transactions_root != want {
@@ -168,16 +170,35 @@ pub(super) fn apply_interventions(journal: &mut Journal, interventions: &[Interv
 }
 
 /// Base fee of a child of `parent`, as the rules and what was set by hand give it.
-pub(super) fn expected_base_fee(spec: &GenesisSpec, parent: &Header, interventions: &[Intervention]) -> Option<u64> {
-    let by_hand = interventions.iter().rev().find_map(|intervention| match intervention {
-        Intervention::BaseFee { per_gas } => Some(*per_gas),
-        _ => None,
-    });
+/// What interventions set in the header of the block that records them; the last of a kind counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct HeaderByHand {
+    pub(super) base_fee: Option<u64>,
+    pub(super) gas_limit: Option<u64>,
+}
+
+impl HeaderByHand {
+    pub(super) fn of<'i>(interventions: impl IntoIterator<Item = &'i Intervention>) -> Self {
+        let mut by_hand = Self::default();
+        interventions.into_iter().for_each(|intervention| by_hand.add(intervention));
+        by_hand
+    }
+
+    pub(super) fn add(&mut self, intervention: &Intervention) {
+        match intervention {
+            Intervention::BaseFee { per_gas } => self.base_fee = Some(*per_gas),
+            Intervention::GasLimit { gas } => self.gas_limit = Some((*gas).max(GAS_LIMIT_MIN)),
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn expected_base_fee(spec: &GenesisSpec, parent: &Header, by_hand: HeaderByHand) -> Option<u64> {
     let BaseFee::Dynamic(params) = spec.base_fee else { return None };
     if !spec.forks.is_london(parent.number.saturating_add(1)) {
         return None;
     }
-    by_hand.or_else(|| {
+    by_hand.base_fee.or_else(|| {
         let follow = |base_fee| next_base_fee(params, parent.gas_used, parent.gas_limit, base_fee);
         Some(parent.base_fee_per_gas.map_or(params.initial, follow))
     })
@@ -187,12 +208,12 @@ pub(super) fn next_header(
     spec: &GenesisSpec,
     parent: &Block,
     attributes: &BlockAttributes,
-    interventions: &[Intervention],
+    by_hand: HeaderByHand,
 ) -> Header {
     let (parent_hash, parent) = (parent.hash(), parent.header());
     let extra_data = Block::extra_data_of(&attributes.payload).unwrap_or_else(|| attributes.extra_data.clone());
     let wanted = attributes.gas_limit.map_or(parent.gas_limit, Gas::get);
-    let (low, high) = gas_limit_bounds(parent, interventions);
+    let (low, high) = gas_limit_bounds(parent, by_hand);
     Header {
         parent_hash,
         beneficiary: attributes.beneficiary,
@@ -203,20 +224,16 @@ pub(super) fn next_header(
         extra_data,
         mix_hash: attributes.mix_hash,
         nonce: attributes.nonce,
-        base_fee_per_gas: expected_base_fee(spec, parent, interventions),
+        base_fee_per_gas: expected_base_fee(spec, parent, by_hand),
         ..empty_header()
     }
 }
 
 /// Lowest and highest gas limit of a child of `parent`.
-fn gas_limit_bounds(parent: &Header, interventions: &[Intervention]) -> (u64, u64) {
-    let by_hand = interventions.iter().rev().find_map(|intervention| match intervention {
-        Intervention::GasLimit { gas } => Some((*gas).max(GAS_LIMIT_MIN)),
-        _ => None,
-    });
+fn gas_limit_bounds(parent: &Header, by_hand: HeaderByHand) -> (u64, u64) {
     let change = (parent.gas_limit / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
     let low = parent.gas_limit.saturating_sub(change).max(GAS_LIMIT_MIN);
-    by_hand.map_or((low, parent.gas_limit.saturating_add(change)), |gas| (gas, gas))
+    by_hand.gas_limit.map_or((low, parent.gas_limit.saturating_add(change)), |gas| (gas, gas))
 }
 
 fn check_interventions(spec: &GenesisSpec, interventions: &[Intervention]) -> Result<(), BlockError> {
@@ -229,7 +246,7 @@ fn check_fixed_fields(
     spec: &GenesisSpec,
     header: &Header,
     parent: &Header,
-    interventions: &[Intervention],
+    by_hand: HeaderByHand,
 ) -> Result<(), BlockError> {
     let (got, want) = (Height::new(header.number), Height::new(parent.number).next());
     if got != want {
@@ -239,11 +256,11 @@ fn check_fixed_fields(
         let (got, parent) = (Timestamp::from_secs(header.timestamp), Timestamp::from_secs(parent.timestamp));
         return Err(BlockError::Timestamp { got, parent });
     }
-    let (low, high) = gas_limit_bounds(parent, interventions);
+    let (low, high) = gas_limit_bounds(parent, by_hand);
     if !(low..=high).contains(&header.gas_limit) {
         return Err(BlockError::GasLimit { got: Gas::new(header.gas_limit), low: Gas::new(low), high: Gas::new(high) });
     }
-    let (got, want) = (header.base_fee_per_gas, expected_base_fee(spec, parent, interventions));
+    let (got, want) = (header.base_fee_per_gas, expected_base_fee(spec, parent, by_hand));
     if got != want {
         return Err(BlockError::BaseFee { got, want });
     }

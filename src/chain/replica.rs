@@ -11,7 +11,9 @@ use imbl::Vector;
 
 use super::{
     AnyHeader, Block, ChainError, CommitHook, ExecutedBlock, ExecutionCache, GenesisSpec, HeaderRules, Intervention,
-    InvalidTransaction, genesis,
+    InvalidTransaction,
+    execution::HeaderByHand,
+    genesis,
     persist::{self, Decoded, Heads},
     tree::Tree,
     version::Version,
@@ -227,6 +229,8 @@ pub(super) struct Shared {
 #[derive(Clone, Debug, Default)]
 struct Hand {
     interventions: Vector<Intervention>,
+    /// What they set in the next block's header.
+    header: HeaderByHand,
     /// The head's state with them; `None` while there are none.
     version: Option<Arc<Version>>,
 }
@@ -329,6 +333,11 @@ impl Chain {
         self.irreversible = self.finalized.height();
         self.hand = self.hand_over(&self.head, interventions.into_iter().collect())?;
         Ok(())
+    }
+
+    /// What changes by hand set in the next block's header.
+    pub(super) const fn header_by_hand(&self) -> HeaderByHand {
+        self.hand.header
     }
 
     pub(super) fn shared(&self) -> &Shared {

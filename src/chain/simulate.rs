@@ -137,8 +137,9 @@ impl Chain {
     /// # Errors
     /// [`ChainError::State`].
     pub fn next_call_context(&self, attributes: &BlockAttributes) -> Result<CallContext, ChainError> {
-        let by_hand: Vec<_> = self.waiting_interventions().chain(&attributes.interventions).cloned().collect();
-        let header = next_header(self.spec(), self.head().block(), attributes, &by_hand);
+        let mut by_hand = self.header_by_hand();
+        attributes.interventions.iter().for_each(|intervention| by_hand.add(intervention));
+        let header = next_header(self.spec(), self.head().block(), attributes, by_hand);
         Ok(CallContext { state: self.latest_state()?, block: self.shared().context(&header) })
     }
 

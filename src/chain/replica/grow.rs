@@ -9,7 +9,7 @@ use super::{BuiltBlock, Candidates, Chain, Hand, Inserted};
 use crate::{
     chain::{
         Ancestors, Block, BlockAttributes, BlockError, ChainError, ExecutedBlock, HeadChange, Intervention,
-        execution::{self, Execution, apply_interventions, invalid_block, total_difficulty},
+        execution::{self, Execution, HeaderByHand, apply_interventions, invalid_block, total_difficulty},
         persist::{self, Heads},
     },
     primitives::Height,
@@ -182,7 +182,9 @@ impl Chain {
                 let mut journal = Journal::new(version.view()?);
                 apply_interventions(&mut journal, std::slice::from_ref(&intervention))?;
                 let version = self.shared.commit_changes(version, &journal.take_changes())?;
-                Hand { interventions, version: Some(version) }
+                let mut header = self.hand.header;
+                header.add(&intervention);
+                Hand { interventions, header, version: Some(version) }
             }
             _ => self.hand_over(&self.head, interventions)?,
         };
@@ -342,7 +344,7 @@ impl Chain {
         let list: Vec<Intervention> = interventions.iter().cloned().collect();
         apply_interventions(&mut journal, &list)?;
         let version = self.shared.commit_changes(version, &journal.take_changes())?;
-        Ok(Hand { interventions, version: Some(version) })
+        Ok(Hand { header: HeaderByHand::of(&interventions), interventions, version: Some(version) })
     }
 }
 

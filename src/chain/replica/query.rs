@@ -215,8 +215,7 @@ impl LogFilter {
 impl Chain {
     /// Base fee of a child of the head; `None` when the chain has none.
     pub fn next_base_fee(&self) -> Option<u64> {
-        let by_hand: Vec<_> = self.hand.interventions.iter().cloned().collect();
-        expected_base_fee(&self.shared.spec, self.head.block().header(), &by_hand)
+        expected_base_fee(&self.shared.spec, self.head.block().header(), self.hand.header)
     }
 
     /// What a [`Pool`](crate::chain::Pool) needs to know of the head.
@@ -226,7 +225,7 @@ impl Chain {
     pub fn pool_context(&self) -> Result<PoolContext, ChainError> {
         Ok(PoolContext {
             state: self.latest_state()?,
-            gas_limit: Gas::new(self.head.block().header().gas_limit),
+            gas_limit: Gas::new(self.hand.header.gas_limit.unwrap_or(self.head.block().header().gas_limit)),
             base_fee: self.next_base_fee().unwrap_or(0),
             is_london: self.shared.spec.forks.is_london(self.head.height().next().get()),
         })
