@@ -28,7 +28,7 @@ pub mod testing;
 mod view;
 mod writer;
 
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use self::writer::{Shared, Writer};
 use crate::{
@@ -101,6 +101,13 @@ impl Node {
     /// Signs a hash with an account's key; `None` when the node does not hold it.
     pub fn sign(&self, address: Address, hash: B256) -> Option<Signature> {
         self.shared.key_of(address).map(|key| key.sign_hash(hash))
+    }
+
+    /// Whether the writer is at work, so that whoever wants to change the node would have to wait.
+    ///
+    /// For a server that must not let its few threads wait; the answer may be out of date at once.
+    pub fn is_busy(&self) -> bool {
+        matches!(self.shared.writer.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     fn write(&self) -> MutexGuard<'_, Writer> {

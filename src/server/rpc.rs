@@ -6,10 +6,11 @@
 use std::sync::Arc;
 
 use alloy_primitives::Bytes;
+use futures_util::future::Either;
 use jsonrpsee::{
     core::middleware::{Batch, BatchEntry, Notification, Request, ResponseFuture},
     server::{
-        BatchResponseBuilder, MethodCallback, MethodResponse, Methods,
+        BatchResponseBuilder, MethodCallback, MethodResponse, Methods, SyncMethod,
         middleware::rpc::{RpcService, RpcServiceT},
     },
     types::{Id, Params, ResponsePayload},
@@ -93,7 +94,10 @@ where
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         match self.rpc.methods.method(&request.method) {
-            Some(_) => ResponseFuture::future(self.inner.call(request)),
+            Some(MethodCallback::Sync(callback)) if waits_for_writer(&request.method) && self.rpc.node.is_busy() => {
+                ResponseFuture::future(Either::Left(call_elsewhere(callback.clone(), request)))
+            }
+            Some(_) => ResponseFuture::future(Either::Right(self.inner.call(request))),
             None => {
                 let error = errors::method_not_found(&request.method);
                 ResponseFuture::ready(MethodResponse::error(request.id, error))
@@ -204,6 +208,26 @@ where
                 }
             })
             .collect()
+    }
+}
+
+/// Whether a method changes the node, or reads what only the writer knows.
+fn waits_for_writer(method: &str) -> bool {
+    let reads = ["eth_", "net_", "web3_", "txpool_", "debug_", "rpc_"].iter().any(|prefix| method.starts_with(prefix));
+    !reads || method.starts_with("eth_send") || matches!(method, "eth_accounts" | "eth_signTransaction")
+}
+
+/// Calls a method that has to wait on a thread that may wait: those that answer requests are few.
+async fn call_elsewhere(callback: SyncMethod, request: Request<'_>) -> MethodResponse {
+    let Request { id, params, extensions, .. } = request;
+    let (id, params) = (id.into_owned(), params.map(|params| params.get().to_owned()));
+    let failed_id = id.clone();
+    let call = move || callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
+    match tokio::runtime::Handle::try_current() {
+        Ok(runtime) => runtime.spawn_blocking(call).await.unwrap_or_else(|cause| {
+            MethodResponse::error(failed_id, error(errors::INTERNAL_ERROR, format!("the call was lost: {cause}")))
+        }),
+        Err(_) => call(),
     }
 }
 

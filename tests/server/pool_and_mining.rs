@@ -2,7 +2,10 @@
 
 use serde_json::{Value, json};
 
-use crate::methods::{Chain, quantity};
+use crate::{
+    http::Service,
+    methods::{Chain, quantity},
+};
 
 async fn height(chain: &Chain) -> u64 {
     quantity(&chain.ok("eth_blockNumber", json!([])).await)
@@ -86,6 +89,30 @@ async fn blocks_are_mined_by_number_and_distance() {
         async |block: &str| quantity(&chain.ok("eth_getBlockByNumber", json!([block, false])).await["timestamp"]);
     assert_eq!(time("0x64").await - time("0x1").await, 990);
     assert_eq!(chain.error("anvil_mine", json!(["0xffffffffff"])).await.0, -32602);
+}
+
+/// The test's runtime has one thread: had the sender waited on it, nobody else would have been answered.
+#[tokio::test]
+async fn readers_are_answered_while_a_sender_waits_for_the_writer() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().node().clone();
+    let mining = service.rpc("evm_mine", json!([{ "blocks": 1_500 }]));
+    let meanwhile = async {
+        while node.view().head().height().get() == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        let send =
+            service.rpc("eth_sendTransaction", json!([{ "from": node.accounts()[0], "to": node.accounts()[1] }]));
+        let read = async {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            quantity(&service.rpc("eth_blockNumber", json!([])).await["result"])
+        };
+        tokio::join!(send, read)
+    };
+    let (mined, (sent, height)) = tokio::join!(mining, meanwhile);
+    assert_eq!(mined["result"], "0x0");
+    assert!(sent["result"].is_string(), "{sent}");
+    assert!((1..1_500).contains(&height), "read at {height}");
 }
 
 #[tokio::test]
