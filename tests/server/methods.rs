@@ -168,6 +168,12 @@ async fn a_token_is_called_logged_proven_and_traced() {
     let logs = chain.ok("eth_getLogs", json!([{ "fromBlock": "earliest", "address": token, "topics": [topic] }])).await;
     assert_eq!(logs.as_array().unwrap().len(), 2, "the mint and the transfer");
     assert_eq!(logs[1], receipt["logs"][0]);
+    for empty in
+        [json!([{ "fromBlock": "0x3", "toBlock": "latest" }]), json!([{ "fromBlock": "0x99", "toBlock": "0x9a" }])]
+    {
+        assert_eq!(chain.ok("eth_getLogs", empty).await, json!([]), "no block is there yet");
+    }
+    assert_eq!(chain.error("eth_getLogs", json!([{ "fromBlock": "0x2", "toBlock": "0x1" }])).await.0, -32602);
     let by_hash = json!([{ "blockHash": receipt["blockHash"] }]);
     assert_eq!(chain.ok("eth_getLogs", by_hash).await, receipt["logs"]);
 

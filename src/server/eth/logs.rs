@@ -22,7 +22,8 @@ pub(super) fn register(methods: &mut Methods) {
 
 /// The canonical logs that a filter asks for, oldest first.
 pub(super) fn find(view: &NodeView, filter: &Filter) -> Result<Vec<RpcLog>, RpcError> {
-    let found = view.logs(&criteria(view, filter)?, LOGS_MAX).map_err(convert::query_error)?;
+    let Some(criteria) = criteria(view, filter)? else { return Ok(Vec::new()) };
+    let found = view.logs(&criteria, LOGS_MAX).map_err(convert::query_error)?;
     Ok(found.into_iter().map(|log| convert::log(log, false)).collect())
 }
 
@@ -35,7 +36,8 @@ pub(super) fn of_block(block: &ExecutedBlock, filter: &Filter, removed: bool) ->
     all.filter(|log| filter.matches(&log.inner)).map(|log| RpcLog { removed, ..log }).collect()
 }
 
-fn criteria(view: &NodeView, filter: &Filter) -> Result<LogFilter, RpcError> {
+/// What to look for; `None` for a range that has no block yet.
+fn criteria(view: &NodeView, filter: &Filter) -> Result<Option<LogFilter>, RpcError> {
     let (from, to) = match filter.block_option {
         FilterBlockOption::AtBlockHash(hash) => {
             let height = view.block(BlockRef::Hash(hash)).map_err(convert::query_error)?.height();
@@ -51,8 +53,17 @@ fn criteria(view: &NodeView, filter: &Filter) -> Result<LogFilter, RpcError> {
                 }
             };
             let (from, to) = (height(from_block)?, height(to_block)?);
-            if from > to {
+            // A poller that asks from the next block on up to the newest has missed nothing: only two given numbers can be wrong.
+            if from > to
+                && matches!(
+                    (from_block, to_block),
+                    (Some(BlockNumberOrTag::Number(_)), Some(BlockNumberOrTag::Number(_)))
+                )
+            {
                 return Err(error(INVALID_PARAMS, format!("invalid block range params: from {from} to {to}")));
+            }
+            if from > head || from > to {
+                return Ok(None);
             }
             (from, to.min(head))
         }
@@ -61,7 +72,7 @@ fn criteria(view: &NodeView, filter: &Filter) -> Result<LogFilter, RpcError> {
     while topics.last().is_some_and(Vec::is_empty) {
         topics.pop();
     }
-    Ok(LogFilter { from, to, addresses: sorted(filter.address.iter().copied()), topics })
+    Ok(Some(LogFilter { from, to, addresses: sorted(filter.address.iter().copied()), topics }))
 }
 
 /// Set members in a fixed order.
