@@ -5,7 +5,8 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use alloy_primitives::{B256, Keccak256};
+use alloy_primitives::B256;
+use sha3::{Digest, Keccak256};
 
 use super::{Template, TemplateId};
 
@@ -84,7 +85,7 @@ impl TemplateRegistry {
                     hasher.update(text);
                 }
             }
-            hasher.finalize()
+            B256::from_slice(&hasher.finalize())
         })
     }
 }

@@ -99,6 +99,9 @@ pub(crate) struct DevOptions {
     /// Keep the chain in a RocksDB database in this folder
     #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
     pub(crate) db_path: Option<PathBuf>,
+    /// Genesis specification (JSON) in place of the options of accounts' balance and chain
+    #[arg(long, env = "CHAINBOX_GENESIS", value_name = "FILE", conflicts_with = "load_state", help_heading = "State")]
+    pub(crate) genesis: Option<PathBuf>,
     /// Start from a dump made by --dump-state or anvil_dumpState
     #[arg(long, env = "CHAINBOX_LOAD_STATE", value_name = "FILE", conflicts_with = "db_path", help_heading = "State")]
     pub(crate) load_state: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
+    chain::GenesisSpec,
     node::{Database, Dump, Mining, Node},
     platform::{Blockchain, BlockchainSpec, Consensus, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
     primitives::U256,
@@ -36,7 +37,8 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
 async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|cause| format!("the system gives no random numbers: {cause}"))?;
-    let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options), node.clone(), clock::now_ms());
+    let chain =
+        Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), clock::now_ms());
     let platform = Arc::new(Platform::new(Secret::new(secret), chain));
     let api_key = platform.create_api_key("dev", &[Scope::Admin]);
     let chains = Chains::new(platform.clone());
@@ -84,9 +86,13 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
     if let Some(base_fee) = options.base_fee {
         builder = builder.with_base_fee((base_fee > 0).then_some(base_fee));
     }
+    if let Some(path) = &options.genesis {
+        let text = String::from_utf8(read(path)?).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        let genesis = GenesisSpec::from_json(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        builder = builder.with_genesis(genesis);
+    }
     if let Some(path) = &options.load_state {
-        let bytes = std::fs::read(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
-        builder = builder.with_dump(Dump::from_bytes(bytes));
+        builder = builder.with_dump(Dump::from_bytes(read(path)?));
     }
     if let Some(path) = &options.db_path {
         let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| with_causes(&cause))?;
@@ -96,14 +102,15 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
 }
 
 /// The default chain, as the service lists it.
-fn describe(options: &DevOptions) -> BlockchainSpec {
+fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
+    let view = node.view();
     BlockchainSpec {
         name: "development".to_owned(),
         kind: "private".to_owned(),
         consensus: Consensus::ProofOfAuthority,
-        chain_id: Some(options.chain_id),
+        chain_id: Some(view.chain_id()),
         block_time_secs: options.block_time,
-        block_gas_limit: Some(options.gas_limit),
+        block_gas_limit: Some(view.pool_context().gas_limit.get()),
         native_token: NativeToken {
             premine: U256::from(options.balance) * U256::from(10).pow(U256::from(18)) * U256::from(options.accounts),
             ..NativeToken::default()
@@ -130,6 +137,10 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     Ok(async {
         let _ = tokio::signal::ctrl_c().await;
     })
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    std::fs::read(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()).into())
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
