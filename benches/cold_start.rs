@@ -95,7 +95,7 @@ fn cold_start(criterion: &mut Criterion) {
     let genesis = genesis_file(folder.path());
     let (child, ..) = start(&["--db-path", &database, "--genesis", &genesis]);
     stop(child);
-    let arguments = ["--db-path", database.as_str(), "--genesis", genesis.as_str()];
+    let arguments = ["--db-path", database.as_str()];
     timed(criterion, &format!("store=rocksdb,accounts={ACCOUNTS},after=stop"), &arguments, stop);
     timed(criterion, &format!("store=rocksdb,accounts={ACCOUNTS},after=kill"), &arguments, kill);
 }

@@ -197,10 +197,8 @@ impl GenesisSpec {
     /// A development chain: id 31337, interventions allowed, the first `accounts` addresses of `wallet` with 10,000 tokens each.
     pub fn dev(wallet: &Wallet, accounts: u32) -> Self {
         let mut spec = Self { allow_interventions: true, name: "chainbox".to_owned(), ..Self::new(31_337) };
-        for index in 0..accounts {
-            if let Ok(key) = wallet.key(index) {
-                spec.fund(key.address(), ether(10_000));
-            }
+        for key in wallet.keys(0, accounts).unwrap_or_default() {
+            spec.fund(key.address(), ether(10_000));
         }
         spec
     }

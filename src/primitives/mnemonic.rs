@@ -10,8 +10,8 @@ pub const DEFAULT_MNEMONIC: &str = "test test test test test test test test test
 /// A phrase whose accounts can be derived.
 #[derive(Clone)]
 pub struct Wallet {
+    mnemonic: Mnemonic,
     phrase: String,
-    seed: [u8; 64],
 }
 
 /// Why a phrase or an index gives no account.
@@ -42,7 +42,7 @@ impl Wallet {
     pub fn from_phrase(phrase: &str) -> Result<Self, MnemonicError> {
         let mnemonic = Mnemonic::parse_in(Language::English, phrase)
             .map_err(|error| MnemonicError::Phrase { reason: error.to_string() })?;
-        Ok(Self { phrase: mnemonic.to_string(), seed: mnemonic.to_seed_normalized("") })
+        Ok(Self { phrase: mnemonic.to_string(), mnemonic })
     }
 
     /// The phrase, one space between words.
@@ -65,14 +65,19 @@ impl Wallet {
         self.keys(index, 1).map(|mut keys| keys.remove(0))
     }
 
-    /// The `count` keys from index `first` on; the path's common part is derived once.
+    /// The `count` keys from index `first` on; what they have in common is derived once, if there is any key at all.
     ///
     /// # Errors
     /// [`MnemonicError::Index`] for an index of 2^31 or more.
     pub fn keys(&self, first: u32, count: u32) -> Result<Vec<KeyPair>, MnemonicError> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
         let failed = |index, error: bip32::Error| MnemonicError::Index { index, reason: error.to_string() };
         let path = "m/44'/60'/0'/0".parse().map_err(|error| failed(first, error))?;
-        let parent = bip32::ExtendedPrivateKey::<k256::ecdsa::SigningKey>::derive_from_path(&self.seed, &path)
+        // BIP-39 makes this slow on purpose: 2048 rounds of HMAC-SHA512.
+        let seed = self.mnemonic.to_seed_normalized("");
+        let parent = bip32::ExtendedPrivateKey::<k256::ecdsa::SigningKey>::derive_from_path(&seed, &path)
             .map_err(|error| failed(first, error))?;
         (first..first.saturating_add(count))
             .map(|index| {

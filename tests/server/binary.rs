@@ -173,6 +173,35 @@ fn a_database_outlives_the_process_and_is_locked_meanwhile() {
 }
 
 #[test]
+fn a_genesis_file_makes_the_chain_and_its_database_opens_without_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (genesis, database) = (folder.path().join("genesis.json"), folder.path().join("db"));
+    let (genesis, database) = (genesis.to_str().unwrap(), database.to_str().unwrap());
+    let rich = "0x00000000000000000000000000000000000000aa";
+    let spec = json!({ "chainId": 77, "accounts": { rich: { "balance": "12345" } }, "baseFee": "off" });
+    std::fs::write(genesis, spec.to_string()).unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--db-path", database, "--genesis", genesis]);
+    assert_eq!(dev.config["chainId"], 77);
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let again = Dev::start(folder.path(), &["--quiet", "--db-path", database]);
+    assert_eq!(again.config["chainId"], 77);
+    assert_eq!(again.rpc("eth_getBalance", json!([rich, "latest"])), "0x3039");
+    assert!(again.stop("-TERM").status.success());
+
+    let other = chainbox(&["dev", "--port", "0", "--db-path", database, "--chain-id", "78"]).output().unwrap();
+    let text = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text.contains("holds the chain with id 77, --chain-id says 78"), "{text}");
+
+    std::fs::write(genesis, r#"{"chainId": 77, "acounts": {}}"#).unwrap();
+    let typo = chainbox(&["dev", "--port", "0", "--genesis", genesis]).output().unwrap();
+    let text = String::from_utf8_lossy(&typo.stderr).into_owned();
+    assert_eq!(typo.status.code(), Some(1));
+    assert!(text.contains("acounts") && text.contains("genesis.json"), "{text}");
+}
+
+#[test]
 fn a_foreign_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("letter.txt"), "dear diary").unwrap();

@@ -5,6 +5,9 @@ use std::{net::IpAddr, path::PathBuf};
 use chainbox::primitives::DEFAULT_MNEMONIC;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+/// Chain id of a development chain unless another is asked for.
+pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
+
 /// A blockchain network in a box.
 #[derive(Debug, Parser)]
 #[command(
@@ -71,7 +74,7 @@ pub(crate) struct DevOptions {
     pub(crate) mnemonic: String,
 
     /// Chain id (EIP-155)
-    #[arg(long, env = "CHAINBOX_CHAIN_ID", default_value_t = 31_337, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
+    #[arg(long, env = "CHAINBOX_CHAIN_ID", default_value_t = DEFAULT_CHAIN_ID, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
     pub(crate) chain_id: u64,
     /// How blocks are agreed on
     #[arg(long, env = "CHAINBOX_CONSENSUS", default_value = "proof-of-authority", help_heading = "Chain")]

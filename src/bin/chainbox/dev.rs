@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
-    chain::GenesisSpec,
+    chain::{Chain, GenesisSpec},
     node::{Database, Dump, Mining, Node},
     platform::{Blockchain, BlockchainSpec, Consensus, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
     primitives::U256,
@@ -11,7 +11,12 @@ use chainbox::{
     store::{RocksOptions, RocksStore},
 };
 
-use crate::{args::DevOptions, banner, config_out::Config, console, files};
+use crate::{
+    args::{DEFAULT_CHAIN_ID, DevOptions},
+    banner,
+    config_out::Config,
+    console, files,
+};
 
 type Failure = Box<dyn Error>;
 
@@ -96,9 +101,29 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
     }
     if let Some(path) = &options.db_path {
         let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| with_causes(&cause))?;
+        if let Some(genesis) = stored_genesis(options, &store)? {
+            builder = builder.with_genesis(genesis);
+        }
         builder = builder.with_database(Database::Store(Arc::new(store)));
     }
     builder.build().map_err(|cause| with_causes(&cause))
+}
+
+/// Genesis of the chain that a database holds, which needs no options to be opened again.
+fn stored_genesis(options: &DevOptions, store: &RocksStore) -> Result<Option<GenesisSpec>, Failure> {
+    if options.genesis.is_some() {
+        return Ok(None);
+    }
+    let stored = Chain::stored_spec(store).map_err(|cause| with_causes(&cause))?;
+    match stored.as_ref().map(|genesis| genesis.chain_id) {
+        Some(held) if held != options.chain_id && options.chain_id != DEFAULT_CHAIN_ID => Err(format!(
+            "the database at {} holds the chain with id {held}, --chain-id says {}: leave it out, or choose another folder",
+            store.path().display(),
+            options.chain_id,
+        )
+        .into()),
+        _ => Ok(stored),
+    }
 }
 
 /// The default chain, as the service lists it.
