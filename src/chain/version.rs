@@ -52,6 +52,10 @@ impl Version {
         }
     }
 
+    pub(super) fn is_durable(&self) -> bool {
+        self.is_durable.load(Ordering::Relaxed)
+    }
+
     pub(super) fn set_durable(&self) {
         self.is_durable.store(true, Ordering::Relaxed);
         *self.pending.lock().unwrap_or_else(PoisonError::into_inner) = None;

@@ -189,6 +189,30 @@ fn what_was_set_by_hand_is_seen_at_once_and_survives_blocks() {
     assert!(node.transfer(who, Address::ZERO, ether(1)).is_err());
 }
 
+#[cfg(feature = "rocksdb")]
+#[test]
+fn changes_by_hand_on_a_durable_store_are_there_after_reopening_before_any_block() {
+    use crate::store::{RocksOptions, RocksStore};
+
+    let folder = tempfile::tempdir().unwrap();
+    let open = || {
+        let store = RocksStore::open(folder.path().join("database"), RocksOptions::default()).unwrap();
+        let database = super::Database::Store(Arc::new(store));
+        Node::builder().with_validators(3).with_database(database).build().unwrap()
+    };
+    let node = open();
+    for n in 1..=40_u8 {
+        node.set_balance(Address::repeat_byte(n), U256::from(n)).unwrap();
+    }
+    let root = node.view().state(BlockRef::Latest).unwrap().commit().root;
+    drop(node);
+    let node = open();
+    assert_eq!(node.view().state(BlockRef::Latest).unwrap().commit().root, root);
+    node.mine(1).unwrap();
+    assert_eq!(node.view().head().block().header().state_root, root);
+    assert_eq!(node.view().head().block().interventions().len(), 40);
+}
+
 #[test]
 fn manual_and_interval_mining() {
     let node = Node::builder().with_mining(Mining::Manual).build().unwrap();

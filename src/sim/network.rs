@@ -320,10 +320,14 @@ impl Network {
     /// # Errors
     /// [`NetworkError::Chain`] when genesis does not allow it.
     pub fn intervene(&mut self, intervention: &Intervention) -> Result<(), NetworkError> {
-        for replica in &mut self.replicas {
-            let id = replica.id();
-            let done = replica.chain_mut().intervene(intervention.clone());
-            done.map_err(|source| NetworkError::Chain { replica: id, source })?;
+        let Some((primary, others)) = self.replicas.split_first_mut() else { return Ok(()) };
+        let failed = |replica: ReplicaId| move |source| NetworkError::Chain { replica, source };
+        primary.chain_mut().intervene(intervention.clone()).map_err(failed(primary.id()))?;
+        for replica in others {
+            if !replica.chain_mut().follow_hand(primary.chain()) {
+                let id = replica.id();
+                replica.chain_mut().intervene(intervention.clone()).map_err(failed(id))?;
+            }
         }
         Ok(())
     }

@@ -177,8 +177,8 @@ impl Chain {
         let mut interventions = self.hand.interventions.clone();
         interventions.push_back(intervention.clone());
         let hand = match &self.hand.version {
-            // A durable store keeps unwritten versions apart: one made on another would not outlive it.
-            Some(version) if !self.shared.is_durable => {
+            // On a durable store a version made on an unwritten one would not outlive the process.
+            Some(version) if !self.shared.is_durable || version.is_durable() => {
                 let mut journal = Journal::new(version.view()?);
                 apply_interventions(&mut journal, std::slice::from_ref(&intervention))?;
                 let version = self.shared.commit_changes(version, &journal.take_changes())?;
@@ -191,10 +191,22 @@ impl Chain {
         if self.is_persistent() {
             let mut batch = Batch::new();
             persist::put_intervention(self.hand.interventions.len(), &intervention, &mut batch);
+            // Written at once, so that the next change by hand costs what it changes; the version it replaces stays stored.
+            hand.version.iter().for_each(|version| version.write_to(&mut batch));
             self.shared.store.write(batch)?;
+            hand.version.iter().for_each(|version| version.set_durable());
         }
         self.hand = hand;
         Ok(())
+    }
+
+    /// Takes over what was changed by hand on another replica that stands at the same head; `false` when it stands elsewhere.
+    pub fn follow_hand(&mut self, other: &Self) -> bool {
+        let is_same_head = self.head.hash() == other.head.hash();
+        if is_same_head {
+            self.hand = other.hand.clone();
+        }
+        is_same_head
     }
 
     /// What was changed by hand and no block records yet.
