@@ -26,27 +26,23 @@ fn address(number: u64) -> Address {
     Address::from_slice(&keccak256(number.to_be_bytes())[12..])
 }
 
-fn change(changes: &mut StateChanges, number: u64, nonce: u64) {
+fn change(number: u64, nonce: u64) -> (Address, AccountChange) {
     let balance = U256::from(10).pow(U256::from(18)) + U256::from(nonce);
     let info = AccountInfo { nonce, balance, code_hash: EMPTY_CODE_HASH };
-    changes.accounts.insert(address(number), AccountChange { info: Some(info), ..AccountChange::default() });
+    (address(number), AccountChange { info: Some(info), ..AccountChange::default() })
 }
 
 fn genesis(accounts: u64) -> StateChanges {
-    let mut changes = StateChanges::default();
-    (0..accounts).for_each(|number| change(&mut changes, number, 0));
-    changes
+    StateChanges { accounts: (0..accounts).map(|number| change(number, 0)).collect(), ..StateChanges::default() }
 }
 
 /// The accounts that block `number` leaves changed: a sender and a recipient for each transfer, spread over all accounts.
 fn block(number: u64, accounts: u64, transfers: u64) -> StateChanges {
-    let mut changes = StateChanges::default();
-    for transfer in 0..transfers {
+    let touched = |transfer: u64| {
         let mixed = (number * transfers + transfer).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        change(&mut changes, (mixed >> 32) % accounts, number);
-        change(&mut changes, (mixed >> 7) % accounts, number);
-    }
-    changes
+        [change((mixed >> 32) % accounts, number), change((mixed >> 7) % accounts, number)]
+    };
+    StateChanges { accounts: (0..transfers).flat_map(touched).collect(), ..StateChanges::default() }
 }
 
 /// A state under test and where its batches go.

@@ -18,6 +18,7 @@ pub mod model;
 mod paged;
 mod proof;
 mod reader;
+mod sorted;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
 #[cfg(test)]
@@ -36,5 +37,6 @@ pub use journal::{Access, CACHED_ENTRIES_MAX, Checkpoint, Journal, SlotWrite};
 pub use memory::MemoryState;
 pub use paged::PagedState;
 pub use proof::{AccountProof, StorageProof};
+pub use sorted::SortedMap;
 pub use verify::{ProofError, verify_proof, verify_slot};
 pub use view::{Commit, CommitId, StateStore, StateView};

@@ -51,11 +51,15 @@ impl Shared {
 
 fn merge(changes: &mut StateChanges, later: StateChanges) {
     changes.codes.extend(later.codes);
-    for (address, change) in later.accounts {
-        let entry = changes.accounts.entry(address).or_default();
-        entry.info = change.info;
-        entry.storage.extend(change.storage);
-    }
+    let later = later.accounts.into_iter().map(|(address, mut change)| {
+        if let Some(earlier) = changes.accounts.get(&address) {
+            let storage = core::mem::take(&mut change.storage);
+            change.storage = earlier.storage.iter().copied().chain(storage).collect();
+        }
+        (address, change)
+    });
+    let later: Vec<_> = later.collect();
+    changes.accounts.extend(later);
 }
 
 fn construct(

@@ -279,9 +279,9 @@ impl GenesisSpec {
                 changes.codes.insert(code_hash, account.code.clone());
             }
             let info = AccountInfo { nonce: account.nonce, balance: account.balance, code_hash };
-            let storage = account.storage.clone();
+            let storage = account.storage.iter().map(|(slot, value)| (*slot, *value)).collect();
             let is_empty = info == AccountInfo { nonce: 0, balance: U256::ZERO, code_hash: EMPTY_CODE_HASH };
-            if !is_empty || !storage.is_empty() {
+            if !is_empty || !account.storage.is_empty() {
                 changes.accounts.insert(*address, AccountChange { info: Some(info), clear_storage: false, storage });
             }
         }

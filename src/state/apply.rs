@@ -3,7 +3,7 @@
 use alloy_primitives::B256;
 
 use super::{
-    AccountChange, StateChanges, StateError,
+    AccountChange, SortedMap, StateChanges, StateError,
     keys::KeyCache,
     leaf::{AccountLeaf, SlotLeaf},
     trie::{Change, Encoder, Link, Sink, Source, for_each_link, get, update},
@@ -38,8 +38,7 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
 ) -> Result<Option<S::AccountRoot>, StateError> {
     let mut encoder = Encoder::default();
     let mut accounts = Vec::with_capacity(changes.accounts.len());
-    for (address, change) in &changes.accounts {
-        let key = keys.address(address);
+    for (key, (address, change)) in by_key(&changes.accounts, |address| keys.address(address)) {
         let keeps_storage = change.info.is_some() && change.storage.is_empty() && !change.clear_storage;
         let value = match &change.info {
             Some(info) if keeps_storage => Some(AccountLeaf::new(*address, info, None)),
@@ -52,7 +51,6 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
         };
         accounts.push(Change { key, value, inherit: keeps_storage });
     }
-    accounts.sort_unstable_by_key(|change| change.key);
     update(source, sink, &mut encoder, root, &accounts)
 }
 
@@ -75,14 +73,23 @@ fn apply_storage<S: StateSource, K: StateSink<S>>(
     if change.info.is_none() {
         return Ok(None);
     }
-    let slots = change.storage.iter().map(|(slot, value)| Change {
-        key: keys.slot(slot),
+    let slots = by_key(&change.storage, |slot| keys.slot(slot)).map(|(key, (slot, value))| Change {
+        key,
         value: (!value.is_zero()).then_some(SlotLeaf { slot: *slot, value: *value }),
         inherit: false,
     });
-    let mut slots: Vec<Change<SlotLeaf>> = slots.collect();
-    slots.sort_unstable_by_key(|change| change.key);
+    let slots: Vec<Change<SlotLeaf>> = slots.collect();
     update(source, sink, encoder, root.filter(|_| !clear), &slots)
+}
+
+/// The pairs of `map` by rising trie key. Small words are sorted and the pairs, which are large, stay where they are.
+fn by_key<K: Ord, V>(
+    map: &SortedMap<K, V>,
+    key_of: impl Fn(&K) -> B256,
+) -> impl ExactSizeIterator<Item = (B256, &(K, V))> {
+    let mut sorted: Vec<_> = map.iter().map(|pair| (key_of(&pair.0), pair)).collect();
+    sorted.sort_unstable_by_key(|(key, _)| *key);
+    sorted.into_iter()
 }
 
 /// The state root that `root` stands for.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
+use super::SortedMap;
+
 /// One account's new values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccountChange {
@@ -12,7 +14,7 @@ pub struct AccountChange {
     /// Drop all earlier storage before `storage` is applied (an address created anew).
     pub clear_storage: bool,
     /// New values by slot; zero removes the slot.
-    pub storage: BTreeMap<U256, U256>,
+    pub storage: SortedMap<U256, U256>,
 }
 
 /// The plain part of an account: everything but its storage.
@@ -30,7 +32,7 @@ pub struct AccountInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateChanges {
     /// Changed accounts.
-    pub accounts: BTreeMap<Address, AccountChange>,
+    pub accounts: SortedMap<Address, AccountChange>,
     /// Code that the changes introduced, by its keccak.
     pub codes: BTreeMap<B256, Bytes>,
 }

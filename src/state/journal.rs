@@ -20,7 +20,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use alloy_primitives::{Address, Log, U256};
 
 use self::{cache::Cache, undo::Undo};
-use super::{AccountChange, EMPTY_ROOT, StateChanges, StateError, StateView};
+use super::{AccountChange, EMPTY_ROOT, SortedMap, StateChanges, StateError, StateView};
 
 pub(crate) use self::cache::{AccountId, SlotId};
 
@@ -123,8 +123,9 @@ impl Journal {
         self.undo.clear();
         let mut storage = self.cache.take_changed_slots();
         let mut codes = BTreeMap::new();
-        let mut accounts = Vec::new();
-        for id in self.cache.take_changed_accounts() {
+        let changed = self.cache.take_changed_accounts();
+        let mut accounts = Vec::with_capacity(changed.len());
+        for id in changed {
             let slots = storage.remove(&id).unwrap_or_default();
             let entry = self.cache.account_mut(id);
             if slots.is_empty() && entry.is_as_in_base() {
@@ -146,7 +147,7 @@ impl Journal {
             }
             accounts.push((entry.address, AccountChange { info, clear_storage: false, storage: slots }));
         }
-        StateChanges { accounts: accounts.into_iter().collect(), codes }
+        StateChanges { accounts: SortedMap::from_sorted(accounts), codes }
     }
 
     /// Goes on over `view`, which must be the version with exactly the changes taken from here, keeping what was read.

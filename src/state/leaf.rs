@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
+use alloy_rlp::Encodable;
 
 use super::{
     Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT,
@@ -65,7 +66,15 @@ impl<L: Link> PartialEq for AccountLeaf<L> {
 
 impl<L: Link> Value for AccountLeaf<L> {
     fn encode(&self, out: &mut Vec<u8>) {
-        alloy_rlp::Encodable::encode(&self.account(), out);
+        let account = self.account();
+        let payload_length = account.nonce.length() + account.balance.length() + 2 * (1 + 32);
+        alloy_rlp::Header { list: true, payload_length }.encode(out);
+        account.nonce.encode(out);
+        account.balance.encode(out);
+        for hash in [account.storage_root, account.code_hash] {
+            out.push(0x80 + 32);
+            out.extend_from_slice(&hash.0);
+        }
     }
 
     /// Takes over the storage, which a change of the plain values leaves as it was.

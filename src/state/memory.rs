@@ -1,11 +1,13 @@
 //! Versions in memory: a version is a pointer to its root, and versions share what they have in common.
 
+use core::hint::black_box;
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock},
 };
 
 use alloy_primitives::{B256, Bytes, map::HashMap};
+use smallvec::SmallVec;
 
 use super::{
     Commit, CommitId, EMPTY_ROOT, StateChanges, StateError, StateStore, StateView,
@@ -143,26 +145,43 @@ impl StateSource for Resident {
 
 /// A shared node and what its parent says of it. Tries are at most 64 deep, so freeing one recurses no deeper.
 #[derive(Debug)]
-pub(crate) struct Pointer<V>(Arc<Cell<V>>);
+pub(crate) struct Pointer<V: Value>(Arc<Cell<V>>);
 
 /// The reference stands first, beside the counters of the [`Arc`]: a new version of a branch counts and encodes every sibling of what
 /// changed, and should touch one line of memory for each.
 #[derive(Debug)]
 #[repr(C)]
-struct Cell<V> {
+struct Cell<V: Value> {
     reference: Reference,
     node: Node<V, Pointer<V>>,
 }
 
-impl<V> Clone for Pointer<V> {
+impl<V: Value> Clone for Pointer<V> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
 impl<V: Value> Link for Pointer<V> {
+    /// Few fit into the branch itself, in the room that a leaf takes anyway.
+    type Children = SmallVec<[Self; 8]>;
+
     fn reference(&self) -> &Reference {
         &self.0.reference
+    }
+
+    /// Reads a word of each: these reads wait for memory together, while the counting that follows would wait for each.
+    fn fetch(links: &[Self]) {
+        black_box(links.iter().fold(0, |sum, link| sum ^ link.0.reference.tag()));
+    }
+}
+
+/// A branch that goes counts its children down one after the other, so they are fetched first.
+impl<V: Value> Drop for Cell<V> {
+    fn drop(&mut self) {
+        if let Node::Branch(branch) = &self.node {
+            Pointer::<V>::fetch(&branch.children);
+        }
     }
 }
 

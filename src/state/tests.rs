@@ -280,7 +280,7 @@ fn change() -> impl Strategy<Value = (Address, AccountChange)> {
         }),
     );
     (0..24_u8, info, proptest::bool::weighted(0.1), storage).prop_map(|(number, info, clear_storage, storage)| {
-        (Address::repeat_byte(number), AccountChange { info, clear_storage, storage })
+        (Address::repeat_byte(number), AccountChange { info, clear_storage, storage: storage.into_iter().collect() })
     })
 }
 

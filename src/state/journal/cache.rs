@@ -14,7 +14,7 @@ use alloy_primitives::{
 };
 
 use super::index::Index;
-use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT};
+use crate::state::{Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, SortedMap};
 
 /// Handle of an account in one journal's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -252,7 +252,7 @@ impl Cache {
     }
 
     /// Slots that changed, by account.
-    pub(super) fn take_changed_slots(&mut self) -> BTreeMap<AccountId, BTreeMap<U256, U256>> {
+    pub(super) fn take_changed_slots(&mut self) -> BTreeMap<AccountId, SortedMap<U256, U256>> {
         let mut changed = Vec::with_capacity(self.changed_slots.len());
         for id in core::mem::take(&mut self.changed_slots) {
             let entry = &mut self.slots[id.0 as usize];
@@ -265,7 +265,8 @@ impl Cache {
         changed.sort_unstable_by_key(|(account, slot, _)| (*account, *slot));
         changed
             .chunk_by(|a, b| a.0 == b.0)
-            .map(|slots| (slots[0].0, slots.iter().map(|(_, slot, value)| (*slot, *value)).collect()))
+            .map(|slots| (slots[0].0, slots.iter().map(|(_, slot, value)| (*slot, *value)).collect::<Vec<_>>()))
+            .map(|(account, slots)| (account, SortedMap::from_sorted(slots)))
             .collect()
     }
 

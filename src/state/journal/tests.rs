@@ -101,7 +101,7 @@ fn changes_are_what_differs_and_are_given_once() {
     assert_eq!(changes.accounts[&ALICE].info, None, "an emptied account is removed (EIP-161)");
     let bob = &changes.accounts[&BOB];
     assert_eq!(bob.info.unwrap().balance, U256::from(100));
-    assert_eq!(bob.storage, BTreeMap::from([(U256::from(1), U256::ZERO), (U256::from(2), U256::from(5))]));
+    assert_eq!(bob.storage, [(U256::from(1), U256::ZERO), (U256::from(2), U256::from(5))].into_iter().collect());
     assert_eq!(changes.codes[&bob.info.unwrap().code_hash].as_ref(), [0xef, 0xcb]);
     assert!(journal.take_changes().is_empty());
     journal.transfer(&BOB, &ALICE, U256::from(1)).unwrap();

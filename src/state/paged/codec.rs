@@ -36,6 +36,8 @@ pub(super) struct StoredLink {
 }
 
 impl Link for StoredLink {
+    type Children = Box<[Self]>;
+
     fn reference(&self) -> &Reference {
         &self.reference
     }
@@ -71,7 +73,7 @@ pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out:
             out.extend_from_slice(&[BRANCH, branch.prefix.len() as u8]);
             out.extend_from_slice(&branch.prefix);
             out.extend_from_slice(&branch.mask.to_be_bytes());
-            for child in &branch.children {
+            for child in &*branch.children {
                 write_link(child, commit, out);
             }
         }

@@ -44,7 +44,7 @@ impl Encoder {
         self.begin();
         let mut children = branch.children.iter();
         for nibble in 0..16 {
-            match (branch.mask & (1 << nibble) != 0).then(|| children.next()).flatten() {
+            match if branch.mask & (1 << nibble) == 0 { None } else { children.next() } {
                 Some(child) => self.child(child.reference()),
                 None => self.node.push(0x80),
             }
@@ -54,7 +54,7 @@ impl Encoder {
     }
 
     /// RLP of the extension before `branch`, which `reference` names.
-    pub(crate) fn extension<L>(&mut self, branch: &Branch<L>, reference: &Reference) -> &[u8] {
+    pub(crate) fn extension<L: Link>(&mut self, branch: &Branch<L>, reference: &Reference) -> &[u8] {
         self.begin();
         let (first, rest) = match branch.prefix.split_first() {
             Some((odd, rest)) if !branch.prefix.len().is_multiple_of(2) => (0x10 | odd, rest),
@@ -85,10 +85,13 @@ impl Encoder {
     }
 
     fn child(&mut self, reference: &Reference) {
-        if !reference.is_inline() {
-            self.node.push(0x80 + 32);
+        match reference.as_hash() {
+            Some(hash) => {
+                self.node.push(0x80 + 32);
+                self.node.extend_from_slice(hash);
+            }
+            None => self.node.extend_from_slice(reference.as_bytes()),
         }
-        self.node.extend_from_slice(reference.as_bytes());
     }
 
     /// Writes the list's header before what was encoded since [`Self::begin`].

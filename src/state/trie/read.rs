@@ -55,7 +55,7 @@ fn for_each_below<V: Value, S: Source<V>>(
         Node::Leaf(leaf) => return Ok(visit(&leaf.key, &leaf.value)),
         Node::Branch(branch) => {
             let at = branch.fork(depth)?;
-            for child in &branch.children {
+            for child in &*branch.children {
                 if for_each_below(source, child, at + 1, visit)?.is_break() {
                     return Ok(ControlFlow::Break(()));
                 }

@@ -1,9 +1,10 @@
 //! Applying sorted changes to a trie in one descent.
 
 use alloy_primitives::B256;
+use smallvec::SmallVec;
 
 use super::{
-    Branch, Encoder, Leaf, Node, Reference, Source, StateError, Value,
+    Branch, Encoder, Leaf, Link, Node, Reference, Source, StateError, Value,
     node::{follows, nibble, share_path},
 };
 
@@ -18,7 +19,7 @@ pub(crate) struct Change<V> {
 }
 
 /// Where the nodes of a new version go.
-pub(crate) trait Sink<V, L> {
+pub(crate) trait Sink<V, L: Link> {
     /// Takes a node that is final, after its children.
     fn save(&mut self, node: Node<V, L>, reference: Reference) -> L;
 
@@ -54,7 +55,7 @@ struct Update<'a, S, K> {
 }
 
 /// What changes made of a subtree.
-enum Outcome<V, L> {
+enum Outcome<V, L: Link> {
     /// Nothing: the old node stays.
     Same,
     /// Nothing is left.
@@ -63,14 +64,14 @@ enum Outcome<V, L> {
     Fresh(Node<V, L>),
 }
 
-impl<V, L> From<Option<Node<V, L>>> for Outcome<V, L> {
+impl<V, L: Link> From<Option<Node<V, L>>> for Outcome<V, L> {
     fn from(node: Option<Node<V, L>>) -> Self {
         node.map_or(Self::Empty, Self::Fresh)
     }
 }
 
 /// A child of a branch in the making.
-enum Child<'a, V, L> {
+enum Child<'a, V, L: Link> {
     /// The old one.
     Kept(&'a L),
     /// One that is not saved yet.
@@ -79,17 +80,17 @@ enum Child<'a, V, L> {
 
 /// A branch in the making. Children are added by rising nibble; the first is held back until there is a second, as a lone
 /// child takes the place of its branch and is then encoded with another path.
-struct Making<'a, V, L> {
+struct Making<'a, V, L: Link> {
     /// The number of the nibble that tells the children apart.
     at: usize,
     mask: u16,
     first: Option<Child<'a, V, L>>,
-    links: Vec<L>,
+    links: SmallVec<[L; 16]>,
 }
 
-impl<V, L> Making<'_, V, L> {
-    fn new(at: usize, children_max: u32) -> Self {
-        Self { at, mask: 0, first: None, links: Vec::with_capacity(children_max as usize) }
+impl<V, L: Link> Making<'_, V, L> {
+    fn new(at: usize) -> Self {
+        Self { at, mask: 0, first: None, links: SmallVec::new() }
     }
 }
 
@@ -119,6 +120,7 @@ impl<S, K> Update<'_, S, K> {
             Node::Leaf(leaf) => self.leaf(leaf, changes, depth)?,
             Node::Branch(branch) => {
                 branch.fork(depth)?;
+                S::Link::fetch(&branch.children);
                 self.branch(branch, &branch.prefix, changes, depth)?
             }
         };
@@ -191,7 +193,7 @@ impl<S, K> Update<'_, S, K> {
 
         if let Some((own, tail)) = prefix[common..].split_first() {
             // A fork in the prefix: the branch, with a shorter one, is a child of a new branch.
-            let mut making = Making::new(at, 16);
+            let mut making = Making::new(at);
             let shorter = || Node::Branch(Branch { prefix: tail.into(), ..branch.clone() });
             let mut branch_is_due = true;
             while let Some((nibble, group)) = take_group(&mut rest, at) {
@@ -218,9 +220,9 @@ impl<S, K> Update<'_, S, K> {
             return self.finish(&prefix[..common], making);
         }
 
-        let mut making = Making::new(at, 16.min(branch.mask.count_ones() + rest.len() as u32));
+        let mut making = Making::new(at);
         let mut changed = false;
-        let mut old = (0..16).filter(|nibble| branch.mask & (1 << nibble) != 0).zip(&branch.children).peekable();
+        let mut old = (0..16).filter(|nibble| branch.mask & (1 << nibble) != 0).zip(&*branch.children).peekable();
         while let Some((nibble, group)) = take_group(&mut rest, at) {
             while let Some((nibble, child)) = old.next_if(|(old, _)| *old < nibble) {
                 self.add(&mut making, nibble, Child::Kept(child));
@@ -268,14 +270,14 @@ impl<S, K> Update<'_, S, K> {
         let at = depth + prefix.len();
         let mut rest = &changes[first..=last];
         let mut mask = 0;
-        let mut children = Vec::with_capacity(16.min(rest.len()));
+        let mut children = SmallVec::<[S::Link; 16]>::new();
         while let Some((nibble, group)) = take_group(&mut rest, at) {
             if let Some(node) = self.build(group, at + 1) {
                 mask |= 1 << nibble;
                 children.push(self.save(node, at + 1));
             }
         }
-        Some(Node::Branch(Branch { prefix, mask, children: children.into() }))
+        Some(Node::Branch(Branch { prefix, mask, children: children.into_iter().collect() }))
     }
 
     /// Adds the child for `nibble`, which is above those of the children before.
@@ -310,7 +312,7 @@ impl<S, K> Update<'_, S, K> {
         let lone = match making.first {
             None if making.mask == 0 => return Ok(Outcome::Empty),
             None => {
-                let children = making.links.into();
+                let children = making.links.into_iter().collect();
                 return Ok(Outcome::Fresh(Node::Branch(Branch { prefix: prefix.into(), mask: making.mask, children })));
             }
             Some(Child::Fresh(node)) => node,
