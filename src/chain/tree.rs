@@ -1,15 +1,15 @@
 //! The blocks that a replica holds in memory, and which of them are canonical.
 
+mod index;
+
 use std::collections::BTreeSet;
 
-use alloy_primitives::{B256, map::FbBuildHasher};
-use imbl::{OrdMap, OrdSet, shared_ptr::DefaultSharedPtr};
+use alloy_primitives::B256;
+use imbl::{OrdMap, OrdSet};
 
+use self::index::TransactionRuns;
 use super::{ExecutedBlock, TransactionIndex};
 use crate::primitives::Height;
-
-/// Finds transactions by hash; never iterated, so that its order shows nowhere.
-type TransactionMap = imbl::GenericHashMap<B256, (u64, TransactionIndex), FbBuildHasher<32>, DefaultSharedPtr>;
 
 /// Persistent maps of blocks: cloning costs the same at any size.
 #[derive(Clone, Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Tree {
     /// Blocks whose state is still held, but for genesis; what the retention policy looks at.
     with_state: OrdSet<(u64, B256)>,
     canonical: OrdMap<u64, B256>,
-    transactions: TransactionMap,
+    transactions: TransactionRuns,
 }
 
 impl Tree {
@@ -63,20 +63,25 @@ impl Tree {
         let height = block.height().get();
         self.canonical.insert(height, block.hash());
         if index {
-            for (place, transaction) in (0..).zip(block.block().transactions()) {
-                self.transactions.insert(transaction.hash(), (height, place));
-            }
+            let oldest = self.oldest(block.height()).get();
+            let hashes = block.block().transactions().iter().map(|transaction| transaction.hash());
+            self.transactions.add(height, hashes, oldest);
         }
     }
 
     /// Takes a block off the canonical chain; it stays in the tree.
     pub(super) fn revert(&mut self, block: &ExecutedBlock) {
         self.canonical.remove(&block.height().get());
-        self.forget_transactions(block);
     }
 
+    /// Where a canonical transaction is that was indexed here.
     pub(super) fn transaction(&self, hash: &B256) -> Option<(Height, TransactionIndex)> {
-        self.transactions.get(hash).map(|(height, index)| (Height::new(*height), *index))
+        let is_it = |height: u64, index: TransactionIndex| {
+            let block = self.canonical.get(&height).and_then(|hash| self.blocks.get(hash));
+            let found = block.and_then(|block| block.block().transaction(index));
+            found.is_some_and(|transaction| transaction.hash() == *hash)
+        };
+        self.transactions.find(hash, is_it).map(|(height, index)| (Height::new(height), index))
     }
 
     /// Lets go of the states of blocks below `height`.
@@ -121,16 +126,9 @@ impl Tree {
     fn remove(&mut self, key: (u64, B256)) {
         self.by_height.remove(&key);
         self.with_state.remove(&key);
-        let Some(block) = self.blocks.remove(&key.1) else { return };
+        self.blocks.remove(&key.1);
         if self.canonical.get(&key.0) == Some(&key.1) {
             self.canonical.remove(&key.0);
-            self.forget_transactions(&block);
-        }
-    }
-
-    fn forget_transactions(&mut self, block: &ExecutedBlock) {
-        for transaction in block.block().transactions() {
-            self.transactions.remove(&transaction.hash());
         }
     }
 }
