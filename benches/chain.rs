@@ -24,6 +24,11 @@ use criterion::{
     BatchSize, BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main, measurement::WallTime,
 };
 
+/// The allocator of the `chainbox` program.
+#[cfg(feature = "server")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const CHAIN_ID: u64 = 31_337;
 const ACCOUNTS: u64 = 100_000;
 const TRANSACTIONS: u64 = 10_000;

@@ -100,9 +100,13 @@ pub(super) fn put_block(block: &ExecutedBlock, batch: &mut Batch) {
 pub(super) fn put_canonical(block: &ExecutedBlock, batch: &mut Batch) {
     let height = block.height().get().to_be_bytes();
     batch.put(Table::Canonical, height, block.hash().to_vec());
-    for (index, transaction) in (0_u32..).zip(block.block().transactions()) {
+    let places = (0_u32..).zip(block.block().transactions());
+    let mut sorted: Vec<_> = places.map(|(index, transaction)| (transaction.hash(), index)).collect();
+    // A sorted table takes neighbours one after the other more quickly.
+    sorted.sort_unstable();
+    for (hash, index) in sorted {
         let place = [height.as_slice(), &index.to_be_bytes()].concat();
-        batch.put(Table::Transactions, transaction.hash().to_vec(), place);
+        batch.put(Table::Transactions, hash.as_slice(), place);
     }
 }
 

@@ -174,6 +174,13 @@ impl<V: Value> Link for Pointer<V> {
     fn fetch(links: &[Self]) {
         black_box(links.iter().fold(0, |sum, link| sum ^ link.0.reference.tag()));
     }
+
+    fn fetch_below(&self) {
+        match &self.0.node {
+            Node::Leaf(leaf) => _ = black_box(leaf.key.0[31]),
+            Node::Branch(branch) => Self::fetch(&branch.children),
+        }
+    }
 }
 
 /// A branch that goes counts its children down one after the other, so they are fetched first.

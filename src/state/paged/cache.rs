@@ -55,6 +55,14 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         drop(dropped);
     }
 
+    /// Forgets what will hardly be asked for again, and so leaves room for the rest.
+    pub(super) fn remove(&self, key: &K) {
+        let mut shard = self.shard(key);
+        let dropped = shard.young.remove(key).or_else(|| shard.old.remove(key));
+        drop(shard);
+        drop(dropped);
+    }
+
     fn shard(&self, key: &K) -> MutexGuard<'_, Generations<K, V>> {
         let shard = self.hasher.hash_one(key) as usize >> 7 & (SHARDS - 1);
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)

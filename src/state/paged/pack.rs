@@ -96,6 +96,8 @@ impl<V: Stored> Sink<V, StoredLink> for Packer<'_> {
 
     fn release(&mut self, link: &StoredLink) {
         self.released.push((link.place.commit, link.place.page));
+        // Whoever still reads the version before finds it in its page.
+        V::cache(self.store).remove(&link.place);
     }
 }
 

@@ -69,6 +69,9 @@ pub(crate) trait Link: Clone + Debug + Send + Sync + 'static {
 
     /// Brings what a branch's links lead to nearer, where that is cheaper for all at once than for one after the other.
     fn fetch(_: &[Self]) {}
+
+    /// The same for what this link's node leads to.
+    fn fetch_below(&self) {}
 }
 
 /// A node as its parent's encoding names it: the keccak of its RLP, or the RLP itself when it is shorter than a hash.

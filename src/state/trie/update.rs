@@ -220,6 +220,12 @@ impl<S, K> Update<'_, S, K> {
             return self.finish(&prefix[..common], making);
         }
 
+        if rest.len() > 1 {
+            let mut ahead = rest;
+            while let Some((nibble, _)) = take_group(&mut ahead, at) {
+                branch.child(nibble).inspect(|child| child.fetch_below());
+            }
+        }
         let mut making = Making::new(at);
         let mut changed = false;
         let mut old = (0..16).filter(|nibble| branch.mask & (1 << nibble) != 0).zip(&*branch.children).peekable();
