@@ -12,50 +12,73 @@ pub(crate) struct KeyCache {
     slots: Mutex<Cells<32, 64>>,
 }
 
-/// Hashes of this many addresses are kept at most: 13 MiB, of which only what is used is ever touched.
-const ADDRESSES_LOG2: u32 = 18;
+/// Hashes of this many addresses are kept at most: 13 MiB.
+const ADDRESSES_LOG2_MAX: u32 = 18;
 /// Hashes of this many slots are kept at most: 8 MiB.
-const SLOTS_LOG2: u32 = 17;
+const SLOTS_LOG2_MAX: u32 = 17;
+/// Cells of a cache that begins to be used.
+const LOG2_MIN: u32 = 10;
 
 impl KeyCache {
     /// The key of an account.
     pub(crate) fn address(&self, address: &Address) -> B256 {
-        recall(&self.addresses, ADDRESSES_LOG2, &address.0.0)
+        recall(&self.addresses, ADDRESSES_LOG2_MAX, &address.0.0)
     }
 
     /// The key of a slot in its account's storage.
     pub(crate) fn slot(&self, slot: &U256) -> B256 {
-        recall(&self.slots, SLOTS_LOG2, &slot.to_be_bytes())
+        recall(&self.slots, SLOTS_LOG2_MAX, &slot.to_be_bytes())
     }
 }
 
 /// One cell for each place that an input can fall on, the last input wins; `SIZE` is `LEN` and a hash.
+///
+/// There are few cells at first, and four times as many whenever as many inputs were missed as there are cells.
 #[derive(Default)]
-struct Cells<const LEN: usize, const SIZE: usize>(Vec<[u8; SIZE]>);
+struct Cells<const LEN: usize, const SIZE: usize> {
+    cells: Vec<[u8; SIZE]>,
+    log2: u32,
+    missed: usize,
+}
+
+impl<const LEN: usize, const SIZE: usize> Cells<LEN, SIZE> {
+    fn make_room(&mut self, log2_max: u32) {
+        let log2 = match self.cells.len() {
+            0 => LOG2_MIN.min(log2_max),
+            count if self.missed >= count && self.log2 < log2_max => (self.log2 + 2).min(log2_max),
+            _ => return,
+        };
+        let fewer = core::mem::replace(&mut self.cells, vec![[0; SIZE]; 1 << log2]);
+        (self.log2, self.missed) = (log2, 0);
+        for cell in fewer.into_iter().filter(|cell| cell[LEN..] != [0; 32]) {
+            self.cells[place(&cell[..LEN], log2)] = cell;
+        }
+    }
+}
 
 impl<const LEN: usize, const SIZE: usize> core::fmt::Debug for Cells<LEN, SIZE> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} cells", self.0.len())
+        write!(f, "{} cells", self.cells.len())
     }
 }
 
 fn recall<const LEN: usize, const SIZE: usize>(
     cells: &Mutex<Cells<LEN, SIZE>>,
-    cells_log2: u32,
+    log2_max: u32,
     input: &[u8; LEN],
 ) -> B256 {
     // Whoever finds the cells in use computes: nobody waits here.
     let Ok(mut cells) = cells.try_lock() else { return keccak256(input) };
-    if cells.0.is_empty() {
-        cells.0 = vec![[0; SIZE]; 1 << cells_log2];
-    }
-    let place = place(input, cells_log2);
-    let cell = &mut cells.0[place];
+    cells.make_room(log2_max);
+    let place = place(input, cells.log2);
+    let Cells { cells, missed, .. } = &mut *cells;
+    let cell = &mut cells[place];
     let (known, hash) = cell.split_at_mut(LEN);
     // No input is known to have the hash zero: that is a cell never used.
     if known == input && *hash != [0; 32] {
         return B256::from_slice(hash);
     }
+    *missed += 1;
     let computed = keccak256(input);
     known.copy_from_slice(input);
     hash.copy_from_slice(&computed.0);
@@ -92,7 +115,19 @@ mod tests {
         for number in (0..64_u8).chain(0..64) {
             assert_eq!(recall(&cells, 2, &[number; 20]), keccak256([number; 20]));
         }
-        assert_eq!(cells.lock().unwrap().0.len(), 4);
+        assert_eq!(cells.lock().unwrap().cells.len(), 4);
+    }
+
+    #[test]
+    fn cells_grow_with_what_is_missed_up_to_the_bound() {
+        let cells = Mutex::new(Cells::<20, 52>::default());
+        for (inputs, expected) in [(1_u64, 1 << 10), (1_000, 1 << 10), (100_000, 1 << 13)] {
+            for number in 0..inputs {
+                let address = Address::left_padding_from(&number.to_be_bytes());
+                assert_eq!(recall(&cells, 13, &address.0.0), keccak256(address));
+            }
+            assert_eq!(cells.lock().unwrap().cells.len(), expected, "after {inputs} inputs");
+        }
     }
 
     #[test]
