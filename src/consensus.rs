@@ -14,6 +14,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
+//! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
 mod authority;
 mod effect;
@@ -23,6 +24,7 @@ mod finality;
 mod machine;
 pub mod poa;
 mod protocol;
+pub mod raft;
 mod validators;
 
 pub use authority::{Authenticator, SealError, SealScheme, Signer};

@@ -29,4 +29,6 @@ pub use scheduler::{Scheduler, SchedulerError};
 pub use seed::SeedGuard;
 
 #[cfg(test)]
+mod raft_tests;
+#[cfg(test)]
 mod tests;

@@ -55,7 +55,7 @@ pub enum Recipients {
 pub struct Record {
     /// Unique within the replica's protocol.
     pub key: Vec<u8>,
-    /// In the protocol's canonical encoding.
+    /// In the protocol's canonical encoding; no bytes at all: the key is forgotten.
     pub value: Vec<u8>,
 }
 
@@ -101,6 +101,14 @@ pub enum ChainEvent {
         finality: Finality,
         /// Proof for a light verifier, where the protocol has one of its own.
         proof: Option<Bytes>,
+    },
+    /// A read that was asked for by [`Admin::Read`](super::Admin::Read) may be made on this head: it has every write that
+    /// was acknowledged before the question.
+    ReadReady {
+        /// As it was asked.
+        request: u64,
+        /// The head to read.
+        block: BlockId,
     },
 }
 
@@ -163,6 +171,14 @@ pub enum Rejection {
     Unexpected {
         /// What came.
         what: &'static str,
+    },
+    /// A message that no correct replica sends.
+    #[error("message of {from}: {reason}")]
+    Message {
+        /// Over whose link it came.
+        from: ReplicaId,
+        /// What is wrong with it.
+        reason: String,
     },
     /// The operator's wish means nothing to this protocol or to this replica.
     #[error("{reason}")]

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::Encoder;
+use super::{Encoder, raft};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Height},
@@ -97,6 +97,8 @@ impl Ticket {
 pub enum Message {
     /// A sealed block, as its author or a relay announces it.
     Block(Arc<Block>),
+    /// One of Raft's messages.
+    Raft(raft::RaftMessage),
 }
 
 impl Message {
@@ -104,6 +106,7 @@ impl Message {
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Block(_) => "block",
+            Self::Raft(message) => message.label(),
         }
     }
 
@@ -111,6 +114,7 @@ impl Message {
     pub fn size_bytes(&self) -> usize {
         match self {
             Self::Block(block) => block.size(),
+            Self::Raft(message) => message.size_bytes(),
         }
     }
 
@@ -120,6 +124,7 @@ impl Message {
                 BlockId::of(block).encode(out);
                 out.bytes(block.seal());
             }
+            Self::Raft(message) => message.encode(out),
         }
     }
 }
@@ -137,7 +142,7 @@ pub enum Verdict {
 }
 
 /// An operator's wish.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Admin {
     /// Vote for or against a signer in every block that is one's own, until withdrawn (proof of authority).
@@ -151,6 +156,18 @@ pub enum Admin {
     WithdrawVote {
         /// About whom.
         target: Address,
+    },
+    /// Hand leadership to another voter (Raft).
+    TransferLeader {
+        /// To whom.
+        to: ReplicaId,
+    },
+    /// Change voters and learners by the next block (Raft).
+    ChangeMembers(raft::Change),
+    /// Confirm that this replica still leads, then answer [`ChainEvent::ReadReady`](super::ChainEvent::ReadReady) (Raft).
+    Read {
+        /// Comes back.
+        request: u64,
     },
 }
 
@@ -253,6 +270,18 @@ impl Event {
             Self::Admin(Admin::WithdrawVote { target }) => {
                 out.u8(2);
                 out.address(target);
+            }
+            Self::Admin(Admin::TransferLeader { to }) => {
+                out.u8(3);
+                out.u32(to.get());
+            }
+            Self::Admin(Admin::ChangeMembers(change)) => {
+                out.u8(4);
+                out.bytes(&raft::Payload::of_change(change.clone()).encoded());
+            }
+            Self::Admin(Admin::Read { request }) => {
+                out.u8(5);
+                out.u64(*request);
             }
         }
     }

@@ -5,15 +5,19 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, Signer, ValidatorSet,
+    Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer, ValidatorSet,
     ValidatorSetError,
     poa::{Poa, PoaConfig, PoaError, PoaRules},
+    raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
 };
-use crate::chain::{Block, HeaderRules};
+use crate::{
+    chain::{Block, HeaderRules},
+    primitives::Address,
+};
 
 /// Which protocol a chain runs, with its parameters. Part of genesis.
 ///
-/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`).
+/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`) or `raft`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -21,6 +25,8 @@ pub enum ConsensusConfig {
     /// Proof of authority.
     #[serde(alias = "proof-of-authority", alias = "clique")]
     Poa(PoaConfig),
+    /// Raft.
+    Raft(RaftConfig),
 }
 
 /// Why a protocol could not be set up.
@@ -33,6 +39,9 @@ pub enum ConsensusError {
     /// Proof of authority refuses its parameters or records.
     #[error(transparent)]
     Poa(#[from] PoaError),
+    /// Raft refuses its parameters or records.
+    #[error(transparent)]
+    Raft(#[from] RaftError),
 }
 
 /// A wish that the protocol of this chain has no notion of, or that means nothing now.
@@ -43,7 +52,9 @@ pub type AdminError = Rejection;
 #[non_exhaustive]
 pub enum Machine {
     /// Proof of authority.
-    Poa(Poa),
+    Poa(Box<Poa>),
+    /// Raft.
+    Raft(Box<Raft>),
 }
 
 impl Default for ConsensusConfig {
@@ -66,7 +77,13 @@ impl ConsensusConfig {
     ) -> Result<Machine, ConsensusError> {
         let root = (BlockId::of(genesis), genesis.timestamp());
         match self {
-            Self::Poa(config) => Ok(Machine::Poa(Poa::new(*config, root, validators, authenticator, signer)?)),
+            Self::Poa(config) => {
+                Ok(Machine::Poa(Box::new(Poa::new(*config, root, validators, authenticator, signer)?)))
+            }
+            Self::Raft(config) => {
+                let members = first_members(config, &validators);
+                Ok(Machine::Raft(Box::new(Raft::new(config.clone(), root, members, authenticator, signer)?)))
+            }
         }
     }
 
@@ -81,7 +98,10 @@ impl ConsensusConfig {
         signer: Option<Signer>,
     ) -> Result<Machine, ConsensusError> {
         match self {
-            Self::Poa(config) => Ok(Machine::Poa(Poa::restore(*config, head_record, authenticator, signer)?)),
+            Self::Poa(config) => Ok(Machine::Poa(Box::new(Poa::restore(*config, head_record, authenticator, signer)?))),
+            Self::Raft(config) => {
+                Ok(Machine::Raft(Box::new(Raft::restore(config.clone(), head_record, authenticator, signer)?)))
+            }
         }
     }
 
@@ -105,6 +125,40 @@ impl ConsensusConfig {
                 }
                 Ok(Arc::new(rules))
             }
+            Self::Raft(config) => {
+                let members = first_members(config, &validators);
+                let rules = RaftRules::new(config.clone(), members, authenticator.clone());
+                if let Some(record) = head_record {
+                    rules.remember(Raft::restore(config.clone(), record, authenticator, None)?.head_link().clone());
+                }
+                Ok(Arc::new(rules))
+            }
+        }
+    }
+
+    /// The same, knowing which replica seals by which address: the one at place `n` of `roster` is replica `n`.
+    /// `observers` are the replicas that never seal.
+    #[must_use]
+    pub fn with_roster(self, roster: &[Address], observers: Vec<ReplicaId>) -> Self {
+        match self {
+            Self::Poa(_) => self,
+            Self::Raft(config) => Self::Raft(config.with_roster(roster.to_vec(), observers)),
+        }
+    }
+
+    /// Seconds between two blocks at least; with 0, blocks are made on demand only.
+    pub const fn period(&self) -> u64 {
+        match self {
+            Self::Poa(config) => config.period,
+            Self::Raft(config) => config.period,
+        }
+    }
+
+    /// Whether a network of this protocol never comes to rest: its timers run even when there is nothing to do.
+    pub const fn never_rests(&self) -> bool {
+        match self {
+            Self::Poa(_) => false,
+            Self::Raft(_) => true,
         }
     }
 
@@ -122,10 +176,19 @@ impl ConsensusConfig {
     }
 }
 
+/// Raft's voters by the roster; without one, by the order of their addresses.
+fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
+    let by_address: Vec<_> = validators.addresses().collect();
+    let roster = if config.roster.is_empty() { &by_address } else { &config.roster };
+    let voters = (0..).map(ReplicaId::new).zip(roster.iter().copied());
+    Membership::new(voters, config.observers.iter().copied())
+}
+
 impl Protocol for Machine {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match self {
             Self::Poa(poa) => poa.step(event, effects),
+            Self::Raft(raft) => raft.step(event, effects),
         }
     }
 
@@ -135,24 +198,31 @@ impl Protocol for Machine {
                 out.u8(1);
                 poa.encode(out);
             }
+            Self::Raft(raft) => {
+                out.u8(5);
+                raft.encode(out);
+            }
         }
     }
 
     fn head(&self) -> BlockId {
         match self {
             Self::Poa(poa) => poa.head(),
+            Self::Raft(raft) => raft.head(),
         }
     }
 
     fn finality(&self) -> Finality {
         match self {
             Self::Poa(poa) => poa.finality(),
+            Self::Raft(raft) => raft.finality(),
         }
     }
 
     fn validators(&self) -> ValidatorSet {
         match self {
             Self::Poa(poa) => poa.validators(),
+            Self::Raft(raft) => raft.validators(),
         }
     }
 }

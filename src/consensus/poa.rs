@@ -427,6 +427,10 @@ impl Poa {
             Admin::WithdrawVote { target } => {
                 self.wishes.remove(&target);
             }
+            _ => {
+                let reason = "proof of authority has neither leader nor stake; signers change by votes".to_owned();
+                return effects.push(Effect::Reject(Rejection::Admin { reason }));
+            }
         }
         // A block that was asked for and not built yet takes the wish along.
         if matches!(self.duty, Duty::Building(_)) {
@@ -446,6 +450,9 @@ impl Protocol for Poa {
         match event {
             Event::Start => self.plan(effects),
             Event::Message { from, message: Message::Block(block) } => self.on_block(from, block, effects),
+            Event::Message { .. } => {
+                effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
+            }
             Event::BlockSynced { from, block } => self.on_block(from, block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),

@@ -194,7 +194,8 @@ impl NetworkBuilder {
         let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
         let validators =
             ValidatorSet::equal(addresses.iter().copied()).map_err(crate::consensus::ConsensusError::from)?;
-        let config = self.consensus()?;
+        let observers = (0..self.observers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
+        let config = self.consensus()?.with_roster(&addresses, observers.collect());
         self.check_production(&config)?;
         self.complete_genesis(&validators, &addresses)?;
 
@@ -252,9 +253,8 @@ impl NetworkBuilder {
     }
 
     fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
-        let ConsensusConfig::Poa(poa) = config;
-        if self.production == Production::Automatic && poa.period == 0 {
-            let reason = "proof of authority with period 0 makes blocks on demand only: \
+        if self.production == Production::Automatic && config.period() == 0 {
+            let reason = "a protocol with period 0 makes blocks on demand only: \
                           choose a period of at least 1 second, or `Production::OnDemand`";
             return Err(NetworkError::Options { reason: reason.to_owned() });
         }
@@ -300,8 +300,13 @@ impl NetworkBuilder {
             production: self.production,
             replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
             steps: 0,
+            transactions_travelling: 0,
         }
     }
+}
+
+fn count_of(keys: &[KeyPair]) -> u32 {
+    u32::try_from(keys.len()).unwrap_or(u32::MAX)
 }
 
 /// A pool that takes what this chain takes.

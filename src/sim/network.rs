@@ -18,6 +18,8 @@ use crate::{
 
 /// Replicas' states go into the run's digest every this many steps.
 const STATE_DIGEST_EVERY: u64 = 4_096;
+/// How much virtual time a network on demand may take to come to rest when its timers always run.
+const REST_MAX: Duration = Duration::from_secs(3_600);
 
 /// A whole network. A clone costs the same at any length of chain, pool and queue, and goes its own way from there.
 ///
@@ -241,11 +243,23 @@ impl Network {
 
     /// Lets everything happen that is on its way, however much time that takes. For networks on demand, which come to rest.
     ///
+    /// A protocol whose timers always run is at rest when every replica has the same head, one of them waits to be asked for
+    /// the next block, and no transaction travels.
+    ///
     /// # Errors
-    /// As [`Network::step`].
+    /// [`NetworkError::TimedOut`] when such a protocol does not come to rest within an hour, and as [`Network::step`].
     pub fn settle(&mut self) -> Result<(), NetworkError> {
+        if self.shared.config.never_rests() {
+            return self.run_until(REST_MAX, Self::is_at_rest);
+        }
         while self.step()?.is_some() {}
         Ok(())
+    }
+
+    fn is_at_rest(&self) -> bool {
+        let head = self.primary().head();
+        let is_wanted = |replica: &Replica| replica.wanted().is_some_and(|request| request.parent == head);
+        self.world.transactions_travelling == 0 && self.is_agreed() && self.replicas.iter().any(is_wanted)
     }
 }
 
@@ -304,10 +318,13 @@ impl Network {
         let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
         let height = self.primary().head().height.next();
         let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
-        let produced = self.replicas[maker.index()].produce(order, &mut self.world)?;
+        let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.world)?;
         self.settle()?;
-        match self.replicas.iter().find(|replica| replica.head().hash != produced.block.hash()) {
-            None => Ok(produced),
+        match self.replicas.iter().find(|replica| replica.head() != made) {
+            None => {
+                let block = self.replicas[maker.index()].chain().head().clone();
+                Ok(Produced { block, by: maker, left_out })
+            }
             Some(behind) => {
                 let reason = behind.last_rejection().map_or_else(|| "it is behind".to_owned(), ToString::to_string);
                 Err(NetworkError::NotAdopted { height, reason: format!("{}: {reason}", behind.id()) })
@@ -378,7 +395,7 @@ impl Network {
         let machines =
             self.shared.signers.iter().map(|signer| self.shared.machine_at(chain, head, signer.clone(), head_record));
         let machines: Vec<_> = machines.collect::<Result<_, _>>()?;
-        self.world.scheduler.clear();
+        self.world.forget_all();
         for (replica, machine) in self.replicas.iter_mut().zip(machines) {
             replica.load(dump, machine, head_record)?;
         }
@@ -421,7 +438,10 @@ impl Network {
                 let (receiver, world) = (&mut self.replicas[to.index()], &mut self.world);
                 match parcel {
                     Parcel::Message(message) => receiver.handle(Event::Message { from, message }, world),
-                    Parcel::Transaction(transaction) => receiver.on_transaction(transaction),
+                    Parcel::Transaction(transaction) => {
+                        world.transactions_travelling = world.transactions_travelling.saturating_sub(1);
+                        receiver.on_transaction(transaction)
+                    }
                     Parcel::BlockResponse(block) => receiver.handle(Event::BlockSynced { from, block }, world),
                     Parcel::BlockRequest(block) => {
                         if let Some(block) = receiver.serve(block) {

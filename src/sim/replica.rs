@@ -4,7 +4,7 @@ use std::{collections::VecDeque, sync::Arc};
 
 use imbl::{OrdMap, Vector};
 
-use super::{BlockOrder, NetworkError, Produced, Production, records::HeadRecord, world::World};
+use super::{BlockOrder, NetworkError, Production, records::HeadRecord, world::World};
 use crate::{
     chain::{
         Added, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
@@ -22,6 +22,9 @@ const HEAD_RECORD: &[u8] = b"head";
 
 /// Pieces of evidence kept; later ones are only counted.
 const EVIDENCE_MAX: usize = 256;
+
+/// Candidates that a block leaves out, with why.
+type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
 /// A validator's or observer's node. Cloning costs the same at any size of chain and pool.
 #[derive(Clone, Debug)]
@@ -266,8 +269,13 @@ impl Replica {
         self.chain.block(block.hash).ok().map(|executed| executed.block().clone())
     }
 
-    /// Makes the wanted block at once and hands it to the protocol.
-    pub(super) fn produce(&mut self, order: &BlockOrder, world: &mut World) -> Result<Produced, NetworkError> {
+    /// Makes the wanted block at once and hands it to the protocol. Whether it becomes the head is seen later: a protocol may
+    /// ask the other replicas first.
+    pub(super) fn produce(
+        &mut self,
+        order: &BlockOrder,
+        world: &mut World,
+    ) -> Result<(BlockId, LeftOut), NetworkError> {
         let parent = self.head();
         let height = parent.height.next();
         let request = self.wanted.clone().ok_or(NetworkError::NobodyBuilds { height })?;
@@ -281,14 +289,16 @@ impl Replica {
         let built = self.build(&request, &attributes, order)?;
         let block = BlockId::of(&built.block);
         self.wanted = None;
+        let rejected = self.counters.rejected;
         let event = Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) };
         self.handle(event, world)?;
-        if self.head() != block {
-            let reason =
-                self.last_rejection.as_ref().map_or_else(|| "another block won".to_owned(), ToString::to_string);
+        if self.counters.rejected > rejected && self.head() != block {
+            // Nothing has changed: the block is still wanted.
+            self.wanted = Some(request);
+            let reason = self.last_rejection.as_ref().map(ToString::to_string).unwrap_or_default();
             return Err(NetworkError::NotAdopted { height, reason });
         }
-        Ok(Produced { block: self.chain.head().clone(), by: self.id, left_out: built.left_out })
+        Ok((block, built.left_out))
     }
 
     fn build(
@@ -330,7 +340,13 @@ impl Replica {
                 self.timers.remove(&timer);
             }
             Effect::Persist { ticket, records } => {
-                self.records.extend(records.into_iter().map(|record| (record.key, record.value)));
+                for record in records {
+                    if record.value.is_empty() {
+                        self.records.remove(&record.key);
+                    } else {
+                        self.records.insert(record.key, record.value);
+                    }
+                }
                 self.on_persisted(ticket, world);
                 inbox.push_back(Event::Persisted(ticket));
             }
@@ -409,7 +425,7 @@ impl Replica {
                 let (safe, finalized) = (finality.safe.hash, finality.finalized.hash);
                 self.chain.set_advisory_finality(safe, finalized, finality.irreversible)
             }
-            ChainEvent::Inserted(_) | ChainEvent::Justified(_) => Ok(()),
+            ChainEvent::Inserted(_) | ChainEvent::Justified(_) | ChainEvent::ReadReady { .. } => Ok(()),
         };
         result.map_err(|source| self.chain_error(source))
     }

@@ -226,7 +226,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
     // Signer `rogue` builds on the head, far ahead of the clock.
     let chain = network.primary().chain().clone();
     let (head, next) = (chain.head().block().clone(), chain.head().height().next());
-    let Machine::Poa(poa) = network.primary().machine();
+    let Machine::Poa(poa) = network.primary().machine() else { panic!("not proof of authority") };
     let free = |index: &u32| {
         let address = network.replicas()[*index as usize].address().unwrap();
         poa.snapshot().may_sign(next, &address).is_ok() && !poa.snapshot().is_in_turn(next, &address)

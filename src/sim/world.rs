@@ -23,6 +23,8 @@ pub(super) struct World {
     pub(super) production: Production,
     pub(super) replica_count: u32,
     pub(super) steps: u64,
+    /// Transactions that are on a link.
+    pub(super) transactions_travelling: u64,
 }
 
 /// What the queue holds.
@@ -119,8 +121,15 @@ impl World {
             return;
         }
         if let Some(delay) = self.links.delay_nanos(from, to) {
+            self.transactions_travelling += u64::from(matches!(parcel, Parcel::Transaction(_)));
             self.scheduler.after_nanos(delay, Happening::Arrival { from, to, parcel });
         }
+    }
+
+    /// Forgets everything that is on its way.
+    pub(super) fn forget_all(&mut self) {
+        self.scheduler.clear();
+        self.transactions_travelling = 0;
     }
 
     /// Adds something to the run's fingerprint, with the time.

@@ -1,0 +1,445 @@
+//! Raft: a replicated log of blocks under one elected leader (Ongaro and Ousterhout, "In Search of an Understandable
+//! Consensus Algorithm"; Ongaro's thesis, "Consensus: Bridging Theory and Practice").
+//!
+//! Blocks are entries, and only the leader builds them, one at a time, on what is committed. An entry is committed when a
+//! majority has it; a committed block is applied, and is then head, safe and final at once. Raft tolerates crashes of a
+//! minority and no lies: whoever leads is believed.
+//!
+//! Beside the core: pre-vote and a leader's lease (a replica that comes back disturbs nobody), check-quorum (a leader
+//! that hears no majority steps down), leader transfer, learners, membership by single steps and joint configurations,
+//! compaction (a follower too far behind fetches blocks), fast log rejection, a window of messages, and read index.
+//! Where the papers leave a choice, it is that of etcd's implementation.
+//!
+//! A change of the members travels in a block's [`Payload`] and is in force when that block is applied, so that the
+//! members at any block follow from the headers. A vote request or an entry is taken from any replica, member or not, as
+//! the paper's section 6 demands: the receiver's own view of the members may be old.
+
+mod apply;
+mod config;
+mod election;
+mod light;
+mod log;
+mod membership;
+mod message;
+mod payload;
+mod production;
+mod progress;
+pub mod quorum;
+mod read;
+mod record;
+mod replication;
+mod rules;
+mod snapshot;
+
+use core::hash;
+use std::{collections::BTreeMap, sync::Arc};
+
+use imbl::OrdMap;
+
+use self::{apply::Applying, election::Patience, log::Log, production::Leader, snapshot::BlockSync};
+use super::{
+    Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
+    Record, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+};
+use crate::primitives::Timestamp;
+
+pub use config::{RaftConfig, RaftError};
+pub use light::LightVerifier;
+pub use log::Entry;
+pub use membership::{Assignment, Change, ChangeError, Membership, Role};
+pub use message::{Body, RaftMessage};
+pub use payload::{Payload, PayloadError};
+pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
+pub use rules::{HeaderError, Link, RaftRules, check_header};
+
+/// Fires when a follower loses patience, and when a leader counts whom it heard.
+pub const ELECTION_TIMER: TimerId = TimerId::new(1);
+/// Fires when a leader speaks up.
+pub const HEARTBEAT_TIMER: TimerId = TimerId::new(2);
+/// Fires when a leader may build its next block.
+pub const BUILD_TIMER: TimerId = TimerId::new(3);
+
+/// One replica of Raft.
+#[derive(Clone, Debug)]
+pub struct Raft {
+    config: Arc<RaftConfig>,
+    authenticator: Authenticator,
+    signer: Option<Signer>,
+    term: u64,
+    vote: Option<ReplicaId>,
+    leader: Option<ReplicaId>,
+    part: Part,
+    patience: Patience,
+    log: Log,
+    /// The newest applied block, and the members after it.
+    head: Link,
+    applying: Option<Applying>,
+    sync: Option<BlockSync>,
+    next_ticket: Ticket,
+}
+
+/// What a replica is in its term.
+#[derive(Clone, Debug)]
+enum Part {
+    Follower,
+    /// Asking whether an election could be won.
+    PreCandidate {
+        votes: OrdMap<ReplicaId, bool>,
+    },
+    /// Standing; its own vote counts when the write `own` is done.
+    Candidate {
+        votes: OrdMap<ReplicaId, bool>,
+        own: Ticket,
+    },
+    Leader(Leader),
+}
+
+/// What one step gives: effects at once, and at its end one write and the messages that may depend on it.
+struct Output<'a> {
+    effects: &'a mut Vec<Effect>,
+    sends: Vec<Send>,
+    /// The write's ticket, once somebody needed it.
+    ticket: Option<Ticket>,
+    /// Whether term or vote or the log's end changed.
+    hard_state: bool,
+    /// The first entry that changed.
+    entries_from: Option<u64>,
+}
+
+struct Send {
+    to: ReplicaId,
+    message: RaftMessage,
+    /// Whether it promises something that a write has to make durable first.
+    promise: bool,
+}
+
+impl Raft {
+    /// A replica at genesis. Without a `signer`, or with one that is no voter, it follows.
+    ///
+    /// # Errors
+    /// [`RaftError`] for parameters that can't work.
+    pub fn new(
+        config: RaftConfig,
+        genesis: (BlockId, Timestamp),
+        members: Membership,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        let (block, timestamp) = genesis;
+        let head = Link::genesis(block, timestamp, Arc::new(members));
+        Self::at(config, head, authenticator, signer)
+    }
+
+    /// A replica that goes on at a stored head, when *all* replicas do: what only one of them promised is forgotten. One
+    /// that restarts alone needs [`Raft::recover`].
+    ///
+    /// # Errors
+    /// [`RaftError::Record`] when the record does not decode, and as [`Raft::new`].
+    pub fn restore(
+        config: RaftConfig,
+        head_record: &[u8],
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        let mut head = record::decode_head(head_record).ok_or(RaftError::Record { key: "head" })?;
+        head.membership = Arc::new(head.membership.as_ref().clone().with_learners(&config.observers));
+        Self::at(config, head, authenticator, signer)
+    }
+
+    /// A replica after a crash: its term, vote and log from all of its records. Without a record of a head it begins at
+    /// genesis.
+    ///
+    /// # Errors
+    /// [`RaftError::Record`] for records that do not decode or do not fit each other, and as [`Raft::new`].
+    pub fn recover(
+        config: RaftConfig,
+        genesis: (BlockId, Timestamp),
+        members: Membership,
+        records: &BTreeMap<Vec<u8>, Vec<u8>>,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        let mut raft = match records.get(HEAD_KEY) {
+            Some(head) => Self::restore(config, head, authenticator, signer)?,
+            None => Self::new(config, genesis, members, authenticator, signer)?,
+        };
+        if let Some(hard_state) = records.get(HARD_STATE_KEY) {
+            let hard_state = record::decode_hard_state(hard_state).ok_or(RaftError::Record { key: "hard-state" })?;
+            (raft.term, raft.vote) = (hard_state.term, hard_state.vote);
+            for index in raft.head.index + 1..=hard_state.last_index {
+                let entry = record::decode_entry(records, index).ok_or(RaftError::Record { key: "entry" })?;
+                raft.log.append(entry);
+            }
+            raft.log.all_durable();
+        }
+        Ok(raft)
+    }
+
+    fn at(
+        config: RaftConfig,
+        head: Link,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        config.check()?;
+        Ok(Self {
+            config: Arc::new(config),
+            authenticator,
+            signer,
+            term: head.term,
+            vote: None,
+            leader: None,
+            part: Part::Follower,
+            patience: Patience::Lease,
+            log: Log::starting_at(head.index, head.term, head.block),
+            head,
+            applying: None,
+            sync: None,
+            next_ticket: Ticket::default(),
+        })
+    }
+
+    /// The term that it is in.
+    pub const fn term(&self) -> u64 {
+        self.term
+    }
+
+    /// Who leads in this term, as far as it knows.
+    pub const fn leader(&self) -> Option<ReplicaId> {
+        self.leader
+    }
+
+    /// Whether it leads.
+    pub const fn is_leader(&self) -> bool {
+        matches!(self.part, Part::Leader(_))
+    }
+
+    /// The members after the head.
+    pub fn membership(&self) -> &Membership {
+        &self.head.membership
+    }
+
+    /// The head's place in the log and the members after it.
+    pub const fn head_link(&self) -> &Link {
+        &self.head
+    }
+
+    /// How far its log is committed.
+    pub const fn committed_index(&self) -> u64 {
+        self.log.committed()
+    }
+
+    /// Where its log ends.
+    pub fn last_index(&self) -> u64 {
+        self.log.last_index()
+    }
+
+    /// Up to where its log is compacted.
+    pub const fn compacted_index(&self) -> u64 {
+        self.log.base_index()
+    }
+
+    /// The entry at `index`; `None` when it is compacted or not there.
+    pub fn entry(&self, index: u64) -> Option<&Entry> {
+        self.log.entry(index)
+    }
+
+    /// Its own number, if it votes.
+    fn own_id(&self) -> Option<ReplicaId> {
+        self.head.membership.voter_of(&self.signer.as_ref()?.address())
+    }
+
+    fn take_ticket(&mut self, output: &mut Output<'_>) -> Ticket {
+        *output.ticket.get_or_insert_with(|| self.next_ticket.take_next())
+    }
+
+    /// Writes what changed, then says what was to be said.
+    fn finish(&mut self, mut output: Output<'_>) {
+        if output.hard_state || output.entries_from.is_some() {
+            let ticket = self.take_ticket(&mut output);
+            let mut records = vec![self.hard_state_record()];
+            if let Some(first) = output.entries_from {
+                records.extend(self.log.after(first - 1).map(record::entry));
+            }
+            output.effects.push(Effect::Persist { ticket, records });
+            self.log.write_began(ticket);
+        }
+        let newest_write = self.log.newest_write();
+        for Send { to, message, promise } in output.sends {
+            let after = newest_write.filter(|_| promise);
+            let (to, message) = (Recipients::One(to), Message::Raft(message));
+            output.effects.push(Effect::Send { to, message, after });
+        }
+    }
+
+    fn hard_state_record(&self) -> Record {
+        let last_index = self.log.last_index();
+        record::hard_state(record::HardState { term: self.term, vote: self.vote, last_index })
+    }
+
+    fn on_persisted(&mut self, ticket: Ticket, output: &mut Output<'_>) {
+        if !self.log.write_done(ticket) {
+            return output.reject(Rejection::Unexpected { what: "write" });
+        }
+        let own_id = self.own_id();
+        match (&mut self.part, own_id) {
+            (Part::Candidate { votes, own }, Some(own_id)) if *own <= ticket => {
+                votes.insert(own_id, true);
+                self.count_votes(output);
+            }
+            (Part::Leader(_), _) => self.commit_by_count(output),
+            _ => {}
+        }
+    }
+
+    fn on_timer(&mut self, timer: TimerId, output: &mut Output<'_>) {
+        match (timer, &self.part) {
+            (ELECTION_TIMER, Part::Leader(_)) => self.check_quorum(output),
+            (ELECTION_TIMER, _) => self.on_election_timer(output),
+            (HEARTBEAT_TIMER, Part::Leader(_)) => self.on_heartbeat_timer(output),
+            (BUILD_TIMER, Part::Leader(_)) => self.on_build_timer(output),
+            _ => output.mark("raft/stale-timer"),
+        }
+    }
+
+    fn on_admin(&mut self, admin: Admin, output: &mut Output<'_>) {
+        let done = match admin {
+            Admin::TransferLeader { to } => self.transfer_leader(to, output),
+            Admin::ChangeMembers(change) => self.propose_change(change, output),
+            Admin::Read { request } => self.read(request, output),
+            _ => {
+                Err("raft has neither signer votes nor stake; its members change by `Admin::ChangeMembers`".to_owned())
+            }
+        };
+        if let Err(reason) = done {
+            output.reject(Rejection::Admin { reason });
+        }
+    }
+
+    fn encoding(&self) -> Vec<u8> {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        out.into_bytes()
+    }
+}
+
+impl<'a> Output<'a> {
+    const fn new(effects: &'a mut Vec<Effect>) -> Self {
+        Self { effects, sends: Vec::new(), ticket: None, hard_state: false, entries_from: None }
+    }
+
+    /// Says something that depends on nothing that is not durable yet.
+    fn send(&mut self, to: ReplicaId, term: u64, body: Body) {
+        self.sends.push(Send { to, message: RaftMessage { term, body }, promise: false });
+    }
+
+    /// Says something once everything up to now is durable.
+    fn promise(&mut self, to: ReplicaId, term: u64, body: Body) {
+        self.sends.push(Send { to, message: RaftMessage { term, body }, promise: true });
+    }
+
+    fn entries_changed(&mut self, first: u64) {
+        self.entries_from = Some(self.entries_from.map_or(first, |earlier| earlier.min(first)));
+    }
+
+    fn reject(&mut self, rejection: Rejection) {
+        self.effects.push(Effect::Reject(rejection));
+    }
+
+    fn mark(&mut self, name: &'static str) {
+        self.effects.push(Effect::Mark(name));
+    }
+}
+
+impl Protocol for Raft {
+    fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        let mut output = Output::new(effects);
+        match event {
+            Event::Start => self.wait_for_leader(&mut output),
+            Event::Message { from, message: Message::Raft(message) } => self.on_message(from, message, &mut output),
+            Event::Message { .. } => output.reject(Rejection::Unexpected { what: "message of another protocol" }),
+            Event::BlockSynced { from, block } => self.on_block_synced(from, block, &mut output),
+            Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, &mut output),
+            Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, &mut output),
+            Event::Random { ticket, value } => self.on_random(ticket, value, &mut output),
+            Event::Timer(timer) => self.on_timer(timer, &mut output),
+            Event::Persisted(ticket) => self.on_persisted(ticket, &mut output),
+            Event::Admin(admin) => self.on_admin(admin, &mut output),
+        }
+        self.finish(output);
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        out.u64(self.config.period);
+        out.u64(self.config.election_ms);
+        out.u64(self.config.heartbeat_ms);
+        out.u64(self.config.log_keep);
+        out.len(self.config.entries_max);
+        out.len(self.config.inflight_max);
+        out.list(self.config.roster.iter(), Encoder::address);
+        out.list(self.config.observers.iter(), |out, replica| out.u32(replica.get()));
+        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
+        out.u64(self.term);
+        out.option(self.vote, |out, vote| out.u32(vote.get()));
+        out.option(self.leader, |out, leader| out.u32(leader.get()));
+        let votes = |out: &mut Encoder, votes: &OrdMap<ReplicaId, bool>| {
+            out.list(votes.iter(), |out, (replica, granted)| {
+                out.u32(replica.get());
+                out.bool(*granted);
+            });
+        };
+        match &self.part {
+            Part::Follower => out.u8(0),
+            Part::PreCandidate { votes: counted } => {
+                out.u8(1);
+                votes(out, counted);
+            }
+            Part::Candidate { votes: counted, own } => {
+                out.u8(2);
+                votes(out, counted);
+                out.u64(own.get());
+            }
+            Part::Leader(leader) => {
+                out.u8(3);
+                leader.encode(out);
+            }
+        }
+        self.patience.encode(out);
+        self.log.encode(out);
+        self.head.encode(out);
+        out.option(self.applying.as_ref(), |out, applying| applying.encode(out));
+        out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
+        out.u64(self.next_ticket.get());
+    }
+
+    fn head(&self) -> BlockId {
+        self.head.block
+    }
+
+    fn finality(&self) -> Finality {
+        Finality::both(self.head.block, FinalityKind::LogCommit)
+    }
+
+    fn validators(&self) -> ValidatorSet {
+        self.head.membership.validators()
+    }
+}
+
+impl PartialEq for Raft {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoding() == other.encoding()
+    }
+}
+
+impl Eq for Raft {}
+
+impl hash::Hash for Raft {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        state.write(&self.encoding());
+    }
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;

@@ -1,0 +1,129 @@
+//! From committed to head: each block is executed, adopted, and its change of the members put in force.
+
+use std::sync::Arc;
+
+use super::{Body, HeaderError, Link, Output, Part, Raft, check_header, progress::follow_members, record};
+use crate::{
+    chain::Block,
+    consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
+};
+
+/// A committed block that is being executed, as the link that it becomes.
+#[derive(Clone, Debug)]
+pub(super) struct Applying {
+    link: Link,
+}
+
+impl Raft {
+    /// Applies what is committed, up to a block that must be executed first.
+    pub(super) fn apply(&mut self, output: &mut Output<'_>) {
+        if self.applying.is_some() {
+            return;
+        }
+        while let Some(entry) = self.log.next_to_apply() {
+            if let Some(block) = entry.block.clone() {
+                return self.execute(block, output);
+            }
+            self.log.applied_one();
+        }
+        self.release_reads(output);
+        self.plan_block(output);
+    }
+
+    /// Asks for the execution of the block after the head.
+    pub(super) fn execute(&mut self, block: Arc<Block>, output: &mut Output<'_>) {
+        match self.judge(&block) {
+            Ok(link) => {
+                self.applying = Some(Applying { link });
+                output.effects.push(Effect::Validate { block });
+            }
+            // A leader that proposes such a block lies, which Raft does not tolerate: this replica goes no further.
+            Err(error) => {
+                let (block, reason) = (BlockId::of(&block), error.to_string());
+                output.reject(Rejection::Header { block, reason });
+            }
+        }
+    }
+
+    pub(super) fn judge(&self, block: &Block) -> Result<Link, HeaderError> {
+        let author = self.authenticator.author(block.hash(), block.seal())?;
+        check_header(&self.config, &self.head, block.hash(), block.header(), block.payload(), author)
+    }
+
+    pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, output: &mut Output<'_>) {
+        match (&self.applying, verdict) {
+            (Some(applying), Verdict::Valid) if applying.link.block == id => {
+                let link = applying.link.clone();
+                self.applying = None;
+                self.adopt(link, output);
+            }
+            (Some(applying), Verdict::Invalid { reason }) if applying.link.block == id => {
+                output.reject(Rejection::Header { block: id, reason });
+            }
+            _ => output.reject(Rejection::Unexpected { what: "verdict" }),
+        }
+    }
+
+    fn adopt(&mut self, link: Link, output: &mut Output<'_>) {
+        let old = core::mem::replace(&mut self.head, link);
+        let new = self.head.block;
+        let mut records = vec![record::head(&self.head)];
+        if self.log.adopt(self.head.index, self.head.term, new) {
+            // The rest of the old log is void with this very record, or not at all.
+            records.push(self.hard_state_record());
+        }
+        records.extend(self.log.compact(self.config.log_keep).map(record::no_entry));
+        let ticket = self.next_ticket.take_next();
+        self.log.record_write_began(ticket);
+        output.effects.extend([
+            Effect::Persist { ticket, records },
+            Effect::Chain(ChainEvent::Inserted(new)),
+            Effect::Chain(ChainEvent::HeadMoved { old: old.block, new, reorg_depth: 0 }),
+            Effect::Chain(ChainEvent::Final { finality: super::Protocol::finality(self), proof: None }),
+        ]);
+        if old.membership != self.head.membership {
+            self.on_members_changed(output);
+        }
+        self.continue_sync(output);
+        self.apply(output);
+    }
+
+    fn on_members_changed(&mut self, output: &mut Output<'_>) {
+        output.mark(if self.head.membership.is_joint() { "raft/joint" } else { "raft/members-changed" });
+        let own_id = self.own_id();
+        let (term, committed, last_index) = (self.term, self.log.committed(), self.log.last_index());
+        let Part::Leader(leader) = &mut self.part else { return };
+        for (replica, progress) in &leader.progress {
+            if !self.head.membership.is_member(*replica) {
+                // The last word: that its removal is committed.
+                let (commit, round) = (progress.matched().min(committed), leader.round);
+                output.send(*replica, term, Body::Heartbeat { commit, round });
+            }
+        }
+        let Some(own_id) = own_id else {
+            output.mark("raft/leader-removed");
+            return self.become_follower(self.term, None, output);
+        };
+        follow_members(&mut leader.progress, &self.head.membership, last_index);
+        leader.progress.remove(&own_id);
+        if leader.transfer.is_some_and(|to| !self.head.membership.is_voter(to)) {
+            leader.transfer = None;
+        }
+        self.broadcast_append(output);
+        self.commit_by_count(output);
+    }
+
+    /// Whether a change of the members is committed and not applied.
+    pub(super) fn has_unapplied_change(&self) -> bool {
+        let unapplied = self.log.after(self.log.applied()).take_while(|entry| entry.index <= self.log.committed());
+        unapplied
+            .filter_map(|entry| entry.block.as_ref())
+            .any(|block| super::Payload::decode(block.payload()).is_ok_and(|payload| payload.change.is_some()))
+    }
+}
+
+impl Applying {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        self.link.encode(out);
+    }
+}

@@ -1,0 +1,316 @@
+//! The replicated log: entries by index and term, and how far they are durable, committed and applied.
+
+use std::sync::Arc;
+
+use imbl::Vector;
+
+use crate::{
+    chain::Block,
+    consensus::{BlockId, Encoder, Ticket},
+};
+
+/// One entry: a block, or nothing, which a new leader needs to commit what is before it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The term of the leader that made it.
+    pub term: u64,
+    /// Its place, from 1.
+    pub index: u64,
+    /// The block; `None` in a leader's first entry.
+    pub block: Option<Arc<Block>>,
+}
+
+impl Entry {
+    pub(crate) fn encode(&self, out: &mut Encoder) {
+        out.u64(self.term);
+        out.u64(self.index);
+        out.option(self.block.as_ref(), |out, block| {
+            BlockId::of(block).encode(out);
+            out.bytes(block.seal());
+        });
+    }
+}
+
+/// The log. Everything up to its base is compacted: known only by the block there. Cloning is O(1).
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    /// Index and term of the last compacted entry.
+    base: (u64, u64),
+    /// The newest block up to the base.
+    base_block: BlockId,
+    entries: Vector<Entry>,
+    /// Up to here a majority has it.
+    committed: u64,
+    /// Up to here it is in the chain.
+    applied: u64,
+    /// Up to here it is durable here.
+    durable: u64,
+    /// Writes on their way to the disk, in order, and the last index that each makes durable.
+    writes: Vector<(Ticket, u64)>,
+}
+
+impl Log {
+    /// An empty log after a block that is committed, applied and durable.
+    pub(super) fn starting_at(index: u64, term: u64, block: BlockId) -> Self {
+        Self {
+            base: (index, term),
+            base_block: block,
+            entries: Vector::new(),
+            committed: index,
+            applied: index,
+            durable: index,
+            writes: Vector::new(),
+        }
+    }
+
+    pub(super) const fn committed(&self) -> u64 {
+        self.committed
+    }
+
+    pub(super) const fn applied(&self) -> u64 {
+        self.applied
+    }
+
+    pub(super) const fn durable(&self) -> u64 {
+        self.durable
+    }
+
+    pub(super) const fn base_index(&self) -> u64 {
+        self.base.0
+    }
+
+    pub(super) fn last_index(&self) -> u64 {
+        self.base.0 + self.entries.len() as u64
+    }
+
+    pub(super) fn last_term(&self) -> u64 {
+        self.entries.last().map_or(self.base.1, |entry| entry.term)
+    }
+
+    /// The term of an entry; `None` when it is compacted or not there.
+    pub(super) fn term(&self, index: u64) -> Option<u64> {
+        if index == self.base.0 { Some(self.base.1) } else { self.entry(index).map(|entry| entry.term) }
+    }
+
+    pub(super) fn entry(&self, index: u64) -> Option<&Entry> {
+        self.entries.get(self.place(index)?)
+    }
+
+    /// At most `max` entries from `first` on.
+    pub(super) fn slice(&self, first: u64, max: usize) -> Arc<[Entry]> {
+        let Some(place) = self.place(first) else { return Arc::from([]) };
+        let end = place.saturating_add(max).min(self.entries.len());
+        (place.min(end)..end).filter_map(|place| self.entries.get(place).cloned()).collect()
+    }
+
+    /// Entries after `index`, oldest first.
+    pub(super) fn after(&self, index: u64) -> impl Iterator<Item = &Entry> {
+        let place = self.place(index + 1).unwrap_or(0).min(self.entries.len());
+        (place..self.entries.len()).filter_map(|place| self.entries.get(place))
+    }
+
+    /// Whether a log that ends so has all that this one has (Raft, section 5.4.1).
+    pub(super) fn is_up_to_date(&self, last_index: u64, last_term: u64) -> bool {
+        (last_term, last_index) >= (self.last_term(), self.last_index())
+    }
+
+    /// The newest block at or below `index`.
+    pub(super) fn block_at_or_below(&self, index: u64) -> BlockId {
+        let places = self.place(index).map_or(0, |place| (place + 1).min(self.entries.len()));
+        let block = (0..places).rev().find_map(|place| self.entries.get(place)?.block.as_ref());
+        block.map_or(self.base_block, |block| BlockId::of(block))
+    }
+
+    /// The last index up to `index` whose term is at most `term`, with that term as far as it is known: where a leader
+    /// and a follower may agree, found without a message an entry.
+    pub(super) fn agreement(&self, index: u64, term: u64) -> (u64, u64) {
+        let mut index = index.min(self.last_index());
+        while index > self.base.0 && self.term(index).is_some_and(|own| own > term) {
+            index -= 1;
+        }
+        (index, self.term(index).unwrap_or_default())
+    }
+
+    /// Adds what is missing of `entries`, which follow on an entry that agrees; a conflicting tail is dropped first.
+    /// Answers the first index that changed.
+    pub(super) fn merge(&mut self, entries: &[Entry]) -> Option<u64> {
+        let news = entries.iter().position(|entry| self.term(entry.index) != Some(entry.term))?;
+        let first = entries[news].index;
+        if first <= self.committed {
+            return None;
+        }
+        self.truncate(first);
+        self.entries.extend(entries[news..].iter().cloned());
+        Some(first)
+    }
+
+    pub(super) fn append(&mut self, entry: Entry) {
+        self.entries.push_back(entry);
+    }
+
+    /// Drops the entries from `first` on. What was written of them, or is being written, counts no more: the write of
+    /// another entry at the same place has its own ticket.
+    fn truncate(&mut self, first: u64) {
+        if let Some(place) = self.place(first) {
+            self.entries.truncate(place.min(self.entries.len()));
+        }
+        let last = first.saturating_sub(1);
+        self.durable = self.durable.min(last);
+        for write in &mut self.writes {
+            write.1 = write.1.min(last);
+        }
+    }
+
+    /// A write of everything up to the end began.
+    pub(super) fn write_began(&mut self, ticket: Ticket) {
+        let last = self.last_index();
+        self.writes.push_back((ticket, last));
+    }
+
+    /// A write began that makes no entry durable.
+    pub(super) fn record_write_began(&mut self, ticket: Ticket) {
+        self.writes.push_back((ticket, self.durable));
+    }
+
+    /// Everything here was read from the disk.
+    pub(super) fn all_durable(&mut self) {
+        self.durable = self.last_index();
+    }
+
+    /// The newest write that is on its way.
+    pub(super) fn newest_write(&self) -> Option<Ticket> {
+        self.writes.last().map(|(ticket, _)| *ticket)
+    }
+
+    /// A write is done, and so are those before it. Answers whether there was such a write.
+    pub(super) fn write_done(&mut self, ticket: Ticket) -> bool {
+        let Some(place) = self.writes.iter().position(|(writing, _)| *writing == ticket) else { return false };
+        for _ in 0..=place {
+            if let Some((_, last)) = self.writes.pop_front() {
+                self.durable = self.durable.max(last);
+            }
+        }
+        true
+    }
+
+    /// Moves the committed mark, never back and never past the end. Answers whether it moved.
+    pub(super) fn commit(&mut self, index: u64) -> bool {
+        let index = index.min(self.last_index());
+        let news = index > self.committed;
+        self.committed = self.committed.max(index);
+        news
+    }
+
+    /// The next entry to apply.
+    pub(super) fn next_to_apply(&self) -> Option<&Entry> {
+        if self.applied < self.committed { self.entry(self.applied + 1) } else { None }
+    }
+
+    pub(super) const fn applied_one(&mut self) {
+        self.applied += 1;
+    }
+
+    /// The block that is the entry `index` is applied. When the log has another entry there, or none, it starts anew
+    /// after that block; answers whether it did.
+    ///
+    /// Nothing that this replica acknowledged and that could be committed is lost by that: entries before `index` are
+    /// committed with it, and those after a different one at `index` never can be.
+    pub(super) fn adopt(&mut self, index: u64, term: u64, block: BlockId) -> bool {
+        if index > self.base.0 && self.term(index) == Some(term) {
+            self.committed = self.committed.max(index);
+            self.applied = index;
+            return false;
+        }
+        let mut writes = core::mem::take(&mut self.writes);
+        for write in &mut writes {
+            write.1 = index;
+        }
+        *self = Self { writes, ..Self::starting_at(index, term, block) };
+        true
+    }
+
+    /// Forgets applied entries until at most `keep` are left, down to a block. Answers the indexes that were forgotten.
+    pub(super) fn compact(&mut self, keep: u64) -> core::ops::Range<u64> {
+        let first = self.base.0 + 1;
+        let limit = self.applied.saturating_sub(keep);
+        let mut target = limit;
+        while target > self.base.0 && self.entry(target).is_none_or(|entry| entry.block.is_none()) {
+            target -= 1;
+        }
+        if target <= self.base.0 {
+            return first..first;
+        }
+        let (block, term) = (self.block_at_or_below(target), self.term(target).unwrap_or_default());
+        self.entries = self.entries.skip((target - self.base.0) as usize);
+        (self.base, self.base_block) = ((target, term), block);
+        first..target + 1
+    }
+
+    fn place(&self, index: u64) -> Option<usize> {
+        usize::try_from(index.checked_sub(self.base.0 + 1)?).ok()
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.u64(self.base.0);
+        out.u64(self.base.1);
+        self.base_block.encode(out);
+        out.list(self.entries.iter(), |out, entry| entry.encode(out));
+        out.u64(self.committed);
+        out.u64(self.applied);
+        out.u64(self.durable);
+        out.list(self.writes.iter(), |out, (ticket, last)| {
+            out.u64(ticket.get());
+            out.u64(*last);
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(terms: &[u64]) -> Log {
+        let mut log = Log::starting_at(0, 0, BlockId::default());
+        for (index, term) in (1..).zip(terms) {
+            log.append(Entry { term: *term, index, block: None });
+        }
+        log
+    }
+
+    fn entries(first: u64, terms: &[u64]) -> Vec<Entry> {
+        (first..).zip(terms).map(|(index, term)| Entry { term: *term, index, block: None }).collect()
+    }
+
+    #[test]
+    fn a_conflict_drops_the_tail_and_agreement_changes_nothing() {
+        let mut log = log(&[1, 1, 2, 2]);
+        assert_eq!(log.merge(&entries(2, &[1, 2])), None);
+        assert_eq!(log.last_index(), 4);
+        assert_eq!(log.merge(&entries(3, &[3])), Some(3));
+        assert_eq!((log.last_index(), log.last_term()), (3, 3));
+        assert!(log.commit(9) && !log.commit(2));
+        assert_eq!((log.committed(), log.merge(&entries(3, &[4]))), (3, None), "what is committed stays");
+    }
+
+    #[test]
+    fn a_write_of_a_dropped_entry_makes_nothing_durable() {
+        let mut log = log(&[1, 1]);
+        log.write_began(Ticket::new(1));
+        log.merge(&entries(2, &[2]));
+        log.merge(&entries(2, &[3]));
+        log.write_began(Ticket::new(2));
+        assert!(log.write_done(Ticket::new(1)));
+        assert_eq!(log.durable(), 1);
+        assert!(log.write_done(Ticket::new(2)) && !log.write_done(Ticket::new(2)));
+        assert_eq!(log.durable(), 2);
+    }
+
+    #[test]
+    fn agreement_skips_whole_terms() {
+        let log = log(&[1, 1, 1, 4, 4, 5, 5]);
+        assert_eq!(log.agreement(7, 4), (5, 4));
+        assert_eq!(log.agreement(7, 3), (3, 1));
+        assert_eq!(log.agreement(9, 9), (7, 5));
+        assert_eq!(log.agreement(3, 0), (0, 0));
+    }
+}

@@ -1,0 +1,316 @@
+//! Who belongs to the cluster, and how that changes: one voter at a time, or any number through a joint configuration
+//! (Ongaro's thesis, chapter 4).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::quorum::{VoteResult, joint_committed, joint_vote};
+use crate::{
+    consensus::{Encoder, ReplicaId, Validator, ValidatorSet, encoding::Decoder},
+    primitives::Address,
+};
+
+/// Voters and learners. Joint while `outgoing` has members.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Membership {
+    incoming: BTreeSet<ReplicaId>,
+    outgoing: BTreeSet<ReplicaId>,
+    learners: BTreeSet<ReplicaId>,
+    /// Voters of `outgoing` that are learners once the joint configuration is left.
+    learners_next: BTreeSet<ReplicaId>,
+    auto_leave: bool,
+    /// By which address each voter seals.
+    addresses: BTreeMap<ReplicaId, Address>,
+}
+
+/// What becomes of one replica.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Role {
+    /// It votes, and can lead.
+    Voter,
+    /// It follows and counts for nothing.
+    Learner,
+    /// It is no member.
+    Removed,
+}
+
+/// One replica's new role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Assignment {
+    /// Which.
+    pub replica: ReplicaId,
+    /// By which address it seals.
+    pub address: Address,
+    /// Its role.
+    pub role: Role,
+}
+
+/// A change of the configuration, carried by a block and in force once that block is committed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Change {
+    /// At most one voter comes or goes; learners in any number.
+    Simple(Vec<Assignment>),
+    /// Any number of voters come and go, through a joint configuration.
+    EnterJoint {
+        /// In order.
+        assignments: Vec<Assignment>,
+        /// Whether the leader's next block leaves it.
+        auto_leave: bool,
+    },
+    /// The end of the joint configuration.
+    LeaveJoint,
+}
+
+/// Why a configuration can't change so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChangeError {
+    /// Two joint configurations would overlap.
+    #[error("config is already joint")]
+    AlreadyJoint,
+    /// There is nothing to be joint with.
+    #[error("can't make a zero-voter config joint")]
+    NoVoters,
+    /// It is not joint.
+    #[error("can't leave a non-joint config")]
+    NotJoint,
+    /// Changes wait until the joint configuration is left.
+    #[error("can't apply simple config change in joint config")]
+    SimpleWhileJoint,
+    /// Majorities before and after might not meet.
+    #[error("more than one voter changed without entering joint config")]
+    SeveralVoters,
+    /// Nobody could commit anything.
+    #[error("removed all voters")]
+    RemovedAllVoters,
+}
+
+impl Membership {
+    /// The configuration of these voters and learners.
+    pub fn new(
+        voters: impl IntoIterator<Item = (ReplicaId, Address)>,
+        learners: impl IntoIterator<Item = ReplicaId>,
+    ) -> Self {
+        let addresses: BTreeMap<_, _> = voters.into_iter().collect();
+        let incoming: BTreeSet<_> = addresses.keys().copied().collect();
+        let learners = learners.into_iter().filter(|learner| !incoming.contains(learner)).collect();
+        Self { incoming, learners, addresses, ..Self::default() }
+    }
+
+    /// Voters of the newer (or only) majority.
+    pub const fn incoming(&self) -> &BTreeSet<ReplicaId> {
+        &self.incoming
+    }
+
+    /// Voters of the older majority while joint, else nobody.
+    pub const fn outgoing(&self) -> &BTreeSet<ReplicaId> {
+        &self.outgoing
+    }
+
+    /// Those that follow only.
+    pub const fn learners(&self) -> &BTreeSet<ReplicaId> {
+        &self.learners
+    }
+
+    /// Voters of the older majority that stay as learners.
+    pub const fn learners_next(&self) -> &BTreeSet<ReplicaId> {
+        &self.learners_next
+    }
+
+    /// Whether two majorities decide.
+    pub fn is_joint(&self) -> bool {
+        !self.outgoing.is_empty()
+    }
+
+    /// Whether the leader's next block leaves the joint configuration.
+    pub const fn auto_leave(&self) -> bool {
+        self.auto_leave
+    }
+
+    /// Whether `replica` votes in either majority.
+    pub fn is_voter(&self, replica: ReplicaId) -> bool {
+        self.incoming.contains(&replica) || self.outgoing.contains(&replica)
+    }
+
+    /// Whether `replica` is a voter or a learner.
+    pub fn is_member(&self, replica: ReplicaId) -> bool {
+        self.is_voter(replica) || self.learners.contains(&replica)
+    }
+
+    /// All voters and learners, in order.
+    pub fn members(&self) -> BTreeSet<ReplicaId> {
+        self.incoming.iter().chain(&self.outgoing).chain(&self.learners).copied().collect()
+    }
+
+    /// The voter that seals by `address`.
+    pub fn voter_of(&self, address: &Address) -> Option<ReplicaId> {
+        let found = self.addresses.iter().find(|(replica, sealer)| *sealer == address && self.is_voter(**replica));
+        found.map(|(replica, _)| *replica)
+    }
+
+    /// All voters by their addresses.
+    pub fn validators(&self) -> ValidatorSet {
+        let voters = self.addresses.iter().filter(|(replica, _)| self.is_voter(**replica));
+        let addresses: BTreeSet<_> = voters.map(|(_, address)| *address).collect();
+        ValidatorSet::from_sorted(addresses.into_iter().map(|address| Validator { address, weight: 1 }).collect())
+    }
+
+    /// The index that the majorities have committed, with `matched` telling what each voter holds.
+    pub fn committed(&self, matched: impl Fn(ReplicaId) -> u64) -> u64 {
+        joint_committed(&self.incoming, &self.outgoing, matched)
+    }
+
+    /// How a vote of the majorities stands.
+    pub fn vote(&self, vote: impl Fn(ReplicaId) -> Option<bool>) -> VoteResult {
+        joint_vote(&self.incoming, &self.outgoing, vote)
+    }
+
+    /// The configuration after `change`.
+    ///
+    /// # Errors
+    /// [`ChangeError`] when majorities before and after might decide differently, or none is left.
+    pub fn after(&self, change: &Change) -> Result<Self, ChangeError> {
+        match change {
+            Change::Simple(assignments) => self.simple(assignments),
+            Change::EnterJoint { assignments, auto_leave } => self.enter_joint(assignments, *auto_leave),
+            Change::LeaveJoint => self.leave_joint(),
+        }
+    }
+
+    /// The same with `learners` that are no members yet: replicas that only follow.
+    #[must_use]
+    pub fn with_learners(mut self, learners: &[ReplicaId]) -> Self {
+        for learner in learners {
+            if !self.is_member(*learner) {
+                self.learners.insert(*learner);
+            }
+        }
+        self
+    }
+
+    fn simple(&self, assignments: &[Assignment]) -> Result<Self, ChangeError> {
+        if self.is_joint() {
+            return Err(ChangeError::SimpleWhileJoint);
+        }
+        let after = self.assign(assignments)?;
+        if self.incoming.symmetric_difference(&after.incoming).count() > 1 {
+            return Err(ChangeError::SeveralVoters);
+        }
+        Ok(after)
+    }
+
+    fn enter_joint(&self, assignments: &[Assignment], auto_leave: bool) -> Result<Self, ChangeError> {
+        if self.is_joint() {
+            return Err(ChangeError::AlreadyJoint);
+        }
+        if self.incoming.is_empty() {
+            return Err(ChangeError::NoVoters);
+        }
+        let joint = Self { outgoing: self.incoming.clone(), auto_leave, ..self.clone() };
+        joint.assign(assignments)
+    }
+
+    fn leave_joint(&self) -> Result<Self, ChangeError> {
+        if !self.is_joint() {
+            return Err(ChangeError::NotJoint);
+        }
+        let mut after = self.clone();
+        after.learners.append(&mut after.learners_next);
+        after.outgoing.clear();
+        after.auto_leave = false;
+        after.forget_addresses();
+        Ok(after)
+    }
+
+    fn assign(&self, assignments: &[Assignment]) -> Result<Self, ChangeError> {
+        let mut after = self.clone();
+        for Assignment { replica, address, role } in assignments {
+            match role {
+                Role::Voter => after.make_voter(*replica, *address),
+                Role::Learner => after.make_learner(*replica),
+                Role::Removed => after.remove(*replica),
+            }
+        }
+        if after.incoming.is_empty() {
+            return Err(ChangeError::RemovedAllVoters);
+        }
+        after.forget_addresses();
+        Ok(after)
+    }
+
+    /// A voter that is one already keeps its address.
+    fn make_voter(&mut self, replica: ReplicaId, address: Address) {
+        self.learners.remove(&replica);
+        self.learners_next.remove(&replica);
+        self.incoming.insert(replica);
+        self.addresses.entry(replica).or_insert(address);
+    }
+
+    /// A voter of the outgoing majority becomes a learner only when that majority is left.
+    fn make_learner(&mut self, replica: ReplicaId) {
+        self.remove(replica);
+        if self.outgoing.contains(&replica) {
+            self.learners_next.insert(replica);
+        } else {
+            self.learners.insert(replica);
+        }
+    }
+
+    fn remove(&mut self, replica: ReplicaId) {
+        self.incoming.remove(&replica);
+        self.learners.remove(&replica);
+        self.learners_next.remove(&replica);
+    }
+
+    fn forget_addresses(&mut self) {
+        let (incoming, outgoing) = (&self.incoming, &self.outgoing);
+        self.addresses.retain(|replica, _| incoming.contains(replica) || outgoing.contains(replica));
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        for set in [&self.incoming, &self.outgoing, &self.learners, &self.learners_next] {
+            out.list(set.iter(), |out, replica| out.u64(u64::from(replica.get())));
+        }
+        out.bool(self.auto_leave);
+        out.list(self.addresses.iter(), |out, (replica, address)| {
+            out.u64(u64::from(replica.get()));
+            out.address(address);
+        });
+    }
+
+    pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        let mut set = || Some(bytes.list(decode_replica)?.into_iter().collect());
+        let (incoming, outgoing, learners, learners_next) = (set()?, set()?, set()?, set()?);
+        let auto_leave = bytes.bool()?;
+        let addresses = bytes.list(|bytes| Some((decode_replica(bytes)?, bytes.address()?)))?.into_iter().collect();
+        Some(Self { incoming, outgoing, learners, learners_next, auto_leave, addresses })
+    }
+}
+
+fn decode_replica(bytes: &mut Decoder<'_>) -> Option<ReplicaId> {
+    Some(ReplicaId::new(u32::try_from(bytes.u64()?).ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_encoding_comes_back() {
+        let member = |number: u32| (ReplicaId::new(number), Address::repeat_byte(number as u8));
+        let leave = |number: u32| Assignment {
+            replica: ReplicaId::new(number),
+            address: Address::ZERO,
+            role: if number == 1 { Role::Learner } else { Role::Removed },
+        };
+        let before = Membership::new([member(1), member(2), member(3)], [ReplicaId::new(7)]);
+        let joint = Change::EnterJoint { assignments: vec![leave(1), leave(2)], auto_leave: true };
+        let joint = before.after(&joint).unwrap();
+        let mut out = Encoder::new();
+        joint.encode(&mut out);
+        let mut bytes = Decoder::new(out.as_bytes());
+        assert_eq!(Membership::decode(&mut bytes), Some(joint.clone()));
+        assert!(bytes.is_empty());
+        assert_eq!(joint.validators().len(), 3);
+        assert_eq!(joint.after(&Change::LeaveJoint).unwrap().validators().len(), 1);
+    }
+}

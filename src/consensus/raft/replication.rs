@@ -1,0 +1,263 @@
+//! Entries from the leader to the others, and back their acknowledgements (Raft, section 5.3, 5.4.2).
+
+use super::{
+    BUILD_TIMER, Body, ELECTION_TIMER, Entry, HEARTBEAT_TIMER, Output, Part, Payload, Raft, production::Leader,
+};
+use crate::consensus::{BlockId, Deadline, Effect, ReplicaId};
+
+impl Raft {
+    pub(super) fn become_leader(&mut self, output: &mut Output<'_>) {
+        let Some(own_id) = self.own_id() else { return };
+        self.leader = Some(own_id);
+        self.part = Part::Leader(Leader::new(&self.head.membership, own_id, self.log.last_index()));
+        // Its first entry: without one of its own term it could commit nothing.
+        let index = self.log.last_index() + 1;
+        self.log.append(Entry { term: self.term, index, block: None });
+        output.entries_changed(index);
+        output.mark("raft/leader");
+        self.arm_quorum_check(output);
+        self.on_heartbeat_timer(output);
+        self.broadcast_append(output);
+    }
+
+    /// Speaks up, so that nobody loses patience.
+    pub(super) fn on_heartbeat_timer(&mut self, output: &mut Output<'_>) {
+        let deadline = Deadline::After { nanos: self.config.heartbeat_nanos() };
+        output.effects.push(Effect::ArmTimer { timer: HEARTBEAT_TIMER, deadline });
+        self.broadcast_heartbeat(output);
+    }
+
+    /// A new round of heartbeats.
+    pub(super) fn broadcast_heartbeat(&mut self, output: &mut Output<'_>) {
+        let (term, committed) = (self.term, self.log.committed());
+        let Part::Leader(leader) = &mut self.part else { return };
+        leader.round += 1;
+        for (replica, progress) in &leader.progress {
+            let commit = progress.matched().min(committed);
+            output.send(*replica, term, Body::Heartbeat { commit, round: leader.round });
+        }
+    }
+
+    /// A leader that did not hear from a majority during an election timeout steps down; a transfer that took as long is
+    /// given up.
+    pub(super) fn check_quorum(&mut self, output: &mut Output<'_>) {
+        let own_id = self.own_id();
+        let Part::Leader(leader) = &mut self.part else { return };
+        let heard = |voter: ReplicaId| {
+            Some(Some(voter) == own_id || leader.progress.get(&voter).is_some_and(|progress| progress.active))
+        };
+        if self.head.membership.vote(heard) != super::quorum::VoteResult::Won {
+            output.mark("raft/quorum-lost");
+            return self.become_follower(self.term, None, output);
+        }
+        let replicas: Vec<_> = leader.progress.keys().copied().collect();
+        for replica in replicas {
+            if let Some(progress) = leader.progress.get_mut(&replica) {
+                progress.active = false;
+            }
+        }
+        if leader.transfer.take().is_some() {
+            output.mark("raft/transfer-given-up");
+        }
+        self.arm_quorum_check(output);
+        self.plan_block(output);
+    }
+
+    fn arm_quorum_check(&self, output: &mut Output<'_>) {
+        let deadline = Deadline::After { nanos: self.config.election_nanos() };
+        output.effects.push(Effect::ArmTimer { timer: ELECTION_TIMER, deadline });
+    }
+
+    pub(super) fn broadcast_append(&mut self, output: &mut Output<'_>) {
+        let Part::Leader(leader) = &self.part else { return };
+        let replicas: Vec<_> = leader.progress.keys().copied().collect();
+        for replica in replicas {
+            self.send_append(replica, output);
+        }
+    }
+
+    /// Sends what `to` lacks, as far as its window allows; with nothing to send, how far the log is committed.
+    pub(super) fn send_append(&mut self, to: ReplicaId, output: &mut Output<'_>) {
+        let Part::Leader(leader) = &mut self.part else { return };
+        let Some(progress) = leader.progress.get_mut(&to).filter(|p| !p.is_paused(self.config.inflight_max)) else {
+            return;
+        };
+        let prev_index = progress.next_index() - 1;
+        let Some(prev_term) = self.log.term(prev_index) else {
+            progress.needs_snapshot(self.head.index);
+            output.mark("raft/snapshot");
+            return self.send_snapshot(to, output);
+        };
+        let entries = self.log.slice(prev_index + 1, self.config.entries_max);
+        progress.sent(entries.last().map(|entry| entry.index));
+        let commit = self.log.committed();
+        output.send(to, self.term, Body::Append { prev_index, prev_term, entries, commit });
+    }
+
+    /// Whether `entries` could come from a leader in `term`: in order, each block in its place, sealed by its author and
+    /// on the block before it.
+    pub(super) fn check_entries(
+        &self,
+        term: u64,
+        (prev_index, prev_term): (u64, u64),
+        entries: &[Entry],
+    ) -> Result<(), String> {
+        let agrees = self.log.term(prev_index) == Some(prev_term);
+        let mut parent = agrees.then(|| self.log.block_at_or_below(prev_index));
+        let mut last = (prev_index, prev_term);
+        for entry in entries {
+            let Entry { term: entry_term, index, block } = entry;
+            if Some(*index) != last.0.checked_add(1) || *entry_term < last.1 || *entry_term > term {
+                return Err(format!(
+                    "entry {index} of term {entry_term} can't follow entry {} of term {}",
+                    last.0, last.1
+                ));
+            }
+            last = (*index, *entry_term);
+            if agrees && *index <= self.log.committed() && self.log.term(*index).is_some_and(|own| own != *entry_term) {
+                return Err(format!("entry {index} of term {entry_term} contradicts what is committed"));
+            }
+            let Some(block) = block else { continue };
+            let payload = Payload::decode(block.payload()).map_err(|error| error.to_string())?;
+            if (payload.term, payload.index) != (*entry_term, *index) {
+                return Err(format!("entry {index} holds the block of entry {}", payload.index));
+            }
+            if parent.is_some_and(|parent| parent != BlockId::parent_of(block)) {
+                return Err(format!("the block of entry {index} is not on the one before it"));
+            }
+            let author = self.authenticator.author(block.hash(), block.seal()).map_err(|error| error.to_string())?;
+            if author != block.header().beneficiary {
+                return Err(format!("the block of entry {index} is sealed by {author}, not by its author"));
+            }
+            parent = Some(BlockId::of(block));
+        }
+        Ok(())
+    }
+
+    /// Takes what follows on an entry that it has (Raft, figure 2, "AppendEntries RPC").
+    pub(super) fn on_append(
+        &mut self,
+        from: ReplicaId,
+        (prev_index, prev_term): (u64, u64),
+        entries: &[Entry],
+        commit: u64,
+        output: &mut Output<'_>,
+    ) {
+        if prev_index < self.log.committed() && self.log.term(prev_index) != Some(prev_term) {
+            // Compacted here: what is committed agrees with every leader.
+            return output.promise(from, self.term, Body::Appended { index: self.log.committed() });
+        }
+        if self.log.term(prev_index) != Some(prev_term) {
+            let (hint_index, hint_term) = self.log.agreement(prev_index, prev_term);
+            let body = Body::AppendRejected { rejected: prev_index, hint_index, hint_term };
+            return output.promise(from, self.term, body);
+        }
+        if let Some(first) = self.log.merge(entries) {
+            output.entries_changed(first);
+        }
+        let index = entries.last().map_or(prev_index, |entry| entry.index);
+        self.log.commit(commit.min(index));
+        output.promise(from, self.term, Body::Appended { index });
+        self.apply(output);
+    }
+
+    pub(super) fn on_appended(&mut self, from: ReplicaId, index: u64, output: &mut Output<'_>) {
+        let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
+        let Some(progress) = leader.progress.get_mut(&from) else { return output.mark("raft/no-member") };
+        progress.active = true;
+        let was_paused = progress.is_paused(self.config.inflight_max);
+        let news = progress.acknowledge(index);
+        let committed = self.log.committed();
+        if news {
+            self.commit_by_count(output);
+        }
+        if was_paused && committed == self.log.committed() {
+            self.send_append(from, output);
+        }
+        self.send_rest(from, output);
+        self.complete_transfer(from, output);
+    }
+
+    /// Fills the window of a follower that lacks entries.
+    fn send_rest(&mut self, to: ReplicaId, output: &mut Output<'_>) {
+        loop {
+            let Part::Leader(leader) = &self.part else { return };
+            let more = leader.progress.get(&to).is_some_and(|progress| {
+                progress.is_replicating()
+                    && !progress.is_paused(self.config.inflight_max)
+                    && progress.next_index() <= self.log.last_index()
+            });
+            if !more {
+                return;
+            }
+            self.send_append(to, output);
+        }
+    }
+
+    fn complete_transfer(&self, from: ReplicaId, output: &mut Output<'_>) {
+        let Part::Leader(leader) = &self.part else { return };
+        let is_caught_up = leader.progress.get(&from).is_some_and(|p| p.matched() == self.log.last_index());
+        if leader.transfer == Some(from) && is_caught_up {
+            output.send(from, self.term, Body::TimeoutNow);
+        }
+    }
+
+    /// The logs part before the entry that was sent: goes back a whole term a message, with the help of the hint.
+    pub(super) fn on_append_rejected(
+        &mut self,
+        from: ReplicaId,
+        rejected: u64,
+        (hint_index, hint_term): (u64, u64),
+        output: &mut Output<'_>,
+    ) {
+        let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
+        let Some(progress) = leader.progress.get_mut(&from) else { return output.mark("raft/no-member") };
+        progress.active = true;
+        let (hint, _) = self.log.agreement(hint_index, hint_term);
+        if progress.reject(rejected, hint.min(hint_index)) {
+            output.mark("raft/fast-reject");
+            self.send_append(from, output);
+        }
+    }
+
+    /// Commits what a majority holds, if it is of this term: older entries are committed with it and never by count
+    /// (Raft, section 5.4.2, figure 8).
+    pub(super) fn commit_by_count(&mut self, output: &mut Output<'_>) {
+        let own_id = self.own_id();
+        let Part::Leader(leader) = &self.part else { return };
+        let durable = self.log.durable();
+        let index = self.head.membership.committed(|voter| {
+            if Some(voter) == own_id { durable } else { leader.progress.get(&voter).map_or(0, |p| p.matched()) }
+        });
+        if self.log.term(index) == Some(self.term) && self.log.commit(index) {
+            self.broadcast_append(output);
+            self.apply(output);
+        }
+    }
+
+    pub(super) fn on_heartbeat(&mut self, from: ReplicaId, commit: u64, round: u64, output: &mut Output<'_>) {
+        self.log.commit(commit);
+        output.promise(from, self.term, Body::HeartbeatAnswer { round });
+        self.apply(output);
+    }
+
+    pub(super) fn on_heartbeat_answer(&mut self, from: ReplicaId, round: u64, output: &mut Output<'_>) {
+        let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
+        let Some(progress) = leader.progress.get_mut(&from) else { return output.mark("raft/no-member") };
+        progress.active = true;
+        progress.round = progress.round.max(round);
+        progress.resume(self.config.inflight_max);
+        if progress.snapshot().is_some() {
+            self.send_snapshot(from, output);
+        } else if progress.matched() < self.log.last_index() || !progress.is_replicating() {
+            self.send_append(from, output);
+        }
+        self.release_reads(output);
+    }
+
+    pub(super) fn arm_build(&self, output: &mut Output<'_>) {
+        let timestamp = self.head.earliest_next(&self.config);
+        let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
+        output.effects.push(Effect::ArmTimer { timer: BUILD_TIMER, deadline });
+    }
+}

@@ -1,0 +1,286 @@
+//! The rules that a header of Raft obeys, judged from its parent alone.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{ChangeError, Membership, Payload, PayloadError, RaftConfig};
+use crate::{
+    chain::{Ancestors, Block, HeaderRules, RuleError},
+    consensus::{Authenticator, BlockId, Encoder, SealError},
+    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+};
+
+/// Links that the rules remember, in each of two generations.
+const LINKS_MAX: usize = 2_048;
+
+/// What a block's judgement needs of its parent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// The block.
+    pub block: BlockId,
+    /// Its time.
+    pub timestamp: Timestamp,
+    /// The term of its entry in the log; 0 at genesis.
+    pub term: u64,
+    /// The index of its entry in the log; 0 at genesis.
+    pub index: u64,
+    /// The members after it.
+    pub membership: Arc<Membership>,
+}
+
+/// Which rule a header breaks.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderError {
+    /// It extends another block than the one it was judged on.
+    #[error("parent is {got} at height {got_height}; expected {want}")]
+    Parent {
+        /// The parent hash in the header.
+        got: B256,
+        /// The header's own height.
+        got_height: Height,
+        /// The block it was to extend.
+        want: BlockId,
+    },
+    /// Before the parent's time plus the period.
+    #[error("timestamp is {got}; expected at least {want}")]
+    Timestamp {
+        /// The header's.
+        got: Timestamp,
+        /// The earliest allowed.
+        want: Timestamp,
+    },
+    /// The fees would go to somebody else than the author.
+    #[error("beneficiary is {got}; expected the author {author}")]
+    Beneficiary {
+        /// The header's.
+        got: Address,
+        /// Who sealed it.
+        author: Address,
+    },
+    /// The author votes in no majority of the parent's members, and so can't have led.
+    #[error("author {author} is no voter")]
+    NoVoter {
+        /// Who sealed it.
+        author: Address,
+    },
+    /// The log only grows, in index and in term.
+    #[error("entry {index} of term {term} does not follow entry {parent_index} of term {parent_term}")]
+    Entry {
+        /// The block's index.
+        index: u64,
+        /// Its term.
+        term: u64,
+        /// The parent's index.
+        parent_index: u64,
+        /// The parent's term.
+        parent_term: u64,
+    },
+    /// A field that this protocol keeps at zero is not.
+    #[error("{field} is not zero")]
+    NotZero {
+        /// Which.
+        field: &'static str,
+    },
+    /// `extraData` is not the keccak of the payload.
+    #[error("extraData is {got}; expected the keccak of the payload")]
+    ExtraData {
+        /// The header's.
+        got: Bytes,
+    },
+    /// The voters that the payload commits to are not those after this block.
+    #[error("payload commits to next voters {got:?}; expected {want:?}")]
+    NextVoters {
+        /// The payload's.
+        got: Option<B256>,
+        /// The right commitment; none when they stay.
+        want: Option<B256>,
+    },
+    /// The change of members that it carries is impossible.
+    #[error("change of members: {0}")]
+    Change(#[from] ChangeError),
+    /// The payload does not decode.
+    #[error(transparent)]
+    Payload(#[from] PayloadError),
+    /// The seal names nobody.
+    #[error(transparent)]
+    Seal(#[from] SealError),
+}
+
+impl Link {
+    /// The link of genesis.
+    pub fn genesis(block: BlockId, timestamp: Timestamp, membership: Arc<Membership>) -> Self {
+        Self { block, timestamp, term: 0, index: 0, membership }
+    }
+
+    /// The earliest time of the next block.
+    pub const fn earliest_next(&self, config: &RaftConfig) -> Timestamp {
+        self.timestamp.saturating_add_secs(config.period)
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        self.block.encode(out);
+        out.timestamp(self.timestamp);
+        out.u64(self.term);
+        out.u64(self.index);
+        self.membership.encode(out);
+    }
+}
+
+/// Judges a header on its parent and gives the link for the next.
+///
+/// # Errors
+/// [`HeaderError`]: the first rule that it breaks.
+pub fn check_header(
+    config: &RaftConfig,
+    parent: &Link,
+    hash: B256,
+    header: &Header,
+    payload: &Bytes,
+    author: Address,
+) -> Result<Link, HeaderError> {
+    let height = Height::new(header.number);
+    if header.parent_hash != parent.block.hash || height != parent.block.height.next() {
+        let (got, got_height) = (header.parent_hash, height);
+        return Err(HeaderError::Parent { got, got_height, want: parent.block });
+    }
+    let (timestamp, want) = (Timestamp::from_secs(header.timestamp), parent.earliest_next(config));
+    if timestamp < want {
+        return Err(HeaderError::Timestamp { got: timestamp, want });
+    }
+    check_fixed_fields(header, payload)?;
+    if header.beneficiary != author {
+        return Err(HeaderError::Beneficiary { got: header.beneficiary, author });
+    }
+    if parent.membership.voter_of(&author).is_none() {
+        return Err(HeaderError::NoVoter { author });
+    }
+    let decoded = Payload::decode(payload)?;
+    let Payload { term, index, .. } = decoded;
+    if index <= parent.index || term < parent.term.max(1) {
+        let (parent_index, parent_term) = (parent.index, parent.term);
+        return Err(HeaderError::Entry { index, term, parent_index, parent_term });
+    }
+    let membership = match &decoded.change {
+        None => parent.membership.clone(),
+        Some(change) => Arc::new(parent.membership.after(change)?),
+    };
+    let want = next_voters(&parent.membership, &membership);
+    if decoded.next_voters != want {
+        return Err(HeaderError::NextVoters { got: decoded.next_voters, want });
+    }
+    Ok(Link { block: BlockId { height, hash }, timestamp, term, index, membership })
+}
+
+/// What a payload says of the next voters: nothing unless they change.
+pub(super) fn next_voters(before: &Membership, after: &Membership) -> Option<B256> {
+    let (before, after) = (before.validators(), after.validators());
+    (before != after).then(|| after.hash())
+}
+
+fn check_fixed_fields(header: &Header, payload: &Bytes) -> Result<(), HeaderError> {
+    for (field, is_zero) in [
+        ("nonce", header.nonce == B64::ZERO),
+        ("mixHash", header.mix_hash == B256::ZERO),
+        ("difficulty", header.difficulty == U256::ZERO),
+    ] {
+        if !is_zero {
+            return Err(HeaderError::NotZero { field });
+        }
+    }
+    if Block::extra_data_of(payload).is_some_and(|want| want == header.extra_data) {
+        Ok(())
+    } else {
+        Err(HeaderError::ExtraData { got: header.extra_data.clone() })
+    }
+}
+
+/// The rules as the chain floor asks for them. Remembers links; replicas of a process may share one.
+#[derive(Debug)]
+pub struct RaftRules {
+    config: RaftConfig,
+    authenticator: Authenticator,
+    genesis: Arc<Membership>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    young: BTreeMap<B256, Link>,
+    old: BTreeMap<B256, Link>,
+}
+
+impl RaftRules {
+    /// Rules of a chain that starts with the members `genesis`.
+    pub fn new(config: RaftConfig, genesis: Membership, authenticator: Authenticator) -> Self {
+        Self { config, authenticator, genesis: Arc::new(genesis), known: Mutex::default() }
+    }
+
+    /// Takes a link that was judged before this process began, such as a stored head's.
+    pub fn remember(&self, link: Link) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.young.len() >= LINKS_MAX {
+            known.old = core::mem::take(&mut known.young);
+        }
+        known.young.insert(link.block.hash, link);
+    }
+
+    /// The link of the block with this header, from the nearest ancestor that is remembered or from genesis on.
+    fn link(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Link, RuleError> {
+        let mut waiting: Vec<Arc<Block>> = Vec::new();
+        let (mut hash, mut header) = (hash, header.clone());
+        let mut link = loop {
+            if let Some(link) = self.find(hash) {
+                break link;
+            }
+            if header.number == 0 {
+                let block = BlockId { height: Height::GENESIS, hash };
+                break Link::genesis(block, Timestamp::from_secs(header.timestamp), self.genesis.clone());
+            }
+            let (Some(block), Some(parent)) = (ancestors.block(hash), ancestors.block(header.parent_hash)) else {
+                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
+                return Err(RuleError::Pending { reason });
+            };
+            waiting.push(block);
+            (hash, header) = (parent.hash(), parent.header().clone());
+        };
+        for block in waiting.into_iter().rev() {
+            link = self.judge(&link, &block).map_err(rule_error)?;
+            self.remember(link.clone());
+        }
+        Ok(link)
+    }
+
+    fn judge(&self, parent: &Link, block: &Block) -> Result<Link, HeaderError> {
+        let author = self.authenticator.author(block.hash(), block.seal())?;
+        check_header(&self.config, parent, block.hash(), block.header(), block.payload(), author)
+    }
+
+    fn find(&self, hash: B256) -> Option<Link> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.young.get(&hash).or_else(|| known.old.get(&hash)).cloned()
+    }
+}
+
+impl HeaderRules for RaftRules {
+    fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
+        let parent = self.link(block.parent_hash(), parent, ancestors)?;
+        let link = self.judge(&parent, block).map_err(rule_error)?;
+        self.remember(link);
+        Ok(())
+    }
+}
+
+fn rule_error(error: HeaderError) -> RuleError {
+    match error {
+        HeaderError::Timestamp { got, want } => {
+            RuleError::Field { field: "timestamp", got: got.to_string(), want: format!("at least {want}") }
+        }
+        HeaderError::Beneficiary { got, author } => {
+            RuleError::Field { field: "miner", got: got.to_string(), want: author.to_string() }
+        }
+        other => RuleError::Seal { reason: other.to_string() },
+    }
+}

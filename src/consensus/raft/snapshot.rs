@@ -1,0 +1,128 @@
+//! Catching up with a compacted log: the leader names a committed block, and the follower fetches it and those before it,
+//! down to its own head. Every block says in its payload which entry it is and how the members change, so that no other
+//! state has to be sent.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+
+use super::{Body, Output, Part, Raft};
+use crate::{
+    chain::Block,
+    consensus::{BlockId, Effect, Encoder, Rejection, ReplicaId},
+    primitives::Height,
+};
+
+/// Blocks fetched at one time at most: a replica further behind needs a copy of another's store.
+const SYNC_BLOCKS_MAX: u64 = 65_536;
+
+/// Blocks being fetched, from the newest down.
+#[derive(Clone, Debug)]
+pub(super) struct BlockSync {
+    from: ReplicaId,
+    target: BlockId,
+    blocks: OrdMap<Height, Arc<Block>>,
+    /// The next to fetch; `None` when all are here.
+    missing: Option<BlockId>,
+}
+
+impl Raft {
+    /// Names the head to a follower that lacks entries which are compacted.
+    pub(super) fn send_snapshot(&self, to: ReplicaId, output: &mut Output<'_>) {
+        let (index, entry_term, block) = (self.head.index, self.head.term, self.head.block);
+        output.send(to, self.term, Body::Snapshot { index, entry_term, block });
+    }
+
+    pub(super) fn check_snapshot(&self, index: u64, block: BlockId) -> Result<(), String> {
+        let head = self.head.block.height.get();
+        if index <= self.log.committed() {
+            return Ok(());
+        }
+        if block.height.get() <= head || block.height.get() - head > SYNC_BLOCKS_MAX {
+            return Err(format!("{block} is not 1 to {SYNC_BLOCKS_MAX} blocks above the head at height {head}"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn on_snapshot(
+        &mut self,
+        from: ReplicaId,
+        index: u64,
+        entry_term: u64,
+        block: BlockId,
+        output: &mut Output<'_>,
+    ) {
+        if index <= self.log.committed() {
+            return output.promise(from, self.term, Body::Appended { index: self.log.committed() });
+        }
+        if self.log.term(index) == Some(entry_term) {
+            self.log.commit(index);
+            output.promise(from, self.term, Body::Appended { index });
+            return self.apply(output);
+        }
+        let sync = self.sync.get_or_insert_with(|| {
+            output.effects.push(Effect::Mark("raft/block-sync"));
+            BlockSync { from, target: block, blocks: OrdMap::new(), missing: Some(block) }
+        });
+        // Named again: what was asked for may be lost.
+        sync.from = from;
+        if let Some(missing) = sync.missing {
+            output.effects.push(Effect::Fetch { block: missing, from });
+        }
+    }
+
+    pub(super) fn on_block_synced(&mut self, from: ReplicaId, block: Arc<Block>, output: &mut Output<'_>) {
+        let head = self.head.block;
+        let Some(sync) = &mut self.sync else { return output.reject(Rejection::Unexpected { what: "block" }) };
+        if sync.missing != Some(BlockId::of(&block)) {
+            return output.reject(Rejection::Unexpected { what: "block" });
+        }
+        let parent = BlockId::parent_of(&block);
+        if parent.height < head.height || (parent.height == head.height && parent != head) {
+            let reason = format!("it is not on the committed head {head}");
+            return output.reject(Rejection::Header { block: BlockId::of(&block), reason });
+        }
+        sync.blocks.insert(block.height(), block);
+        sync.missing = (parent != head).then_some(parent);
+        match sync.missing {
+            Some(block) => output.effects.push(Effect::Fetch { block, from }),
+            None => self.continue_sync(output),
+        }
+    }
+
+    /// Executes the next block that was fetched; after the last one, tells the leader.
+    pub(super) fn continue_sync(&mut self, output: &mut Output<'_>) {
+        let (head, leader) = (self.head.block, self.leader);
+        let Some(sync) = &mut self.sync else { return };
+        // Entries may have brought some of the blocks meanwhile.
+        sync.blocks.remove(&head.height);
+        if head.height >= sync.target.height {
+            self.sync = None;
+            if let Some(leader) = leader.filter(|_| matches!(self.part, Part::Follower)) {
+                output.promise(leader, self.term, Body::Appended { index: self.log.committed() });
+            }
+            return;
+        }
+        if sync.missing.is_some_and(|missing| missing.height <= head.height) {
+            sync.missing = None;
+        }
+        if sync.missing.is_none()
+            && self.applying.is_none()
+            && let Some(block) = sync.blocks.get(&head.height.next()).cloned()
+        {
+            self.execute(block, output);
+        }
+    }
+}
+
+impl BlockSync {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.u32(self.from.get());
+        self.target.encode(out);
+        out.list(self.blocks.iter(), |out, (_, block)| {
+            BlockId::of(block).encode(out);
+            out.bytes(block.seal());
+        });
+        out.option(self.missing, |out, block| block.encode(out));
+    }
+}

@@ -1,0 +1,7 @@
+//! Several state machines driven by hand: the papers' scenarios, with the papers' invariants checked after every step.
+
+mod cluster;
+mod elections;
+mod input;
+mod members;
+mod replication;

@@ -1,0 +1,146 @@
+//! Input that no correct replica gives: refused, counted, and the state as before (the cluster asserts it on every step).
+
+use super::{super::*, cluster::*};
+use crate::{chain::Block, consensus::Verdict, primitives::Bytes};
+
+/// Steps and asserts that the input was refused.
+fn refuse(cluster: &mut Cluster, number: u32, event: Event, why: &str) {
+    let before = cluster.raft(number).clone();
+    let rejections = cluster.nodes[number as usize].rejections.len();
+    cluster.step(number, event);
+    let node = &cluster.nodes[number as usize];
+    assert_eq!(node.rejections.len(), rejections + 1, "not refused: {why}");
+    let reason = node.rejections.last().unwrap().to_string();
+    assert!(reason.contains(why), "{reason} does not say {why}");
+    assert_eq!(&before, cluster.raft(number), "{why}");
+}
+
+fn message(from: u32, term: u64, body: Body) -> Event {
+    Event::Message { from: id(from), message: Message::Raft(RaftMessage { term, body }) }
+}
+
+#[test]
+fn malformed_messages_change_nothing() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    cluster.produce(0);
+    let (last, term) = (cluster.raft(1).last_index(), 1);
+    let append =
+        |entries: Vec<Entry>| Body::Append { prev_index: last, prev_term: 1, entries: entries.into(), commit: 0 };
+    let entry = |term, index| Entry { term, index, block: None };
+    let heartbeat = || Body::Heartbeat { commit: 0, round: 1 };
+    for (name, event) in [
+        ("term 0", message(0, 0, heartbeat())),
+        ("far from", message(0, u64::MAX, heartbeat())),
+        ("another leader", message(2, term, heartbeat())),
+        ("can't follow", message(0, term, append(vec![entry(1, last + 2)]))),
+        ("can't follow", message(0, term, append(vec![entry(2, last + 1)]))),
+        ("can't follow", message(0, term + 1, append(vec![entry(2, last + 1), entry(1, last + 2)]))),
+        (
+            "above the head",
+            message(0, term, Body::Snapshot { index: 99, entry_term: 1, block: cluster.raft(1).head() }),
+        ),
+    ] {
+        refuse(&mut cluster, 1, event, name);
+    }
+    for (name, event) in [
+        ("another leader", message(1, term, heartbeat())),
+        ("acknowledges", message(1, term, Body::Appended { index: 99 })),
+        ("round", message(1, term, Body::HeartbeatAnswer { round: 99 })),
+    ] {
+        refuse(&mut cluster, 0, event, name);
+    }
+}
+
+#[test]
+fn blocks_that_are_not_their_leaders_change_nothing() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    cluster.isolate(1);
+    cluster.produce(0);
+    let good = cluster.raft(0).entry(2).unwrap().block.clone().unwrap();
+    let prev = cluster.raft(1).last_index();
+    assert_eq!(prev, 1);
+    let with = |index: u64, block: Block| {
+        let entry = Entry { term: 1, index, block: Some(Arc::new(block)) };
+        let body = Body::Append { prev_index: 1, prev_term: 1, entries: Arc::new([entry]), commit: 0 };
+        message(0, 1, body)
+    };
+    let stranger = Authenticator::symbolic(7).signer(&key(2)).sign(good.hash());
+    let mut header = good.header().clone();
+    header.parent_hash.0[0] ^= 1;
+    let elsewhere = Block::new(header, Vec::new(), good.payload().clone(), Vec::new());
+    let elsewhere_seal = Authenticator::symbolic(7).signer(&key(0)).sign(elsewhere.hash());
+    for (why, block) in [
+        ("seal", good.as_ref().clone().with_seal(Bytes::from_static(&[1, 2]))),
+        ("not by its author", good.as_ref().clone().with_seal(stranger)),
+        ("not on the one before", elsewhere.with_seal(elsewhere_seal)),
+        ("invalid raft payload", Block::new(good.header().clone(), Vec::new(), Bytes::new(), Vec::new())),
+    ] {
+        refuse(&mut cluster, 1, with(2, block), why);
+    }
+    refuse(&mut cluster, 1, with(3, good.as_ref().clone()), "can't follow");
+    cluster.step(1, with(2, good.as_ref().clone()));
+    assert_eq!(cluster.raft(1).last_index(), 2);
+}
+
+#[test]
+fn answers_to_nothing_change_nothing() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    let block = cluster.produce(0);
+    refuse(&mut cluster, 1, Event::Persisted(Ticket::new(9_999)), "write");
+    refuse(&mut cluster, 1, Event::BlockJudged { block, verdict: Verdict::Valid }, "verdict");
+    let foreign = Admin::Vote { target: address(1), authorize: true };
+    refuse(&mut cluster, 0, Event::Admin(foreign), "members change by");
+    refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "does not lead");
+    refuse(&mut cluster, 0, Event::Admin(Admin::TransferLeader { to: id(0) }), "another voter");
+    let before = cluster.raft(0).clone();
+    cluster.step(0, Event::Random { ticket: Ticket::new(9_999), value: 1 });
+    cluster.step(0, message(9, 1, Body::Appended { index: 1 }));
+    assert_eq!(&before, cluster.raft(0), "a stranger's answer counts for nothing");
+}
+
+#[test]
+fn a_replayed_message_changes_no_log() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    cluster.build(0);
+    let sent: Vec<_> = cluster.wire.iter().cloned().collect();
+    cluster.run();
+    cluster.produce(0);
+    let (heads, terms): (Vec<_>, Vec<_>) = (0..3).map(|n| (cluster.raft(n).head(), cluster.terms(n))).unzip();
+    for (from, to, message) in sent {
+        cluster.deliver(from, to, message);
+    }
+    cluster.run();
+    for number in 0..3 {
+        assert_eq!(
+            (cluster.raft(number).head(), cluster.terms(number)),
+            (heads[number as usize], terms[number as usize].clone())
+        );
+    }
+}
+
+#[test]
+fn damaged_records_are_told() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    cluster.produce(0);
+    let good = cluster.nodes[1].records.clone();
+    let root = (BlockId::default(), crate::primitives::Timestamp::from_secs(0));
+    let recover = |records: &BTreeMap<Vec<u8>, Vec<u8>>| {
+        let config = RaftConfig::default();
+        Raft::recover(config, root, Membership::default(), records, Authenticator::symbolic(7), None)
+    };
+    assert!(recover(&good).is_ok());
+    for key in [HEAD_KEY, HARD_STATE_KEY] {
+        let mut bad = good.clone();
+        bad.get_mut(key).unwrap().push(0);
+        assert!(matches!(recover(&bad), Err(RaftError::Record { .. })));
+    }
+    let mut missing = good;
+    missing.remove(HEAD_KEY);
+    missing.retain(|key, _| !key.starts_with(ENTRY_PREFIX));
+    assert_eq!(recover(&missing), Err(RaftError::Record { key: "entry" }));
+}

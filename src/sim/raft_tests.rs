@@ -1,0 +1,191 @@
+//! Whole networks of Raft: agreement, blocks on demand, determinism, change of leader and members.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    chain::GenesisSpec,
+    consensus::{
+        Admin, Authenticator, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        poa::SealedHeader,
+        raft::{Assignment, Change, LightVerifier, Membership, Raft, RaftConfig, Role},
+    },
+    primitives::{Address, Height, KeyPair, Transaction, TransactionRequest, U256, ether},
+};
+
+fn network(validators: u32, seed: u64) -> NetworkBuilder {
+    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
+    let genesis = GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000));
+    Network::builder()
+        .with_genesis(genesis)
+        .with_consensus(ConsensusConfig::Raft(RaftConfig::default()))
+        .with_validators(validators)
+        .with_seed(seed)
+        .with_latency(latency)
+}
+
+fn on_demand(validators: u32) -> NetworkBuilder {
+    network(validators, 3)
+        .with_consensus(ConsensusConfig::Raft(RaftConfig::default().with_period(0)))
+        .with_production(Production::OnDemand)
+}
+
+fn alice() -> KeyPair {
+    KeyPair::from_seed(99, "alice")
+}
+
+fn transfer(nonce: u64) -> Arc<Transaction> {
+    let request = TransactionRequest {
+        chain_id: Some(1_337),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: 100_000_000_000,
+        ..Default::default()
+    };
+    Arc::new(request.sign(&alice()).unwrap())
+}
+
+fn raft(network: &Network, replica: u32) -> &Raft {
+    match network.replicas()[replica as usize].machine() {
+        Machine::Raft(raft) => raft,
+        other => panic!("not raft: {other:?}"),
+    }
+}
+
+fn leader(network: &Network) -> ReplicaId {
+    let leads = |replica: &&Replica| raft(network, replica.id().get()).is_leader();
+    network.replicas().iter().find(leads).expect("a leader").id()
+}
+
+#[test]
+fn any_number_of_replicas_agree_and_head_is_final() {
+    for validators in [1, 3, 5, 7] {
+        let _guard = SeedGuard::new(u64::from(validators));
+        let mut network = network(validators, u64::from(validators)).with_observers(1).build().unwrap();
+        for nonce in 0..3 {
+            network.submit(transfer(nonce), ReplicaId::new((nonce % u64::from(validators)) as u32)).unwrap();
+            network.run_to_height(4 * (nonce + 1)).unwrap();
+        }
+        let lowest = network.lowest_height();
+        for replica in network.replicas() {
+            let finality = replica.machine().finality();
+            assert_eq!((finality.finalized, finality.safe), (replica.head(), replica.head()));
+            assert_eq!(finality.kind, FinalityKind::LogCommit);
+            assert_eq!(replica.counters().reorgs, 0);
+            let common = replica.chain().block_at(lowest).unwrap().hash();
+            assert_eq!(common, network.primary().chain().block_at(lowest).unwrap().hash());
+            assert_eq!(replica.chain().head().block().hash(), replica.head().hash);
+        }
+        let sent: usize = (1..=lowest.get())
+            .map(|n| network.primary().chain().block_at(Height::new(n)).unwrap().block().transactions().len())
+            .sum();
+        assert_eq!(sent, 3);
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_does_not() {
+    let run = |seed| {
+        let mut network = network(4, seed).build().unwrap();
+        network.run_to_height(6).unwrap();
+        network.digest()
+    };
+    assert_eq!(run(1), run(1));
+    assert_ne!(run(1), run(2));
+}
+
+#[test]
+fn a_block_on_demand_is_every_replicas_head_at_once() {
+    for validators in [1, 4] {
+        let mut network = on_demand(validators).build().unwrap();
+        for nonce in 0..5 {
+            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
+            let produced = network.produce_block(&BlockOrder::default()).unwrap();
+            assert_eq!(produced.block.block().transactions().len(), 1);
+            assert!(network.is_agreed());
+            assert_eq!(network.primary().head().hash, produced.block.hash());
+        }
+    }
+}
+
+#[test]
+fn a_wrong_order_is_told_and_the_next_one_works() {
+    let mut network = on_demand(3).build().unwrap();
+    network.produce_block(&BlockOrder::default()).unwrap();
+    let early = BlockOrder { timestamp: Some(crate::primitives::Timestamp::from_secs(0)), ..BlockOrder::default() };
+    let time = network.primary().chain().head().block().timestamp().as_secs();
+    if time > 0 {
+        assert!(matches!(network.produce_block(&early), Err(NetworkError::TooEarly { .. })));
+    }
+    assert_eq!(network.produce_block(&BlockOrder::default()).unwrap().block.block().height(), Height::new(2));
+}
+
+#[test]
+fn leadership_is_handed_on_and_members_come_and_go() {
+    let mut network = network(4, 11).build().unwrap();
+    network.run_to_height(2).unwrap();
+    let first = leader(&network);
+    let to = ReplicaId::new((first.get() + 1) % 4);
+    assert!(matches!(network.admin(Admin::TransferLeader { to: first }, first), Err(NetworkError::Refused(_))));
+    network.admin(Admin::TransferLeader { to }, first).unwrap();
+    network.run_until(Duration::from_secs(5), |network| raft(network, to.get()).is_leader()).unwrap();
+
+    // The new leader and one more go at once, by a joint configuration.
+    let leave = [to.get(), (to.get() + 1) % 4].map(|replica| Assignment {
+        replica: ReplicaId::new(replica),
+        address: Address::ZERO,
+        role: Role::Removed,
+    });
+    let change = Change::EnterJoint { assignments: leave.to_vec(), auto_leave: true };
+    let remaining = (to.get() + 2) % 4;
+    network
+        .run_until(Duration::from_secs(5), |network| {
+            let raft = raft(network, to.get());
+            raft.committed_index() == raft.last_index() && raft.head_link().term == raft.term()
+        })
+        .unwrap();
+    network.admin(Admin::ChangeMembers(change), to).unwrap();
+    network
+        .run_until(Duration::from_secs(20), |network| {
+            let members = raft(network, remaining).membership();
+            !members.is_joint() && members.incoming().len() == 2 && !raft(network, to.get()).is_leader()
+        })
+        .unwrap();
+    let height = network.replicas()[remaining as usize].head().height;
+    let goal = Height::new(height.get() + 5);
+    network
+        .run_until(Duration::from_secs(60), |network| network.replicas()[remaining as usize].head().height >= goal)
+        .unwrap();
+    assert_eq!(network.replicas()[remaining as usize].machine().validators().len(), 2);
+}
+
+#[test]
+fn headers_are_followed_from_genesis_by_real_seals() {
+    let mut network = network(3, 5).with_seals(SealScheme::Secp256k1).build().unwrap();
+    network.run_to_height(5).unwrap();
+    let chain = network.primary().chain();
+    let ConsensusConfig::Raft(config) = network.config().clone() else { unreachable!() };
+    let members = (0..).map(ReplicaId::new).zip(config.roster.iter().copied());
+    let members = Membership::new(members, []);
+    let mut light = LightVerifier::new(config, chain.genesis().block().header(), members, Authenticator::secp256k1());
+    for number in 1..=5 {
+        let block = chain.block_at(Height::new(number)).unwrap();
+        let mut forged = SealedHeader::from(block.block().as_ref());
+        forged.header.gas_limit += 1;
+        assert!(light.follow(&forged).is_err());
+        light.follow(&SealedHeader::from(block.block().as_ref())).unwrap();
+    }
+    assert_eq!(light.head().hash, chain.block_at(Height::new(5)).unwrap().hash());
+}
+
+#[test]
+fn a_period_of_zero_needs_blocks_on_demand() {
+    let config = ConsensusConfig::Raft(RaftConfig::default().with_period(0));
+    let built = Network::builder().with_consensus(config).build();
+    assert!(matches!(built, Err(NetworkError::Options { .. })));
+    let timing = ConsensusConfig::Raft(RaftConfig::default().with_timing(100, 100));
+    assert!(Network::builder().with_consensus(timing).build().is_err());
+}
