@@ -4,4 +4,5 @@ mod cluster;
 mod elections;
 mod input;
 mod members;
+mod random;
 mod replication;
