@@ -13,6 +13,7 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`pbft`] | practical Byzantine fault tolerance (Castro and Liskov): final at once, with certificates |
 //! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
 //! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
@@ -22,6 +23,7 @@ mod encoding;
 mod event;
 mod finality;
 mod machine;
+pub mod pbft;
 pub mod poa;
 mod protocol;
 pub mod raft;

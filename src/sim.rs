@@ -32,3 +32,6 @@ pub use seed::SeedGuard;
 mod raft_tests;
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod pbft_tests;

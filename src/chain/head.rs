@@ -6,7 +6,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{B256, Bytes, U256};
 
 use super::{Block, Receipt, execution::Execution, version::Version};
 use crate::{
@@ -113,6 +113,13 @@ impl ExecutedBlock {
     pub(super) fn pruned(&self) -> Self {
         let Inner { block, receipts, commit, total_difficulty, .. } = &*self.inner;
         Self::assemble(block.clone(), receipts.clone(), *commit, *total_difficulty, None, self.is_stored())
+    }
+
+    /// The same block with another seal.
+    pub(super) fn resealed(&self, seal: Bytes) -> Self {
+        let Inner { block, receipts, commit, total_difficulty, version, .. } = &*self.inner;
+        let block = Arc::new(block.as_ref().clone().with_seal(seal));
+        Self::assemble(block, receipts.clone(), *commit, *total_difficulty, version.clone(), self.is_stored())
     }
 
     pub(super) fn is_stored(&self) -> bool {

@@ -40,6 +40,13 @@ impl Tree {
         self.blocks.insert(key.1, block);
     }
 
+    /// Puts a block that differs in its seal alone in the place of the one that is here.
+    pub(super) fn replace(&mut self, block: ExecutedBlock) {
+        if let Some(kept) = self.blocks.get_mut(&block.hash()) {
+            *kept = block;
+        }
+    }
+
     pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
         self.blocks.get(hash)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BlockId, Finality, Message, ReplicaId, SealError, Ticket};
+use super::{BlockId, Finality, Message, ReplicaId, SealError, Ticket, pbft::MessageError};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Bytes, Height, Timestamp},
@@ -84,6 +84,13 @@ pub struct BuildRequest {
 pub enum ChainEvent {
     /// A block joined the protocol's tree.
     Inserted(BlockId),
+    /// A block of the tree has another seal from now on, such as a certificate in place of a proposal's signature.
+    Sealed {
+        /// Which block.
+        block: BlockId,
+        /// What is kept beside it.
+        seal: Bytes,
+    },
     /// The head moved.
     HeadMoved {
         /// From here.
@@ -116,7 +123,7 @@ pub enum ChainEvent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
-    /// One author sealed two blocks of one height.
+    /// One author sealed, or voted for, two blocks of one height (PBFT: in one view).
     DoubleSign {
         /// Who.
         offender: Address,
@@ -136,6 +143,9 @@ pub enum Rejection {
     /// The seal names nobody.
     #[error(transparent)]
     Seal(#[from] SealError),
+    /// A message of PBFT that counts for nothing.
+    #[error(transparent)]
+    Pbft(#[from] MessageError),
     /// The block breaks the protocol's rules for headers.
     #[error("{block}: {reason}")]
     Header {
@@ -234,7 +244,8 @@ pub enum Effect {
         /// Exclusive, at least 1.
         bound: u64,
     },
-    /// Get a block from a peer, then answer [`Event::BlockSynced`](super::Event::BlockSynced).
+    /// Get a block from a peer, then answer [`Event::BlockSynced`](super::Event::BlockSynced). A zero hash asks for the
+    /// peer's canonical block of that height.
     Fetch {
         /// Which.
         block: BlockId,

@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use super::{Encoder, raft};
+use super::{Encoder, pbft::PbftMessage, raft};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Height},
@@ -99,14 +99,17 @@ pub enum Message {
     Block(Arc<Block>),
     /// One of Raft's messages.
     Raft(raft::RaftMessage),
+    /// A message of PBFT.
+    Pbft(Arc<PbftMessage>),
 }
 
 impl Message {
     /// The kind, for filters, traces and digests.
-    pub const fn label(&self) -> &'static str {
+    pub fn label(&self) -> &'static str {
         match self {
             Self::Block(_) => "block",
             Self::Raft(message) => message.label(),
+            Self::Pbft(message) => message.body.label(),
         }
     }
 
@@ -115,6 +118,7 @@ impl Message {
         match self {
             Self::Block(block) => block.size(),
             Self::Raft(message) => message.size_bytes(),
+            Self::Pbft(message) => message.size_bytes(),
         }
     }
 
@@ -125,6 +129,7 @@ impl Message {
                 out.bytes(block.seal());
             }
             Self::Raft(message) => message.encode(out),
+            Self::Pbft(message) => message.encode(out),
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer, ValidatorSet,
     ValidatorSetError,
+    pbft::{Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
     raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
 };
@@ -17,7 +18,8 @@ use crate::{
 
 /// Which protocol a chain runs, with its parameters. Part of genesis.
 ///
-/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`) or `raft`.
+/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`), `raft` or
+/// `pbft`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -27,6 +29,8 @@ pub enum ConsensusConfig {
     Poa(PoaConfig),
     /// Raft.
     Raft(RaftConfig),
+    /// Practical Byzantine fault tolerance.
+    Pbft(PbftConfig),
 }
 
 /// Why a protocol could not be set up.
@@ -42,6 +46,9 @@ pub enum ConsensusError {
     /// Raft refuses its parameters or records.
     #[error(transparent)]
     Raft(#[from] RaftError),
+    /// PBFT refuses its parameters, the number of validators, or records.
+    #[error(transparent)]
+    Pbft(#[from] PbftError),
 }
 
 /// A wish that the protocol of this chain has no notion of, or that means nothing now.
@@ -55,6 +62,8 @@ pub enum Machine {
     Poa(Box<Poa>),
     /// Raft.
     Raft(Box<Raft>),
+    /// Practical Byzantine fault tolerance.
+    Pbft(Box<Pbft>),
 }
 
 impl Default for ConsensusConfig {
@@ -84,6 +93,9 @@ impl ConsensusConfig {
                 let members = first_members(config, &validators);
                 Ok(Machine::Raft(Box::new(Raft::new(config.clone(), root, members, authenticator, signer)?)))
             }
+            Self::Pbft(config) => {
+                Ok(Machine::Pbft(Box::new(Pbft::new(*config, root, validators, authenticator, signer)?)))
+            }
         }
     }
 
@@ -101,6 +113,9 @@ impl ConsensusConfig {
             Self::Poa(config) => Ok(Machine::Poa(Box::new(Poa::restore(*config, head_record, authenticator, signer)?))),
             Self::Raft(config) => {
                 Ok(Machine::Raft(Box::new(Raft::restore(config.clone(), head_record, authenticator, signer)?)))
+            }
+            Self::Pbft(config) => {
+                Ok(Machine::Pbft(Box::new(Pbft::restore(*config, head_record, None, authenticator, signer)?)))
             }
         }
     }
@@ -133,6 +148,7 @@ impl ConsensusConfig {
                 }
                 Ok(Arc::new(rules))
             }
+            Self::Pbft(config) => Ok(Arc::new(PbftRules::new(*config, validators, authenticator)?)),
         }
     }
 
@@ -141,7 +157,7 @@ impl ConsensusConfig {
     #[must_use]
     pub fn with_roster(self, roster: &[Address], observers: Vec<ReplicaId>) -> Self {
         match self {
-            Self::Poa(_) => self,
+            Self::Poa(_) | Self::Pbft(_) => self,
             Self::Raft(config) => Self::Raft(config.with_roster(roster.to_vec(), observers)),
         }
     }
@@ -150,6 +166,7 @@ impl ConsensusConfig {
     pub const fn period(&self) -> u64 {
         match self {
             Self::Poa(config) => config.period,
+            Self::Pbft(config) => config.period,
             Self::Raft(config) => config.period,
         }
     }
@@ -157,7 +174,7 @@ impl ConsensusConfig {
     /// Whether a network of this protocol never comes to rest: its timers run even when there is nothing to do.
     pub const fn never_rests(&self) -> bool {
         match self {
-            Self::Poa(_) => false,
+            Self::Poa(_) | Self::Pbft(_) => false,
             Self::Raft(_) => true,
         }
     }
@@ -189,6 +206,7 @@ impl Protocol for Machine {
         match self {
             Self::Poa(poa) => poa.step(event, effects),
             Self::Raft(raft) => raft.step(event, effects),
+            Self::Pbft(pbft) => pbft.step(event, effects),
         }
     }
 
@@ -202,6 +220,10 @@ impl Protocol for Machine {
                 out.u8(5);
                 raft.encode(out);
             }
+            Self::Pbft(pbft) => {
+                out.u8(2);
+                pbft.encode(out);
+            }
         }
     }
 
@@ -209,6 +231,7 @@ impl Protocol for Machine {
         match self {
             Self::Poa(poa) => poa.head(),
             Self::Raft(raft) => raft.head(),
+            Self::Pbft(pbft) => pbft.head(),
         }
     }
 
@@ -216,6 +239,7 @@ impl Protocol for Machine {
         match self {
             Self::Poa(poa) => poa.finality(),
             Self::Raft(raft) => raft.finality(),
+            Self::Pbft(pbft) => pbft.finality(),
         }
     }
 
@@ -223,6 +247,7 @@ impl Protocol for Machine {
         match self {
             Self::Poa(poa) => poa.validators(),
             Self::Raft(raft) => raft.validators(),
+            Self::Pbft(pbft) => pbft.validators(),
         }
     }
 }

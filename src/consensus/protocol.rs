@@ -12,8 +12,8 @@ pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
     /// Takes one event and appends what must be done, in order, to `effects`.
     ///
     /// Deterministic: the same state and event give the same state and effects. An invalid event (a forged or
-    /// malformed message, an answer to nothing) leaves the state unchanged and gives at most [`Effect::Reject`]
-    /// and [`Effect::Mark`].
+    /// malformed message, an answer to nothing) leaves the state unchanged and gives at most [`Effect::Reject`],
+    /// [`Effect::Mark`] and, when it proves misbehaviour, [`Effect::Evidence`].
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>);
 
     /// Writes the whole state that future behaviour depends on, in its one canonical form.

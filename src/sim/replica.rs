@@ -264,9 +264,10 @@ impl Replica {
         Ok(())
     }
 
-    /// A block of this replica for a peer that asks.
+    /// A block of this replica for a peer that asks; without a hash, the canonical one of its height.
     pub(super) fn serve(&self, block: BlockId) -> Option<Arc<Block>> {
-        self.chain.block(block.hash).ok().map(|executed| executed.block().clone())
+        let hash = if block.hash.is_zero() { self.chain.hash_at(block.height).ok()? } else { block.hash };
+        self.chain.block(hash).ok().map(|executed| executed.block().clone())
     }
 
     /// Makes the wanted block at once and hands it to the protocol. Whether it becomes the head is seen later: a protocol may
@@ -425,6 +426,7 @@ impl Replica {
                 let (safe, finalized) = (finality.safe.hash, finality.finalized.hash);
                 self.chain.set_advisory_finality(safe, finalized, finality.irreversible)
             }
+            ChainEvent::Sealed { block, seal } => self.chain.reseal(block.hash, seal),
             ChainEvent::Inserted(_) | ChainEvent::Justified(_) | ChainEvent::ReadReady { .. } => Ok(()),
         };
         result.map_err(|source| self.chain_error(source))

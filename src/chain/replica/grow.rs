@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::B256;
+use alloy_primitives::{B256, Bytes};
 use imbl::Vector;
 
 use super::{BuiltBlock, Candidates, Chain, Hand, Inserted};
@@ -63,6 +63,19 @@ impl Chain {
         let total = total_difficulty(&parent, block.header());
         self.tree.insert(ExecutedBlock::new(block, execution, total));
         Ok(Inserted::New)
+    }
+
+    /// Puts another seal beside a block that waits in the tree, such as a certificate in place of a proposal's
+    /// signature. The hash does not cover it. A block that is canonical already keeps the seal that it was adopted with.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], a failing store; nothing is changed then.
+    pub fn reseal(&mut self, hash: B256, seal: Bytes) -> Result<(), ChainError> {
+        let block = self.block(hash)?;
+        if !self.is_canonical(hash) && *block.block().seal() != seal {
+            self.tree.replace(block.resealed(seal));
+        }
+        Ok(())
     }
 
     /// Another replica's result, or one's own.

@@ -1,0 +1,465 @@
+//! PBFT: Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (TOCS 2002), whole.
+//!
+//! `n = 3f + 1` validators agree on one block a height in three steps (pre-prepare, prepare, commit) and survive `f` of
+//! them that do anything at all. Committed is final: the head is safe and finalized, and its proof is a [`Certificate`]
+//! of `2f + 1` signatures kept beside the block.
+//!
+//! How the paper's terms read here:
+//!
+//! - A *sequence number* is a height, a *request* a block. The primary builds it, backups execute it before they
+//!   prepare it. A client's transaction counts exactly once by its nonce.
+//! - A block extends its parent, so a replica pre-prepares a height only after it committed the one below. Heights
+//!   above wait in the log, between the watermarks `h < n <= h + L`. It follows that a view change never leaves a gap
+//!   below a chosen block, and a *null request* is a height that the new primary is free to propose anew.
+//! - A *checkpoint* is a block's hash, which covers its state. Every K blocks it is voted upon and stable at `2f + 1`.
+//! - *State transfer* is block sync: blocks come with their certificates, in order, and are executed.
+//! - Messages are signed, view-changes too, so a new-view carries them whole and needs no acknowledgements.
+//!
+//! The validators are genesis's and never change.
+
+mod certificate;
+mod checkpoint;
+mod config;
+mod light;
+mod log;
+mod message;
+mod new_view;
+mod normal;
+mod record;
+mod rules;
+mod sync;
+mod view_change;
+
+use core::hash;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use self::{log::Log, record::Kept, sync::Fetching};
+use super::{
+    Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
+    Record, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+};
+use crate::primitives::{Address, Height, Timestamp};
+
+pub use certificate::{Certificate, CertificateError, Seal};
+pub use config::{PbftConfig, PbftError, Quorums};
+pub use light::LightVerifier;
+pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange, commit_hash};
+pub use record::{HEAD_KEY, PROMISES_KEY};
+pub use rules::{HeaderError, PbftRules};
+
+/// Fires when the primary may build its next block.
+pub const BUILD_TIMER: TimerId = TimerId::new(1);
+/// Fires when a block, or a new view that a quorum asked for, did not come in time.
+pub const SUSPECT_TIMER: TimerId = TimerId::new(2);
+/// Fires when it is time to say again what may have been lost.
+pub const RESEND_TIMER: TimerId = TimerId::new(3);
+
+/// How many views ahead of its own a replica takes votes and proposals of.
+pub const VIEWS_AHEAD_MAX: u64 = 64;
+/// How many views ahead it takes view-changes and new-views of; it keeps one a validator.
+pub const VIEW_CHANGES_AHEAD_MAX: u64 = 65_536;
+
+/// One replica of PBFT.
+#[derive(Clone, Debug)]
+pub struct Pbft {
+    rules: PbftRules,
+    signer: Option<Signer>,
+    /// Place among the validators; `None` for an observer.
+    me: Option<usize>,
+    head: BlockId,
+    timestamp: Timestamp,
+    view: View,
+    /// Whether this replica left the view before and waits for the new-view of `view`.
+    is_changing: bool,
+    /// Whether a quorum wants `view` too, so that its primary's time runs.
+    is_awaited: bool,
+    log: Log,
+    /// The latest view-change of each validator.
+    view_changes: BTreeMap<usize, Arc<PbftMessage>>,
+    /// How the present view began, for those who missed it.
+    new_view: Option<Arc<PbftMessage>>,
+    /// Over which link each validator was last heard.
+    peers: BTreeMap<usize, ReplicaId>,
+    /// The highest block that each validator showed to have committed.
+    claims: BTreeMap<usize, Height>,
+    fetching: Option<Fetching>,
+    /// Chosen blocks whose bodies are missing.
+    wanted: BTreeSet<BlockId>,
+    /// Requests made, so that the next one goes to another peer.
+    requests: u64,
+    duty: Duty,
+    /// Views in a row that brought no block.
+    doublings: u32,
+    /// Of the newest record; what is said again waits for it.
+    promised: Option<Ticket>,
+    next_ticket: Ticket,
+}
+
+/// What the primary is doing about the next block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    /// Nothing.
+    Idle,
+    /// The timer runs.
+    Waiting,
+    /// A block was asked for.
+    Building(Ticket),
+}
+
+impl Pbft {
+    /// A replica at genesis. Without a validator's `signer` it follows and never votes.
+    ///
+    /// # Errors
+    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
+    pub fn new(
+        config: PbftConfig,
+        genesis: (BlockId, Timestamp),
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PbftError> {
+        let rules = PbftRules::new(config, validators, authenticator)?;
+        let (head, timestamp) = genesis;
+        Ok(Self::at(rules, signer, head, timestamp, Log::new(head, config.log_window)))
+    }
+
+    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it and, if
+    /// there is one, the record under [`PROMISES_KEY`].
+    ///
+    /// # Errors
+    /// [`PbftError::Record`] when a record does not decode, otherwise as [`Pbft::new`].
+    pub fn restore(
+        config: PbftConfig,
+        head_record: &[u8],
+        promises_record: Option<&[u8]>,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PbftError> {
+        let head = Kept::decode(head_record).ok_or(PbftError::Record { key: "head" })?;
+        let promises = match promises_record {
+            Some(record) => Some(Kept::decode(record).ok_or(PbftError::Record { key: "promises" })?),
+            None => None,
+        };
+        let newest = promises.filter(|promises| promises.serial > head.serial).unwrap_or_else(|| head.clone());
+        let rules = PbftRules::new(config, head.validators, authenticator)?;
+        let mut replica = Self::at(rules, signer, head.head, head.timestamp, newest.log(config.log_window));
+        (replica.view, replica.is_changing) = (newest.view, newest.is_changing);
+        replica.next_ticket = Ticket::new(newest.serial + 1);
+        Ok(replica)
+    }
+
+    fn at(rules: PbftRules, signer: Option<Signer>, head: BlockId, timestamp: Timestamp, log: Log) -> Self {
+        let me = signer.as_ref().and_then(|signer| rules.validators.index_of(&signer.address()));
+        Self {
+            rules,
+            signer,
+            me,
+            head,
+            timestamp,
+            view: View::default(),
+            is_changing: false,
+            is_awaited: false,
+            log,
+            view_changes: BTreeMap::new(),
+            new_view: None,
+            peers: BTreeMap::new(),
+            claims: BTreeMap::new(),
+            fetching: None,
+            wanted: BTreeSet::new(),
+            requests: 0,
+            duty: Duty::Idle,
+            doublings: 0,
+            promised: None,
+            next_ticket: Ticket::default(),
+        }
+    }
+
+    /// The view that it is in, or that it asks for.
+    pub const fn view(&self) -> View {
+        self.view
+    }
+
+    /// Whether it waits for its view to begin.
+    pub const fn is_changing(&self) -> bool {
+        self.is_changing
+    }
+
+    /// Who leads its view.
+    pub fn primary(&self) -> Address {
+        self.rules.validators.members()[self.view.primary(self.rules.validators.len())].address
+    }
+
+    /// The low and the high watermark: it agrees upon blocks above the first and up to the second.
+    pub const fn watermarks(&self) -> (Height, Height) {
+        (self.log.stable.height, self.log.high())
+    }
+
+    /// The newest checkpoint that a quorum has.
+    pub const fn stable_checkpoint(&self) -> BlockId {
+        self.log.stable
+    }
+
+    /// The block that it has prepared at `height`, with the latest view; known above the stable checkpoint only.
+    pub fn prepared(&self, height: Height) -> Option<InView> {
+        let (view, hash) = self.log.slot(height)?.prepared?;
+        Some(InView { block: BlockId { height, hash }, view })
+    }
+
+    fn is_primary(&self) -> bool {
+        self.me == Some(self.view.primary(self.rules.validators.len()))
+    }
+
+    /// Whether time means anything: blocks on demand come when they come.
+    const fn has_timers(&self) -> bool {
+        self.rules.config.period > 0 && self.me.is_some()
+    }
+
+    fn start(&mut self, effects: &mut Vec<Effect>) {
+        if self.is_changing {
+            self.ask_for_view(effects);
+        } else {
+            let head = self.head.height;
+            let above = self.log.bound().into_iter().filter(|block| block.height > head);
+            above.for_each(|block| self.want(block, effects));
+            self.expect_block(effects);
+            self.plan(effects);
+        }
+        self.arm_resend(effects);
+    }
+
+    fn on_message(
+        &mut self,
+        from: ReplicaId,
+        message: &Arc<PbftMessage>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), MessageError> {
+        let sender = self.sender(message)?;
+        if self.me == Some(sender) {
+            return Err(MessageError::Known);
+        }
+        let claim = match &message.body {
+            // Whoever speaks of a block has committed its parent.
+            Body::PrePrepare { block, .. } => block.height().parent(),
+            Body::Prepare { block, .. } | Body::Commit { block, .. } => block.height.parent(),
+            Body::Checkpoint { block } => Some(block.height),
+            Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
+            Body::NewView(_) => None,
+        };
+        let is_news = claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
+        let outcome = match &message.body {
+            Body::PrePrepare { view, block } => self.on_pre_prepare(sender, *view, block, message, effects),
+            Body::Prepare { view, block } => self.on_prepare(sender, *view, *block, &message.signature, effects),
+            Body::Commit { view, block } => self.on_commit(sender, *view, *block, &message.signature, effects),
+            Body::Checkpoint { block } => self.on_checkpoint(sender, *block, effects),
+            Body::ViewChange(view_change) => self.on_view_change(sender, from, view_change, message, effects),
+            Body::NewView(new_view) => self.on_new_view(sender, new_view, message, effects),
+        };
+        match outcome {
+            // It can't be counted here, and still tells that its sender is ahead.
+            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_news => {
+                effects.push(Effect::Mark("pbft/behind"));
+            }
+            other => other?,
+        }
+        self.peers.insert(sender, from);
+        if let Some(claim) = claim.filter(|_| is_news) {
+            self.claim(sender, claim);
+        }
+        self.catch_up(effects);
+        Ok(())
+    }
+
+    /// Which validator signed.
+    fn sender(&self, message: &PbftMessage) -> Result<usize, MessageError> {
+        let signer = self.rules.authenticator.author(message.body.signing_hash(), &message.signature)?;
+        self.rules.validators.index_of(&signer).ok_or(MessageError::NotValidator { signer })
+    }
+
+    fn address_of(&self, validator: usize) -> Address {
+        self.rules.validators.members()[validator].address
+    }
+
+    fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
+        match timer {
+            BUILD_TIMER if self.duty == Duty::Waiting => self.ask_for_block(effects),
+            SUSPECT_TIMER if self.me.is_some() => {
+                effects.push(Effect::Mark("pbft/timeout"));
+                self.doublings = self.doublings.saturating_add(1);
+                self.start_view_change(self.view.next(), effects);
+            }
+            RESEND_TIMER if self.has_timers() => self.resend(effects),
+            _ => effects.push(Effect::Mark("pbft/stale-answer")),
+        }
+    }
+
+    /// Says again what may have been lost, and asks others for what did not come.
+    fn resend(&mut self, effects: &mut Vec<Effect>) {
+        self.arm_resend(effects);
+        if self.is_changing {
+            self.resend_view_change(effects);
+        } else {
+            self.resend_votes(effects);
+        }
+        self.resend_checkpoint(effects);
+        self.fetch_again(effects);
+    }
+
+    fn arm_resend(&self, effects: &mut Vec<Effect>) {
+        if self.has_timers() {
+            let nanos = self.rules.config.timeout_nanos(0) / 2;
+            effects.push(Effect::ArmTimer { timer: RESEND_TIMER, deadline: Deadline::After { nanos } });
+        }
+    }
+
+    /// Gives the primary until the next block is due, and then some.
+    fn expect_block(&self, effects: &mut Vec<Effect>) {
+        if self.has_timers() {
+            let period = self.rules.config.period.saturating_mul(1_000_000_000);
+            let nanos = period.saturating_add(self.rules.config.timeout_nanos(self.doublings));
+            effects.push(Effect::ArmTimer { timer: SUSPECT_TIMER, deadline: Deadline::After { nanos } });
+        }
+    }
+
+    /// Makes durable what this replica may no longer contradict.
+    fn persist(&mut self, key: &[u8], effects: &mut Vec<Effect>) -> Ticket {
+        let ticket = self.next_ticket.take_next();
+        let blocks = self.log.checkpoints.iter().map(|(height, hash)| BlockId { height: *height, hash: *hash });
+        let kept = Kept {
+            serial: ticket.get(),
+            validators: self.rules.validators.clone(),
+            head: self.head,
+            timestamp: self.timestamp,
+            view: self.view,
+            is_changing: self.is_changing,
+            stable: self.log.stable,
+            checkpoints: blocks.collect(),
+            committed: self.log.committed(),
+            bound: if self.is_changing { Vec::new() } else { self.log.bound() },
+            prepared: self.log.prepared(),
+            pre_prepared: self.log.pre_prepared(),
+        };
+        self.promised = Some(ticket);
+        let records = vec![Record { key: key.to_vec(), value: kept.encoded() }];
+        effects.push(Effect::Persist { ticket, records });
+        ticket
+    }
+
+    /// Signs and sends a promise once it is durable, and answers the message.
+    fn promise(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
+        let message = Arc::new(PbftMessage::signed(body, self.signer.as_ref()?));
+        let ticket = self.persist(PROMISES_KEY, effects);
+        broadcast(&message, Some(ticket), effects);
+        Some(message)
+    }
+
+    fn encoding(&self) -> Vec<u8> {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        out.into_bytes()
+    }
+}
+
+fn broadcast(message: &Arc<PbftMessage>, after: Option<Ticket>, effects: &mut Vec<Effect>) {
+    effects.push(Effect::Send { to: Recipients::Others, message: Message::Pbft(message.clone()), after });
+}
+
+impl Protocol for Pbft {
+    fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        let outcome = match event {
+            Event::Start => {
+                self.start(effects);
+                Ok(())
+            }
+            Event::Message { from, message: Message::Pbft(message) } => {
+                self.on_message(from, &message, effects).map_err(Rejection::from)
+            }
+            Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),
+            Event::BlockSynced { block, .. } => self.on_synced(block, effects),
+            Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
+            Event::BlockBuilt { ticket, block } => {
+                self.on_built(ticket, &block, effects);
+                Ok(())
+            }
+            Event::Timer(timer) => {
+                self.on_timer(timer, effects);
+                Ok(())
+            }
+            Event::Persisted(_) => Ok(()),
+            Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
+            Event::Admin(_) => {
+                let reason = "pbft takes no wishes: its validators are those of genesis".to_owned();
+                Err(Rejection::Admin { reason })
+            }
+        };
+        if let Err(rejection) = outcome {
+            effects.push(Effect::Reject(rejection));
+        }
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        self.rules.config.encode(out);
+        out.hash(&self.rules.validators.hash());
+        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
+        self.head.encode(out);
+        out.timestamp(self.timestamp);
+        out.u64(self.view.get());
+        out.bool(self.is_changing);
+        out.bool(self.is_awaited);
+        self.log.encode(out);
+        out.list(self.view_changes.values(), |out, message| message.encode(out));
+        out.option(self.new_view.as_ref(), |out, message| message.encode(out));
+        out.list(self.peers.iter(), |out, (validator, replica)| {
+            out.u64(*validator as u64);
+            out.u32(replica.get());
+        });
+        out.list(self.claims.iter(), |out, (validator, height)| {
+            out.u64(*validator as u64);
+            out.u64(height.get());
+        });
+        out.option(self.fetching.as_ref(), |out, fetching| fetching.encode(out));
+        out.list(self.wanted.iter(), |out, block| block.encode(out));
+        out.u64(self.requests);
+        let (duty, ticket) = match self.duty {
+            Duty::Idle => (0, Ticket::default()),
+            Duty::Waiting => (1, Ticket::default()),
+            Duty::Building(ticket) => (2, ticket),
+        };
+        out.u8(duty);
+        out.u64(ticket.get());
+        out.u32(self.doublings);
+        out.option(self.promised, |out, ticket| out.u64(ticket.get()));
+        out.u64(self.next_ticket.get());
+    }
+
+    fn head(&self) -> BlockId {
+        self.head
+    }
+
+    fn finality(&self) -> Finality {
+        Finality::both(self.head, FinalityKind::Certificate)
+    }
+
+    fn validators(&self) -> ValidatorSet {
+        self.rules.validators.clone()
+    }
+}
+
+impl PartialEq for Pbft {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoding() == other.encoding()
+    }
+}
+
+impl Eq for Pbft {}
+
+impl hash::Hash for Pbft {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        state.write(&self.encoding());
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,202 @@
+//! What is kept beside a block: its primary's signature while it is proposed, a commit certificate from then on.
+
+use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
+
+use super::{Quorums, View, message::commit_hash, message::pre_prepare_hash};
+use crate::{
+    consensus::{Authenticator, BlockId, SealError, ValidatorSet},
+    primitives::{Address, Bytes},
+};
+
+/// The seal of a block.
+///
+/// Encoding: RLP of `[kind, view, signatures]`: kind 1 (proposal, one signature) or 2 (certificate).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Seal {
+    /// Of a block that is not committed yet: the signature of the primary that proposed it.
+    Proposal {
+        /// In which view.
+        view: View,
+        /// Over view, height and block hash.
+        signature: Bytes,
+    },
+    /// Of a committed block.
+    Certificate(Certificate),
+}
+
+/// A quorum's commits in one view: proof that a block is final.
+///
+/// A commit signs the view beside height and block hash. Signatures over the hash alone, gathered in several views,
+/// would prove nothing: a later view may choose another block though each of them was honest.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Certificate {
+    /// The view of all commits.
+    pub view: View,
+    /// Exactly a quorum of them, in ascending order of the signers' addresses.
+    pub signatures: Vec<Bytes>,
+}
+
+/// Why a seal proves nothing.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateError {
+    /// Not the expected RLP.
+    #[error("invalid pbft seal: {0}")]
+    Rlp(#[from] alloy_rlp::Error),
+    /// RLP, but not the one form that these contents have.
+    #[error("invalid pbft seal: not in canonical form")]
+    NotCanonical,
+    /// A proposal, where a certificate is needed.
+    #[error("the block is proposed, not committed: its seal is no certificate")]
+    NotCommitted,
+    /// Not a quorum.
+    #[error("certificate has {got} signatures; a quorum is {want}")]
+    Count {
+        /// How many there are.
+        got: usize,
+        /// How many it takes.
+        want: usize,
+    },
+    /// A signature of nobody.
+    #[error(transparent)]
+    Signature(#[from] SealError),
+    /// A signature of somebody who may not give it.
+    #[error("{signer} may not sign this")]
+    Signer {
+        /// Who.
+        signer: Address,
+    },
+    /// Signers are not in ascending order, or one is there twice.
+    #[error("certificate names {signer} twice or out of order")]
+    Order {
+        /// The first that is not above its predecessor.
+        signer: Address,
+    },
+}
+
+#[derive(RlpEncodable, RlpDecodable)]
+struct Fields {
+    kind: u8,
+    view: u64,
+    signatures: Vec<Bytes>,
+}
+
+impl Seal {
+    /// The canonical bytes.
+    pub fn encoded(&self) -> Bytes {
+        let fields = match self {
+            Self::Proposal { view, signature } => {
+                Fields { kind: 1, view: view.get(), signatures: vec![signature.clone()] }
+            }
+            Self::Certificate(certificate) => {
+                Fields { kind: 2, view: certificate.view.get(), signatures: certificate.signatures.clone() }
+            }
+        };
+        alloy_rlp::encode(fields).into()
+    }
+
+    /// Reads [`Seal::encoded`]'s form and no other.
+    ///
+    /// # Errors
+    /// [`CertificateError::Rlp`], [`CertificateError::NotCanonical`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, CertificateError> {
+        let mut rest = bytes;
+        let fields = Fields::decode(&mut rest)?;
+        let view = View::new(fields.view);
+        let seal = match (fields.kind, fields.signatures.as_slice()) {
+            (1, [signature]) => Self::Proposal { view, signature: signature.clone() },
+            (2, _) => Self::Certificate(Certificate { view, signatures: fields.signatures }),
+            _ => return Err(CertificateError::NotCanonical),
+        };
+        if rest.is_empty() && *seal.encoded() == *bytes { Ok(seal) } else { Err(CertificateError::NotCanonical) }
+    }
+
+    /// The certificate in these bytes.
+    ///
+    /// # Errors
+    /// As [`Seal::decode`], and [`CertificateError::NotCommitted`].
+    pub fn certificate(bytes: &[u8]) -> Result<Certificate, CertificateError> {
+        match Self::decode(bytes)? {
+            Self::Certificate(certificate) => Ok(certificate),
+            Self::Proposal { .. } => Err(CertificateError::NotCommitted),
+        }
+    }
+}
+
+impl Certificate {
+    /// Checks that a quorum of `validators` committed `block`.
+    ///
+    /// # Errors
+    /// [`CertificateError`]: the first thing that is wrong.
+    pub fn verify(
+        &self,
+        block: BlockId,
+        validators: &ValidatorSet,
+        quorums: &Quorums,
+        authenticator: &Authenticator,
+    ) -> Result<(), CertificateError> {
+        let (got, want) = (self.signatures.len(), quorums.strong());
+        if got != want {
+            return Err(CertificateError::Count { got, want });
+        }
+        let signed = commit_hash(self.view, &block);
+        let mut last = None;
+        for signature in &self.signatures {
+            let signer = authenticator.author(signed, signature)?;
+            if !validators.contains(&signer) {
+                return Err(CertificateError::Signer { signer });
+            }
+            if last.is_some_and(|last| last >= signer) {
+                return Err(CertificateError::Order { signer });
+            }
+            last = Some(signer);
+        }
+        Ok(())
+    }
+}
+
+/// Checks that the primary of `view` signed `block`, and answers who that is.
+pub(super) fn verify_proposal(
+    view: View,
+    signature: &[u8],
+    block: BlockId,
+    validators: &ValidatorSet,
+    authenticator: &Authenticator,
+) -> Result<Address, CertificateError> {
+    let signer = authenticator.author(pre_prepare_hash(view, &block), signature)?;
+    let primary = validators.index_of(&signer).is_some_and(|index| index == view.primary(validators.len()));
+    if primary { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn seals_come_back(kind in any::<bool>(), view in any::<u64>(), count in 0_usize..5, byte in any::<u8>()) {
+            let signatures = vec![Bytes::from(vec![byte; 65]); count];
+            let seal = match signatures.first() {
+                Some(signature) if kind => Seal::Proposal { view: View::new(view), signature: signature.clone() },
+                _ => Seal::Certificate(Certificate { view: View::new(view), signatures }),
+            };
+            prop_assert_eq!(Seal::decode(&seal.encoded()), Ok(seal));
+        }
+
+        #[test]
+        fn what_decodes_is_canonical(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+            if let Ok(seal) = Seal::decode(&bytes) {
+                prop_assert_eq!(seal.encoded(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn trailing_bytes_are_refused() {
+        let seal = Seal::Certificate(Certificate { view: View::new(3), signatures: vec![] }).encoded();
+        let longer = [seal.as_ref(), &[0]].concat();
+        assert_eq!(Seal::decode(&longer), Err(CertificateError::NotCanonical));
+    }
+}

@@ -1,0 +1,87 @@
+//! Checkpoints and garbage collection (section 4.4 of the paper).
+
+use std::sync::Arc;
+
+use super::{Body, MessageError, Pbft, PbftMessage, broadcast};
+use crate::consensus::{BlockId, Effect, Evidence, Ticket};
+use crate::primitives::Height;
+
+impl Pbft {
+    /// Tells everybody, once `after` is durable, that this replica's head is this checkpoint.
+    pub(super) fn vote_checkpoint(&mut self, block: BlockId, after: Ticket, effects: &mut Vec<Effect>) {
+        if let (Some(me), Some(message)) = (self.me, self.checkpoint_message(block)) {
+            broadcast(&message, Some(after), effects);
+            if self.log.contains(block.height) {
+                self.log.checkpoint_votes.entry(block.height).or_default().insert(me, block.hash);
+            }
+        }
+        self.stabilize(block.height, effects);
+    }
+
+    pub(super) fn on_checkpoint(
+        &mut self,
+        sender: usize,
+        block: BlockId,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), MessageError> {
+        let (height, (low, high)) = (block.height, self.watermarks());
+        if !self.rules.config.is_checkpoint(&block) {
+            return Err(MessageError::Malformed { what: "no checkpoint is due at this height" });
+        }
+        if !self.log.contains(height) {
+            return Err(MessageError::Watermarks { height, low, high });
+        }
+        let votes = self.log.checkpoint_votes.entry(height).or_default();
+        match votes.get(&sender).copied() {
+            Some(first) if first != block.hash => {
+                let (offender, second) = (self.address_of(sender), block.hash);
+                effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
+                Err(MessageError::Contradiction { signer: offender })
+            }
+            Some(_) => Err(MessageError::Known),
+            None => {
+                votes.insert(sender, block.hash);
+                self.stabilize(height, effects);
+                Ok(())
+            }
+        }
+    }
+
+    /// Raises the low watermark to this replica's own checkpoint at `height` once a quorum has it.
+    fn stabilize(&mut self, height: Height, effects: &mut Vec<Effect>) {
+        let Some(hash) = self.log.checkpoints.get(&height).copied() else { return };
+        let Some(votes) = self.log.checkpoint_votes.get(&height) else { return };
+        let agreeing = votes.values().filter(|vote| **vote == hash).count();
+        if agreeing >= self.rules.quorums.strong() {
+            self.log.make_stable(BlockId { height, hash });
+            effects.push(Effect::Mark("pbft/stable-checkpoint"));
+            self.plan(effects);
+        } else if votes.len() - agreeing >= self.rules.quorums.strong() {
+            effects.push(Effect::Mark("pbft/conflicting-checkpoint"));
+        }
+    }
+
+    /// After a block came with its certificate: its quorum had committed the parent, so the newest own checkpoint below
+    /// is one that a quorum has, though the votes for it may be lost.
+    pub(super) fn trust_proven_checkpoint(&mut self) {
+        let newest = self.log.checkpoints.range(..self.head.height).next_back();
+        let newest = newest.map(|(height, hash)| BlockId { height: *height, hash: *hash });
+        if let Some(block) = newest.filter(|block| block.height > self.log.stable.height) {
+            self.log.make_stable(block);
+        }
+    }
+
+    pub(super) fn resend_checkpoint(&self, effects: &mut Vec<Effect>) {
+        let newest = self.log.checkpoints.iter().next_back();
+        let newest = newest.map(|(height, hash)| BlockId { height: *height, hash: *hash });
+        let unstable = newest.filter(|block| block.height > self.log.stable.height);
+        if let Some(message) = unstable.and_then(|block| self.checkpoint_message(block)) {
+            broadcast(&message, self.promised, effects);
+        }
+    }
+
+    fn checkpoint_message(&self, block: BlockId) -> Option<Arc<PbftMessage>> {
+        self.me?;
+        Some(Arc::new(PbftMessage::signed(Body::Checkpoint { block }, self.signer.as_ref()?)))
+    }
+}

@@ -1,0 +1,227 @@
+//! Parameters of PBFT and the sizes of its quorums.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    consensus::{BlockId, Encoder, ValidatorSet},
+    primitives::Timestamp,
+};
+
+/// What every validator of a chain has in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct PbftConfig {
+    /// Seconds between two blocks at least. 0: blocks are made on demand only, and no timer runs: nobody suspects a
+    /// primary that its driver simply does not ask.
+    pub period: u64,
+    /// Milliseconds that a backup waits for a block beyond the period, and for a new view, before it suspects the
+    /// primary. Doubles with every view that brings no block.
+    pub timeout_ms: u64,
+    /// The longest such wait, in milliseconds.
+    pub timeout_ms_max: u64,
+    /// Blocks between two checkpoints (K).
+    pub checkpoint_every: u64,
+    /// How far above the stable checkpoint a block may be to be agreed upon (L); at least K.
+    pub log_window: u64,
+    /// How many faulty validators must be survived (f); by default as many as `n >= 3f + 1` allows.
+    pub faulty: Option<u32>,
+}
+
+/// Why PBFT could not be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PbftError {
+    /// Fewer than `3f + 1` validators.
+    #[error("pbft: {validators} validators don't survive {faulty} faulty ones; add validators up to {want}")]
+    TooFewValidators {
+        /// How many there are.
+        validators: usize,
+        /// How many faulty ones are to be survived.
+        faulty: u32,
+        /// How many validators that takes.
+        want: u64,
+    },
+    /// Checkpoints every zero blocks, or so rarely that the log fills before.
+    #[error("pbft: checkpointEvery is {every} and logWindow {window}; give at least 1, and a window of at least that")]
+    Checkpoints {
+        /// K.
+        every: u64,
+        /// L.
+        window: u64,
+    },
+    /// A wait of nothing, or one whose bound is below it.
+    #[error("pbft: timeoutMs is {timeout} and timeoutMsMax {max}; give at least 1, and a maximum of at least that")]
+    Timeout {
+        /// The first wait.
+        timeout: u64,
+        /// The longest.
+        max: u64,
+    },
+    /// A stored record does not decode.
+    #[error("pbft: stored record {key:?} does not decode")]
+    Record {
+        /// Its key.
+        key: &'static str,
+    },
+}
+
+/// Sizes of quorums among `n` validators of which `f` may be faulty.
+///
+/// With `n = 3f + 1` a quorum is the paper's `2f + 1`. Between `3f + 1` and `3f + 4` it is the smallest number of which
+/// any two sets share `f + 1` members: `floor((n + f) / 2) + 1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Quorums {
+    validators: usize,
+    faulty: usize,
+}
+
+impl Default for PbftConfig {
+    fn default() -> Self {
+        Self {
+            period: 1,
+            timeout_ms: 2_000,
+            timeout_ms_max: 60_000,
+            checkpoint_every: 16,
+            log_window: 32,
+            faulty: None,
+        }
+    }
+}
+
+impl PbftConfig {
+    /// The same with `period` seconds between blocks.
+    #[must_use]
+    pub const fn with_period(mut self, period: u64) -> Self {
+        self.period = period;
+        self
+    }
+
+    /// The same with a first wait of `timeout_ms` milliseconds.
+    #[must_use]
+    pub const fn with_timeout_ms(mut self, timeout_ms: u64) -> Self {
+        self.timeout_ms = timeout_ms;
+        self
+    }
+
+    /// The same with checkpoints every `every` blocks and a log of `window` blocks.
+    #[must_use]
+    pub const fn with_checkpoints(mut self, every: u64, window: u64) -> Self {
+        (self.checkpoint_every, self.log_window) = (every, window);
+        self
+    }
+
+    /// The same, refusing to run with too few validators for `faulty` faulty ones.
+    #[must_use]
+    pub const fn with_faulty(mut self, faulty: u32) -> Self {
+        self.faulty = Some(faulty);
+        self
+    }
+
+    /// The earliest time of a block after one at `parent`.
+    pub const fn earliest_after(&self, parent: Timestamp) -> Timestamp {
+        parent.saturating_add_secs(self.period)
+    }
+
+    /// Whether `block` is one that validators vote a checkpoint for.
+    pub const fn is_checkpoint(&self, block: &BlockId) -> bool {
+        block.height.get().is_multiple_of(self.checkpoint_every)
+    }
+
+    /// A wait after `doublings` views without a block, in nanoseconds.
+    pub const fn timeout_nanos(&self, doublings: u32) -> u64 {
+        let factor = if doublings < 63 { 1_u64 << doublings } else { u64::MAX };
+        let doubled = self.timeout_ms.saturating_mul(factor);
+        let capped = if doubled < self.timeout_ms_max { doubled } else { self.timeout_ms_max };
+        capped.saturating_mul(1_000_000)
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.u64(self.period);
+        out.u64(self.timeout_ms);
+        out.u64(self.timeout_ms_max);
+        out.u64(self.checkpoint_every);
+        out.u64(self.log_window);
+        out.option(self.faulty, Encoder::u32);
+    }
+
+    /// The quorums of this set; each member counts once, whatever its weight.
+    ///
+    /// # Errors
+    /// [`PbftError`]. A single validator is allowed, for development: it survives no fault. Neither would two or three,
+    /// which are refused as a mistake unless `faulty` says 0.
+    pub fn quorums(&self, validators: &ValidatorSet) -> Result<Quorums, PbftError> {
+        if self.checkpoint_every == 0 || self.log_window < self.checkpoint_every {
+            return Err(PbftError::Checkpoints { every: self.checkpoint_every, window: self.log_window });
+        }
+        if self.timeout_ms == 0 || self.timeout_ms_max < self.timeout_ms {
+            return Err(PbftError::Timeout { timeout: self.timeout_ms, max: self.timeout_ms_max });
+        }
+        let count = validators.len();
+        let most = count.saturating_sub(1) / 3;
+        let faulty = self.faulty.unwrap_or(if count == 1 { 0 } else { u32::try_from(most).unwrap_or(u32::MAX).max(1) });
+        let want = 3 * u64::from(faulty) + 1;
+        if (count as u64) < want {
+            return Err(PbftError::TooFewValidators { validators: count, faulty, want });
+        }
+        Ok(Quorums { validators: count, faulty: faulty as usize })
+    }
+}
+
+impl Quorums {
+    /// `2f + 1` of `3f + 1`: any two share an honest member.
+    pub const fn strong(&self) -> usize {
+        (self.validators + self.faulty) / 2 + 1
+    }
+
+    /// `f + 1`: one of them at least is honest.
+    pub const fn weak(&self) -> usize {
+        self.faulty + 1
+    }
+
+    /// `f`.
+    pub const fn faulty(&self) -> usize {
+        self.faulty
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::primitives::Address;
+
+    fn set(count: u8) -> ValidatorSet {
+        ValidatorSet::equal((1..=count).map(Address::repeat_byte)).unwrap()
+    }
+
+    #[test]
+    fn quorums_are_the_papers_and_intersect_in_an_honest_member() {
+        for (count, faulty, strong) in
+            [(1, 0, 1), (4, 1, 3), (5, 1, 4), (6, 1, 4), (7, 2, 5), (10, 3, 7), (100, 33, 67)]
+        {
+            let quorums = PbftConfig::default().quorums(&set(count)).unwrap();
+            assert_eq!((quorums.faulty(), quorums.strong()), (faulty, strong), "{count}");
+            assert!(2 * strong - usize::from(count) > faulty && usize::from(count) - faulty >= strong);
+        }
+    }
+
+    #[test]
+    fn impossible_configurations_are_told() {
+        let config = PbftConfig::default();
+        for count in [2, 3] {
+            let want = PbftError::TooFewValidators { validators: count.into(), faulty: 1, want: 4 };
+            assert_eq!(config.quorums(&set(count)), Err(want));
+        }
+        let want = PbftError::TooFewValidators { validators: 6, faulty: 2, want: 7 };
+        assert_eq!(config.with_faulty(2).quorums(&set(6)), Err(want));
+        assert_eq!(config.with_faulty(0).quorums(&set(3)).map(|quorums| quorums.strong()), Ok(2));
+        assert!(matches!(config.with_checkpoints(0, 4).quorums(&set(4)), Err(PbftError::Checkpoints { .. })));
+        assert!(matches!(config.with_checkpoints(8, 7).quorums(&set(4)), Err(PbftError::Checkpoints { .. })));
+        assert!(matches!(config.with_timeout_ms(0).quorums(&set(4)), Err(PbftError::Timeout { .. })));
+    }
+
+    #[test]
+    fn waits_double_up_to_their_bound() {
+        let config = PbftConfig::default();
+        assert_eq!([0, 1, 4, 5, 200].map(|n| config.timeout_nanos(n) / 1_000_000_000), [2, 4, 32, 60, 60]);
+    }
+}

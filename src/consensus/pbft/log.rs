@@ -1,0 +1,307 @@
+//! The log between the watermarks: for each height what was proposed, who voted for what, and what must be told when
+//! the view changes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{InView, PbftMessage, Quorums, View};
+use crate::{
+    chain::Block,
+    consensus::{BlockId, Encoder},
+    primitives::{B256, Bytes, Height},
+};
+
+/// Blocks a height that a replica remembers to have pre-prepared. One more joins in a view at most; the one of the
+/// oldest view is forgotten, which can delay a view change and never misleads it.
+pub(super) const PRE_PREPARED_MAX: usize = 16;
+
+/// Everything above the stable checkpoint.
+#[derive(Clone, Debug)]
+pub(super) struct Log {
+    /// The newest checkpoint that a quorum has: the low watermark (h).
+    pub(super) stable: BlockId,
+    /// L.
+    window: u64,
+    pub(super) slots: BTreeMap<Height, Slot>,
+    /// This replica's own checkpoints, the stable one among them (C).
+    pub(super) checkpoints: BTreeMap<Height, B256>,
+    /// Checkpoint votes above the stable one, by height and validator.
+    pub(super) checkpoint_votes: BTreeMap<Height, BTreeMap<usize, B256>>,
+}
+
+/// One height.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Slot {
+    /// What the primary of the present view proposed.
+    pub(super) proposal: Option<Proposal>,
+    /// A pre-prepare of a later view, whose new-view message is still on its way; the one of the lowest such view.
+    pub(super) early: Option<Arc<PbftMessage>>,
+    /// The block that this replica committed here.
+    pub(super) committed: Option<B256>,
+    /// Bodies of blocks that were proposed and are not committed.
+    pub(super) bodies: BTreeMap<B256, Arc<Block>>,
+    /// Latest prepare of each validator.
+    pub(super) prepares: BTreeMap<usize, Vote>,
+    /// Latest commit of each validator.
+    pub(super) commits: BTreeMap<usize, Vote>,
+    /// The block that was prepared here, with the latest view (an entry of P).
+    pub(super) prepared: Option<(View, B256)>,
+    /// Blocks that were pre-prepared here, each with its latest view (entries of Q).
+    pub(super) pre_prepared: BTreeMap<B256, View>,
+}
+
+/// One validator's word.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Vote {
+    pub(super) view: View,
+    pub(super) hash: B256,
+    pub(super) signature: Bytes,
+}
+
+/// What is agreed upon now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Proposal {
+    pub(super) hash: B256,
+    pub(super) standing: Standing,
+    /// Whether the new-view chose it: nothing else may be taken at its height in this view, even after a restart.
+    pub(super) is_chosen: bool,
+}
+
+/// How far this replica is with a proposal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// Its body is being fetched, or its parent is not committed here.
+    Waiting,
+    /// It is being executed.
+    Judging,
+    /// It executed well, and this replica said so.
+    Accepted,
+    /// It did not.
+    Refused,
+}
+
+/// What a vote did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Counted {
+    Yes,
+    Known,
+    Contradiction { first: B256 },
+}
+
+impl Log {
+    /// An empty log above a checkpoint that everybody has, such as genesis.
+    pub(super) fn new(stable: BlockId, window: u64) -> Self {
+        Self {
+            stable,
+            window,
+            slots: BTreeMap::new(),
+            checkpoints: BTreeMap::from([(stable.height, stable.hash)]),
+            checkpoint_votes: BTreeMap::new(),
+        }
+    }
+
+    /// The high watermark (h + L).
+    pub(super) const fn high(&self) -> Height {
+        Height::new(self.stable.height.get().saturating_add(self.window))
+    }
+
+    /// Whether `height` is between the watermarks: `h < n <= h + L`.
+    pub(super) fn contains(&self, height: Height) -> bool {
+        self.stable.height < height && height <= self.high()
+    }
+
+    pub(super) fn slot(&self, height: Height) -> Option<&Slot> {
+        self.slots.get(&height)
+    }
+
+    /// The slot of a height between the watermarks.
+    pub(super) fn slot_mut(&mut self, height: Height) -> Option<&mut Slot> {
+        self.contains(height).then(|| self.slots.entry(height).or_default())
+    }
+
+    /// Raises the low watermark and lets go of everything at and below it.
+    pub(super) fn make_stable(&mut self, checkpoint: BlockId) {
+        let height = checkpoint.height;
+        self.stable = checkpoint;
+        self.slots.retain(|slot, _| *slot > height);
+        self.checkpoint_votes.retain(|voted, _| *voted > height);
+        self.checkpoints.retain(|own, _| *own > height);
+        self.checkpoints.insert(height, checkpoint.hash);
+    }
+
+    /// Forgets what only counts in views before `view`.
+    pub(super) fn begin_view(&mut self, view: View) {
+        for slot in self.slots.values_mut() {
+            slot.proposal = None;
+            slot.prepares.retain(|_, vote| vote.view >= view);
+            slot.commits.retain(|_, vote| vote.view >= view);
+            let pre_prepared = &slot.pre_prepared;
+            slot.bodies.retain(|hash, _| pre_prepared.contains_key(hash));
+        }
+    }
+
+    /// The entries of P: what this replica prepared above the stable checkpoint.
+    pub(super) fn prepared(&self) -> Vec<InView> {
+        let entry = |(height, slot): (&Height, &Slot)| {
+            slot.prepared.map(|(view, hash)| InView { block: BlockId { height: *height, hash }, view })
+        };
+        self.slots.iter().filter_map(entry).collect()
+    }
+
+    /// The entries of Q: what it pre-prepared there.
+    pub(super) fn pre_prepared(&self) -> Vec<InView> {
+        let entries = |(height, slot): (&Height, &Slot)| {
+            let height = *height;
+            let entry =
+                move |(hash, view): (&B256, &View)| InView { block: BlockId { height, hash: *hash }, view: *view };
+            slot.pre_prepared.iter().map(entry).collect::<Vec<_>>()
+        };
+        self.slots.iter().flat_map(entries).collect()
+    }
+
+    /// Blocks that this replica is bound to in the present view: it accepted them, or the new-view chose them.
+    pub(super) fn bound(&self) -> Vec<BlockId> {
+        let entry = |(height, slot): (&Height, &Slot)| {
+            let binding = |proposal: &Proposal| proposal.is_chosen || proposal.standing == Standing::Accepted;
+            let proposal = slot.proposal.filter(|proposal| slot.committed.is_none() && binding(proposal))?;
+            Some(BlockId { height: *height, hash: proposal.hash })
+        };
+        self.slots.iter().filter_map(entry).collect()
+    }
+
+    /// Blocks that this replica committed above the stable checkpoint.
+    pub(super) fn committed(&self) -> Vec<BlockId> {
+        let entry = |(height, slot): (&Height, &Slot)| slot.committed.map(|hash| BlockId { height: *height, hash });
+        self.slots.iter().filter_map(entry).collect()
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        self.stable.encode(out);
+        out.u64(self.window);
+        out.list(self.slots.iter(), |out, (height, slot)| {
+            out.u64(height.get());
+            slot.encode(out);
+        });
+        out.list(self.checkpoints.iter(), |out, (height, hash)| {
+            out.u64(height.get());
+            out.hash(hash);
+        });
+        out.list(self.checkpoint_votes.iter(), |out, (height, votes)| {
+            out.u64(height.get());
+            out.list(votes.iter(), |out, (validator, hash)| {
+                out.u64(*validator as u64);
+                out.hash(hash);
+            });
+        });
+    }
+}
+
+impl Slot {
+    /// Remembers that a block was pre-prepared in `view`.
+    pub(super) fn pre_prepare(&mut self, view: View, hash: B256) {
+        self.pre_prepared.insert(hash, view);
+        while self.pre_prepared.len() > PRE_PREPARED_MAX {
+            let oldest = self.pre_prepared.iter().min_by_key(|(_, view)| **view).map(|(hash, _)| *hash);
+            oldest.and_then(|hash| self.pre_prepared.remove(&hash));
+        }
+    }
+
+    /// Whether another block than `hash` was pre-prepared in `view`, even if only the record of it is left.
+    pub(super) fn has_other_in(&self, view: View, hash: B256) -> bool {
+        self.pre_prepared.iter().any(|(other, at)| *at == view && *other != hash)
+    }
+
+    /// Whether enough backups agree to the proposal in `view`: one fewer than a quorum, for the primary's own word is
+    /// the pre-prepare.
+    pub(super) fn is_prepared(&self, view: View, hash: B256, primary: usize, quorums: &Quorums) -> bool {
+        let agreeing = self.prepares.iter().filter(|(who, vote)| **who != primary && vote.is(view, hash));
+        agreeing.count() + 1 >= quorums.strong()
+    }
+
+    /// A quorum's commits of a block in `view`, if there is one.
+    pub(super) fn commits_of(&self, view: View, hash: B256, quorums: &Quorums) -> Option<Vec<Bytes>> {
+        let agreeing = self.commits.values().filter(|vote| vote.is(view, hash));
+        let signatures: Vec<_> = agreeing.take(quorums.strong()).map(|vote| vote.signature.clone()).collect();
+        (signatures.len() == quorums.strong()).then_some(signatures)
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        out.option(self.proposal, |out, proposal| {
+            out.hash(&proposal.hash);
+            out.u8(proposal.standing as u8);
+            out.bool(proposal.is_chosen);
+        });
+        out.option(self.early.as_ref(), |out, message| message.encode(out));
+        out.option(self.committed, |out, hash| out.hash(&hash));
+        out.list(self.bodies.iter(), |out, (hash, body)| {
+            out.hash(hash);
+            out.bytes(body.seal());
+        });
+        for votes in [&self.prepares, &self.commits] {
+            out.list(votes.iter(), |out, (validator, vote)| {
+                out.u64(*validator as u64);
+                out.u64(vote.view.get());
+                out.hash(&vote.hash);
+                out.bytes(&vote.signature);
+            });
+        }
+        out.option(self.prepared, |out, (view, hash)| {
+            out.u64(view.get());
+            out.hash(&hash);
+        });
+        out.list(self.pre_prepared.iter(), |out, (hash, view)| {
+            out.hash(hash);
+            out.u64(view.get());
+        });
+    }
+}
+
+impl Vote {
+    fn is(&self, view: View, hash: B256) -> bool {
+        self.view == view && self.hash == hash
+    }
+}
+
+/// Counts a validator's vote; one of a later view takes the place of an earlier one.
+pub(super) fn count(votes: &mut BTreeMap<usize, Vote>, validator: usize, vote: Vote) -> Counted {
+    match votes.get(&validator) {
+        Some(earlier) if earlier.view == vote.view && earlier.hash != vote.hash => {
+            Counted::Contradiction { first: earlier.hash }
+        }
+        Some(earlier) if earlier.view >= vote.view => Counted::Known,
+        _ => {
+            votes.insert(validator, vote);
+            Counted::Yes
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watermarks_bound_the_log() {
+        let id = |height| BlockId { height: Height::new(height), hash: B256::repeat_byte(height as u8) };
+        let mut log = Log::new(id(4), 8);
+        let inside = |log: &Log| (0..40).filter(|height| log.contains(Height::new(*height))).collect::<Vec<_>>();
+        assert_eq!(inside(&log), (5..=12).collect::<Vec<_>>());
+        assert!(log.slot_mut(Height::new(4)).is_none() && log.slot_mut(Height::new(13)).is_none());
+        for height in 5..=12 {
+            log.slot_mut(Height::new(height)).unwrap().pre_prepare(View::new(0), id(height).hash);
+        }
+        log.make_stable(id(8));
+        assert_eq!(log.slots.keys().map(|height| height.get()).collect::<Vec<_>>(), [9, 10, 11, 12]);
+        assert_eq!(inside(&log), (9..=16).collect::<Vec<_>>());
+        assert_eq!(log.checkpoints.keys().map(|height| height.get()).collect::<Vec<_>>(), [8]);
+    }
+
+    #[test]
+    fn what_was_pre_prepared_is_bounded_and_the_latest_views_stay() {
+        let mut slot = Slot::default();
+        for view in 0..100_u8 {
+            slot.pre_prepare(View::new(view.into()), B256::repeat_byte(view));
+        }
+        assert_eq!(slot.pre_prepared.len(), PRE_PREPARED_MAX);
+        assert!(slot.pre_prepared.values().all(|view| view.get() >= 84));
+    }
+}

@@ -1,0 +1,262 @@
+//! Beginning a view: what its primary takes along, and how everybody checks that (section 5.4 of the paper).
+
+use std::{collections::BTreeSet, sync::Arc};
+
+use super::{
+    Body, InView, MessageError, NewView, Pbft, PbftMessage, Quorums, VIEW_CHANGES_AHEAD_MAX, View, ViewChange,
+    broadcast,
+    log::{Proposal, Standing},
+    view_change::view_of,
+};
+use crate::{
+    consensus::{BlockId, Effect},
+    primitives::Height,
+};
+
+/// What follows from a set of view-changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Decision {
+    /// Where the view starts.
+    pub(super) checkpoint: BlockId,
+    /// What is proposed again, from the height after the checkpoint on.
+    pub(super) chosen: Vec<BlockId>,
+}
+
+/// The paper's decision procedure; `None` when it takes more view-changes.
+///
+/// A height that nothing was prepared at gets the null request. Whoever pre-prepares a block has committed its parent, so
+/// nothing is chosen above such a height, and the primary is free from there on.
+pub(super) fn decide(view_changes: &[&ViewChange], quorums: &Quorums, window: u64) -> Option<Decision> {
+    let checkpoint = start_checkpoint(view_changes, quorums)?;
+    let mut chosen = Vec::new();
+    for offset in 1..=window {
+        let height = Height::new(checkpoint.height.get().saturating_add(offset));
+        match choose(height, view_changes, quorums) {
+            Choice::Block(block) => chosen.push(block),
+            Choice::Null => break,
+            Choice::Open => return None,
+        }
+    }
+    Some(Decision { checkpoint, chosen })
+}
+
+/// The highest checkpoint that `f + 1` have and that a quorum still has the log above.
+fn start_checkpoint(view_changes: &[&ViewChange], quorums: &Quorums) -> Option<BlockId> {
+    let candidates: BTreeSet<_> = view_changes.iter().flat_map(|message| &message.checkpoints).collect();
+    let holds = |block: &BlockId| {
+        let below = view_changes.iter().filter(|message| message.stable.height <= block.height).count();
+        let having = view_changes.iter().filter(|message| message.checkpoints.contains(block)).count();
+        below >= quorums.strong() && having >= quorums.weak()
+    };
+    candidates.into_iter().rev().find(|block| holds(block)).copied()
+}
+
+enum Choice {
+    Block(BlockId),
+    Null,
+    /// Neither condition holds yet.
+    Open,
+}
+
+fn choose(height: Height, view_changes: &[&ViewChange], quorums: &Quorums) -> Choice {
+    let with_log = || view_changes.iter().filter(|message| message.stable.height < height);
+    let prepared = |message: &ViewChange| message.prepared.iter().find(|entry| entry.block.height == height).copied();
+    let verifies = |candidate: &InView| {
+        // A1: a quorum has prepared nothing else since.
+        let unopposed = with_log()
+            .filter(|message| prepared(message).is_none_or(|other| other.view < candidate.view || other == *candidate));
+        // A2: one honest replica at least vouches that the block was proposed.
+        let vouching = view_changes.iter().filter(|message| {
+            message.pre_prepared.iter().any(|entry| entry.block == candidate.block && entry.view >= candidate.view)
+        });
+        unopposed.count() >= quorums.strong() && vouching.count() >= quorums.weak()
+    };
+    let mut candidates: Vec<_> = view_changes.iter().filter_map(|message| prepared(message)).collect();
+    candidates.sort_unstable_by_key(|entry| (core::cmp::Reverse(entry.view), entry.block));
+    if let Some(candidate) = candidates.iter().find(|candidate| verifies(candidate)) {
+        return Choice::Block(candidate.block);
+    }
+    // B: a quorum has prepared nothing.
+    let without = with_log().filter(|message| prepared(message).is_none()).count();
+    if without >= quorums.strong() { Choice::Null } else { Choice::Open }
+}
+
+impl Pbft {
+    /// As primary: begins the view as soon as the view-changes allow and all chosen bodies are here.
+    pub(super) fn try_new_view(&mut self, effects: &mut Vec<Effect>) {
+        if !self.is_changing || !self.is_primary() {
+            return;
+        }
+        let of_view = self.view_changes.values().filter(|message| view_of(message) == self.view);
+        let messages: Vec<PbftMessage> = of_view.map(|message| message.as_ref().clone()).collect();
+        if messages.len() < self.rules.quorums.strong() {
+            return;
+        }
+        let Some(Decision { checkpoint, chosen }) = self.decide(&messages) else {
+            return effects.push(Effect::Mark("pbft/undecided-view"));
+        };
+        if checkpoint.height > self.head.height {
+            return effects.push(Effect::Mark("pbft/primary-behind"));
+        }
+        // A3: the primary has what it proposes.
+        let missing: Vec<_> = chosen.iter().filter(|block| self.misses_body(block)).copied().collect();
+        if !missing.is_empty() {
+            return missing.into_iter().for_each(|block| self.want(block, effects));
+        }
+        let body =
+            Body::NewView(NewView { view: self.view, view_changes: messages, checkpoint, chosen: chosen.clone() });
+        let Some(signer) = self.signer.as_ref() else { return };
+        let message = Arc::new(PbftMessage::signed(body, signer));
+        self.enter(self.view, message.clone(), checkpoint, &chosen, effects);
+        broadcast(&message, self.promised, effects);
+        self.take_up(&chosen, effects);
+    }
+
+    pub(super) fn on_new_view(
+        &mut self,
+        sender: usize,
+        new_view: &NewView,
+        message: &Arc<PbftMessage>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), MessageError> {
+        let (got, current, limit) = (new_view.view, self.view, VIEW_CHANGES_AHEAD_MAX);
+        if got < current || (got == current && !self.is_changing) {
+            return Err(MessageError::OldView { got, current });
+        }
+        if got.get() > current.get().saturating_add(limit) {
+            return Err(MessageError::FarView { got, current, limit });
+        }
+        if sender != got.primary(self.rules.validators.len()) {
+            return Err(MessageError::NotPrimary { signer: self.address_of(sender), view: got });
+        }
+        let claims = self.check_view_changes(new_view)?;
+        let decision = self.decide(&new_view.view_changes);
+        let (checkpoint, chosen) = (new_view.checkpoint, new_view.chosen.clone());
+        if decision != Some(Decision { checkpoint, chosen: chosen.clone() }) {
+            return Err(MessageError::Malformed { what: "its view-changes give another new-view" });
+        }
+        for (validator, height) in claims {
+            self.claim(validator, height);
+        }
+        self.forget_plan(effects);
+        self.enter(got, message.clone(), checkpoint, &chosen, effects);
+        self.take_up(&chosen, effects);
+        Ok(())
+    }
+
+    /// Checks a new-view's proof, and answers who showed to have which checkpoint.
+    fn check_view_changes(&self, new_view: &NewView) -> Result<Vec<(usize, Height)>, MessageError> {
+        let malformed = |what| MessageError::Malformed { what };
+        let count = new_view.view_changes.len();
+        if count < self.rules.quorums.strong() || count > self.rules.validators.len() {
+            return Err(malformed("a new-view without a quorum of view-changes"));
+        }
+        let mut claims: Vec<(usize, Height)> = Vec::with_capacity(count);
+        for message in &new_view.view_changes {
+            let Body::ViewChange(view_change) = &message.body else {
+                return Err(malformed("a new-view with something else than view-changes"));
+            };
+            if view_change.view != new_view.view {
+                return Err(malformed("a new-view with a view-change to another view"));
+            }
+            let signer = self.sender(message)?;
+            if claims.last().is_some_and(|(last, _)| *last >= signer) {
+                return Err(malformed("a new-view with view-changes out of order"));
+            }
+            self.check_form(view_change)?;
+            claims.push((signer, view_change.checkpoints.last().map_or(Height::GENESIS, |block| block.height)));
+        }
+        Ok(claims)
+    }
+
+    fn decide(&self, messages: &[PbftMessage]) -> Option<Decision> {
+        let bodies = messages.iter().filter_map(|message| match &message.body {
+            Body::ViewChange(view_change) => Some(view_change),
+            _ => None,
+        });
+        decide(&bodies.collect::<Vec<_>>(), &self.rules.quorums, self.rules.config.log_window)
+    }
+
+    /// Whether a chosen block is neither committed nor held here.
+    fn misses_body(&self, block: &BlockId) -> bool {
+        let held = self.log.slot(block.height).is_some_and(|slot| slot.bodies.contains_key(&block.hash));
+        block.height > self.head.height && !held
+    }
+
+    /// Begins the view: what was chosen is proposed in it.
+    fn enter(
+        &mut self,
+        view: View,
+        message: Arc<PbftMessage>,
+        checkpoint: BlockId,
+        chosen: &[BlockId],
+        effects: &mut Vec<Effect>,
+    ) {
+        (self.view, self.is_changing, self.is_awaited) = (view, false, false);
+        self.new_view = Some(message);
+        self.view_changes.retain(|_, earlier| view_of(earlier) > view);
+        self.wanted.clear();
+        self.log.begin_view(view);
+        if checkpoint.height > self.log.stable.height
+            && self.log.checkpoints.get(&checkpoint.height) == Some(&checkpoint.hash)
+        {
+            self.log.make_stable(checkpoint);
+        }
+        let is_primary = self.is_primary();
+        for block in chosen {
+            if let Some(slot) = self.log.slot_mut(block.height) {
+                slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
+                // The new-view is its primary's pre-prepare of them, and others count it.
+                if is_primary {
+                    slot.pre_prepare(view, block.hash);
+                }
+            }
+        }
+        self.persist_view(effects);
+        effects.push(Effect::Mark("pbft/new-view"));
+    }
+
+    /// Goes on in a view that began: agrees to what is committed here already, executes or fetches what is not, and then
+    /// takes proposals that came before the new-view did.
+    fn take_up(&mut self, chosen: &[BlockId], effects: &mut Vec<Effect>) {
+        for block in chosen {
+            if self.misses_body(block) {
+                self.want(*block, effects);
+            }
+            let committed = self.log.slot(block.height).and_then(|slot| slot.committed);
+            match committed {
+                Some(hash) if hash == block.hash => self.agree(*block, effects),
+                Some(_) => {
+                    effects.push(Effect::Mark("pbft/conflicting-new-view"));
+                    self.set_standing(block.height, Standing::Refused);
+                }
+                None => {}
+            }
+        }
+        self.expect_block(effects);
+        self.judge_next(effects);
+        self.take_early(effects);
+        self.plan(effects);
+    }
+
+    fn take_early(&mut self, effects: &mut Vec<Effect>) {
+        let heights: Vec<_> = self.log.slots.keys().copied().collect();
+        for height in heights {
+            let Some(slot) = self.log.slots.get_mut(&height) else { continue };
+            let Some(PbftMessage { body: Body::PrePrepare { view, block }, .. }) = slot.early.as_deref() else {
+                continue;
+            };
+            let (view, block) = (*view, block.clone());
+            if view > self.view {
+                continue;
+            }
+            slot.early = None;
+            if view == self.view && !self.is_changing {
+                let primary = view.primary(self.rules.validators.len());
+                if self.accept_proposal(primary, &block, effects).is_err() {
+                    effects.push(Effect::Mark("pbft/useless-early-proposal"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The state machines alone: four replicas, a queue that the test controls, timers fired by hand.
+
+mod byzantine;
+mod faults;
+mod invalid;
+mod lab;
+mod normal;
+mod random;

@@ -1,0 +1,125 @@
+//! Many random schedules: loss, reordering, timeouts, restarts and one liar; then the faults end and it must go on.
+
+use super::lab::Lab;
+use crate::consensus::pbft::{BUILD_TIMER, Body, InView, RESEND_TIMER, SUSPECT_TIMER, View, ViewChange};
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
+/// One of the lies that a validator can tell with its key.
+fn lie(lab: &mut Lab, dice: &mut Dice, liar: usize) {
+    let to = dice.below(lab.replicas.len());
+    let victim = lab.replicas[to].clone();
+    let view = View::new(victim.view().get() + dice.below(2) as u64);
+    let (low, _) = victim.watermarks();
+    let height = crate::primitives::Height::new(low.get() + 1 + dice.below(8) as u64);
+    let known = lab.blocks[to].values().find(|block| block.height() == height).map(|block| block.hash());
+    let block = crate::consensus::BlockId { height, hash: known.unwrap_or_default() };
+    let message = match dice.below(5) {
+        0 => lab.signed(liar, Body::Prepare { view, block }),
+        1 => lab.signed(liar, Body::Commit { view, block }),
+        2 => {
+            let parent = lab.canonical(to, lab.heights()[to]);
+            lab.proposal(&parent, liar, view.get()).1
+        }
+        3 => lab.signed(liar, Body::Checkpoint { block }),
+        _ => {
+            // It denies whatever it prepared, or claims what it did not.
+            let stable = victim.stable_checkpoint();
+            let entry = InView { block, view: View::new(0) };
+            let prepared = if dice.below(2) == 0 { vec![] } else { vec![entry] };
+            let view = view.next();
+            let pre_prepared = prepared.clone();
+            lab.signed(
+                liar,
+                Body::ViewChange(ViewChange { view, stable, checkpoints: vec![stable], prepared, pre_prepared }),
+            )
+        }
+    };
+    lab.inject(liar, to, message);
+}
+
+fn run(seed: u64) -> (u64, u64) {
+    let mut dice = Dice(seed);
+    let count = 4 + 3 * dice.below(2);
+    let mut lab = Lab::new(count);
+    let liar = (dice.below(2) == 0).then(|| dice.below(count));
+    if let Some(liar) = liar {
+        lab.faulty[liar] = true;
+    }
+    let loss = dice.below(15);
+    for _ in 0..1_500 {
+        let who = dice.below(count);
+        match dice.below(60) {
+            0 => lab.fire(who, SUSPECT_TIMER),
+            1..=3 => lab.fire(who, RESEND_TIMER),
+            4..=8 => (0..count).for_each(|index| lab.fire(index, BUILD_TIMER)),
+            9 if dice.below(4) == 0 => lab.restart(who),
+            10 if dice.below(3) == 0 => lab.cut[who] = !lab.cut[who] && !lab.cut.contains(&true),
+            11..=14 => {
+                if let Some(liar) = liar {
+                    lie(&mut lab, &mut dice, liar);
+                }
+            }
+            _ if lab.queue.is_empty() => {}
+            _ => {
+                let place = dice.below(lab.queue.len().min(40));
+                if dice.below(100) < loss {
+                    lab.queue.remove(place);
+                } else {
+                    lab.deliver_at(place);
+                }
+            }
+        }
+        assert_eq!(lab.disagreement, None, "seed {seed}");
+    }
+    // The faults end: everybody honest is heard, and time passes.
+    lab.cut = vec![false; count];
+    if let Some(liar) = liar {
+        lab.cut[liar] = true;
+    }
+    lab.settle();
+    let honest: Vec<_> = (0..count).filter(|index| Some(*index) != liar).collect();
+    let before = honest.iter().map(|index| lab.heights()[*index]).max().unwrap();
+    for _ in 0..4 * count {
+        let lowest = |lab: &Lab| honest.iter().map(|index| lab.heights()[*index]).min();
+        let at_first = lowest(&lab);
+        for _ in 0..4 {
+            honest.iter().for_each(|index| lab.fire(*index, RESEND_TIMER));
+            lab.settle();
+            lab.produce();
+        }
+        if honest.iter().all(|index| lab.heights()[*index] >= before + 5) {
+            break;
+        }
+        if lowest(&lab) == at_first {
+            lab.suspect();
+        }
+    }
+    assert_eq!(lab.disagreement, None, "seed {seed}");
+    let heights = lab.heights();
+    let is_live = honest.iter().all(|index| heights[*index] >= before + 5);
+    assert!(is_live, "seed {seed}: {heights:?} after {before}, views {:?}", lab.views());
+    (*heights.iter().max().unwrap(), lab.mark("pbft/new-view"))
+}
+
+#[test]
+fn random_schedules_are_safe_and_live_again_when_faults_end() {
+    let (mut blocks, mut views) = (0, 0);
+    for seed in 0..200 {
+        let (height, new_views) = run(seed);
+        blocks += height;
+        views += new_views;
+    }
+    assert!(blocks > 1_500 && views > 300, "{blocks} blocks, {views} new views");
+}

@@ -1,0 +1,149 @@
+//! Leaving a view (section 5.3 of the paper; messages are signed here, so they need no acknowledgements).
+
+use std::sync::Arc;
+
+use super::{
+    Body, MessageError, PROMISES_KEY, Pbft, PbftMessage, SUSPECT_TIMER, VIEW_CHANGES_AHEAD_MAX, View, ViewChange,
+    broadcast, log::PRE_PREPARED_MAX,
+};
+use crate::{
+    consensus::{BlockId, Deadline, Effect, Message, Recipients, ReplicaId},
+    primitives::Height,
+};
+
+impl Pbft {
+    /// Leaves the present view for a later one and says so. Observers stay: they have no say.
+    pub(super) fn start_view_change(&mut self, view: View, effects: &mut Vec<Effect>) {
+        if self.me.is_none() || view <= self.view {
+            return;
+        }
+        self.view = view;
+        self.is_changing = true;
+        self.forget_plan(effects);
+        self.wanted.clear();
+        effects.push(Effect::Mark("pbft/view-change"));
+        self.ask_for_view(effects);
+    }
+
+    /// Says that it wants its view to begin.
+    pub(super) fn ask_for_view(&mut self, effects: &mut Vec<Effect>) {
+        self.is_awaited = false;
+        effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
+        let checkpoints = self.log.checkpoints.iter().map(|(height, hash)| BlockId { height: *height, hash: *hash });
+        let body = Body::ViewChange(ViewChange {
+            view: self.view,
+            stable: self.log.stable,
+            checkpoints: checkpoints.collect(),
+            prepared: self.log.prepared(),
+            pre_prepared: self.log.pre_prepared(),
+        });
+        let Some(me) = self.me else { return };
+        if let Some(message) = self.promise(body, effects) {
+            self.view_changes.insert(me, message);
+        }
+        self.review_view_changes(effects);
+    }
+
+    pub(super) fn on_view_change(
+        &mut self,
+        sender: usize,
+        from: ReplicaId,
+        view_change: &ViewChange,
+        message: &Arc<PbftMessage>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), MessageError> {
+        let (got, current, limit) = (view_change.view, self.view, VIEW_CHANGES_AHEAD_MAX);
+        if got.get() > current.get().saturating_add(limit) {
+            return Err(MessageError::FarView { got, current, limit });
+        }
+        self.check_form(view_change)?;
+        if got < current || (got == current && !self.is_changing) {
+            // Its sender missed how this view began.
+            let message = self.new_view.clone().filter(|_| !self.is_changing);
+            let message = Message::Pbft(message.ok_or(MessageError::OldView { got, current })?);
+            effects.push(Effect::Send { to: Recipients::One(from), message, after: self.promised });
+            effects.push(Effect::Mark("pbft/new-view-resent"));
+            return Ok(());
+        }
+        if self.view_changes.get(&sender).is_some_and(|earlier| view_of(earlier) >= got) {
+            return Err(MessageError::Known);
+        }
+        self.view_changes.insert(sender, message.clone());
+        self.review_view_changes(effects);
+        Ok(())
+    }
+
+    /// Joins others, starts the new primary's time, or begins the view as its primary.
+    fn review_view_changes(&mut self, effects: &mut Vec<Effect>) {
+        let ahead = self.view_changes.values().map(|message| view_of(message)).filter(|view| *view > self.view);
+        let (count, smallest) = ahead.fold((0, None), |(count, smallest): (usize, Option<View>), view| {
+            (count + 1, Some(smallest.map_or(view, |smallest| smallest.min(view))))
+        });
+        // One of `f + 1` is honest and has a reason.
+        if let Some(view) = smallest.filter(|_| count >= self.rules.quorums.weak() && self.me.is_some()) {
+            effects.push(Effect::Mark("pbft/join-view-change"));
+            return self.start_view_change(view, effects);
+        }
+        if !self.is_changing {
+            return;
+        }
+        // Whoever wants a later view wanted this one before, though that message may be lost or overtaken: counting only
+        // this view's, a faulty validator that asks one replica alone can part the others for good.
+        let wanting = self.view_changes.values().filter(|message| view_of(message) >= self.view).count();
+        if wanting >= self.rules.quorums.strong() && !self.is_awaited {
+            self.is_awaited = true;
+            if self.has_timers() {
+                let deadline = Deadline::After { nanos: self.rules.config.timeout_nanos(self.doublings) };
+                effects.push(Effect::ArmTimer { timer: SUSPECT_TIMER, deadline });
+            }
+        }
+        self.try_new_view(effects);
+    }
+
+    pub(super) fn resend_view_change(&self, effects: &mut Vec<Effect>) {
+        if let Some(message) = self.me.and_then(|me| self.view_changes.get(&me)) {
+            broadcast(message, self.promised, effects);
+        }
+    }
+
+    /// Whether an honest replica could say this: everything between its own watermarks, in order, of earlier views.
+    pub(super) fn check_form(&self, view_change: &ViewChange) -> Result<(), MessageError> {
+        let ViewChange { view, stable, checkpoints, prepared, pre_prepared } = view_change;
+        let (config, low) = (&self.rules.config, stable.height);
+        let high = Height::new(low.get().saturating_add(config.log_window));
+        let inside = |height: Height| low < height && height <= high;
+        let malformed = |what| Err(MessageError::Malformed { what });
+        if checkpoints.first() != Some(stable)
+            || !checkpoints.windows(2).all(|pair| pair[0].height < pair[1].height)
+            || !checkpoints.iter().all(|block| config.is_checkpoint(block) && block.height <= high)
+        {
+            return malformed("checkpoints of a view-change");
+        }
+        if !prepared.windows(2).all(|pair| pair[0].block.height < pair[1].block.height)
+            || !prepared.iter().all(|entry| inside(entry.block.height) && entry.view < *view)
+        {
+            return malformed("prepared blocks of a view-change");
+        }
+        let crowded = |window: &[super::InView]| window[0].block.height == window[PRE_PREPARED_MAX].block.height;
+        if !pre_prepared.windows(2).all(|pair| pair[0].block < pair[1].block)
+            || !pre_prepared.iter().all(|entry| inside(entry.block.height) && entry.view < *view)
+            || pre_prepared.windows(PRE_PREPARED_MAX + 1).any(crowded)
+        {
+            return malformed("pre-prepared blocks of a view-change");
+        }
+        Ok(())
+    }
+
+    /// Makes durable that the view began.
+    pub(super) fn persist_view(&mut self, effects: &mut Vec<Effect>) {
+        self.persist(PROMISES_KEY, effects);
+    }
+}
+
+/// The view that a view-change asks for.
+pub(super) fn view_of(message: &PbftMessage) -> View {
+    match &message.body {
+        Body::ViewChange(view_change) => view_change.view,
+        _ => View::default(),
+    }
+}
