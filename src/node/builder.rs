@@ -54,6 +54,7 @@ pub struct NodeBuilder {
     balance: U256,
     mnemonic: String,
     validators: u32,
+    consensus: ConsensusConfig,
     seed: u64,
     gas_limit: u64,
     base_fee: BaseFee,
@@ -79,6 +80,7 @@ impl NodeBuilder {
             balance: ether(10_000),
             mnemonic: DEFAULT_MNEMONIC.to_owned(),
             validators: 1,
+            consensus: ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
             seed: 0,
             gas_limit: defaults.gas_limit,
             base_fee: defaults.base_fee,
@@ -131,9 +133,16 @@ impl NodeBuilder {
         self
     }
 
-    /// How many proof-of-authority validators take turns; 1 by default.
+    /// How many validators the chain has; 1 by default.
     pub const fn with_validators(mut self, count: u32) -> Self {
         self.validators = count;
+        self
+    }
+
+    /// The protocol and its parameters; by default proof of authority without a period. Blocks are made on demand
+    /// whatever the period, by [`Mining`]'s rules.
+    pub fn with_consensus(mut self, consensus: ConsensusConfig) -> Self {
+        self.consensus = consensus;
         self
     }
 
@@ -274,7 +283,7 @@ impl NodeBuilder {
         let (hooks, retention) = (core::mem::take(&mut self.hooks), self.retention);
         let network = Network::builder()
             .with_genesis(genesis)
-            .with_consensus(ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }))
+            .with_consensus(self.consensus.clone())
             .with_validators(self.validators)
             .with_seed(self.seed)
             .with_seals(SealScheme::Secp256k1)

@@ -285,6 +285,36 @@ fn four_validators_take_turns_and_agree() {
     assert_eq!(authors.len(), 4);
 }
 
+/// Every protocol makes blocks on demand, agrees at once, and goes back with the node.
+#[test]
+fn other_protocols_make_blocks_on_demand() {
+    use crate::consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig};
+
+    let raft = ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() });
+    let pbft = ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() });
+    for (name, validators, consensus) in
+        [("raft, alone", 1, raft.clone()), ("raft", 3, raft), ("pbft, alone", 1, pbft.clone()), ("pbft", 4, pbft)]
+    {
+        let node = Node::builder().with_validators(validators).with_consensus(consensus).build().unwrap();
+        let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+        for height in 1..=5 {
+            let mined = node.transfer(alice, bob, U256::from(1)).unwrap();
+            assert_eq!(mined.block().height().get(), height, "{name}");
+        }
+        let view = node.view();
+        assert_eq!(
+            view.block(BlockRef::Finalized).unwrap().hash(),
+            view.head().hash(),
+            "{name}: what is committed is final"
+        );
+        let (snapshot, before) = (node.snapshot(), view.head().hash());
+        node.mine(3).unwrap();
+        assert!(node.revert(snapshot).unwrap());
+        assert_eq!(node.view().head().hash(), before, "{name}");
+        assert_eq!(node.transfer(alice, bob, U256::from(1)).unwrap().block().height().get(), 6, "{name}");
+    }
+}
+
 #[test]
 fn two_nodes_with_the_same_options_make_the_same_bytes() {
     let run = || {

@@ -202,6 +202,25 @@ fn a_genesis_file_makes_the_chain_and_its_database_opens_without_it() {
 }
 
 #[test]
+fn each_protocol_serves_a_chain() {
+    for (name, validators) in [("poa", "3"), ("raft", "3"), ("pbft", "4")] {
+        let folder = tempfile::tempdir().unwrap();
+        let dev = Dev::start(folder.path(), &["--quiet", "--consensus", name, "--validators", validators]);
+        let (from, to) = (dev.config["accounts"][0].clone(), dev.config["accounts"][1].clone());
+        let hash = dev.rpc("eth_sendTransaction", json!([{ "from": from, "to": to, "value": "0x7" }]));
+        assert_eq!(dev.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1", "{name}");
+        let number = |tag: &str| dev.rpc("eth_getBlockByNumber", json!([tag, false]))["number"].clone();
+        let expected = if name == "poa" { json!("0x0") } else { json!("0x1") };
+        assert_eq!((number("latest"), number("finalized")), (json!("0x1"), expected), "{name}");
+        assert!(dev.stop("-TERM").status.success());
+    }
+    let output = chainbox(&["dev", "--port", "0", "--consensus", "pbft", "--validators", "3"]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("pbft: ") && text.contains("validators"), "{text}");
+}
+
+#[test]
 fn a_foreign_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("letter.txt"), "dear diary").unwrap();

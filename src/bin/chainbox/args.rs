@@ -124,7 +124,12 @@ pub(crate) struct DevOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ConsensusName {
     /// Permissioned validators in turn (Clique, EIP-225)
+    #[value(alias = "poa")]
     ProofOfAuthority,
+    /// Byzantine fault tolerant, with immediate finality: 1 validator, or 4 and more
+    Pbft,
+    /// A replicated log under an elected leader: survives crashes, not lies
+    Raft,
 }
 
 #[cfg(test)]

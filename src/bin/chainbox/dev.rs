@@ -4,6 +4,7 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
     chain::{Chain, GenesisSpec},
+    consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
     node::{Database, Dump, Mining, Node},
     platform::{Blockchain, BlockchainSpec, Consensus, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
     primitives::U256,
@@ -12,7 +13,7 @@ use chainbox::{
 };
 
 use crate::{
-    args::{DEFAULT_CHAIN_ID, DevOptions},
+    args::{ConsensusName, DEFAULT_CHAIN_ID, DevOptions},
     banner,
     config_out::Config,
     console, files,
@@ -85,6 +86,7 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         .with_accounts(options.accounts)
         .with_balance(balance)
         .with_validators(options.validators)
+        .with_consensus(protocol(options.consensus))
         .with_seed(options.seed)
         .with_gas_limit(options.gas_limit)
         .with_mining(mining);
@@ -107,6 +109,15 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         builder = builder.with_database(Database::Store(Arc::new(store)));
     }
     builder.build().map_err(|cause| with_causes(&cause))
+}
+
+/// The protocol, making blocks when the node says so.
+fn protocol(name: ConsensusName) -> ConsensusConfig {
+    match name {
+        ConsensusName::ProofOfAuthority => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
+        ConsensusName::Pbft => ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() }),
+        ConsensusName::Raft => ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() }),
+    }
 }
 
 /// Genesis of the chain that a database holds, which needs no options to be opened again.
@@ -132,7 +143,11 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
     BlockchainSpec {
         name: "development".to_owned(),
         kind: "private".to_owned(),
-        consensus: Consensus::ProofOfAuthority,
+        consensus: match options.consensus {
+            ConsensusName::ProofOfAuthority => Consensus::ProofOfAuthority,
+            ConsensusName::Pbft => Consensus::Pbft,
+            ConsensusName::Raft => Consensus::Raft,
+        },
         chain_id: Some(view.chain_id()),
         block_time_secs: options.block_time,
         block_gas_limit: Some(view.pool_context().gas_limit.get()),
