@@ -1,6 +1,6 @@
 //! What the stateful fuzz targets share: a few addresses, and a state in which they hold something.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use alloy_primitives::{Address, U256};
 use arbitrary::Arbitrary;
@@ -33,7 +33,7 @@ pub fn funded_state() -> Arc<dyn StateView> {
     let mut changes = StateChanges::default();
     for who in Who::ALL {
         let info = AccountInfo { nonce: 0, balance: U256::from(FUNDS), code_hash: EMPTY_CODE_HASH };
-        let storage = BTreeMap::from([(U256::from(1), U256::from(7))]);
+        let storage = [(U256::from(1), U256::from(7))].into_iter().collect();
         changes.accounts.insert(who.address(), AccountChange { info: Some(info), clear_storage: false, storage });
     }
     let store = MemoryState::new();
