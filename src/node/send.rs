@@ -12,6 +12,14 @@ use crate::{
 /// Room above an estimate, so that a state which moves on meanwhile does not run it out: a quarter.
 const ESTIMATE_ROOM: u64 = 4;
 
+/// A transaction that lacks only its nonce and signature.
+struct Draft {
+    from: Address,
+    /// The nonce that was asked for; otherwise the sender's next one.
+    nonce: Option<u64>,
+    fields: TransactionRequest,
+}
+
 impl Node {
     /// Sends a signed transaction; with [`Mining::EachTransaction`](super::Mining::EachTransaction) it is in a block when this returns.
     ///
@@ -62,8 +70,14 @@ impl Node {
     /// # Errors
     /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as [`Node::send`].
     pub fn send_request(&self, request: CallRequest) -> Result<B256, SendError> {
-        let transaction = self.fill(request)?;
-        self.send(transaction)
+        let draft = self.draft(request)?;
+        // The nonce is taken under the writer's lock, so that two callers never get the same one.
+        let mut writer = self.write();
+        let transaction = self.finish(draft)?;
+        let hash = transaction.hash();
+        writer.submit(&self.shared, Arc::new(transaction))?;
+        writer.settle(&self.shared)?;
+        Ok(hash)
     }
 
     /// Makes the transaction that [`Node::send_request`] would send, without sending it.
@@ -71,13 +85,18 @@ impl Node {
     /// # Errors
     /// As [`Node::send_request`].
     pub fn fill(&self, request: CallRequest) -> Result<Transaction, SendError> {
+        let draft = self.draft(request)?;
+        self.finish(draft)
+    }
+
+    /// Checks who sends, and fills in all but the nonce.
+    fn draft(&self, request: CallRequest) -> Result<Draft, SendError> {
         let from = request.from.or_else(|| self.accounts().first().copied()).unwrap_or_default();
         let impersonated = {
             let writer = self.write();
             writer.impersonates_all || writer.impersonated.contains(&from)
         };
-        let key = self.shared.key_of(from);
-        if key.is_none() && !impersonated {
+        if self.shared.key_of(from).is_none() && !impersonated {
             return Err(SendError::UnknownAccount { address: from });
         }
         let view = self.view();
@@ -85,14 +104,10 @@ impl Node {
             Some(gas) => gas,
             None => self.estimate_with_room(&CallRequest { from: Some(from), ..request.clone() })?,
         };
-        let nonce = match request.nonce {
-            Some(nonce) => nonce,
-            None => view.nonce(from, BlockRef::Pending)?,
-        };
         let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());
-        let filled = TransactionRequest {
+        let fields = TransactionRequest {
             chain_id: Some(request.chain_id.unwrap_or_else(|| view.chain_id())),
-            nonce,
+            nonce: 0,
             to: request.to,
             value: request.value,
             input: request.input,
@@ -102,9 +117,19 @@ impl Node {
             max_priority_fee_per_gas: request.max_fee_per_gas.map_or(tip, |most| tip.min(most)),
             access_list: request.access_list.unwrap_or_default(),
         };
-        Ok(match key {
-            Some(key) => filled.sign(key)?,
-            None => filled.impersonate(from)?,
+        Ok(Draft { from, nonce: request.nonce, fields })
+    }
+
+    /// Gives a draft its nonce and signs it.
+    fn finish(&self, draft: Draft) -> Result<Transaction, SendError> {
+        let nonce = match draft.nonce {
+            Some(nonce) => nonce,
+            None => self.view().nonce(draft.from, BlockRef::Pending)?,
+        };
+        let fields = TransactionRequest { nonce, ..draft.fields };
+        Ok(match self.shared.key_of(draft.from) {
+            Some(key) => fields.sign(key)?,
+            None => fields.impersonate(draft.from)?,
         })
     }
 

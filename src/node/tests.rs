@@ -70,6 +70,19 @@ fn thirty_shuffled_nonces_sent_one_by_one_are_all_mined() {
 }
 
 #[test]
+fn callers_at_once_never_get_the_same_nonce() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..25).for_each(|_| drop(node.transfer(alice, bob, U256::from(1)).unwrap())));
+        }
+    });
+    assert_eq!(node.view().nonce(alice, BlockRef::Latest).unwrap(), 100);
+    assert_eq!(node.view().balance(bob, BlockRef::Latest).unwrap(), ether(10_000) + U256::from(100));
+}
+
+#[test]
 fn a_batch_shares_a_block() {
     let node = Node::new();
     let raws: Vec<Bytes> = (0..20).map(|nonce| plain_transfer(&node, 0, nonce, 1).encoded()).collect();
