@@ -23,6 +23,7 @@ mod encoding;
 mod event;
 mod finality;
 mod machine;
+pub(crate) mod mutation;
 pub mod pbft;
 pub mod poa;
 mod protocol;
@@ -34,6 +35,6 @@ pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipient
 pub use encoding::Encoder;
 pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
 pub use finality::{Finality, FinalityKind};
-pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine};
+pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine, Records};
 pub use protocol::Protocol;
 pub use validators::{Validator, ValidatorSet, ValidatorSetError};

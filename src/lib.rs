@@ -10,6 +10,7 @@ pub mod server;
 pub mod sim;
 pub mod state;
 pub mod store;
+pub mod system;
 pub mod templates;
 pub mod vm;
 

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     primitives::Height,
     state::{CommitId, EMPTY_ROOT, StateView},
+    system::ValidatorUpdates,
 };
 
 /// Version of the document's form.
@@ -157,7 +158,7 @@ impl Chain {
                 let version = next.load_state(&block, &dump.accounts)?;
                 ExecutedBlock::new(
                     block,
-                    Execution { receipts, version, parent: CommitId::EMPTY },
+                    Execution { receipts, version, parent: CommitId::EMPTY, updates: ValidatorUpdates::NONE },
                     dumped.total_difficulty,
                 )
             } else {

@@ -20,6 +20,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp, Transaction},
     state::{CommitId, Journal, StateChanges, StateError},
     store::Batch,
+    system::ValidatorUpdates,
     vm::BlockContext,
 };
 
@@ -39,6 +40,8 @@ pub(super) struct Execution {
     pub(super) version: Arc<Version>,
     /// The version that it was made on: two replicas may have made the same state twice.
     pub(super) parent: CommitId,
+    /// What it changed in the set of validators.
+    pub(super) updates: ValidatorUpdates,
 }
 
 /// A built block, what its execution gave, and who was left out.
@@ -95,7 +98,12 @@ pub(super) fn build(
     let block = Block::new(header, transactions, attributes.payload.clone(), interventions);
     Ok(Built {
         block,
-        execution: Execution { receipts: receipts.into(), version, parent: parent_version.commit().id },
+        execution: Execution {
+            receipts: receipts.into(),
+            version,
+            parent: parent_version.commit().id,
+            updates: ValidatorUpdates::NONE,
+        },
         left_out,
     })
 }
@@ -134,7 +142,12 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
     let version = shared.commit(parent_version, journal)?;
     let (receipts_root, bloom) = roots::receipts_root(&receipts);
     check_results(header, gas_used, &version, receipts_root, &bloom).map_err(invalid)?;
-    Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id })
+    Ok(Execution {
+        receipts: receipts.into(),
+        version,
+        parent: parent_version.commit().id,
+        updates: ValidatorUpdates::NONE,
+    })
 }
 
 /// Judges what the protocol decides: seal, difficulty, timing.

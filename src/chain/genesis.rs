@@ -14,6 +14,7 @@ use super::{
 use crate::{
     primitives::{Gas, Height, Timestamp},
     state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges},
+    system::ValidatorUpdates,
     vm::{self, BlockContext, Marker, Message, MessageKind, TemplateRegistry},
 };
 
@@ -37,7 +38,8 @@ pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
         shared.commit_alone(&changes)?
     };
     let block = Block::new(spec.header(version.commit().root), Vec::new(), Bytes::new(), Vec::new());
-    let execution = Execution { receipts: Arc::from([]), version, parent: CommitId::EMPTY };
+    let execution =
+        Execution { receipts: Arc::from([]), version, parent: CommitId::EMPTY, updates: ValidatorUpdates::NONE };
     Ok(ExecutedBlock::new(Arc::new(block), execution, spec.difficulty))
 }
 

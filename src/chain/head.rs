@@ -13,6 +13,7 @@ use crate::{
     primitives::Height,
     state::Commit,
     store::{Batch, StoreError},
+    system::ValidatorUpdates,
 };
 
 /// A block with what its execution gave. Cheap to clone.
@@ -25,6 +26,7 @@ pub struct ExecutedBlock {
 struct Inner {
     block: Arc<Block>,
     receipts: Arc<[Receipt]>,
+    updates: ValidatorUpdates,
     commit: Commit,
     total_difficulty: U256,
     /// `None` once the retention policy let go of the state.
@@ -33,18 +35,40 @@ struct Inner {
     is_stored: AtomicBool,
 }
 
+impl From<Inner> for ExecutedBlock {
+    fn from(inner: Inner) -> Self {
+        Self { inner: Arc::new(inner) }
+    }
+}
+
+impl Inner {
+    fn copied(&self) -> Self {
+        Self {
+            block: self.block.clone(),
+            receipts: self.receipts.clone(),
+            updates: self.updates.clone(),
+            commit: self.commit,
+            total_difficulty: self.total_difficulty,
+            version: self.version.clone(),
+            is_stored: AtomicBool::new(self.is_stored.load(Ordering::Relaxed)),
+        }
+    }
+}
+
 impl ExecutedBlock {
     pub(super) fn new(block: Arc<Block>, execution: Execution, total_difficulty: U256) -> Self {
-        let Execution { receipts, version, .. } = execution;
-        let commit = version.commit();
-        Self::assemble(block, receipts, commit, total_difficulty, Some(version), false)
+        Self::with_state(block, execution, total_difficulty, false)
     }
 
     /// A block read back from the store.
     pub(super) fn stored(block: Block, execution: Execution, total_difficulty: U256) -> Self {
-        let Execution { receipts, version, .. } = execution;
-        let commit = version.commit();
-        Self::assemble(Arc::new(block), receipts, commit, total_difficulty, Some(version), true)
+        Self::with_state(Arc::new(block), execution, total_difficulty, true)
+    }
+
+    fn with_state(block: Arc<Block>, execution: Execution, total_difficulty: U256, is_stored: bool) -> Self {
+        let Execution { receipts, version, updates, .. } = execution;
+        let (commit, is_stored) = (version.commit(), AtomicBool::new(is_stored));
+        Inner { block, receipts, updates, commit, total_difficulty, version: Some(version), is_stored }.into()
     }
 
     /// A block whose state is not kept.
@@ -55,19 +79,8 @@ impl ExecutedBlock {
         is_stored: bool,
     ) -> Self {
         let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
-        Self::assemble(block, receipts, commit, total_difficulty, None, is_stored)
-    }
-
-    fn assemble(
-        block: Arc<Block>,
-        receipts: Arc<[Receipt]>,
-        commit: Commit,
-        total_difficulty: U256,
-        version: Option<Arc<Version>>,
-        is_stored: bool,
-    ) -> Self {
-        let is_stored = AtomicBool::new(is_stored);
-        Self { inner: Arc::new(Inner { block, receipts, commit, total_difficulty, version, is_stored }) }
+        let (updates, is_stored) = (ValidatorUpdates::NONE, AtomicBool::new(is_stored));
+        Inner { block, receipts, updates, commit, total_difficulty, version: None, is_stored }.into()
     }
 
     /// The block.
@@ -111,15 +124,18 @@ impl ExecutedBlock {
 
     /// The same block with its state let go.
     pub(super) fn pruned(&self) -> Self {
-        let Inner { block, receipts, commit, total_difficulty, .. } = &*self.inner;
-        Self::assemble(block.clone(), receipts.clone(), *commit, *total_difficulty, None, self.is_stored())
+        Inner { version: None, ..self.inner.copied() }.into()
     }
 
     /// The same block with another seal.
     pub(super) fn resealed(&self, seal: Bytes) -> Self {
-        let Inner { block, receipts, commit, total_difficulty, version, .. } = &*self.inner;
-        let block = Arc::new(block.as_ref().clone().with_seal(seal));
-        Self::assemble(block, receipts.clone(), *commit, *total_difficulty, version.clone(), self.is_stored())
+        let block = Arc::new(self.inner.block.as_ref().clone().with_seal(seal));
+        Inner { block, ..self.inner.copied() }.into()
+    }
+
+    /// What executing it changed in the set of validators.
+    pub fn updates(&self) -> &ValidatorUpdates {
+        &self.inner.updates
     }
 
     pub(super) fn is_stored(&self) -> bool {

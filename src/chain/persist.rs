@@ -31,6 +31,7 @@ use crate::{
     primitives::Height,
     state::{Commit, CommitId},
     store::{Batch, KeyValue, Order, StoreError, Table},
+    system::ValidatorUpdates,
 };
 
 const HEAD: &[u8] = b"chain/head";
@@ -242,7 +243,8 @@ impl Shared {
         }
         let commit = Commit { id: CommitId::new(commit), root: block.header().state_root };
         let version = Version::stored(self.state.clone(), commit).into();
-        let execution = Execution { receipts: receipts.into(), version, parent: CommitId::EMPTY };
+        let execution =
+            Execution { receipts: receipts.into(), version, parent: CommitId::EMPTY, updates: ValidatorUpdates::NONE };
         Ok(ExecutedBlock::stored(block, execution, difficulty))
     }
 }

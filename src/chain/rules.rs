@@ -7,7 +7,10 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256};
 
 use super::{Block, Intervention};
-use crate::primitives::{Gas, Timestamp};
+use crate::{
+    primitives::{Gas, Timestamp},
+    system::{SystemCall, SystemContext, ValidatorUpdates},
+};
 
 /// The fields of a new block that its maker chooses; everything else follows from the parent and from execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -64,6 +67,12 @@ pub enum RuleError {
 pub trait Ancestors: Debug {
     /// The block with this hash, when it is known and not pruned.
     fn block(&self, hash: B256) -> Option<Arc<Block>>;
+
+    /// What executing that block changed in the set of validators; nothing for an unknown one.
+    fn updates(&self, hash: B256) -> ValidatorUpdates {
+        let _ = hash;
+        ValidatorUpdates::NONE
+    }
 }
 
 /// A protocol's rules for headers, judged without its live state. Object-safe, and stays so.
@@ -78,6 +87,17 @@ pub trait HeaderRules: Debug + Send + Sync {
     /// # Errors
     /// [`RuleError`] when the protocol refuses the block.
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError>;
+
+    /// Calls to system contracts that the execution of a block begins with; by default none.
+    ///
+    /// They follow from the context alone: whoever builds the block and whoever checks it make the same.
+    ///
+    /// # Errors
+    /// [`RuleError`] when the payload can't be read; the block is then invalid.
+    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
+        let _ = context;
+        Ok(Vec::new())
+    }
 
     /// Who earns the fees of a block with this header; by default its beneficiary.
     fn author(&self, header: &Header) -> Address {

@@ -7,6 +7,7 @@ use super::{Encoder, pbft::PbftMessage, raft};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Height},
+    system::ValidatorUpdates,
 };
 
 /// A replica's number in its network, from 0.
@@ -138,12 +139,25 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every field was recomputed and agrees; the block is in the block tree.
-    Valid,
+    Valid {
+        /// What executing it changed in the set of validators.
+        updates: ValidatorUpdates,
+    },
     /// It breaks a rule; it never enters the tree.
     Invalid {
         /// Which rule.
         reason: String,
     },
+}
+
+impl Verdict {
+    /// Valid, and the validators stay as they are.
+    pub const VALID: Self = Self::Valid { updates: ValidatorUpdates::NONE };
+
+    /// Whether the block may be adopted.
+    pub const fn is_valid(&self) -> bool {
+        matches!(self, Self::Valid { .. })
+    }
 }
 
 /// An operator's wish.
@@ -257,7 +271,13 @@ impl Event {
             }
             Self::BlockJudged { block, verdict } => {
                 block.encode(out);
-                out.bool(*verdict == Verdict::Valid);
+                out.bool(verdict.is_valid());
+                if let Verdict::Valid { updates } = verdict {
+                    updates.iter().for_each(|update| {
+                        out.address(&update.address);
+                        out.u64(update.weight);
+                    });
+                }
             }
             Self::Random { ticket, value } => {
                 out.u64(ticket.get());

@@ -1,6 +1,6 @@
 //! The protocols as one type, chosen when a network is built.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -50,6 +50,12 @@ pub enum ConsensusError {
     #[error(transparent)]
     Pbft(#[from] PbftError),
 }
+
+/// What a replica made durable, by key.
+pub type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// Under this key every protocol keeps the record that is written with its head.
+const HEAD_KEY: &[u8] = b"head";
 
 /// A wish that the protocol of this chain has no notion of, or that means nothing now.
 pub type AdminError = Rejection;
@@ -117,6 +123,36 @@ impl ConsensusConfig {
             Self::Pbft(config) => {
                 Ok(Machine::Pbft(Box::new(Pbft::restore(*config, head_record, None, authenticator, signer)?)))
             }
+        }
+    }
+
+    /// A replica's protocol after a crash, from everything that it made durable. Without a record of a head it begins at
+    /// genesis, with what it promised there.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the parameters or a record are refused.
+    pub fn recover(
+        &self,
+        genesis: &Block,
+        validators: ValidatorSet,
+        records: &Records,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Machine, ConsensusError> {
+        let head = records.get(HEAD_KEY);
+        match (self, head) {
+            (Self::Raft(config), _) => {
+                let (root, members) = ((BlockId::of(genesis), genesis.timestamp()), first_members(config, &validators));
+                let raft = Raft::recover(config.clone(), root, members, records, authenticator, signer)?;
+                Ok(Machine::Raft(Box::new(raft)))
+            }
+            (Self::Pbft(config), _) => {
+                let root = (BlockId::of(genesis), genesis.timestamp());
+                let pbft = Pbft::recover(*config, root, validators, records, authenticator, signer)?;
+                Ok(Machine::Pbft(Box::new(pbft)))
+            }
+            (_, Some(head)) => self.restore(head, authenticator, signer),
+            (_, None) => self.start(genesis, validators, authenticator, signer),
         }
     }
 

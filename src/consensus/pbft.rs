@@ -151,6 +151,27 @@ impl Pbft {
         Ok(replica)
     }
 
+    /// A replica after a crash, from all of its records. Without any it begins at genesis.
+    ///
+    /// # Errors
+    /// As [`Pbft::restore`].
+    pub fn recover(
+        config: PbftConfig,
+        genesis: (BlockId, Timestamp),
+        validators: ValidatorSet,
+        records: &BTreeMap<Vec<u8>, Vec<u8>>,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PbftError> {
+        let promises = records.get(PROMISES_KEY).map(Vec::as_slice);
+        match (records.get(HEAD_KEY), promises) {
+            (Some(head), _) => Self::restore(config, head, promises, authenticator, signer),
+            // Promises made at genesis say where they were made.
+            (None, Some(promises)) => Self::restore(config, promises, None, authenticator, signer),
+            (None, None) => Self::new(config, genesis, validators, authenticator, signer),
+        }
+    }
+
     fn at(rules: PbftRules, signer: Option<Signer>, head: BlockId, timestamp: Timestamp, log: Log) -> Self {
         let me = signer.as_ref().and_then(|signer| rules.validators.index_of(&signer.address()));
         Self {

@@ -252,7 +252,7 @@ impl Poa {
         };
         self.pending.remove(&id);
         match verdict {
-            Verdict::Valid => self.adopt(pending, effects),
+            Verdict::Valid { .. } => self.adopt(pending, effects),
             Verdict::Invalid { reason } => {
                 effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
                 self.drop_descendants(id);

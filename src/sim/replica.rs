@@ -400,7 +400,7 @@ impl Replica {
     fn validate(&mut self, block: Arc<Block>) -> Result<Option<Event>, NetworkError> {
         let id = BlockId::of(&block);
         let verdict = match self.chain.insert(block) {
-            Ok(_) => Verdict::Valid,
+            Ok(_) => Verdict::Valid { updates: self.chain.updates_of(id.hash) },
             Err(ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. }) => {
                 return Ok(None);
             }

@@ -15,6 +15,7 @@ use crate::{
     primitives::Height,
     state::Journal,
     store::Batch,
+    system::ValidatorUpdates,
 };
 
 /// Blocks below the head that a chain with a durable store holds in memory.
@@ -376,6 +377,10 @@ impl Chain {
 impl Ancestors for Chain {
     fn block(&self, hash: B256) -> Option<Arc<Block>> {
         Self::block(self, hash).ok().map(|executed| executed.block().clone())
+    }
+
+    fn updates(&self, hash: B256) -> ValidatorUpdates {
+        self.updates_of(hash)
     }
 }
 

@@ -9,6 +9,7 @@ use crate::{
     chain::{ChainError, ExecutedBlock, PoolContext, execution::expected_base_fee, version::Version},
     primitives::{Gas, Height},
     state::{StateError, StateView},
+    system::ValidatorUpdates,
 };
 
 /// Heads.
@@ -34,6 +35,11 @@ impl Chain {
     /// Whether the block is in the tree, canonical or not.
     pub fn contains(&self, hash: B256) -> bool {
         self.tree.get(&hash).is_some() || self.shared.has_stored(hash)
+    }
+
+    /// What executing a block of the tree changed in the set of validators; nothing for an unknown one.
+    pub fn updates_of(&self, hash: B256) -> ValidatorUpdates {
+        self.block(hash).map(|block| block.updates().clone()).unwrap_or_default()
     }
 
     /// A block of the tree, canonical or not.

@@ -3,7 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consensus::{BlockId, Encoder, ValidatorSet},
+    consensus::{
+        BlockId, Encoder, ValidatorSet,
+        mutation::{self, Mutation},
+    },
     primitives::Timestamp,
 };
 
@@ -169,8 +172,9 @@ impl PbftConfig {
 
 impl Quorums {
     /// `2f + 1` of `3f + 1`: any two share an honest member.
-    pub const fn strong(&self) -> usize {
-        (self.validators + self.faulty) / 2 + 1
+    pub fn strong(&self) -> usize {
+        let shared = if mutation::active(Mutation::PbftQuorumOneShort) { 0 } else { 1 };
+        (self.validators + self.faulty) / 2 + shared
     }
 
     /// `f + 1`: one of them at least is honest.

@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use super::{Payload, Vote};
 use crate::{
-    consensus::{Encoder, Validator, ValidatorSet, encoding::Decoder},
+    consensus::{
+        Encoder, Validator, ValidatorSet,
+        encoding::Decoder,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, Height},
 };
 
@@ -87,7 +91,8 @@ impl Snapshot {
 
     /// Of how many consecutive blocks a signer may sign one (`SIGNER_LIMIT`).
     pub fn signer_limit(&self) -> u64 {
-        self.signers.len() as u64 / 2 + 1
+        let one = if mutation::active(Mutation::PoaSignerLimitOneShort) { 0 } else { 1 };
+        self.signers.len() as u64 / 2 + one
     }
 
     /// Whether it is `signer`'s turn at `height`.

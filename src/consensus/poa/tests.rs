@@ -91,7 +91,7 @@ fn drive(poa: &mut Poa, event: Event) -> Vec<Effect> {
         poa.step(event, &mut effects);
         for effect in &effects {
             if let Effect::Validate { block } = effect {
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(block), verdict: Verdict::Valid });
+                inbox.push_back(Event::BlockJudged { block: BlockId::of(block), verdict: Verdict::VALID });
             }
         }
         all.extend(effects);
@@ -225,7 +225,7 @@ fn invalid_blocks_leave_the_state_as_it_was() {
         assert_eq!(poa.digest(), before.digest(), "{name}");
     }
     for (name, event) in [
-        ("verdict of nothing", Event::BlockJudged { block: BlockId::of(&first), verdict: Verdict::Valid }),
+        ("verdict of nothing", Event::BlockJudged { block: BlockId::of(&first), verdict: Verdict::VALID }),
         ("answer to no draw", Event::Random { ticket: Ticket::new(99), value: 1 }),
         ("no such timer", Event::Timer(TimerId::new(9))),
         ("block that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(99), block: first.clone() }),

@@ -52,7 +52,7 @@ impl Raft {
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, output: &mut Output<'_>) {
         match (&self.applying, verdict) {
-            (Some(applying), Verdict::Valid) if applying.link.block == id => {
+            (Some(applying), Verdict::Valid { .. }) if applying.link.block == id => {
                 let link = applying.link.clone();
                 self.applying = None;
                 self.adopt(link, output);

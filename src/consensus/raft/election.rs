@@ -3,7 +3,10 @@
 use imbl::OrdMap;
 
 use super::{Body, ELECTION_TIMER, HEARTBEAT_TIMER, Output, Part, Raft, RaftMessage, quorum::VoteResult};
-use crate::consensus::{Deadline, Effect, Encoder, Rejection, ReplicaId, Ticket};
+use crate::consensus::{
+    Deadline, Effect, Encoder, Rejection, ReplicaId, Ticket,
+    mutation::{self, Mutation},
+};
 
 /// Terms further than this above one's own are no message of this life.
 const TERM_JUMP_MAX: u64 = 1 << 32;
@@ -188,6 +191,7 @@ impl Raft {
     ) {
         let is_free =
             self.vote == Some(from) || (self.vote.is_none() && self.leader.is_none()) || (pre && term > self.term);
+        let is_free = is_free || mutation::active(Mutation::RaftVotesTwice);
         let granted = is_free && self.log.is_up_to_date(last_index, last_term);
         if granted && !pre {
             self.vote = Some(from);

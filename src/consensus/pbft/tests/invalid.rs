@@ -151,7 +151,7 @@ fn invalid_messages_leave_the_state_as_it_was() {
             Event::Message { from: ReplicaId::new(1), message: Message::Block(head.clone()) },
         ),
         ("a block that nobody asked for", Event::BlockSynced { from: ReplicaId::new(1), block: head.clone() }),
-        ("a verdict of nothing", Event::BlockJudged { block: next, verdict: Verdict::Valid }),
+        ("a verdict of nothing", Event::BlockJudged { block: next, verdict: Verdict::VALID }),
         ("an answer to no draw", Event::Random { ticket: Ticket::new(9), value: 1 }),
         ("no such timer", Event::Timer(TimerId::new(9))),
         ("a build that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(99_999), block: head }),
@@ -236,7 +236,7 @@ fn promises_wait_for_their_records() {
     let replica = &mut lab.replicas[1];
     let mut effects = Vec::new();
     replica.step(Event::Message { from: ReplicaId::new(0), message: Message::Pbft(Arc::new(proposal)) }, &mut effects);
-    replica.step(Event::BlockJudged { block, verdict: Verdict::Valid }, &mut effects);
+    replica.step(Event::BlockJudged { block, verdict: Verdict::VALID }, &mut effects);
     let mut durable = None;
     let mut sent = 0;
     for effect in &effects {

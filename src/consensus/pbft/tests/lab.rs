@@ -204,7 +204,7 @@ impl Lab {
             }
             Effect::Validate { block } => {
                 self.blocks[index].entry(block.hash()).or_insert_with(|| block.clone());
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::Valid });
+                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
             }
             Effect::Fetch { block, from } => self.serve(index, from.index(), block, inbox),
             Effect::Chain(ChainEvent::Sealed { block, seal }) => {

@@ -114,7 +114,7 @@ fn feed(observer: &mut super::super::Pbft, event: Event) {
         for effect in effects {
             match effect {
                 Effect::Validate { block } => {
-                    inbox.push(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::Valid });
+                    inbox.push(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
                 }
                 Effect::Send { message: Message::Pbft(message), .. } => panic!("sent {}", message.body.label()),
                 _ => {}

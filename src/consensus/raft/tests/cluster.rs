@@ -142,7 +142,7 @@ impl Cluster {
             Effect::CancelBuild => node.wanted = None,
             Effect::Validate { block } => {
                 self.blocks.insert(block.hash(), block.clone());
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::Valid });
+                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
             }
             // The shortest draw: patience ends one timer later.
             Effect::Draw { ticket, .. } => inbox.push_back(Event::Random { ticket, value: 0 }),

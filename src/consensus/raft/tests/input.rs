@@ -90,7 +90,7 @@ fn answers_to_nothing_change_nothing() {
     cluster.elect(0);
     let block = cluster.produce(0);
     refuse(&mut cluster, 1, Event::Persisted(Ticket::new(9_999)), "write");
-    refuse(&mut cluster, 1, Event::BlockJudged { block, verdict: Verdict::Valid }, "verdict");
+    refuse(&mut cluster, 1, Event::BlockJudged { block, verdict: Verdict::VALID }, "verdict");
     let foreign = Admin::Vote { target: address(1), authorize: true };
     refuse(&mut cluster, 0, Event::Admin(foreign), "members change by");
     refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "does not lead");

@@ -1,0 +1,65 @@
+//! Deliberate bugs, to show that the simulator's invariants would find real ones.
+//!
+//! Each is one line of production code that asks [`active`]. Outside of this crate's own tests that is `false` at compile
+//! time, so nothing of a bug is left in a library or binary.
+
+/// A deliberate bug of a protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(dead_code, reason = "named by tests only")]
+pub(crate) enum Mutation {
+    /// PBFT: `2f` replicas are taken for a quorum.
+    PbftQuorumOneShort,
+    /// Raft: a replica votes for a second candidate in one term.
+    RaftVotesTwice,
+    /// Proof of authority: a signer may sign one block earlier than the limit allows.
+    PoaSignerLimitOneShort,
+}
+
+/// Whether `mutation` is switched on in this thread.
+#[cfg(not(test))]
+pub(crate) const fn active(_mutation: Mutation) -> bool {
+    false
+}
+
+#[cfg(test)]
+#[allow(unused_imports, reason = "a table of mutations asks for it")]
+pub(crate) use switched::{active, with};
+
+#[cfg(test)]
+mod switched {
+    use core::cell::Cell;
+
+    use super::Mutation;
+
+    thread_local! {
+        static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
+    }
+
+    /// Whether `mutation` is switched on in this thread.
+    pub(crate) fn active(mutation: Mutation) -> bool {
+        ACTIVE.get() == Some(mutation)
+    }
+
+    #[test]
+    fn a_mutation_changes_the_code_and_goes_away() {
+        use crate::consensus::{ValidatorSet, pbft::PbftConfig};
+        let strong = || {
+            let set = ValidatorSet::equal((1..=4).map(crate::primitives::Address::repeat_byte)).unwrap();
+            PbftConfig::default().quorums(&set).unwrap().strong()
+        };
+        assert_eq!((strong(), with(Mutation::PbftQuorumOneShort, strong), strong()), (3, 2, 3));
+    }
+
+    /// Runs `body` with one mutation switched on in this thread.
+    pub(crate) fn with<T>(mutation: Mutation, body: impl FnOnce() -> T) -> T {
+        struct Off;
+        impl Drop for Off {
+            fn drop(&mut self) {
+                ACTIVE.set(None);
+            }
+        }
+        ACTIVE.set(Some(mutation));
+        let _off = Off;
+        body()
+    }
+}
