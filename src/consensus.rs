@@ -22,6 +22,7 @@ mod effect;
 mod encoding;
 mod event;
 mod finality;
+mod kind;
 mod machine;
 pub(crate) mod mutation;
 pub mod pbft;
@@ -35,6 +36,7 @@ pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipient
 pub use encoding::Encoder;
 pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
 pub use finality::{Finality, FinalityKind};
+pub use kind::ConsensusKind;
 pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine, Records};
 pub use protocol::Protocol;
 pub use validators::{Validator, ValidatorSet, ValidatorSetError};

@@ -32,6 +32,7 @@ use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
 use self::writer::{Shared, Writer};
 use crate::{
+    consensus::ConsensusKind,
     primitives::{Address, B256, KeyPair, Signature},
     vm::TemplateRegistry,
 };
@@ -91,6 +92,16 @@ impl Node {
     /// The phrase that the accounts come from.
     pub fn mnemonic(&self) -> &str {
         &self.shared.mnemonic
+    }
+
+    /// Which protocol the chain runs.
+    pub fn consensus(&self) -> ConsensusKind {
+        self.shared.consensus
+    }
+
+    /// How many validators the chain began with.
+    pub fn validator_count(&self) -> usize {
+        self.view().chain().spec().validators.len()
     }
 
     /// The contract templates that this chain knows.

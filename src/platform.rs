@@ -20,7 +20,7 @@ use std::{
 
 pub use amount::{parse_amount, parse_duration_secs};
 pub use api_key::{ApiKey, Caller, Scope};
-pub use blockchain::{Blockchain, BlockchainSpec, Consensus, NativeToken, ValidatorSpec};
+pub use blockchain::{Blockchain, BlockchainSpec, NativeToken, ValidatorSpec};
 pub use deployment::{ContractTemplate, Deployment, DeploymentSpec};
 pub use error::{FieldError, PlatformError};
 pub use fields::Fields;

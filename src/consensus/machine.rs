@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer, ValidatorSet,
-    ValidatorSetError,
+    Authenticator, BlockId, ConsensusKind, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer,
+    ValidatorSet, ValidatorSetError,
     pbft::{Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
     raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
@@ -195,6 +195,15 @@ impl ConsensusConfig {
         match self {
             Self::Poa(_) | Self::Pbft(_) => self,
             Self::Raft(config) => Self::Raft(config.with_roster(roster.to_vec(), observers)),
+        }
+    }
+
+    /// Which protocol it is.
+    pub const fn kind(&self) -> ConsensusKind {
+        match self {
+            Self::Poa(_) => ConsensusKind::Poa,
+            Self::Raft(_) => ConsensusKind::Raft,
+            Self::Pbft(_) => ConsensusKind::Pbft,
         }
     }
 

@@ -54,7 +54,7 @@ pub struct NodeBuilder {
     balance: U256,
     mnemonic: String,
     validators: u32,
-    consensus: ConsensusConfig,
+    consensus: Option<ConsensusConfig>,
     seed: u64,
     gas_limit: u64,
     base_fee: BaseFee,
@@ -80,7 +80,7 @@ impl NodeBuilder {
             balance: ether(10_000),
             mnemonic: DEFAULT_MNEMONIC.to_owned(),
             validators: 1,
-            consensus: ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
+            consensus: None,
             seed: 0,
             gas_limit: defaults.gas_limit,
             base_fee: defaults.base_fee,
@@ -139,10 +139,10 @@ impl NodeBuilder {
         self
     }
 
-    /// The protocol and its parameters; by default proof of authority without a period. Blocks are made on demand
-    /// whatever the period, by [`Mining`]'s rules.
+    /// The protocol and its parameters; by default what genesis says, else proof of authority without a period. Blocks are
+    /// made on demand whatever the period, by [`Mining`]'s rules.
     pub fn with_consensus(mut self, consensus: ConsensusConfig) -> Self {
-        self.consensus = consensus;
+        self.consensus = Some(consensus);
         self
     }
 
@@ -232,6 +232,7 @@ impl NodeBuilder {
             self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(Timestamp::from_secs(genesis.timestamp))));
         let network = self.network(genesis)?;
 
+        let consensus = network.config().kind();
         let writer = Writer::new(network, self.mining);
         let view = writer.view()?;
         let node = Node {
@@ -240,6 +241,7 @@ impl NodeBuilder {
                 view: ArcSwap::from_pointee(view),
                 listeners: Listeners::default(),
                 clock,
+                consensus,
                 accounts: keys.iter().map(KeyPair::address).collect(),
                 keys,
                 mnemonic: wallet.phrase().to_owned(),
@@ -271,7 +273,32 @@ impl NodeBuilder {
         genesis
     }
 
-    fn network(&mut self, genesis: GenesisSpec) -> Result<Network, NodeError> {
+    /// The protocol, which genesis names from then on.
+    fn consensus_for(&mut self, genesis: &mut GenesisSpec) -> Result<ConsensusConfig, NodeError> {
+        let named = match &genesis.consensus {
+            serde_json::Value::Null => None,
+            section => Some(
+                ConsensusConfig::deserialize_section(section)
+                    .map_err(|error| NodeError::Options { reason: format!("genesis field `consensus`: {error}") })?,
+            ),
+        };
+        let config = match (self.consensus.take(), named) {
+            (Some(wanted), Some(named)) if wanted.kind() != named.kind() => {
+                let (wanted, named) = (wanted.kind().name(), named.kind().name());
+                let reason = format!(
+                    "genesis is of a chain of {named}, {wanted} is asked for: leave it out, or take another genesis"
+                );
+                return Err(NodeError::Options { reason });
+            }
+            (None, Some(config)) | (Some(config), _) => config,
+            (None, None) => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
+        };
+        genesis.consensus = config.section();
+        Ok(config)
+    }
+
+    fn network(&mut self, mut genesis: GenesisSpec) -> Result<Network, NodeError> {
+        let consensus = self.consensus_for(&mut genesis)?;
         let (state, store): (Arc<dyn StateStore>, Arc<dyn KeyValue>) = match core::mem::take(&mut self.database) {
             Database::Memory => (Arc::new(MemoryState::new()), Arc::new(MemoryStore::new())),
             Database::Store(store) => {
@@ -283,7 +310,7 @@ impl NodeBuilder {
         let (hooks, retention) = (core::mem::take(&mut self.hooks), self.retention);
         let network = Network::builder()
             .with_genesis(genesis)
-            .with_consensus(self.consensus.clone())
+            .with_consensus(consensus)
             .with_validators(self.validators)
             .with_seed(self.seed)
             .with_seals(SealScheme::Secp256k1)

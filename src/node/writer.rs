@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
-    consensus::ReplicaId,
+    consensus::{ConsensusKind, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network},
     vm::TemplateRegistry,
@@ -26,6 +26,7 @@ pub(super) struct Shared {
     pub(super) view: ArcSwap<NodeView>,
     pub(super) listeners: Listeners,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) consensus: ConsensusKind,
     pub(super) keys: Vec<KeyPair>,
     pub(super) accounts: Vec<Address>,
     pub(super) mnemonic: String,

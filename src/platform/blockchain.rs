@@ -6,7 +6,11 @@ use alloy_primitives::{Address, U256};
 use serde_json::Value;
 
 use super::{Fields, PlatformError};
-use crate::node::{Mining, Node};
+use crate::{
+    consensus::ConsensusKind,
+    node::{Mining, Node, NodeError},
+    sim::NetworkError,
+};
 
 /// Largest chain id that JavaScript's numbers hold exactly.
 const CHAIN_ID_MAX: u64 = (1 << 53) - 1;
@@ -18,48 +22,6 @@ const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_0
 const DEFAULT_PREMINE: U256 = U256::from_limbs([0x1bce_cced_a100_0000, 0xd3c2, 0, 0]);
 /// Names that a chain may list as its features.
 pub(super) const FEATURES: [&str; 3] = ["smart-contracts", "permissions", "privacy"];
-
-/// How a chain agrees on its blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Consensus {
-    /// Permissioned validators (Clique, EIP-225).
-    ProofOfAuthority,
-    /// Stake-based selection.
-    ProofOfStake,
-    /// A validator set elected by stake holders.
-    DelegatedProofOfStake,
-    /// Byzantine fault tolerant, with immediate finality.
-    Pbft,
-    /// Simple, stable leader election.
-    Raft,
-}
-
-impl Consensus {
-    /// Every mechanism.
-    pub const ALL: [Self; 5] =
-        [Self::ProofOfAuthority, Self::ProofOfStake, Self::DelegatedProofOfStake, Self::Pbft, Self::Raft];
-
-    /// The mechanism's name, as the service spells it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::ProofOfAuthority => "proof-of-authority",
-            Self::ProofOfStake => "proof-of-stake",
-            Self::DelegatedProofOfStake => "delegated-proof-of-stake",
-            Self::Pbft => "pbft",
-            Self::Raft => "raft",
-        }
-    }
-
-    /// The mechanism of this name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|consensus| consensus.name() == name)
-    }
-
-    /// Whether chains of this build can run it.
-    pub const fn is_available(self) -> bool {
-        matches!(self, Self::ProofOfAuthority)
-    }
-}
 
 /// The token that pays for gas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +57,7 @@ pub struct BlockchainSpec {
     /// `private` or `public`.
     pub kind: String,
     /// How it agrees on blocks.
-    pub consensus: Consensus,
+    pub consensus: ConsensusKind,
     /// Its chain id (EIP-155); the next free one when absent.
     pub chain_id: Option<u64>,
     /// Time between blocks; a block for each transaction when absent.
@@ -120,15 +82,8 @@ impl BlockchainSpec {
         let name = fields.text("name").unwrap_or_default();
         let kinds = ["private", "public"];
         let kind = fields.choice("type", &kinds, |kind| kinds.contains(&kind).then(|| kind.to_owned()));
-        let consensus = fields.choice("consensus", &Consensus::ALL.map(Consensus::name), Consensus::from_name);
-        let consensus = consensus.unwrap_or(Consensus::ProofOfAuthority);
-        if !consensus.is_available() {
-            let expected = format!(
-                "{}: the other mechanisms are not available in this version",
-                Consensus::ProofOfAuthority.name()
-            );
-            fields.refuse("consensus", expected, consensus.name());
-        }
+        let consensus = fields.choice("consensus", &ConsensusKind::ALL.map(ConsensusKind::name), named);
+        let consensus = consensus.unwrap_or(ConsensusKind::Poa);
         let chain_id = fields.integer("chainId", 1, CHAIN_ID_MAX);
         let mut config = fields.object("config");
         let block_time_secs = config.duration_secs("blockTime");
@@ -157,6 +112,21 @@ impl BlockchainSpec {
             validators,
             features,
         })
+    }
+}
+
+/// The mechanism of this name; the service knows whole names only.
+fn named(name: &str) -> Option<ConsensusKind> {
+    ConsensusKind::ALL.into_iter().find(|kind| kind.name() == name && kind.on_demand().is_some())
+}
+
+/// Why a chain did not start: parameters that no such chain can have are the caller's to change.
+fn refused(validators: usize, cause: NodeError) -> PlatformError {
+    match cause {
+        NodeError::Network(NetworkError::Consensus(cause)) => {
+            PlatformError::field("validators", cause.to_string(), format!("{validators} validators"))
+        }
+        other => PlatformError::internal(other),
     }
 }
 
@@ -224,12 +194,13 @@ impl Blockchain {
             .with_mnemonic(wallet.mnemonic())
             .with_accounts(1)
             .with_balance(spec.native_token.premine)
+            .with_consensus(spec.consensus.on_demand().unwrap_or_default())
             .with_validators(u32::try_from(spec.validators.len()).unwrap_or(u32::MAX).max(1))
             .with_mining(mining);
         if let Some(gas_limit) = spec.block_gas_limit {
             builder = builder.with_gas_limit(gas_limit);
         }
-        let node = builder.build().map_err(PlatformError::internal)?;
+        let node = builder.build().map_err(|cause| refused(spec.validators.len(), cause))?;
         Ok(Self { id, spec, chain_id, created_at_ms: now_ms, node })
     }
 
@@ -289,17 +260,13 @@ mod tests {
         );
         assert_eq!(spec.validators[0].address, address!("1111111111111111111111111111111111111111"));
         let short = BlockchainSpec::read(json!({ "name": "x" })).unwrap();
-        assert_eq!(
-            (short.kind.as_str(), short.consensus, short.chain_id),
-            ("private", Consensus::ProofOfAuthority, None)
-        );
+        assert_eq!((short.kind.as_str(), short.consensus, short.chain_id), ("private", ConsensusKind::Poa, None));
         assert_eq!(short.native_token.premine, U256::from(10).pow(U256::from(24)));
     }
 
     #[test]
     fn what_is_not_available_is_refused_by_name() {
         for (body, path) in [
-            (json!({ "name": "x", "consensus": "pbft" }), "consensus"),
             (json!({ "name": "x", "consensus": "magic" }), "consensus"),
             (json!({ "name": "x", "config": { "blockGasLimit": "1" } }), "config.blockGasLimit"),
             (json!({ "name": "x", "chainId": 0 }), "chainId"),

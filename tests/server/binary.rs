@@ -221,6 +221,24 @@ fn each_protocol_serves_a_chain() {
 }
 
 #[test]
+fn a_database_remembers_its_protocol() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = folder.path().join("db");
+    let db = db.to_str().unwrap();
+    let first = Dev::start(folder.path(), &["--quiet", "--db-path", db, "--consensus", "pbft", "--validators", "4"]);
+    first.rpc("evm_mine", json!([]));
+    assert!(first.stop("-TERM").status.success());
+    let elsewhere = tempfile::tempdir().unwrap();
+    let again = Dev::start(elsewhere.path(), &["--quiet", "--db-path", db]);
+    again.rpc("evm_mine", json!([]));
+    assert_eq!(again.rpc("eth_getBlockByNumber", json!(["finalized", false]))["number"], "0x2");
+    assert!(again.stop("-TERM").status.success());
+    let mut other = chainbox(&["dev", "--port", "0", "--db-path", db, "--consensus", "raft", "--validators", "4"]);
+    let text = String::from_utf8_lossy(&other.output().unwrap().stderr).into_owned();
+    assert!(text.contains("a chain of pbft, raft is asked for"), "{text}");
+}
+
+#[test]
 fn a_foreign_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("letter.txt"), "dear diary").unwrap();

@@ -1,6 +1,6 @@
 //! The service's REST interface.
 
-use chainbox::platform::Scope;
+use chainbox::{consensus::ConsensusKind, platform::Scope};
 use serde_json::{Value, json};
 
 use crate::http::Service;
@@ -82,6 +82,32 @@ async fn a_created_chain_runs_beside_the_first() {
 }
 
 #[tokio::test]
+async fn each_protocol_is_created_by_name() {
+    let service = Service::start().await;
+    let validators = |count: u8| -> Vec<Value> {
+        (1..=count).map(|byte| json!({ "address": format!("0x{}", format!("{byte:02x}").repeat(20)) })).collect()
+    };
+    for kind in ConsensusKind::ALL.into_iter().filter(|kind| kind.on_demand().is_some()) {
+        let body = json!({ "name": "one", "consensus": kind.name(), "validators": validators(4) });
+        let created = service.rest("POST", "/v1/blockchains", body).await;
+        assert_eq!(created.status, 201, "{}", created.body);
+        let data = created.json()["data"].clone();
+        assert_eq!(data["consensus"], kind.name());
+        let path = format!("/v1/blockchains/{}", data["id"].as_str().unwrap());
+        let treasury = &data["treasury"];
+        let send = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [{ "from": treasury, "to": treasury }] });
+        let json_type = [("content-type", "application/json")];
+        let sent = service.send("POST", &format!("{path}/eth"), &json_type, &send.to_string()).await;
+        assert!(sent.json()["result"].is_string(), "{}: {}", kind.name(), sent.body);
+        assert_eq!(service.rest("GET", &path, Value::Null).await.json()["data"]["currentBlock"], 1, "{}", kind.name());
+    }
+    let few = json!({ "name": "few", "consensus": "pbft", "validators": validators(2) });
+    let refused = service.rest("POST", "/v1/blockchains", few).await;
+    assert_eq!(refused.status, 422, "{}", refused.body);
+    assert!(refused.body.contains("validators"), "{}", refused.body);
+}
+
+#[tokio::test]
 async fn lists_are_paged_and_sorted() {
     let service = Service::start().await;
     for name in ["b", "a"] {
@@ -105,7 +131,7 @@ async fn lists_are_paged_and_sorted() {
 #[tokio::test]
 async fn bodies_are_validated_field_by_field() {
     let service = Service::start().await;
-    let body = json!({ "consensus": "raft", "config": { "blockTime": 5 }, "colour": "red" });
+    let body = json!({ "consensus": "raffle", "config": { "blockTime": 5 }, "colour": "red" });
     let reply = service.rest("POST", "/v1/blockchains", body).await;
     let error = &reply.json()["error"];
     assert_eq!((reply.status, error["code"].as_str()), (422, Some("VALIDATION_ERROR")));

@@ -2,8 +2,8 @@
 
 use std::{net::IpAddr, path::PathBuf};
 
-use chainbox::primitives::DEFAULT_MNEMONIC;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use chainbox::{consensus::ConsensusKind, primitives::DEFAULT_MNEMONIC};
+use clap::{Args, Parser, Subcommand};
 
 /// Chain id of a development chain unless another is asked for.
 pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
@@ -76,12 +76,13 @@ pub(crate) struct DevOptions {
     /// Chain id (EIP-155)
     #[arg(long, env = "CHAINBOX_CHAIN_ID", default_value_t = DEFAULT_CHAIN_ID, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
     pub(crate) chain_id: u64,
-    /// How blocks are agreed on
-    #[arg(long, env = "CHAINBOX_CONSENSUS", default_value = "proof-of-authority", help_heading = "Chain")]
-    pub(crate) consensus: ConsensusName,
-    /// Number of validators
-    #[arg(long, env = "CHAINBOX_VALIDATORS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Chain")]
-    pub(crate) validators: u32,
+    /// How blocks are agreed on: poa, pos, dpos, pbft (1 validator, or 4 and more) or raft; whole names are taken too
+    /// [default: what the genesis or the database says, else poa]
+    #[arg(long, env = "CHAINBOX_CONSENSUS", value_name = "PROTOCOL", value_parser = protocol, help_heading = "Chain")]
+    pub(crate) consensus: Option<ConsensusKind>,
+    /// Number of validators [default: as many as the genesis or the database lists, else 1]
+    #[arg(long, env = "CHAINBOX_VALIDATORS", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Chain")]
+    pub(crate) validators: Option<u32>,
     /// Gas of one block
     #[arg(long, env = "CHAINBOX_GAS_LIMIT", default_value_t = 200_000_000, value_parser = clap::value_parser!(u64).range(5_000..), help_heading = "Chain")]
     pub(crate) gas_limit: u64,
@@ -120,16 +121,14 @@ pub(crate) struct DevOptions {
     pub(crate) config_out: Option<PathBuf>,
 }
 
-/// Consensus mechanisms that a chain of this build can run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ConsensusName {
-    /// Permissioned validators in turn (Clique, EIP-225)
-    #[value(alias = "poa")]
-    ProofOfAuthority,
-    /// Byzantine fault tolerant, with immediate finality: 1 validator, or 4 and more
-    Pbft,
-    /// A replicated log under an elected leader: survives crashes, not lies
-    Raft,
+/// Reads a protocol's name.
+fn protocol(name: &str) -> Result<ConsensusKind, String> {
+    let known = ConsensusKind::from_name(name).filter(|kind| kind.on_demand().is_some());
+    known.ok_or_else(|| {
+        let known = ConsensusKind::ALL.into_iter().filter(|kind| kind.on_demand().is_some());
+        let names: Vec<_> = known.map(|kind| format!("{} ({})", kind.short_name(), kind.name())).collect();
+        format!("choose one of {}", names.join(", "))
+    })
 }
 
 #[cfg(test)]

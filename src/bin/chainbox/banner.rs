@@ -40,6 +40,7 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
     }
     line(format_args!("\n{HEADING}Chain{HEADING:#}\n=================="));
     line(format_args!("Chain ID:          {}", view.chain_id()));
+    line(format_args!("Consensus:         {}, {}", node.consensus().name(), validators(node.validator_count())));
     line(format_args!("Blockchain ID:     {}", chainbox::platform::DEFAULT_BLOCKCHAIN_ID));
     line(format_args!("Genesis Hash:      {}", view.genesis_hash()));
     line(format_args!("Genesis Timestamp: {}", genesis.timestamp().as_secs()));
@@ -52,4 +53,8 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
         "{FAINT}Ethereum JSON-RPC http://{address} and ws://{address}, service API http://{address}/v1{FAINT:#}\n"
     ));
     text
+}
+
+fn validators(count: usize) -> String {
+    if count == 1 { "1 validator".to_owned() } else { format!("{count} validators") }
 }

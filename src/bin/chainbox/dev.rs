@@ -4,16 +4,16 @@ use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
     chain::{Chain, GenesisSpec},
-    consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
-    node::{Database, Dump, Mining, Node},
-    platform::{Blockchain, BlockchainSpec, Consensus, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
+    consensus::ConsensusKind,
+    node::{Database, Dump, Mining, Node, NodeBuilder},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
     primitives::U256,
     server::{self, Chains, Server, ServerConfig, clock},
     store::{RocksOptions, RocksStore},
 };
 
 use crate::{
-    args::{ConsensusName, DEFAULT_CHAIN_ID, DevOptions},
+    args::{DEFAULT_CHAIN_ID, DevOptions},
     banner,
     config_out::Config,
     console, files,
@@ -85,18 +85,22 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         .with_mnemonic(options.mnemonic.as_str())
         .with_accounts(options.accounts)
         .with_balance(balance)
-        .with_validators(options.validators)
-        .with_consensus(protocol(options.consensus))
         .with_seed(options.seed)
         .with_gas_limit(options.gas_limit)
         .with_mining(mining);
+    if let Some(consensus) = options.consensus.and_then(ConsensusKind::on_demand) {
+        builder = builder.with_consensus(consensus);
+    }
+    if let Some(validators) = options.validators {
+        builder = builder.with_validators(validators);
+    }
     if let Some(base_fee) = options.base_fee {
         builder = builder.with_base_fee((base_fee > 0).then_some(base_fee));
     }
     if let Some(path) = &options.genesis {
         let text = String::from_utf8(read(path)?).map_err(|cause| format!("{}: {cause}", path.display()))?;
         let genesis = GenesisSpec::from_json(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
-        builder = builder.with_genesis(genesis);
+        builder = with_genesis(builder, options, genesis);
     }
     if let Some(path) = &options.load_state {
         builder = builder.with_dump(Dump::from_bytes(read(path)?));
@@ -104,20 +108,21 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
     if let Some(path) = &options.db_path {
         let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| with_causes(&cause))?;
         if let Some(genesis) = stored_genesis(options, &store)? {
-            builder = builder.with_genesis(genesis);
+            builder = with_genesis(builder, options, genesis);
         }
         builder = builder.with_database(Database::Store(Arc::new(store)));
     }
     builder.build().map_err(|cause| with_causes(&cause))
 }
 
-/// The protocol, making blocks when the node says so.
-fn protocol(name: ConsensusName) -> ConsensusConfig {
-    match name {
-        ConsensusName::ProofOfAuthority => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
-        ConsensusName::Pbft => ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() }),
-        ConsensusName::Raft => ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() }),
-    }
+/// The genesis, with as many validators as it lists unless another number is asked for.
+fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec) -> NodeBuilder {
+    let listed = u32::try_from(genesis.validators.len()).ok().filter(|count| *count > 0);
+    let builder = match (options.validators, listed) {
+        (None, Some(listed)) => builder.with_validators(listed),
+        _ => builder,
+    };
+    builder.with_genesis(genesis)
 }
 
 /// Genesis of the chain that a database holds, which needs no options to be opened again.
@@ -143,11 +148,7 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
     BlockchainSpec {
         name: "development".to_owned(),
         kind: "private".to_owned(),
-        consensus: match options.consensus {
-            ConsensusName::ProofOfAuthority => Consensus::ProofOfAuthority,
-            ConsensusName::Pbft => Consensus::Pbft,
-            ConsensusName::Raft => Consensus::Raft,
-        },
+        consensus: node.consensus(),
         chain_id: Some(view.chain_id()),
         block_time_secs: options.block_time,
         block_gas_limit: Some(view.pool_context().gas_limit.get()),
