@@ -41,7 +41,6 @@
 //! | [`Pool`] | transactions by sender and nonce, picked by fee |
 //! | [`HeaderRules`] | the seam to consensus |
 
-mod amount;
 mod base_fee;
 mod block;
 mod cache;

@@ -3,6 +3,7 @@
 //! The lowest floor. Ethereum's formats come from the `alloy` crates; signing and recovery use
 //! `k256` directly.
 
+pub(crate) mod amount;
 mod keys;
 mod mnemonic;
 mod recovery;

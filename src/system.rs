@@ -4,6 +4,7 @@
 //! A protocol never reads a contract. It sees [`ValidatorUpdates`], which executing a block returns.
 
 mod call;
+pub mod staking;
 mod update;
 
 pub use call::{SYSTEM_ADDRESS, SystemCall, SystemContext};

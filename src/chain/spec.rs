@@ -6,9 +6,9 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256, keccak256};
 use serde::{Deserialize, Serialize};
 
-use super::{BaseFeeParams, amount, block::empty_header};
+use super::{BaseFeeParams, block::empty_header};
 use crate::{
-    primitives::{Gas, Wallet, ether},
+    primitives::{Gas, Wallet, amount, ether},
     state::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges},
 };
 

@@ -2,10 +2,9 @@
 
 use alloy_consensus::Header;
 
-use crate::primitives::{Address, Bytes, address};
+use crate::primitives::{Address, Bytes};
 
-/// The caller of system calls, as in EIP-4788 and EIP-7002: no key has this address.
-pub const SYSTEM_ADDRESS: Address = address!("0xfffffffffffffffffffffffffffffffffffffffe");
+pub use crate::vm::SYSTEM_ADDRESS;
 
 /// One call at the start of a block. It uses no gas of the block, and its logs enter no receipt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

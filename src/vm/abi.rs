@@ -74,6 +74,14 @@ impl<'a> Args<'a> {
         u8::try_from(self.u256(index)?).map_err(|_| empty_revert())
     }
 
+    /// The `uint16` at `index`.
+    ///
+    /// # Errors
+    /// A revert without data.
+    pub fn u16(&self, index: usize) -> Result<u16, Stop> {
+        u16::try_from(self.u256(index)?).map_err(|_| empty_revert())
+    }
+
     /// The `bytes4` at `index`.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind, Outcome, Stop,
+    BlockContext, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop,
     TemplateRegistry, frame,
 };
 use crate::{
@@ -203,6 +203,36 @@ impl Host<'_> {
     pub fn balance(&mut self, address: &Address) -> Result<U256, Stop> {
         let id = self.touch(address)?;
         Ok(self.env.journal.info(id).balance)
+    }
+
+    /// Makes `amount` of new native token and gives it to the running contract.
+    ///
+    /// Only in a system call (see [`SYSTEM_ADDRESS`]): no transaction can make money.
+    ///
+    /// # Errors
+    /// [`Stop`]: a revert without data outside a system call or when the balance would pass 2^256 - 1; out of gas, or inside a
+    /// static call.
+    pub fn mint(&mut self, amount: U256) -> Result<(), Stop> {
+        self.forbid_static()?;
+        self.charge(GAS.call_value)?;
+        if self.message.origin != SYSTEM_ADDRESS {
+            return Err(super::abi::empty_revert());
+        }
+        let own = self.message.to;
+        let fits = self.env.read(|journal| journal.add_balance(&own, amount))?;
+        if fits { Ok(()) } else { Err(super::abi::empty_revert()) }
+    }
+
+    /// Destroys `amount` of the running contract's native token.
+    ///
+    /// # Errors
+    /// [`Stop`]: a revert without data when it holds less; out of gas, or inside a static call.
+    pub fn burn(&mut self, amount: U256) -> Result<(), Stop> {
+        self.forbid_static()?;
+        self.charge(GAS.call_value)?;
+        let own = self.message.to;
+        let had = self.env.read(|journal| journal.sub_balance(&own, amount))?;
+        if had { Ok(()) } else { Err(super::abi::empty_revert()) }
     }
 
     /// Whether `address` has code.

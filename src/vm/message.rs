@@ -1,8 +1,11 @@
 //! What is run, and how it ended.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, Bytes, U256, address};
 
 use crate::primitives::{Gas, OutOfGas};
+
+/// Who calls in a system call: the chain itself, before the first transaction of a block (EIP-4788, EIP-7002). Nobody has its key.
+pub const SYSTEM_ADDRESS: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 /// What a message does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,17 +9,17 @@ const EXPECTED: &str =
     "an amount in the smallest unit: a whole number, or a string like \"1000000000000000000\" or \"0xde0b6b3a7640000\"";
 
 /// For `#[serde(with)]` on a `U256`.
-pub(super) fn serialize<S: Serializer>(amount: &U256, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(amount: &U256, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }
 
 /// For `#[serde(with)]` on a `U256`.
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U256, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U256, D::Error> {
     deserializer.deserialize_any(AmountVisitor)
 }
 
 /// Parses a decimal or 0x string.
-pub(super) fn parse(text: &str) -> Option<U256> {
+pub(crate) fn parse(text: &str) -> Option<U256> {
     let digits = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
     let (digits, radix) = digits.map_or((text, 10), |digits| (digits, 16));
     let clean = !digits.is_empty() && digits.bytes().all(|byte| char::from(byte).is_digit(radix));
@@ -45,21 +45,21 @@ impl de::Visitor<'_> for AmountVisitor {
 }
 
 /// The same for a `u64`.
-pub(super) mod small {
+pub(crate) mod small {
     use super::{AmountVisitor, Deserializer, Serializer, U256, de};
 
-    pub(in crate::chain) fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(number: &u64, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_u64(*number)
     }
 
-    pub(in crate::chain) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
         let amount: U256 = deserializer.deserialize_any(AmountVisitor)?;
         u64::try_from(amount).map_err(|_| de::Error::custom(format_args!("{amount} is above 2^64 - 1")))
     }
 }
 
 /// The same for the values and keys of a storage map.
-pub(super) mod slots {
+pub(crate) mod slots {
     use std::collections::BTreeMap;
 
     use serde::{Deserialize, Serialize};
@@ -70,16 +70,11 @@ pub(super) mod slots {
     #[serde(transparent)]
     struct Amount(#[serde(with = "super")] U256);
 
-    pub(in crate::chain) fn serialize<S: Serializer>(
-        slots: &BTreeMap<U256, U256>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub(crate) fn serialize<S: Serializer>(slots: &BTreeMap<U256, U256>, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(slots.iter().map(|(slot, value)| (format!("{slot:#066x}"), format!("{value:#066x}"))))
     }
 
-    pub(in crate::chain) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<BTreeMap<U256, U256>, D::Error> {
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<U256, U256>, D::Error> {
         let read = BTreeMap::<String, Amount>::deserialize(deserializer)?;
         let pairs = read.into_iter().map(|(slot, value)| {
             let slot =

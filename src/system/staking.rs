@@ -1,0 +1,166 @@
+//! The staking contract: the Cosmos SDK's staking, distribution and slashing as one native contract at [`STAKING_ADDRESS`].
+//!
+//! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the protocol by
+//! system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`end_epoch`]. What
+//! either changes in a validator's consensus weight it says by the event `WeightChanged`, from which [`weight_changes`]
+//! gathers a block's [`ValidatorUpdates`](super::ValidatorUpdates) (the way of EIP-6110's deposits).
+//!
+//! - A validator is the address whose key seals; it joins with a stake of its own, and others delegate to it. All of it is one pool in
+//!   shares; its weight is the pool in gwei while it is bonded, else 0.
+//! - Stake taken out waits for the unbonding period, from when the validator ceased to be bonded if it did before.
+//! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or later, once it is
+//!   withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here all who are in the pool now are charged.)
+//! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail forgets the window.
+//! - Rewards are minted for a block's proposer, less its commission for its pool pro rata. Money that reaches the contract
+//!   otherwise, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
+//! - The contract's balance is the sum of what it owes: stake bonded, stake unbonding, rewards, and fees not shared out yet. Nothing
+//!   loops over all validators or delegators.
+
+mod calls;
+mod delegations;
+pub mod interface;
+mod layout;
+mod params;
+mod rewards;
+mod slashing;
+#[cfg(test)]
+mod tests;
+mod validators;
+mod views;
+
+use alloy_json_abi::JsonAbi;
+use alloy_primitives::{Address, Bytes, U256, address};
+use alloy_sol_types::{SolCall, SolConstructor};
+
+use self::{interface::StakingContract, layout::Staking};
+use crate::vm::{
+    Host, Marker, SYSTEM_ADDRESS, Stop, Template, TemplateId,
+    abi::{self, Args, revert},
+};
+
+pub use calls::{Offence, begin_block, end_epoch, penalize, slash, weight_changes};
+pub use delegations::UNBONDINGS_MAX;
+pub use params::{DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDATORS_MAX, WEIGHT_UNIT};
+pub use views::PAGE_MAX;
+
+/// Where the contract lives on chains with stake.
+pub const STAKING_ADDRESS: Address = address!("0000000000000000000000000000000000001000");
+
+/// Compute units of finding a function and decoding its arguments.
+const DISPATCH_UNITS: u64 = 100;
+
+/// The template `staking`, version 1.
+#[derive(Clone, Copy, Debug)]
+pub struct StakingTemplate;
+
+impl StakingTemplate {
+    /// Its identity.
+    pub const ID: TemplateId = TemplateId::new(0x7001, 1);
+    /// Its name in the service's vocabulary.
+    pub const NAME: &'static str = "staking";
+
+    /// Init code of the contract with these parameters and stakes of genesis.
+    pub fn init_code(params: &StakingParams, stakes: impl IntoIterator<Item = (Address, U256)>) -> Bytes {
+        let stakes = stakes.into_iter().map(|(validator, stake)| interface::GenesisStake { validator, stake });
+        let call = StakingContract::constructorCall { params: params.into(), stakes: stakes.collect() };
+        Marker(Self::ID).init_code(&call.abi_encode())
+    }
+}
+
+impl Template for StakingTemplate {
+    fn id(&self) -> TemplateId {
+        Self::ID
+    }
+
+    fn name(&self) -> &str {
+        Self::NAME
+    }
+
+    fn abi(&self) -> JsonAbi {
+        StakingContract::abi::contract()
+    }
+
+    fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop> {
+        host.refuse_value()?;
+        host.compute(DISPATCH_UNITS)?;
+        let call = abi::decode_constructor::<StakingContract::constructorCall>(params)?;
+        Staking(host).construct(&call.params.into(), &call.stakes)
+    }
+
+    fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
+        host.compute(DISPATCH_UNITS)?;
+        if input.is_empty() {
+            // Fees and gifts: shared out when the next block begins.
+            return Ok(Bytes::new());
+        }
+        let (selector, args) = abi::split_call(input)?;
+        match selector {
+            interface::joinCall::SELECTOR | interface::stakeCall::SELECTOR | interface::delegateCall::SELECTOR => {}
+            _ => host.refuse_value()?,
+        }
+        let mut staking = Staking(host);
+        if is_system(selector) { system(&mut staking, selector, args) } else { dispatch(&mut staking, selector, args) }
+    }
+}
+
+#[rustfmt::skip] // one function a line
+fn dispatch(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Result<Bytes, Stop> {
+    use crate::vm::abi;
+    use interface::*;
+    let caller = staking.0.caller();
+    match selector {
+        joinCall::SELECTOR => staking.join(args.u16(0)?, args.u16(1)?, args.u16(2)?),
+        stakeCall::SELECTOR => staking.delegate(caller),
+        unstakeCall::SELECTOR => staking.undelegate(caller, args.u256(0)?),
+        delegateCall::SELECTOR => staking.delegate(args.address(0)?),
+        undelegateCall::SELECTOR => staking.undelegate(args.address(0)?, args.u256(1)?),
+        withdrawCall::SELECTOR => staking.withdraw(),
+        claimRewardsCall::SELECTOR => staking.claim_rewards(args.address(0)?),
+        claimCommissionCall::SELECTOR => staking.claim_commission(),
+        setCommissionCall::SELECTOR => staking.set_commission(args.u16(0)?),
+        unjailCall::SELECTOR => staking.unjail(),
+        exitCall::SELECTOR => staking.exit(),
+        paramsCall::SELECTOR => staking.params(),
+        totalsCall::SELECTOR => staking.totals(),
+        validatorCountCall::SELECTOR => staking.validator_count(),
+        validatorsCall::SELECTOR => staking.validators(args.u256(0)?, args.u256(1)?),
+        validatorCall::SELECTOR => staking.validator(args.address(0)?),
+        delegationCall::SELECTOR => staking.delegation_of(args.address(0)?, args.address(1)?),
+        unbondingsCall::SELECTOR => staking.unbondings(args.address(0)?),
+        exitQueueLengthCall::SELECTOR => staking.exit_queue_length(),
+        _ => Err(abi::empty_revert()),
+    }
+}
+
+fn is_system(selector: [u8; 4]) -> bool {
+    use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
+    [beginBlockCall::SELECTOR, slashCall::SELECTOR, penalizeCall::SELECTOR, endEpochCall::SELECTOR].contains(&selector)
+}
+
+/// What only the chain itself may do.
+fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Result<Bytes, Stop> {
+    use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
+    let caller = staking.0.caller();
+    if caller != SYSTEM_ADDRESS {
+        return Err(revert(&interface::OnlySystem { caller }));
+    }
+    match selector {
+        beginBlockCall::SELECTOR => {
+            let (proposer, absent) = args.decode::<<beginBlockCall as SolCall>::Parameters<'_>>()?;
+            staking.begin_block(proposer, &absent)
+        }
+        slashCall::SELECTOR => {
+            let (validator, offence, height, time) = args.decode::<<slashCall as SolCall>::Parameters<'_>>()?;
+            staking.slash(validator, offence, height, time)
+        }
+        penalizeCall::SELECTOR => {
+            let (validators, amounts) = args.decode::<<penalizeCall as SolCall>::Parameters<'_>>()?;
+            staking.penalize(&validators, &amounts)
+        }
+        endEpochCall::SELECTOR => {
+            args.require_words(1)?;
+            staking.end_epoch()
+        }
+        _ => Err(abi::empty_revert()),
+    }
+}

@@ -1,0 +1,164 @@
+//! The staking contract's Solidity interface.
+#![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
+
+alloy_sol_types::sol! {
+    /// The validators of a chain with stake: bonding, delegation, rewards, penalties.
+    ///
+    /// Amounts are in the smallest unit, times in seconds, `Bps` in ten-thousandths, `Ppm` in millionths.
+    #[sol(abi, extra_derives(Debug, PartialEq, Eq))]
+    contract StakingContract {
+        /// Parameters, fixed at genesis.
+        struct Params {
+            uint64 unbondingSecs;
+            uint256 minSelfStake;
+            uint256 minDelegation;
+            uint32 maxValidators;
+            uint256 blockReward;
+            uint16 genesisCommissionBps;
+            uint64 commissionChangeSecs;
+            uint32 doubleSignSlashPpm;
+            uint32 downtimeSlashPpm;
+            uint32 downtimeWindow;
+            uint32 downtimeMinSignedPpm;
+            uint64 downtimeJailSecs;
+            uint64 evidenceMaxAgeBlocks;
+            uint64 evidenceMaxAgeSecs;
+            uint32 churnLimit;
+        }
+
+        /// A validator of genesis.
+        struct GenesisStake {
+            address validator;
+            uint256 stake;
+        }
+
+        /// All that is known of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3 jailed,
+        /// 4 unbonding, 5 unbonded, 6 tombstoned.
+        struct ValidatorInfo {
+            address validator;
+            uint8 status;
+            uint64 weight;
+            uint256 tokens;
+            uint256 shares;
+            uint256 selfStake;
+            uint16 commissionBps;
+            uint16 maxCommissionBps;
+            uint16 maxCommissionChangeBps;
+            uint256 commission;
+            uint256 selfRewards;
+            uint64 jailedUntil;
+            uint64 missedBlocks;
+        }
+
+        /// Stake on its way out. `amount` is what it pays when nothing more is slashed.
+        struct Unbonding {
+            address validator;
+            uint256 amount;
+            uint64 begunHeight;
+            uint64 completesAt;
+        }
+
+        /// What the contract holds for whom, and what it made and destroyed since genesis.
+        struct Totals {
+            uint256 bonded;
+            uint256 unbonding;
+            uint256 rewards;
+            uint256 minted;
+            uint256 burned;
+        }
+
+        constructor(Params params, GenesisStake[] stakes);
+
+        event WeightChanged(address indexed validator, uint64 weight);
+        event ValidatorJoined(address indexed validator, uint256 stake, uint16 commissionBps);
+        event Delegated(address indexed delegator, address indexed validator, uint256 amount, uint256 shares);
+        event Undelegated(address indexed delegator, address indexed validator, uint256 amount, uint256 shares, uint64 completesAt);
+        event Withdrawn(address indexed delegator, uint256 amount);
+        event RewardsClaimed(address indexed delegator, address indexed validator, uint256 amount);
+        event CommissionClaimed(address indexed validator, uint256 amount);
+        event CommissionChanged(address indexed validator, uint16 oldBps, uint16 newBps);
+        event Slashed(address indexed validator, uint8 offence, uint64 infractionHeight, uint32 fractionPpm, uint256 burned);
+        event EvidenceIgnored(address indexed validator, uint8 offence, uint64 infractionHeight);
+        event Penalized(address indexed validator, uint256 burned);
+        event Jailed(address indexed validator, uint64 until);
+        event Tombstoned(address indexed validator);
+        event Unjailed(address indexed validator);
+        event ExitRequested(address indexed validator);
+        event Left(address indexed validator);
+
+        /// Only the chain itself may call this, before the first transaction of a block.
+        error OnlySystem(address caller);
+        /// Nobody joined under this address.
+        error UnknownValidator(address validator);
+        /// It is a validator already: `stake` adds to its stake.
+        error AlreadyValidator(address validator);
+        /// As many validators as the chain takes: wait until one leaves.
+        error TooManyValidators(uint256 maximum);
+        /// Less own stake than a validator must keep: bring more, or `exit` before taking it out.
+        error SelfStakeTooLow(uint256 selfStake, uint256 minimum);
+        /// Less than may be delegated at once.
+        error DelegationTooLow(uint256 amount, uint256 minimum);
+        /// All of this validator's stake was slashed away: its shares are worth nothing and no new ones are sold.
+        error PoolEmpty(address validator);
+        /// The validator left or is tombstoned: delegate to another.
+        error NotAccepting(address validator);
+        /// More than the delegation is worth; 2^256 - 1 means all of it.
+        error InsufficientDelegation(uint256 worth, uint256 wanted);
+        /// Nothing was asked for.
+        error ZeroAmount();
+        /// One delegator has this many unbondings at most: `withdraw` those that are over, or wait.
+        error TooManyUnbondings(uint256 maximum);
+        /// No unbonding of the caller is over; the first one is at `completesAt` (0: there is none).
+        error NothingToWithdraw(uint64 completesAt);
+        /// Nothing was earned since the last claim.
+        error NothingToClaim();
+        /// Commissions are at most the validator's own maximum, fixed when it joined.
+        error CommissionTooHigh(uint16 commissionBps, uint16 maximum);
+        /// A commission rises by at most the change that was fixed when the validator joined.
+        error CommissionChangeTooLarge(uint16 changeBps, uint16 maximum);
+        /// A commission changes once in a while: try again at `earliest`.
+        error CommissionChangedRecently(uint64 earliest);
+        /// The validator is not in jail.
+        error NotJailed(address validator);
+        /// The sentence is not over.
+        error JailedUntil(uint64 until);
+        /// It signed two things of which it may sign one. This key never validates again: join with another.
+        error IsTombstoned(address validator);
+        /// It has left, or waits in the exit queue.
+        error AlreadyExiting(address validator);
+        /// A jailed validator takes no part in consensus and need not exit: `unstake` and `undelegate` work.
+        error IsJailed(address validator);
+        /// Genesis lists a validator twice, or without a stake of at least one gwei.
+        error BadGenesisStake(address validator, uint256 stake);
+        /// The contract was given less than the stakes of genesis sum up to.
+        error GenesisUnfunded(uint256 balance, uint256 stakes);
+
+        function join(uint16 commissionBps, uint16 maxCommissionBps, uint16 maxCommissionChangeBps) external payable;
+        function stake() external payable;
+        function unstake(uint256 amount) external;
+        function delegate(address validator) external payable;
+        function undelegate(address validator, uint256 amount) external;
+        function withdraw() external returns (uint256 amount);
+        function claimRewards(address validator) external returns (uint256 amount);
+        function claimCommission() external returns (uint256 amount);
+        function setCommission(uint16 commissionBps) external;
+        function unjail() external;
+        function exit() external;
+
+        function beginBlock(address proposer, address[] absent) external;
+        function slash(address validator, uint8 offence, uint64 infractionHeight, uint64 infractionTime) external;
+        function penalize(address[] validators, uint256[] amounts) external;
+        function endEpoch(uint64 epoch) external;
+
+        function params() external view returns (Params memory);
+        function totals() external view returns (Totals memory);
+        function validatorCount() external view returns (uint256);
+        function validators(uint256 from, uint256 count) external view returns (ValidatorInfo[] memory);
+        function validator(address validator) external view returns (ValidatorInfo memory);
+        function delegation(address delegator, address validator) external view returns (uint256 shares, uint256 amount, uint256 rewards);
+        function unbondings(address delegator) external view returns (Unbonding[] memory);
+        function exitQueueLength() external view returns (uint256);
+    }
+}
+
+pub use StakingContract::*;

@@ -1,0 +1,245 @@
+//! The staking contract's parameters, part of genesis.
+
+use alloy_primitives::{U256, uint};
+use serde::{Deserialize, Serialize};
+
+use super::interface as sol;
+use crate::primitives::amount;
+
+/// A weight of one is so much stake, in the smallest unit: one gwei, as Ethereum's beacon chain counts balances.
+pub const WEIGHT_UNIT: U256 = uint!(1_000_000_000_U256);
+
+/// Ten-thousandths in a whole.
+pub(super) const BPS: u64 = 10_000;
+
+/// Millionths in a whole.
+pub(super) const PPM: u64 = 1_000_000;
+
+/// Blocks that a downtime window has at most: it lies in one storage word.
+pub const DOWNTIME_WINDOW_MAX: u32 = 256;
+
+/// Validators that a chain takes at most.
+pub const VALIDATORS_MAX: u32 = 4_096;
+
+/// How stake is bonded, rewarded and slashed; fixed at genesis. The defaults are those of the Cosmos SDK where it has the parameter.
+///
+/// Amounts are in the smallest unit, times in seconds, `_bps` in ten-thousandths, `_ppm` in millionths. In JSON the names are
+/// camelCase, unknown ones are refused, missing ones have their default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct StakingParams {
+    /// Time from taking stake out until it can be withdrawn; 21 days.
+    #[serde(with = "amount::small")]
+    pub unbonding_secs: u64,
+    /// Own stake that a validator joins with and keeps while it validates; one token. Validators of genesis may have less.
+    #[serde(with = "amount")]
+    pub min_self_stake: U256,
+    /// The least that is delegated at once; one gwei.
+    #[serde(with = "amount")]
+    pub min_delegation: U256,
+    /// Validators that may be joined at a time; 1,000, at most [`VALIDATORS_MAX`].
+    pub max_validators: u32,
+    /// Minted for every block, for its proposer and those who delegate to it; a hundredth of a token. May be 0.
+    #[serde(with = "amount")]
+    pub block_reward: U256,
+    /// Commission of the validators of genesis; 10 %. They may change it to anything, once in [`StakingParams::commission_change_secs`].
+    pub genesis_commission_bps: u16,
+    /// Time between two changes of a commission; a day.
+    #[serde(with = "amount::small")]
+    pub commission_change_secs: u64,
+    /// Cut for signing two things of which one may be signed; 5 %.
+    pub double_sign_slash_ppm: u32,
+    /// Cut for being absent too often; 1 %.
+    pub downtime_slash_ppm: u32,
+    /// Blocks over which absences are counted; 100, from 1 to [`DOWNTIME_WINDOW_MAX`].
+    pub downtime_window: u32,
+    /// Share of the window in which a validator must be present; 50 %.
+    pub downtime_min_signed_ppm: u32,
+    /// Time in jail for being absent too often; 600 s.
+    #[serde(with = "amount::small")]
+    pub downtime_jail_secs: u64,
+    /// Evidence is too old once it is older than this and older than [`StakingParams::evidence_max_age_secs`]; 100,000 blocks.
+    #[serde(with = "amount::small")]
+    pub evidence_max_age_blocks: u64,
+    /// See [`StakingParams::evidence_max_age_blocks`]; 21 days.
+    #[serde(with = "amount::small")]
+    pub evidence_max_age_secs: u64,
+    /// Validators that leave by the exit queue in an epoch; 0, the default, lets each leave at once.
+    pub churn_limit: u32,
+}
+
+impl Default for StakingParams {
+    fn default() -> Self {
+        Self {
+            unbonding_secs: 1_814_400,
+            min_self_stake: uint!(1_000_000_000_000_000_000_U256),
+            min_delegation: WEIGHT_UNIT,
+            max_validators: 1_000,
+            block_reward: uint!(10_000_000_000_000_000_U256),
+            genesis_commission_bps: 1_000,
+            commission_change_secs: 86_400,
+            double_sign_slash_ppm: 50_000,
+            downtime_slash_ppm: 10_000,
+            downtime_window: 100,
+            downtime_min_signed_ppm: 500_000,
+            downtime_jail_secs: 600,
+            evidence_max_age_blocks: 100_000,
+            evidence_max_age_secs: 1_814_400,
+            churn_limit: 0,
+        }
+    }
+}
+
+/// A parameter has a value that no chain can have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("staking parameter `{field}` is {got}; it must be {want}")]
+pub struct StakingParamsError {
+    /// Its name in the JSON.
+    pub field: &'static str,
+    /// What it is.
+    pub got: U256,
+    /// What it may be.
+    pub want: &'static str,
+}
+
+impl StakingParams {
+    /// Checks every field.
+    ///
+    /// # Errors
+    /// [`StakingParamsError`] for the first that no chain can have.
+    pub fn check(&self) -> Result<(), StakingParamsError> {
+        let ppm = |value: u32| u64::from(value) <= PPM;
+        let checks = [
+            ("minSelfStake", self.min_self_stake, self.min_self_stake >= WEIGHT_UNIT, "at least one gwei"),
+            ("minSelfStake", self.min_self_stake, self.min_self_stake < AMOUNT_END, "below 2^127"),
+            ("minDelegation", self.min_delegation, !self.min_delegation.is_zero(), "at least 1"),
+            ("blockReward", self.block_reward, self.block_reward < AMOUNT_END >> 32_usize, "below 2^95"),
+            (
+                "maxValidators",
+                U256::from(self.max_validators),
+                (1..=VALIDATORS_MAX).contains(&self.max_validators),
+                "from 1 to 4096",
+            ),
+            (
+                "genesisCommissionBps",
+                U256::from(self.genesis_commission_bps),
+                u64::from(self.genesis_commission_bps) <= BPS,
+                "at most 10000 (100 %)",
+            ),
+            (
+                "doubleSignSlashPpm",
+                U256::from(self.double_sign_slash_ppm),
+                ppm(self.double_sign_slash_ppm),
+                "at most 1000000 (100 %)",
+            ),
+            (
+                "downtimeSlashPpm",
+                U256::from(self.downtime_slash_ppm),
+                ppm(self.downtime_slash_ppm),
+                "at most 1000000 (100 %)",
+            ),
+            (
+                "downtimeMinSignedPpm",
+                U256::from(self.downtime_min_signed_ppm),
+                ppm(self.downtime_min_signed_ppm),
+                "at most 1000000 (100 %)",
+            ),
+            (
+                "downtimeWindow",
+                U256::from(self.downtime_window),
+                (1..=DOWNTIME_WINDOW_MAX).contains(&self.downtime_window),
+                "from 1 to 256 blocks",
+            ),
+        ];
+        match checks.into_iter().find(|(_, _, is_right, _)| !is_right) {
+            Some((field, got, _, want)) => Err(StakingParamsError { field, got, want }),
+            None => Ok(()),
+        }
+    }
+
+    /// Absences in a window that are too many when passed.
+    pub(super) fn absences_max(&self) -> u64 {
+        let window = u64::from(self.downtime_window);
+        window - window * u64::from(self.downtime_min_signed_ppm) / PPM
+    }
+}
+
+/// Stakes stay below, so that products of two amounts never pass 256 bits.
+pub(super) const AMOUNT_END: U256 = U256::from_limbs([0, 1 << 63, 0, 0]);
+
+impl From<&StakingParams> for sol::Params {
+    fn from(params: &StakingParams) -> Self {
+        Self {
+            unbondingSecs: params.unbonding_secs,
+            minSelfStake: params.min_self_stake,
+            minDelegation: params.min_delegation,
+            maxValidators: params.max_validators,
+            blockReward: params.block_reward,
+            genesisCommissionBps: params.genesis_commission_bps,
+            commissionChangeSecs: params.commission_change_secs,
+            doubleSignSlashPpm: params.double_sign_slash_ppm,
+            downtimeSlashPpm: params.downtime_slash_ppm,
+            downtimeWindow: params.downtime_window,
+            downtimeMinSignedPpm: params.downtime_min_signed_ppm,
+            downtimeJailSecs: params.downtime_jail_secs,
+            evidenceMaxAgeBlocks: params.evidence_max_age_blocks,
+            evidenceMaxAgeSecs: params.evidence_max_age_secs,
+            churnLimit: params.churn_limit,
+        }
+    }
+}
+
+impl From<sol::Params> for StakingParams {
+    fn from(params: sol::Params) -> Self {
+        Self {
+            unbonding_secs: params.unbondingSecs,
+            min_self_stake: params.minSelfStake,
+            min_delegation: params.minDelegation,
+            max_validators: params.maxValidators,
+            block_reward: params.blockReward,
+            genesis_commission_bps: params.genesisCommissionBps,
+            commission_change_secs: params.commissionChangeSecs,
+            double_sign_slash_ppm: params.doubleSignSlashPpm,
+            downtime_slash_ppm: params.downtimeSlashPpm,
+            downtime_window: params.downtimeWindow,
+            downtime_min_signed_ppm: params.downtimeMinSignedPpm,
+            downtime_jail_secs: params.downtimeJailSecs,
+            evidence_max_age_blocks: params.evidenceMaxAgeBlocks,
+            evidence_max_age_secs: params.evidenceMaxAgeSecs,
+            churn_limit: params.churnLimit,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_right_and_come_back_from_json() {
+        let params = StakingParams::default();
+        assert_eq!(params.check(), Ok(()));
+        assert_eq!(params.absences_max(), 50);
+        let json = serde_json::to_string(&params).unwrap();
+        assert_eq!(serde_json::from_str::<StakingParams>(&json).unwrap(), params);
+        assert_eq!(serde_json::from_str::<StakingParams>("{}").unwrap(), params);
+        assert!(serde_json::from_str::<StakingParams>(r#"{"unbondingSec": 1}"#).is_err());
+        assert_eq!(StakingParams::from(sol::Params::from(&params)), params);
+    }
+
+    #[test]
+    fn impossible_values_are_named() {
+        for (json, field) in [
+            (r#"{"minSelfStake": 1}"#, "minSelfStake"),
+            (r#"{"downtimeWindow": 257}"#, "downtimeWindow"),
+            (r#"{"downtimeWindow": 0}"#, "downtimeWindow"),
+            (r#"{"doubleSignSlashPpm": 1000001}"#, "doubleSignSlashPpm"),
+            (r#"{"genesisCommissionBps": 10001}"#, "genesisCommissionBps"),
+            (r#"{"maxValidators": 0}"#, "maxValidators"),
+        ] {
+            let error = serde_json::from_str::<StakingParams>(json).unwrap().check().unwrap_err();
+            assert_eq!(error.field, field);
+            assert!(error.to_string().contains(error.want), "{error}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! Evidence, absence, and cuts that a protocol orders.
+
+use alloy_primitives::{Address, Bytes, U256};
+
+use super::{
+    Offence, interface as sol,
+    layout::{ABSENCES, ABSENT_AT, BONDED, Slash, Staking, TOKENS, Validator, overflow, part},
+    params::StakingParams,
+};
+use crate::vm::{Stop, abi};
+
+impl Staking<'_, '_> {
+    /// A block begins: its reward is shared out, and who was absent before is noted.
+    pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        self.reward_proposer(&params, proposer)?;
+        for validator in absent {
+            self.note_absence(&params, *validator)?;
+        }
+        Ok(Bytes::new())
+    }
+
+    /// Counts an absence in the window and punishes one too many. As the Cosmos SDK's, less than a window after a validator
+    /// joined or came back from jail nobody is punished, and jail forgets what was counted.
+    fn note_absence(&mut self, params: &StakingParams, address: Address) -> Result<(), Stop> {
+        let mut validator = self.find(address)?;
+        if !validator.is_bonded() {
+            return Ok(());
+        }
+        let absences = self.absences(params, &validator)? | U256::from(1);
+        let missed = absences.count_ones() as u64;
+        let window = u64::from(params.downtime_window);
+        let counts = self.height() > validator.start_height.saturating_add(window);
+        if counts && missed > params.absences_max() {
+            let infraction_height = self.height().saturating_sub(1);
+            self.cut(&mut validator, Offence::Downtime, infraction_height, params.downtime_slash_ppm)?;
+            return self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs));
+        }
+        self.put_field(&validator, ABSENCES, absences)?;
+        self.put_field(&validator, ABSENT_AT, U256::from(self.height()))
+    }
+
+    /// The window as it stands at this block: the lowest bit is this block's.
+    pub(super) fn absences(&mut self, params: &StakingParams, validator: &Validator) -> Result<U256, Stop> {
+        let absences = self.field(validator, ABSENCES)?;
+        let noted_at: u64 = self.field(validator, ABSENT_AT)?.saturating_to();
+        let passed = self.height().saturating_sub(noted_at).min(256) as usize;
+        // A shift by the whole width leaves nothing.
+        let shifted = if passed == 256 { U256::ZERO } else { absences << passed };
+        Ok(shifted & (U256::MAX >> (256 - params.downtime_window.clamp(1, 256) as usize)))
+    }
+
+    /// Punishes for evidence, unless it is too old, or nothing of the validator's stake is left within reach.
+    pub(super) fn slash(
+        &mut self,
+        address: Address,
+        offence: u8,
+        infraction_height: u64,
+        infraction_time: u64,
+    ) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        let offence = Offence::from_code(offence).ok_or_else(abi::empty_revert)?;
+        let mut validator = self.find(address)?;
+        let is_expired = self.height().saturating_sub(infraction_height) > params.evidence_max_age_blocks
+            && self.now().saturating_sub(infraction_time) > params.evidence_max_age_secs;
+        if !validator.exists || validator.is_tombstoned || is_expired || self.is_unbonded(&params, &validator) {
+            let (validator, offence) = (address, offence.code());
+            self.0.emit(&sol::EvidenceIgnored { validator, offence, infractionHeight: infraction_height })?;
+            return Ok(Bytes::new());
+        }
+        if offence == Offence::Downtime {
+            self.cut(&mut validator, offence, infraction_height, params.downtime_slash_ppm)?;
+            self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs))?;
+        } else {
+            self.cut(&mut validator, offence, infraction_height, params.double_sign_slash_ppm)?;
+            self.tombstone(&mut validator)?;
+        }
+        Ok(Bytes::new())
+    }
+
+    /// Burns a part of the pool now, and of the unbondings begun since the infraction once they are withdrawn. The caller stores
+    /// the validator.
+    fn cut(
+        &mut self,
+        validator: &mut Validator,
+        offence: Offence,
+        infraction_height: u64,
+        fraction_ppm: u32,
+    ) -> Result<(), Stop> {
+        let amount = part(self.field(validator, TOKENS)?, fraction_ppm.into());
+        let slash = Slash { infraction_height, time: self.now(), fraction_ppm: fraction_ppm.into() };
+        self.push_slash(validator, slash)?;
+        self.put(validator)?;
+        self.take_from_pool(validator, amount)?;
+        self.0.emit(&sol::Slashed {
+            validator: validator.address,
+            offence: offence.code(),
+            infractionHeight: infraction_height,
+            fractionPpm: fraction_ppm,
+            burned: amount,
+        })
+    }
+
+    /// Burns amounts of pools as the protocol orders, each at most what is there.
+    pub(super) fn penalize(&mut self, validators: &[Address], amounts: &[U256]) -> Result<Bytes, Stop> {
+        if validators.len() != amounts.len() {
+            return Err(abi::empty_revert());
+        }
+        for (address, amount) in validators.iter().zip(amounts) {
+            let validator = self.find(*address)?;
+            let amount = self.field(&validator, TOKENS)?.min(*amount);
+            if amount.is_zero() {
+                continue;
+            }
+            self.take_from_pool(&validator, amount)?;
+            self.0.emit(&sol::Penalized { validator: *address, burned: amount })?;
+        }
+        Ok(Bytes::new())
+    }
+
+    fn take_from_pool(&mut self, validator: &Validator, amount: U256) -> Result<(), Stop> {
+        let tokens = self.field(validator, TOKENS)?;
+        let rest = tokens.checked_sub(amount).ok_or_else(overflow)?;
+        self.put_field(validator, TOKENS, rest)?;
+        self.sub(BONDED, amount)?;
+        self.destroy(amount)?;
+        self.announce(validator.address, validator.weight(tokens), validator.weight(rest))
+    }
+}

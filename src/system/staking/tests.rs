@@ -1,0 +1,11 @@
+//! The contract against the rules of the Cosmos SDK, with exact numbers, and against a model.
+
+mod delegations;
+mod lab;
+mod refusals;
+mod rewards;
+mod slashing;
+mod validators;
+
+use super::{interface as sol, *};
+use lab::{ALICE, BOB, Lab, V1, V2, V3, eth, gwei};

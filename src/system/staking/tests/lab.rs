@@ -1,0 +1,156 @@
+//! A deployed contract and what is around it.
+
+use alloy_primitives::{Log, address};
+use alloy_sol_types::{SolError, SolEventInterface};
+
+use super::{super::weight_changes, *};
+use crate::{
+    primitives::{Gas, Height, Timestamp},
+    state::{Journal, fixture::MapView},
+    system::{SystemCall, ValidatorUpdates},
+    vm::{BlockContext, FrameResult, Message, MessageKind, Outcome, TemplateRegistry, execute},
+};
+
+pub(super) const V1: Address = address!("0000000000000000000000000000000000000a01");
+pub(super) const V2: Address = address!("0000000000000000000000000000000000000a02");
+pub(super) const V3: Address = address!("0000000000000000000000000000000000000a03");
+pub(super) const ALICE: Address = address!("0000000000000000000000000000000000000b01");
+pub(super) const BOB: Address = address!("0000000000000000000000000000000000000b02");
+const ALL: [Address; 5] = [V1, V2, V3, ALICE, BOB];
+
+/// What each account has besides stakes of genesis, in tokens.
+const FUNDS: u64 = 1_000_000;
+
+pub(super) fn eth(tokens: u64) -> U256 {
+    crate::primitives::ether(tokens)
+}
+
+pub(super) fn gwei(amount: u64) -> U256 {
+    crate::primitives::gwei(amount)
+}
+
+/// A contract with two validators of genesis.
+pub(super) struct Lab {
+    pub(super) journal: Journal,
+    pub(super) block: BlockContext,
+    registry: TemplateRegistry,
+    /// Supply at genesis.
+    supply: U256,
+}
+
+impl Lab {
+    /// V1 with 100 tokens, V2 with 300.
+    pub(super) fn new(params: StakingParams) -> Self {
+        Self::with_stakes(params, &[(V1, eth(100)), (V2, eth(300))]).unwrap()
+    }
+
+    pub(super) fn with_stakes(params: StakingParams, stakes: &[(Address, U256)]) -> Result<Self, FrameResult> {
+        let mut registry = TemplateRegistry::new();
+        registry.register(std::sync::Arc::new(StakingTemplate)).unwrap();
+        let mut journal = Journal::new(MapView::with_balances(&ALL, eth(FUNDS)));
+        let staked = stakes.iter().fold(U256::ZERO, |sum, (_, stake)| sum.wrapping_add(*stake));
+        journal.set_balance(&STAKING_ADDRESS, staked).unwrap();
+        let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
+        let init_code = StakingTemplate::init_code(&params, stakes.iter().copied());
+        let message = Message {
+            kind: MessageKind::Create,
+            caller: Address::ZERO,
+            to: STAKING_ADDRESS,
+            value: U256::ZERO,
+            input: &init_code,
+            gas: Gas::new(1_000_000_000),
+            origin: Address::ZERO,
+        };
+        journal.begin_transaction();
+        let result = execute(&mut journal, &block, &registry, &message).unwrap();
+        let supply = staked.wrapping_add(eth(FUNDS) * U256::from(ALL.len()));
+        if result.is_success() { Ok(Self { journal, block, registry, supply }) } else { Err(result) }
+    }
+
+    /// So many blocks later, a second each.
+    pub(super) fn pass(&mut self, blocks: u64) {
+        self.pass_time(blocks, blocks);
+    }
+
+    pub(super) fn pass_time(&mut self, blocks: u64, secs: u64) {
+        self.block.height = Height::new(self.block.height.get() + blocks);
+        self.block.timestamp = Timestamp::from_secs(self.block.timestamp.as_secs() + secs);
+    }
+
+    pub(super) fn call_raw(&mut self, caller: Address, value: U256, input: &[u8]) -> FrameResult {
+        self.journal.begin_transaction();
+        let message = Message::call(caller, STAKING_ADDRESS, value, input, Gas::new(10_000_000));
+        execute(&mut self.journal, &self.block, &self.registry, &message).unwrap()
+    }
+
+    pub(super) fn call<C: SolCall>(&mut self, caller: Address, value: U256, call: &C) -> FrameResult {
+        self.call_raw(caller, value, &call.abi_encode())
+    }
+
+    pub(super) fn ok<C: SolCall>(&mut self, caller: Address, call: &C) -> C::Return {
+        self.pay(caller, U256::ZERO, call)
+    }
+
+    pub(super) fn pay<C: SolCall>(&mut self, caller: Address, value: U256, call: &C) -> C::Return {
+        let result = self.call(caller, value, call);
+        assert_eq!(result.outcome, Outcome::Success, "{}: {}", C::SIGNATURE, result.output);
+        C::abi_decode_returns_validate(&result.output).unwrap()
+    }
+
+    /// Fails with this error, and changes nothing.
+    pub(super) fn fails<C: SolCall, E: SolError>(&mut self, caller: Address, value: U256, call: &C, error: &E) {
+        let before = self.journal.clone().take_changes();
+        let result = self.call(caller, value, call);
+        assert_eq!(result.outcome, Outcome::Revert);
+        assert_eq!(result.output.as_ref(), error.abi_encode(), "want {}", E::SIGNATURE);
+        assert_eq!(self.journal.clone().take_changes(), before);
+    }
+
+    /// A system call, which must succeed; its weight changes.
+    pub(super) fn system(&mut self, call: &SystemCall) -> ValidatorUpdates {
+        let result = self.call_raw(SYSTEM_ADDRESS, U256::ZERO, &call.input);
+        assert_eq!(result.outcome, Outcome::Success, "{}", result.output);
+        self.updates()
+    }
+
+    /// Weight changes of the last call.
+    pub(super) fn updates(&self) -> ValidatorUpdates {
+        ValidatorUpdates::new(weight_changes(self.journal.logs()))
+    }
+
+    pub(super) fn events(&self) -> Vec<sol::StakingContractEvents> {
+        let decode = |log: &Log| sol::StakingContractEvents::decode_log(log).unwrap().data;
+        self.journal.logs().iter().map(decode).collect()
+    }
+
+    pub(super) fn validator(&mut self, validator: Address) -> sol::ValidatorInfo {
+        self.ok(ALICE, &sol::validatorCall { validator })
+    }
+
+    pub(super) fn totals(&mut self) -> sol::Totals {
+        self.ok(ALICE, &sol::totalsCall {})
+    }
+
+    pub(super) fn delegation(&mut self, delegator: Address, validator: Address) -> (U256, U256, U256) {
+        let answer = self.ok(ALICE, &sol::delegationCall { delegator, validator });
+        (answer.shares, answer.amount, answer.rewards)
+    }
+
+    pub(super) fn balance(&mut self, account: Address) -> U256 {
+        self.journal.balance(&account).unwrap()
+    }
+
+    /// What an account gained (or minus what it lost) since genesis.
+    pub(super) fn gain(&mut self, account: Address) -> U256 {
+        self.balance(account).wrapping_sub(eth(FUNDS))
+    }
+
+    /// The contract holds what it owes and nothing more but unshared fees; nothing was made or lost but what it says.
+    pub(super) fn check_supply(&mut self) {
+        let totals = self.totals();
+        let owed = totals.bonded + totals.unbonding + totals.rewards;
+        assert!(self.balance(STAKING_ADDRESS) >= owed);
+        let held = ALL.iter().fold(self.balance(STAKING_ADDRESS), |sum, account| sum + self.balance(*account));
+        assert_eq!(held + totals.burned, self.supply + totals.minted, "supply");
+    }
+}

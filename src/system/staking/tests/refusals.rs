@@ -1,0 +1,72 @@
+//! Who may not, and input that makes no sense.
+
+use alloy_sol_types::SolInterface;
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    primitives::Height,
+    vm::{HaltReason, Outcome},
+};
+
+#[test]
+fn only_the_chain_makes_system_calls() {
+    let mut lab = Lab::new(StakingParams::default());
+    let calls = [
+        begin_block(V1, &[]),
+        slash(V1, Offence::DoubleSign, Height::GENESIS, lab.block.timestamp),
+        penalize(&[(V1, eth(1))]),
+        end_epoch(1),
+    ];
+    for call in calls {
+        let result = lab.call_raw(V2, U256::ZERO, &call.input);
+        assert_eq!(result.outcome, Outcome::Revert);
+        let error = abi::revert(&sol::OnlySystem { caller: V2 });
+        assert_eq!(crate::vm::Stop::Revert(result.output), error);
+    }
+    lab.check_supply();
+}
+
+#[test]
+fn value_is_refused_where_it_makes_no_sense() {
+    let mut lab = Lab::new(StakingParams::default());
+    for input in [sol::exitCall {}.abi_encode(), sol::totalsCall {}.abi_encode(), vec![1, 2, 3]] {
+        assert_eq!(lab.call_raw(V1, eth(1), &input).outcome, Outcome::Revert);
+    }
+    let join = sol::joinCall { commissionBps: 1, maxCommissionBps: 10_001, maxCommissionChangeBps: 0 };
+    lab.fails(V3, eth(1), &join, &sol::CommissionTooHigh { commissionBps: 10_001, maximum: 10_000 });
+    let join = sol::joinCall { commissionBps: 11, maxCommissionBps: 10, maxCommissionChangeBps: 0 };
+    lab.fails(V3, eth(1), &join, &sol::CommissionTooHigh { commissionBps: 11, maximum: 10 });
+    let join = sol::joinCall { commissionBps: 0, maxCommissionBps: 0, maxCommissionChangeBps: 0 };
+    let error = sol::SelfStakeTooLow { selfStake: gwei(1), minimum: eth(1) };
+    lab.fails(V3, gwei(1), &join, &error);
+    let error = sol::DelegationTooLow { amount: U256::from(1), minimum: gwei(1) };
+    lab.fails(ALICE, U256::from(1), &sol::delegateCall { validator: V1 }, &error);
+    let error = sol::UnknownValidator { validator: ALICE };
+    lab.fails(ALICE, eth(1), &sol::delegateCall { validator: ALICE }, &error);
+    lab.fails(ALICE, eth(1), &sol::stakeCall {}, &error);
+}
+
+#[test]
+fn an_unknown_offence_and_uneven_lists_are_refused() {
+    let mut lab = Lab::new(StakingParams::default());
+    let unknown = sol::slashCall { validator: V1, offence: 9, infractionHeight: 0, infractionTime: 0 };
+    let uneven = sol::penalizeCall { validators: vec![V1], amounts: vec![] };
+    for input in [unknown.abi_encode(), uneven.abi_encode()] {
+        assert_eq!(lab.call_raw(SYSTEM_ADDRESS, U256::ZERO, &input).outcome, Outcome::Revert);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn no_input_makes_it_panic(selector in 0_usize..30, tail: Vec<u8>, value in 0_u64..2, is_system: bool) {
+        let mut lab = Lab::new(StakingParams::default());
+        let known = sol::StakingContractCalls::selectors().nth(selector).unwrap_or([1; 4]);
+        let caller = if is_system { SYSTEM_ADDRESS } else { V1 };
+        let result = lab.call_raw(caller, U256::from(if is_system { 0 } else { value }), &[known.as_slice(), &tail].concat());
+        prop_assert_ne!(result.outcome, Outcome::Halt(HaltReason::TemplatePanic));
+        lab.check_supply();
+    }
+}

@@ -1,0 +1,152 @@
+//! Double signing, downtime, unbondings under a slash, age of evidence.
+
+use super::*;
+use crate::primitives::{Height, Timestamp};
+
+fn double_sign(lab: &Lab, validator: Address) -> crate::system::SystemCall {
+    slash(validator, Offence::DoubleSign, lab.block.height, lab.block.timestamp)
+}
+
+#[test]
+fn double_signing_costs_a_twentieth_and_is_for_ever() {
+    let mut lab = Lab::new(StakingParams::default());
+    lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
+    lab.pass(5);
+    let updates = lab.system(&double_sign(&lab, V1));
+    assert_eq!(updates.as_slice()[0].weight, 0);
+    let info = lab.validator(V1);
+    assert_eq!((info.status, info.tokens, info.weight), (6, eth(190), 0));
+    assert_eq!((lab.totals().burned, lab.totals().bonded), (eth(10), eth(490)));
+    assert_eq!(lab.delegation(ALICE, V1).1, eth(95));
+    lab.fails(V1, U256::ZERO, &sol::unjailCall {}, &sol::IsTombstoned { validator: V1 });
+    let join = sol::joinCall { commissionBps: 0, maxCommissionBps: 0, maxCommissionChangeBps: 0 };
+    lab.fails(V1, eth(9), &join, &sol::IsTombstoned { validator: V1 });
+    assert!(lab.system(&double_sign(&lab, V1)).is_empty());
+    assert!(matches!(lab.events()[..], [sol::StakingContractEvents::EvidenceIgnored(_)]));
+    assert_eq!(lab.totals().burned, eth(10), "once");
+    lab.ok(V1, &sol::unstakeCall { amount: U256::MAX });
+    lab.pass_time(1, 1_814_400);
+    assert_eq!(lab.ok(V1, &sol::withdrawCall {}), eth(95));
+    lab.check_supply();
+}
+
+/// Begun before the infraction: untouched. At its height or later: cut.
+#[test]
+fn unbondings_begun_since_the_infraction_are_cut() {
+    let mut lab = Lab::new(StakingParams::default());
+    let undelegate = |amount| sol::undelegateCall { validator: V1, amount: eth(amount) };
+    lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
+    lab.pass(10);
+    lab.ok(ALICE, &undelegate(20));
+    lab.pass(1);
+    let (height, time) = (lab.block.height, lab.block.timestamp);
+    lab.ok(ALICE, &undelegate(40));
+    lab.pass(1);
+    lab.system(&slash(V1, Offence::SurroundVote, height, time));
+    assert_eq!(lab.totals().burned, eth(7), "of the pool's 140");
+    let amounts: Vec<_> =
+        lab.ok(BOB, &sol::unbondingsCall { delegator: ALICE }).iter().map(|entry| entry.amount).collect();
+    assert_eq!(amounts, [eth(20), eth(38)]);
+    lab.pass_time(1, 1_814_400);
+    assert_eq!(lab.ok(ALICE, &sol::withdrawCall {}), eth(58));
+    assert_eq!((lab.totals().burned, lab.totals().unbonding), (eth(9), U256::ZERO));
+    lab.check_supply();
+}
+
+#[test]
+fn a_slash_after_the_end_of_an_unbonding_takes_nothing() {
+    let mut lab = Lab::new(StakingParams::default());
+    lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
+    lab.ok(ALICE, &sol::undelegateCall { validator: V1, amount: eth(100) });
+    lab.pass_time(1, 1_814_400);
+    lab.system(&slash(V1, Offence::DoubleSign, Height::GENESIS, lab.block.timestamp));
+    assert_eq!(lab.ok(ALICE, &sol::withdrawCall {}), eth(100));
+}
+
+#[test]
+fn evidence_is_too_old_only_when_both_ages_are_past() {
+    let params = StakingParams { evidence_max_age_blocks: 10, evidence_max_age_secs: 100, ..StakingParams::default() };
+    for (blocks, secs, counts) in [(11, 100, true), (10, 101, true), (11, 101, false)] {
+        let mut lab = Lab::new(params);
+        lab.pass_time(blocks, secs);
+        lab.system(&slash(V1, Offence::DoubleVote, Height::GENESIS, Timestamp::from_secs(1_000)));
+        assert_eq!(lab.validator(V1).status == 6, counts, "{blocks} blocks, {secs} s");
+    }
+}
+
+#[test]
+fn evidence_against_one_whose_stake_is_free_comes_too_late() {
+    let mut lab = Lab::new(StakingParams::default());
+    lab.ok(V1, &sol::exitCall {});
+    lab.pass_time(5, 1_814_400);
+    lab.system(&slash(V1, Offence::DoubleSign, Height::GENESIS, Timestamp::from_secs(1_000)));
+    assert_eq!((lab.validator(V1).status, lab.totals().burned), (5, U256::ZERO));
+}
+
+/// Over a window of 100 blocks, 50 absences are few enough and 51 are not.
+#[test]
+fn downtime_jails_at_the_fifty_first_absence() {
+    let mut lab = Lab::new(StakingParams::default());
+    lab.pass(100);
+    for _ in 0..50 {
+        lab.pass(1);
+        assert!(lab.system(&begin_block(V2, &[V1])).is_empty());
+    }
+    assert_eq!(lab.validator(V1).missedBlocks, 50);
+    lab.pass(1);
+    assert_eq!(lab.system(&begin_block(V2, &[V1])).as_slice()[0].weight, 0);
+    let info = lab.validator(V1);
+    assert_eq!((info.status, info.tokens, info.missedBlocks), (3, eth(99), 0));
+    let until = lab.block.timestamp.as_secs() + 600;
+    assert_eq!(info.jailedUntil, until);
+    lab.fails(V1, U256::ZERO, &sol::unjailCall {}, &sol::JailedUntil { until });
+    lab.pass(600);
+    lab.ok(V1, &sol::unjailCall {});
+    assert_eq!(lab.updates().as_slice()[0].weight, 99_000_000_000);
+    lab.fails(V1, U256::ZERO, &sol::unjailCall {}, &sol::NotJailed { validator: V1 });
+    lab.check_supply();
+}
+
+#[test]
+fn nobody_is_jailed_in_the_first_window_after_joining_or_jail() {
+    let mut lab = Lab::new(StakingParams::default());
+    for _ in 0..100 {
+        lab.pass(1);
+        assert!(lab.system(&begin_block(V2, &[V1])).is_empty());
+    }
+    assert_eq!(lab.validator(V1).missedBlocks, 100);
+    lab.pass(1);
+    assert!(!lab.system(&begin_block(V2, &[V1])).is_empty());
+    lab.pass(600);
+    lab.ok(V1, &sol::unjailCall {});
+    for _ in 0..100 {
+        lab.pass(1);
+        assert!(lab.system(&begin_block(V2, &[V1])).is_empty());
+    }
+}
+
+#[test]
+fn absences_leave_the_window_and_one_named_twice_counts_once() {
+    let mut lab = Lab::new(StakingParams { downtime_window: 10, ..StakingParams::default() });
+    lab.pass(1);
+    lab.system(&begin_block(V2, &[V1, V1]));
+    assert_eq!(lab.validator(V1).missedBlocks, 1);
+    lab.pass(9);
+    assert_eq!(lab.validator(V1).missedBlocks, 1);
+    lab.pass(1);
+    assert_eq!(lab.validator(V1).missedBlocks, 0);
+    lab.pass(1_000);
+    lab.system(&begin_block(V2, &[V1]));
+    assert_eq!(lab.validator(V1).missedBlocks, 1);
+}
+
+#[test]
+fn penalties_reach_tombstoned_ones_and_take_what_is_there() {
+    let mut lab = Lab::new(StakingParams::default());
+    lab.system(&double_sign(&lab, V1));
+    let updates = lab.system(&penalize(&[(V1, eth(5)), (V2, eth(1)), (ALICE, eth(1)), (V2, U256::MAX)]));
+    assert_eq!(updates.as_slice().iter().map(|update| update.weight).collect::<Vec<_>>(), [0]);
+    assert_eq!((lab.validator(V1).tokens, lab.validator(V2).tokens), (eth(90), U256::ZERO));
+    assert_eq!(lab.totals().burned, eth(5 + 5 + 300));
+    lab.check_supply();
+}

@@ -1,0 +1,263 @@
+//! Joining, commission, jail, leaving.
+
+use alloy_primitives::{Address, Bytes, U256};
+
+use super::{
+    interface as sol,
+    layout::{ABSENCES, ABSENT_AT, ACTIVE, COMMISSION, REWARDS, SHARES, Staking, TOKENS, Validator, overflow},
+    params::{AMOUNT_END, BPS, StakingParams, WEIGHT_UNIT},
+};
+use crate::vm::{
+    Stop,
+    abi::{self, revert},
+};
+
+/// Construction, in genesis.
+impl Staking<'_, '_> {
+    /// Sets the parameters and bonds the stakes of genesis, for which the contract must hold the money already.
+    pub(super) fn construct(&mut self, params: &StakingParams, stakes: &[sol::GenesisStake]) -> Result<(), Stop> {
+        params.check().map_err(|error| abi::revert_with(&error.to_string()))?;
+        self.put_params(params)?;
+        let mut sum = U256::ZERO;
+        for stake in stakes {
+            let validator = self.find(stake.validator)?;
+            if validator.exists || stake.stake < WEIGHT_UNIT || stake.stake >= AMOUNT_END {
+                return Err(revert(&sol::BadGenesisStake { validator: stake.validator, stake: stake.stake }));
+            }
+            let commission = params.genesis_commission_bps;
+            self.admit(params, validator, stake.stake, [commission, BPS as u16, BPS as u16])?;
+            sum = sum.checked_add(stake.stake).ok_or_else(overflow)?;
+        }
+        let own = self.0.address();
+        let balance = self.0.balance(&own)?;
+        if balance < sum { Err(revert(&sol::GenesisUnfunded { balance, stakes: sum })) } else { Ok(()) }
+    }
+}
+
+/// What operators do.
+impl Staking<'_, '_> {
+    /// The caller becomes a validator (again), with the value as its own stake.
+    pub(super) fn join(&mut self, commission: u16, maximum: u16, change: u16) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        let (caller, value) = (self.0.caller(), self.0.value());
+        let validator = self.find(caller)?;
+        if validator.is_tombstoned {
+            return Err(revert(&sol::IsTombstoned { validator: caller }));
+        }
+        if validator.exists && !validator.has_left {
+            return Err(revert(&sol::AlreadyValidator { validator: caller }));
+        }
+        let whole = BPS as u16;
+        for (bps, bound) in [(maximum, whole), (commission, maximum), (change, whole)] {
+            if bps > bound {
+                return Err(revert(&sol::CommissionTooHigh { commissionBps: bps, maximum: bound }));
+            }
+        }
+        let (own, minimum) = (self.worth(&validator, &caller)?, params.min_self_stake);
+        let self_stake = own.checked_add(value).ok_or_else(overflow)?;
+        if self_stake < minimum {
+            return Err(revert(&sol::SelfStakeTooLow { selfStake: self_stake, minimum }));
+        }
+        self.admit(&params, validator, value, [commission, maximum, change])?;
+        Ok(Bytes::new())
+    }
+
+    /// Makes a validator of one that is none, or has left.
+    fn admit(
+        &mut self,
+        params: &StakingParams,
+        mut validator: Validator,
+        stake: U256,
+        [commission, maximum, change]: [u16; 3],
+    ) -> Result<(), Stop> {
+        let maximum_count = U256::from(params.max_validators);
+        if self.0.load(ACTIVE)? >= maximum_count {
+            return Err(revert(&sol::TooManyValidators { maximum: maximum_count }));
+        }
+        self.add(ACTIVE, U256::from(1))?;
+        if validator.place == 0 {
+            self.list(&mut validator)?;
+        }
+        (validator.exists, validator.has_left, validator.in_queue) = (true, false, false);
+        (validator.is_jailed, validator.jailed_until) = (false, 0);
+        validator.commission_bps = commission;
+        (validator.max_commission_bps, validator.max_change_bps) = (maximum, change);
+        validator.commission_changed_at = self.now();
+        validator.start_height = self.height();
+        self.forget_absences(&validator)?;
+        self.put(&validator)?;
+        let address = validator.address;
+        self.0.emit(&sol::ValidatorJoined { validator: address, stake, commissionBps: commission })?;
+        if !stake.is_zero() {
+            self.bond(&validator, address, stake)?;
+        }
+        let tokens = self.field(&validator, TOKENS)?;
+        self.announce(address, 0, validator.weight(tokens))
+    }
+
+    pub(super) fn set_commission(&mut self, new: u16) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        let caller = self.0.caller();
+        let mut validator = self.get(caller)?;
+        let (old, maximum) = (validator.commission_bps, validator.max_commission_bps);
+        if new > maximum {
+            return Err(revert(&sol::CommissionTooHigh { commissionBps: new, maximum }));
+        }
+        let (rise, maximum) = (new.saturating_sub(old), validator.max_change_bps);
+        if rise > maximum {
+            return Err(revert(&sol::CommissionChangeTooLarge { changeBps: rise, maximum }));
+        }
+        let earliest = validator.commission_changed_at.saturating_add(params.commission_change_secs);
+        if self.now() < earliest {
+            return Err(revert(&sol::CommissionChangedRecently { earliest }));
+        }
+        (validator.commission_bps, validator.commission_changed_at) = (new, self.now());
+        self.put(&validator)?;
+        self.0.emit(&sol::CommissionChanged { validator: caller, oldBps: old, newBps: new })?;
+        Ok(Bytes::new())
+    }
+
+    pub(super) fn claim_commission(&mut self) -> Result<Bytes, Stop> {
+        let caller = self.0.caller();
+        let validator = self.get(caller)?;
+        let amount = self.field(&validator, COMMISSION)?;
+        if amount.is_zero() {
+            return Err(revert(&sol::NothingToClaim {}));
+        }
+        self.put_field(&validator, COMMISSION, U256::ZERO)?;
+        self.sub(REWARDS, amount)?;
+        self.0.emit(&sol::CommissionClaimed { validator: caller, amount })?;
+        self.0.transfer(caller, amount)?;
+        Ok(abi::answer_u256(amount))
+    }
+
+    pub(super) fn unjail(&mut self) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        let caller = self.0.caller();
+        let mut validator = self.get(caller)?;
+        if validator.is_tombstoned {
+            return Err(revert(&sol::IsTombstoned { validator: caller }));
+        }
+        if validator.has_left {
+            return Err(revert(&sol::AlreadyExiting { validator: caller }));
+        }
+        if !validator.is_jailed {
+            return Err(revert(&sol::NotJailed { validator: caller }));
+        }
+        if self.now() < validator.jailed_until {
+            return Err(revert(&sol::JailedUntil { until: validator.jailed_until }));
+        }
+        let (self_stake, minimum) = (self.worth(&validator, &caller)?, params.min_self_stake);
+        if self_stake < minimum {
+            return Err(revert(&sol::SelfStakeTooLow { selfStake: self_stake, minimum }));
+        }
+        (validator.is_jailed, validator.jailed_until, validator.start_height) = (false, 0, self.height());
+        self.put(&validator)?;
+        self.0.emit(&sol::Unjailed { validator: caller })?;
+        let tokens = self.field(&validator, TOKENS)?;
+        self.announce(caller, 0, validator.weight(tokens))?;
+        Ok(Bytes::new())
+    }
+
+    /// The caller leaves: at once, or by the exit queue where there is one and it takes part in consensus.
+    pub(super) fn exit(&mut self) -> Result<Bytes, Stop> {
+        let params = self.load_params()?;
+        let caller = self.0.caller();
+        let mut validator = self.get(caller)?;
+        if validator.is_tombstoned {
+            return Err(revert(&sol::IsTombstoned { validator: caller }));
+        }
+        if validator.has_left || validator.in_queue {
+            return Err(revert(&sol::AlreadyExiting { validator: caller }));
+        }
+        self.0.emit(&sol::ExitRequested { validator: caller })?;
+        if params.churn_limit == 0 || validator.is_jailed {
+            self.leave(validator)?;
+        } else {
+            validator.in_queue = true;
+            self.put(&validator)?;
+            self.enqueue(caller)?;
+        }
+        Ok(Bytes::new())
+    }
+}
+
+/// What happens to validators.
+impl Staking<'_, '_> {
+    /// An epoch ends: the first ones in the exit queue leave.
+    pub(super) fn end_epoch(&mut self) -> Result<Bytes, Stop> {
+        let limit = self.load_params()?.churn_limit;
+        for _ in 0..limit {
+            let Some(address) = self.dequeue()? else { break };
+            let validator = self.find(address)?;
+            if validator.in_queue && !validator.has_left {
+                self.leave(validator)?;
+            }
+        }
+        Ok(Bytes::new())
+    }
+
+    fn leave(&mut self, mut validator: Validator) -> Result<(), Stop> {
+        let tokens = self.field(&validator, TOKENS)?;
+        let weight = validator.weight(tokens);
+        self.unbond_from_now(&mut validator);
+        (validator.has_left, validator.in_queue) = (true, false);
+        self.sub(ACTIVE, U256::from(1))?;
+        self.unlist_when_empty(&mut validator)?;
+        self.put(&validator)?;
+        self.0.emit(&sol::Left { validator: validator.address })?;
+        self.announce(validator.address, weight, 0)
+    }
+
+    /// Takes a validator out of consensus until `until`.
+    pub(super) fn jail(&mut self, validator: &mut Validator, until: u64) -> Result<(), Stop> {
+        let tokens = self.field(validator, TOKENS)?;
+        let weight = validator.weight(tokens);
+        self.unbond_from_now(validator);
+        validator.is_jailed = true;
+        validator.jailed_until = validator.jailed_until.max(until);
+        self.forget_absences(validator)?;
+        self.put(validator)?;
+        self.0.emit(&sol::Jailed { validator: validator.address, until: validator.jailed_until })?;
+        self.announce(validator.address, weight, 0)
+    }
+
+    /// The same for ever; the validator counts as one that left.
+    pub(super) fn tombstone(&mut self, validator: &mut Validator) -> Result<(), Stop> {
+        self.jail(validator, u64::MAX)?;
+        if !validator.has_left {
+            self.sub(ACTIVE, U256::from(1))?;
+        }
+        (validator.is_tombstoned, validator.has_left, validator.in_queue) = (true, true, false);
+        self.unlist_when_empty(validator)?;
+        self.put(validator)?;
+        self.0.emit(&sol::Tombstoned { validator: validator.address })
+    }
+
+    fn unbond_from_now(&self, validator: &mut Validator) {
+        if validator.is_bonded() {
+            (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
+        }
+    }
+
+    fn forget_absences(&mut self, validator: &Validator) -> Result<(), Stop> {
+        self.put_field(validator, ABSENCES, U256::ZERO)?;
+        self.put_field(validator, ABSENT_AT, U256::ZERO)
+    }
+
+    /// Drops one that left from the list once nobody has a share in it; the caller stores the validator.
+    pub(super) fn unlist_when_empty(&mut self, validator: &mut Validator) -> Result<(), Stop> {
+        if validator.has_left && self.field(validator, SHARES)?.is_zero() { self.unlist(validator) } else { Ok(()) }
+    }
+
+    /// Whether a validator's stake is free: it is out of consensus for longer than the unbonding period.
+    pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &Validator) -> bool {
+        !validator.is_bonded() && self.now() >= validator.unbonded_at.saturating_add(params.unbonding_secs)
+    }
+
+    /// What a delegator's shares are worth now.
+    pub(super) fn worth(&mut self, validator: &Validator, delegator: &Address) -> Result<U256, Stop> {
+        let delegation = self.delegation(validator, delegator)?;
+        self.worth_of(validator, delegation.shares)
+    }
+}
