@@ -15,6 +15,7 @@ mod replica;
 mod rng;
 mod scheduler;
 mod seed;
+pub mod trace;
 mod world;
 
 pub use builder::{NetworkBuilder, Production};

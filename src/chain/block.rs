@@ -6,6 +6,7 @@ use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
 use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{Intervention, TransactionIndex, roots};
 use crate::primitives::{Gas, Height, Timestamp, Transaction, TransactionError};
@@ -221,6 +222,19 @@ impl Block {
             senders.encode(&mut payload);
         }
         wrap_list(&payload)
+    }
+}
+
+/// The bytes of [`Block::encode_stored`], in hexadecimal where the format is for people.
+impl Serialize for Block {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Bytes::from(self.encode_stored()).serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Block {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::decode_stored(&Bytes::deserialize(deserializer)?).map_err(D::Error::custom)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{BlockId, Finality, Message, ReplicaId, SealError, Ticket, pbft::MessageError};
 use crate::{
     chain::Block,
@@ -25,7 +27,7 @@ impl TimerId {
 }
 
 /// When a timer fires. Durations are nanoseconds of the replica's own clock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Deadline {
     /// This long from now.
     After {

@@ -3,6 +3,8 @@
 use core::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Encoder, pbft::PbftMessage, raft};
 use crate::{
     chain::Block,
@@ -11,7 +13,8 @@ use crate::{
 };
 
 /// A replica's number in its network, from 0.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ReplicaId(u32);
 
 impl ReplicaId {
@@ -38,7 +41,7 @@ impl fmt::Display for ReplicaId {
 }
 
 /// A block's height and hash: enough to find it without a search.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockId {
     /// Its height.
     pub height: Height,
@@ -93,7 +96,7 @@ impl Ticket {
 }
 
 /// What replicas of a protocol say to each other. Cloning is O(1).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Message {
     /// A sealed block, as its author or a relay announces it.
@@ -161,7 +164,7 @@ impl Verdict {
 }
 
 /// An operator's wish.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Admin {
     /// Vote for or against a signer in every block that is one's own, until withdrawn (proof of authority).

@@ -4,8 +4,11 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::{
-    BlockClock, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams, network::Shared,
-    records::HeadRecord, world::World,
+    BlockClock, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
+    network::Shared,
+    records::HeadRecord,
+    trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
+    world::World,
 };
 use crate::{
     chain::{Block, Chain, ChainBuilder, ChainError, ExecutionCache, GenesisSpec, GenesisValidator, Pool, PoolConfig},
@@ -47,6 +50,7 @@ pub struct NetworkBuilder {
     cache: ExecutionCache,
     paranoid: bool,
     digest: bool,
+    trace: Option<String>,
     pool: Option<PoolConfig>,
     chain_setup: Option<ChainSetup>,
 }
@@ -73,6 +77,7 @@ impl Default for NetworkBuilder {
             cache: ExecutionCache::default(),
             paranoid: false,
             digest: true,
+            trace: None,
             pool: None,
             chain_setup: None,
         }
@@ -165,6 +170,12 @@ impl NetworkBuilder {
         self
     }
 
+    /// Whether everything that happens is recorded, under a title for people; off by default. See [`Network::trace`].
+    pub fn with_trace(mut self, title: impl Into<String>) -> Self {
+        self.trace = Some(title.into());
+        self
+    }
+
     /// Bounds and rules of every replica's pool.
     pub const fn with_pool(mut self, pool: PoolConfig) -> Self {
         self.pool = Some(pool);
@@ -232,7 +243,8 @@ impl NetworkBuilder {
             let replica = Replica::new(ReplicaId::new(number), address, machine, chain, pool.clone(), durable);
             replicas.push(replica.with_head_record(stored.as_deref()));
         }
-        let world = self.world(&replicas, &chain);
+        let mut world = self.world(&replicas, &chain);
+        world.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
         Network::start(replicas, world, shared)
     }
 
@@ -283,6 +295,31 @@ impl NetworkBuilder {
         Ok(())
     }
 
+    /// What a trace has to say so that it can be replayed; `None` when none is wanted.
+    fn trace_header(&self, shared: &Shared, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
+        let title = self.trace.clone()?;
+        let validators = keys.iter().zip(0_u32..).map(|(key, number)| Participant {
+            name: format!("validator {number}"),
+            key: Some(key.secret_bytes()),
+            address: Some(key.address()),
+        });
+        let observers = (0..self.observers).map(|number| Participant {
+            name: format!("observer {}", count_of(keys).saturating_add(number)),
+            ..Participant::default()
+        });
+        Some(TraceHeader {
+            version: TRACE_VERSION,
+            title,
+            seed: self.seed,
+            consensus: shared.config.section().to_string(),
+            genesis: chain.genesis().block().encode_stored().into(),
+            validators: shared.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
+            real_seals: self.seals == SealScheme::Secp256k1,
+            seal_seed: self.seed,
+            replicas: validators.chain(observers).collect(),
+        })
+    }
+
     fn world(&self, replicas: &[Replica], chain: &Chain) -> World {
         let streams = Streams::new(self.seed);
         let mut ties = streams.stream("ties");
@@ -301,6 +338,7 @@ impl NetworkBuilder {
             replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
             steps: 0,
             transactions_travelling: 0,
+            recorder: None,
         }
     }
 }

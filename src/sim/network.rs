@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{
     NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
+    trace::{Incident, Trace},
     world::{Happening, Parcel, World},
 };
 use crate::{
@@ -168,6 +169,20 @@ impl Network {
         let mut digest = self.world.digest.clone()?;
         record_states(&mut digest, &self.replicas);
         Some(digest.value())
+    }
+
+    /// What was recorded so far; `None` when the network was built without a trace.
+    pub fn trace(&self) -> Option<Trace> {
+        let machines = self.replicas.iter().map(|replica| (replica.id(), replica.machine()));
+        Some(self.world.recorder.as_ref()?.trace(self.now(), machines))
+    }
+
+    /// Puts a note into the trace, if one is recorded.
+    pub fn note(&mut self, incident: Incident) {
+        let now = self.now();
+        if let Some(recorder) = &mut self.world.recorder {
+            recorder.incident(now, incident);
+        }
     }
 
     /// The head of the replica that is furthest behind.
@@ -398,6 +413,9 @@ impl Network {
         self.world.forget_all();
         for (replica, machine) in self.replicas.iter_mut().zip(machines) {
             replica.load(dump, machine, head_record)?;
+        }
+        for replica in (0..).take(self.replicas.len()) {
+            self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
         }
         for replica in &mut self.replicas {
             replica.handle(Event::Start, &mut self.world)?;

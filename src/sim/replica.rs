@@ -224,7 +224,12 @@ impl Replica {
         let mut effects = Vec::new();
         while let Some(event) = inbox.pop_front() {
             world.record_event(self.id, &event);
+            let now = world.scheduler.now();
+            let input = world.recorder.as_mut().map(|recorder| recorder.input(now, &event));
             self.machine.step(event, &mut effects);
+            if let (Some(recorder), Some(input)) = (&mut world.recorder, input) {
+                recorder.step(now, self.id, input, &effects, &self.machine);
+            }
             for effect in effects.drain(..) {
                 self.carry_out(effect, world, &mut inbox)?;
             }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BlockClock, Links, Production, RunDigest, Scheduler, SimRng, Step};
+use super::{BlockClock, Links, Production, RunDigest, Scheduler, SimRng, Step, trace::Recorder};
 use crate::{
     chain::Block,
     consensus::{BlockId, Deadline, Encoder, Event, Message, Recipients, ReplicaId, TimerId},
@@ -25,6 +25,8 @@ pub(super) struct World {
     pub(super) steps: u64,
     /// Transactions that are on a link.
     pub(super) transactions_travelling: u64,
+    /// What happens is recorded here, when somebody wants to know.
+    pub(super) recorder: Option<Recorder>,
 }
 
 /// What the queue holds.
@@ -54,6 +56,13 @@ impl Parcel {
             Self::Transaction(_) => "transaction",
             Self::BlockRequest(_) => "block-request",
             Self::BlockResponse(_) => "block-response",
+        }
+    }
+
+    const fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Message(message) => Some(message),
+            _ => None,
         }
     }
 }
@@ -120,7 +129,12 @@ impl World {
         if to.get() >= self.replica_count {
             return;
         }
-        if let Some(delay) = self.links.delay_nanos(from, to) {
+        let delay = self.links.delay_nanos(from, to);
+        if let Some(recorder) = &mut self.recorder {
+            let (now, label, message) = (self.scheduler.now(), parcel.label(), parcel.message());
+            recorder.sent(now, (from, to), label, message, delay.map(|delay| now.plus_nanos(delay)));
+        }
+        if let Some(delay) = delay {
             self.transactions_travelling += u64::from(matches!(parcel, Parcel::Transaction(_)));
             self.scheduler.after_nanos(delay, Happening::Arrival { from, to, parcel });
         }

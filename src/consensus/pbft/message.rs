@@ -3,6 +3,8 @@
 use core::fmt;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::CertificateError;
 use crate::{
     chain::Block,
@@ -11,7 +13,7 @@ use crate::{
 };
 
 /// A view's number, from 0. Its primary is `view mod n`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct View(u64);
 
 impl View {
@@ -44,7 +46,7 @@ impl fmt::Display for View {
 }
 
 /// A block in the view in which it was agreed upon so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InView {
     /// Which block.
     pub block: BlockId,
@@ -53,7 +55,7 @@ pub struct InView {
 }
 
 /// A message and its sender's signature.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PbftMessage {
     /// What is said.
     pub body: Body,
@@ -62,7 +64,7 @@ pub struct PbftMessage {
 }
 
 /// The messages of Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (2002).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Body {
     /// The primary proposes a block; its seal is the same signature ([`super::Seal::Proposal`]).
     PrePrepare {
@@ -97,7 +99,7 @@ pub enum Body {
 }
 
 /// What a replica knows when it leaves a view. Lists ascend and name nothing twice.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ViewChange {
     /// The view that it wants.
     pub view: View,
@@ -112,7 +114,7 @@ pub struct ViewChange {
 }
 
 /// How a view begins.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NewView {
     /// The view.
     pub view: View,

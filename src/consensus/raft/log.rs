@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use imbl::Vector;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     chain::Block,
@@ -10,7 +11,7 @@ use crate::{
 };
 
 /// One entry: a block, or nothing, which a new leader needs to commit what is before it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
     /// The term of the leader that made it.
     pub term: u64,

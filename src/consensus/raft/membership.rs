@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::quorum::{VoteResult, joint_committed, joint_vote};
 use crate::{
     consensus::{Encoder, ReplicaId, Validator, ValidatorSet, encoding::Decoder},
@@ -23,7 +25,7 @@ pub struct Membership {
 }
 
 /// What becomes of one replica.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// It votes, and can lead.
     Voter,
@@ -34,7 +36,7 @@ pub enum Role {
 }
 
 /// One replica's new role.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Assignment {
     /// Which.
     pub replica: ReplicaId,
@@ -45,7 +47,7 @@ pub struct Assignment {
 }
 
 /// A change of the configuration, carried by a block and in force once that block is committed.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Change {
     /// At most one voter comes or goes; learners in any number.
     Simple(Vec<Assignment>),

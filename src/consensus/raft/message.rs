@@ -2,11 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::Entry;
 use crate::consensus::{BlockId, Encoder};
 
 /// A message and the term that its sender is in (or, before an election, would be in). Cloning is O(1).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RaftMessage {
     /// The term.
     pub term: u64,
@@ -15,7 +17,7 @@ pub struct RaftMessage {
 }
 
 /// What is said.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Body {
     /// "Vote for me."

@@ -1,0 +1,84 @@
+//! A trace as few bytes: length-prefixed records in postcard's wire format.
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::{TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceError, TraceHeader};
+
+/// What every binary trace begins with.
+pub(super) const MAGIC: &[u8; 8] = b"CBXTRACE";
+
+impl Trace {
+    /// The compact form; see [the module](super::super::trace) for its layout.
+    pub fn to_binary(&self) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        push_record(&mut out, &self.header);
+        for entry in &self.entries {
+            push_record(&mut out, entry);
+        }
+        out
+    }
+
+    /// Reads what [`Trace::to_binary`] wrote.
+    ///
+    /// # Errors
+    /// [`TraceError`] with the number of the record.
+    pub fn from_binary(bytes: &[u8]) -> Result<Self, TraceError> {
+        let header = |reason: String| TraceError::Header { reason };
+        let mut rest = bytes.strip_prefix(MAGIC).ok_or_else(|| header("it does not begin with CBXTRACE".to_owned()))?;
+        let first = take_record(&mut rest, 1)?.ok_or_else(|| header("it is empty".to_owned()))?;
+        // The version is the header's first field.
+        let (version, _) = postcard::take_from_bytes::<u32>(first).map_err(|error| header(error.to_string()))?;
+        if version != TRACE_VERSION {
+            return Err(TraceError::Version { got: version });
+        }
+        let mut trace = Self { header: decode::<TraceHeader>(first, 1)?, entries: Vec::new() };
+        while let Some(record) = take_record(&mut rest, trace.entries.len() + 2)? {
+            trace.entries.push(decode(record, trace.entries.len() + 2)?);
+        }
+        trace.checked()
+    }
+}
+
+fn push_record(out: &mut Vec<u8>, value: &impl Serialize) {
+    // The types of a trace have nothing that the format can't say: lengths are known and maps are sorted.
+    let bytes = postcard::to_allocvec(value).unwrap_or_default();
+    let mut length = bytes.len();
+    while length >= 0x80 {
+        out.push((length & 0x7f) as u8 | 0x80);
+        length >>= 7;
+    }
+    out.push(length as u8);
+    out.extend_from_slice(&bytes);
+}
+
+/// The next record; `None` at the end.
+fn take_record<'a>(rest: &mut &'a [u8], record: usize) -> Result<Option<&'a [u8]>, TraceError> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let mut length = 0_usize;
+    for shift in (0..28).step_by(7) {
+        let (byte, after) = rest.split_first().ok_or(TraceError::Truncated { record })?;
+        *rest = after;
+        length |= usize::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            if length > TRACE_RECORD_BYTES_MAX {
+                break;
+            }
+            let (taken, after) = rest.split_at_checked(length).ok_or(TraceError::Truncated { record })?;
+            *rest = after;
+            return Ok(Some(taken));
+        }
+    }
+    let reason = format!("its length is more than {TRACE_RECORD_BYTES_MAX} bytes");
+    Err(TraceError::Malformed { record, reason })
+}
+
+fn decode<T: DeserializeOwned>(bytes: &[u8], record: usize) -> Result<T, TraceError> {
+    let malformed = |reason: String| TraceError::Malformed { record, reason };
+    let (value, rest) = postcard::take_from_bytes(bytes).map_err(|error| malformed(error.to_string()))?;
+    match rest.len() {
+        0 => Ok(value),
+        count => Err(malformed(format!("{count} bytes are left over"))),
+    }
+}

@@ -1,0 +1,251 @@
+//! Recording: what a network calls as it runs.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use imbl::{OrdMap, Vector};
+
+use super::{Incident, Input, Output, Status, TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceHeader, What, Written};
+use crate::{
+    chain::Block,
+    consensus::{
+        BlockId, ChainEvent, Effect, Encoder, Event, Machine, Message, Protocol, Recipients, ReplicaId, Verdict,
+    },
+    primitives::{Address, B256, Bytes},
+    sim::SimTime,
+};
+
+/// Collects the entries of a run. Cloning is O(1): a clone of a network goes on with its own.
+#[derive(Clone, Debug)]
+pub(in crate::sim) struct Recorder {
+    header: Arc<TraceHeader>,
+    replicas: Arc<BTreeMap<Address, u32>>,
+    entries: Vector<TraceEntry>,
+    /// Messages by the digest of their content.
+    messages: OrdMap<B256, u32>,
+    /// Blocks by hash and seal.
+    blocks: OrdMap<(B256, Bytes), u32>,
+    status: OrdMap<u32, Status>,
+    /// Replicas whose machines were changed by hand, so that nobody can say again what they say.
+    altered: OrdMap<u32, ()>,
+}
+
+impl Recorder {
+    pub(in crate::sim) fn new(header: TraceHeader) -> Self {
+        let numbered = header.replicas.iter().zip(0..);
+        let replicas = numbered.filter_map(|(replica, number)| Some((replica.address?, number))).collect();
+        Self {
+            header: Arc::new(header),
+            replicas: Arc::new(replicas),
+            entries: Vector::new(),
+            messages: OrdMap::new(),
+            blocks: OrdMap::new(),
+            status: OrdMap::new(),
+            altered: OrdMap::new(),
+        }
+    }
+
+    /// What was recorded, with the states at `now`.
+    pub(in crate::sim) fn trace<'a>(
+        &self,
+        now: SimTime,
+        machines: impl Iterator<Item = (ReplicaId, &'a Machine)>,
+    ) -> Trace {
+        let mut entries: Vec<_> = self.entries.iter().cloned().collect();
+        for (replica, machine) in machines.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
+            let what = What::State { replica: replica.get(), digest: machine.digest() };
+            entries.push(TraceEntry { at_ns: now.as_nanos(), what });
+        }
+        Trace { header: self.header.as_ref().clone(), entries }
+    }
+
+    /// What a replica is about to be told.
+    pub(in crate::sim) fn input(&mut self, now: SimTime, event: &Event) -> Input {
+        match event {
+            Event::Start => Input::Start,
+            Event::Message { from, message } => {
+                Input::Message { from: from.get(), message: self.message(now, message, true) }
+            }
+            Event::Timer(timer) => Input::Timer { timer: timer.get() },
+            Event::Persisted(ticket) => Input::Persisted { ticket: ticket.get() },
+            Event::BlockBuilt { ticket, block } => Input::Built { ticket: ticket.get(), block: self.block(now, block) },
+            Event::BlockJudged { block, verdict } => match verdict {
+                Verdict::Valid { updates } => {
+                    let updates = updates.iter().map(|update| (update.address, update.weight)).collect();
+                    Input::Judged { id: *block, updates, invalid: None }
+                }
+                Verdict::Invalid { reason } => {
+                    Input::Judged { id: *block, updates: Vec::new(), invalid: Some(reason.clone()) }
+                }
+            },
+            Event::Random { ticket, value } => Input::Random { ticket: ticket.get(), value: *value },
+            Event::BlockSynced { from, block } => Input::Synced { from: from.get(), block: self.block(now, block) },
+            Event::Admin(admin) => Input::Admin(admin.clone()),
+        }
+    }
+
+    /// What a replica's protocol answered, and where it stands now.
+    pub(in crate::sim) fn step(
+        &mut self,
+        now: SimTime,
+        replica: ReplicaId,
+        input: Input,
+        effects: &[Effect],
+        machine: &Machine,
+    ) {
+        let is_foreign = self.altered.contains_key(&replica.get());
+        let outputs = effects.iter().map(|effect| self.output(now, effect, is_foreign)).collect();
+        self.push(now, What::Step { replica: replica.get(), input, outputs });
+        self.stands(now, replica, machine);
+    }
+
+    /// Something goes on a link.
+    pub(in crate::sim) fn sent(
+        &mut self,
+        now: SimTime,
+        (from, to): (ReplicaId, ReplicaId),
+        label: &str,
+        message: Option<&Message>,
+        arrives: Option<SimTime>,
+    ) {
+        let number = message.map(|message| self.message(now, message, true));
+        let label = message.map_or_else(|| label.to_owned(), |message| message.label().to_owned());
+        let arrives_ns = arrives.map(SimTime::as_nanos);
+        self.push(now, What::Sent { from: from.get(), to: to.get(), label, message: number, arrives_ns });
+    }
+
+    /// Something was done to the network, or seen to be wrong.
+    pub(in crate::sim) fn incident(&mut self, now: SimTime, incident: Incident) {
+        if let Incident::Altered { replica, .. } = &incident {
+            self.altered.insert(*replica, ());
+        }
+        self.push(now, What::Incident(incident));
+    }
+
+    /// A replica has another machine than before, such as after a restart.
+    pub(in crate::sim) fn stands(&mut self, now: SimTime, replica: ReplicaId, machine: &Machine) {
+        let status = Status::of(machine, replica, &self.replicas);
+        if self.status.get(&replica.get()) != Some(&status) {
+            self.status.insert(replica.get(), status);
+            self.push(now, What::Status { replica: replica.get(), status });
+        }
+    }
+
+    fn push(&mut self, now: SimTime, what: What) {
+        let (at_ns, count) = (now.as_nanos(), self.entries.len());
+        match count.cmp(&TRACE_ENTRIES_MAX) {
+            core::cmp::Ordering::Less => self.entries.push_back(TraceEntry { at_ns, what }),
+            core::cmp::Ordering::Equal => {
+                self.entries.push_back(TraceEntry { at_ns, what: What::Full { entries: count as u64 } });
+            }
+            core::cmp::Ordering::Greater => {}
+        }
+    }
+
+    /// The number of a message; `is_foreign` when no machine of the run is known to have said it.
+    fn message(&mut self, now: SimTime, message: &Message, is_foreign: bool) -> u32 {
+        let digest = digest_of(message);
+        if let Some(number) = self.messages.get(&digest) {
+            return *number;
+        }
+        let number = count(self.messages.len());
+        self.messages.insert(digest, number);
+        let body = if is_foreign { serde_json::to_string(message).ok() } else { None };
+        self.push(now, What::Message { message: number, label: message.label().to_owned(), digest, body });
+        number
+    }
+
+    fn block(&mut self, now: SimTime, block: &Block) -> u32 {
+        let key = (block.hash(), block.seal().clone());
+        if let Some(number) = self.blocks.get(&key) {
+            return *number;
+        }
+        let number = count(self.blocks.len());
+        self.blocks.insert(key, number);
+        let what = What::Block {
+            block: number,
+            id: BlockId::of(block),
+            parent: block.parent_hash(),
+            author: block.header().beneficiary,
+            timestamp: block.timestamp().as_secs(),
+            rlp: block.encode_stored().into(),
+        };
+        self.push(now, what);
+        number
+    }
+
+    fn output(&mut self, now: SimTime, effect: &Effect, is_foreign: bool) -> Output {
+        output_of(effect, |message| self.message(now, message, is_foreign))
+    }
+}
+
+/// BLAKE3 of a message's canonical encoding.
+pub(super) fn digest_of(message: &Message) -> B256 {
+    let mut out = Encoder::new();
+    message.encode(&mut out);
+    out.digest()
+}
+
+/// The written form of an effect; `number` tells that of a message.
+pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&Message) -> u32) -> Output {
+    match effect {
+        Effect::Send { to, message, after } => {
+            let to = match to {
+                Recipients::Others => None,
+                Recipients::One(to) => Some(to.get()),
+            };
+            Output::Send { to, message: number(message), after: after.map(|ticket| ticket.get()) }
+        }
+        Effect::ArmTimer { timer, deadline } => Output::Arm { timer: timer.get(), deadline: *deadline },
+        Effect::DisarmTimer(timer) => Output::Disarm { timer: timer.get() },
+        Effect::Persist { ticket, records } => {
+            let written = records.iter().map(|record| Written {
+                key: record.key.clone().into(),
+                len: record.value.len() as u64,
+                digest: B256::new(*blake3::hash(&record.value).as_bytes()),
+            });
+            Output::Persist { ticket: ticket.get(), records: written.collect() }
+        }
+        Effect::Build(request) => Output::Build {
+            ticket: request.ticket.get(),
+            parent: request.parent,
+            beneficiary: request.beneficiary,
+            difficulty: request.difficulty,
+            timestamp_min: request.timestamp_min.as_secs(),
+            mix_hash: request.mix_hash,
+            payload: request.payload.clone(),
+        },
+        Effect::CancelBuild => Output::CancelBuild,
+        Effect::Validate { block } => Output::Validate { id: BlockId::of(block) },
+        Effect::Draw { ticket, bound } => Output::Draw { ticket: ticket.get(), bound: *bound },
+        Effect::Fetch { block, from } => Output::Fetch { id: *block, from: from.get() },
+        Effect::Chain(event) => output_of_chain(event),
+        Effect::Evidence(evidence) => Output::Evidence { text: format!("{evidence:?}") },
+        Effect::Reject(rejection) => Output::Reject { reason: rejection.to_string() },
+        Effect::Mark(name) => Output::Mark { name: (*name).to_owned() },
+    }
+}
+
+#[allow(unreachable_patterns, reason = "a kind of event that pictures do not know is told as text")]
+fn output_of_chain(event: &ChainEvent) -> Output {
+    match event {
+        ChainEvent::Inserted(id) => Output::Inserted { id: *id },
+        ChainEvent::Sealed { block, seal } => Output::Sealed { id: *block, seal: seal.clone() },
+        ChainEvent::HeadMoved { old, new, reorg_depth } => {
+            Output::Head { old: *old, new: *new, reorg_depth: *reorg_depth }
+        }
+        ChainEvent::Justified(id) => Output::Justified { id: *id },
+        ChainEvent::Final { finality, proof } => Output::Final {
+            safe: finality.safe,
+            finalized: finality.finalized,
+            irreversible: finality.irreversible.get(),
+            kind: format!("{:?}", finality.kind),
+            proof: proof.clone(),
+        },
+        ChainEvent::ReadReady { request, block } => Output::ReadReady { request: *request, id: *block },
+        other => Output::Other { text: format!("{other:?}") },
+    }
+}
+
+fn count(length: usize) -> u32 {
+    u32::try_from(length).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,270 @@
+//! Running a trace again: the recorded inputs, given to fresh machines.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{
+    Incident, Input, Output, ReplayError, Trace, TraceEntry, What,
+    record::{digest_of, output_of},
+};
+use crate::{
+    chain::Block,
+    consensus::{
+        Authenticator, ConsensusConfig, Effect, Event, Machine, Message, Protocol, ReplicaId, SealScheme, Signer,
+        Ticket, TimerId, Validator, ValidatorSet, Verdict,
+    },
+    primitives::{B256, KeyPair},
+    system::{ValidatorUpdate, ValidatorUpdates},
+};
+
+/// A trace and the machines that run it again.
+///
+/// No seed, network, chain or clock takes part: each recorded input goes to the machine it went to, and each output must be
+/// the recorded one. Messages are those that the machines say again; one that none of them said is in the trace whole.
+#[derive(Debug)]
+pub struct Replay<'a> {
+    trace: &'a Trace,
+    config: ConsensusConfig,
+    genesis: Block,
+    validators: ValidatorSet,
+    authenticator: Authenticator,
+    signers: Vec<Option<Signer>>,
+    machines: Vec<Player>,
+    /// By number.
+    messages: Vec<Told>,
+    numbers: BTreeMap<B256, u32>,
+    /// By number.
+    blocks: Vec<Arc<Block>>,
+    next: usize,
+}
+
+#[derive(Debug)]
+struct Player {
+    machine: Machine,
+    /// Nobody knows its state any more.
+    is_altered: bool,
+}
+
+#[derive(Debug)]
+struct Told {
+    message: Option<Message>,
+}
+
+/// An entry that was replayed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReplayStep<'a> {
+    /// Its line (or record) in the trace, from 1; the header is the first.
+    pub record: usize,
+    /// The entry.
+    pub entry: &'a TraceEntry,
+}
+
+impl<'a> Replay<'a> {
+    /// Fresh machines, before the first entry.
+    ///
+    /// # Errors
+    /// [`ReplayError::Header`] and [`ReplayError::Consensus`] when the header describes no replicas.
+    pub fn new(trace: &'a Trace) -> Result<Self, ReplayError> {
+        let failed =
+            |what: &str, error: &dyn core::fmt::Display| ReplayError::Header { reason: format!("{what}: {error}") };
+        let header = &trace.header;
+        let section = serde_json::from_str(&header.consensus).map_err(|error| failed("consensus", &error))?;
+        let config = ConsensusConfig::deserialize_section(&section).map_err(|error| failed("consensus", &error))?;
+        let genesis = Block::decode_stored(&header.genesis).map_err(|error| failed("genesis", &error))?;
+        let members =
+            header.validators.iter().map(|(address, weight)| Validator { address: *address, weight: *weight });
+        let validators = ValidatorSet::new(members).map_err(|error| failed("validators", &error))?;
+        let scheme = if header.real_seals { SealScheme::Secp256k1 } else { SealScheme::Symbolic };
+        let authenticator = Authenticator::new(scheme, header.seal_seed);
+
+        let (mut signers, mut roster, mut observers) = (Vec::new(), Vec::new(), Vec::new());
+        for (number, replica) in (0..).zip(&header.replicas) {
+            match &replica.key {
+                Some(key) => {
+                    let key = KeyPair::from_bytes(key).map_err(|error| failed("key", &error))?;
+                    roster.push(key.address());
+                    signers.push(Some(authenticator.signer(&key)));
+                }
+                None => {
+                    observers.push(ReplicaId::new(number));
+                    signers.push(None);
+                }
+            }
+        }
+        let mut replay = Self {
+            trace,
+            config: config.with_roster(&roster, observers),
+            genesis,
+            validators,
+            authenticator,
+            signers,
+            machines: Vec::new(),
+            messages: Vec::new(),
+            numbers: BTreeMap::new(),
+            blocks: Vec::new(),
+            next: 0,
+        };
+        for number in 0..header.replicas.len() {
+            let machine = replay.machine(number, &BTreeMap::new(), 1)?;
+            replay.machines.push(Player { machine, is_altered: false });
+        }
+        Ok(replay)
+    }
+
+    /// Replays everything that is left.
+    ///
+    /// # Errors
+    /// As [`Replay::step`].
+    pub fn finish(&mut self) -> Result<(), ReplayError> {
+        while self.step()?.is_some() {}
+        Ok(())
+    }
+
+    /// Replays the next entry; `None` at the end.
+    ///
+    /// # Errors
+    /// [`ReplayError`] when a machine answers otherwise than was recorded, or its input is not to be had.
+    pub fn step(&mut self) -> Result<Option<ReplayStep<'a>>, ReplayError> {
+        let Some(entry) = self.trace.entries.get(self.next) else { return Ok(None) };
+        let record = self.next + 2;
+        self.next += 1;
+        match &entry.what {
+            What::Message { digest, body, .. } => self.tell(*digest, body.as_deref(), record)?,
+            What::Block { rlp, .. } => {
+                let content =
+                    |error: &dyn core::fmt::Display| ReplayError::Content { record, reason: error.to_string() };
+                self.blocks.push(Arc::new(Block::decode_stored(rlp).map_err(|error| content(&error))?));
+            }
+            What::Step { replica, input, outputs } => self.give(*replica, input, outputs, record)?,
+            What::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
+            What::Incident(Incident::Restarted { replica, records }) => {
+                let records = records.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
+                let machine = self.machine(*replica as usize, &records, record)?;
+                if let Some(player) = self.machines.get_mut(*replica as usize) {
+                    *player = Player { machine, is_altered: false };
+                }
+            }
+            What::Incident(Incident::Altered { replica, .. }) => {
+                if let Some(player) = self.machines.get_mut(*replica as usize) {
+                    player.is_altered = true;
+                }
+            }
+            What::Incident(_) | What::Sent { .. } | What::Status { .. } | What::Full { .. } => {}
+        }
+        Ok(Some(ReplayStep { record, entry }))
+    }
+
+    /// The replica's protocol as it is now; `None` when there is no such replica, or when it was changed by hand.
+    pub fn machine_of(&self, replica: u32) -> Option<&Machine> {
+        let player = self.machines.get(replica as usize)?;
+        (!player.is_altered).then_some(&player.machine)
+    }
+
+    fn machine(
+        &self,
+        number: usize,
+        records: &BTreeMap<Vec<u8>, Vec<u8>>,
+        record: usize,
+    ) -> Result<Machine, ReplayError> {
+        let signer = self.signers.get(number).cloned().flatten();
+        let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
+        let machine = if records.is_empty() {
+            self.config.start(&self.genesis, validators, authenticator, signer)
+        } else {
+            self.config.recover(&self.genesis, validators, records, authenticator, signer)
+        };
+        machine.map_err(|source| ReplayError::Consensus { record, source })
+    }
+
+    fn tell(&mut self, digest: B256, body: Option<&str>, record: usize) -> Result<(), ReplayError> {
+        let message: Option<Message> = match body {
+            Some(body) => Some(
+                serde_json::from_str(body)
+                    .map_err(|error| ReplayError::Content { record, reason: error.to_string() })?,
+            ),
+            None => None,
+        };
+        self.numbers.insert(digest, u32::try_from(self.messages.len()).unwrap_or(u32::MAX));
+        self.messages.push(Told { message });
+        Ok(())
+    }
+
+    fn give(&mut self, replica: u32, input: &Input, outputs: &[Output], record: usize) -> Result<(), ReplayError> {
+        if self.machines.get(replica as usize).is_none_or(|player| player.is_altered) {
+            return Ok(());
+        }
+        let event = self.event(input, record)?;
+        let mut effects = Vec::new();
+        if let Some(player) = self.machines.get_mut(replica as usize) {
+            player.machine.step(event, &mut effects);
+        }
+        for (place, effect) in effects.iter().enumerate() {
+            if let Effect::Send { message, .. } = effect {
+                self.said(message);
+            }
+            let got = output_of(effect, |message| self.numbers.get(&digest_of(message)).copied().unwrap_or(u32::MAX));
+            let want = outputs.get(place);
+            if want != Some(&got) {
+                let want = want.map_or_else(|| "nothing".to_owned(), |want| format!("{want:?}"));
+                return Err(ReplayError::Output { record, replica, place: place + 1, got: format!("{got:?}"), want });
+            }
+        }
+        match outputs.get(effects.len()) {
+            None => Ok(()),
+            Some(want) => {
+                let (place, got, want) = (effects.len() + 1, "nothing".to_owned(), format!("{want:?}"));
+                Err(ReplayError::Output { record, replica, place, got, want })
+            }
+        }
+    }
+
+    /// Keeps a message that a machine said again.
+    fn said(&mut self, message: &Message) {
+        let number = self.numbers.get(&digest_of(message));
+        let told = number.and_then(|number| self.messages.get_mut(*number as usize));
+        if let Some(told) = told.filter(|told| told.message.is_none()) {
+            told.message = Some(message.clone());
+        }
+    }
+
+    fn compare_state(&self, replica: u32, want: B256, record: usize) -> Result<(), ReplayError> {
+        match self.machine_of(replica).map(Protocol::digest) {
+            Some(got) if got != want => Err(ReplayError::State { record, replica, got, want }),
+            _ => Ok(()),
+        }
+    }
+
+    fn event(&self, input: &Input, record: usize) -> Result<Event, ReplayError> {
+        let missing = |what: String| ReplayError::Missing { record, what };
+        let block_of = |block: u32| {
+            let found = self.blocks.get(block as usize).cloned();
+            found.ok_or_else(|| missing(format!("block {block}")))
+        };
+        Ok(match input {
+            Input::Start => Event::Start,
+            Input::Message { from, message } => {
+                let told = self.messages.get(*message as usize).and_then(|told| told.message.clone());
+                let content = told.ok_or_else(|| missing(format!("message {message}")))?;
+                Event::Message { from: ReplicaId::new(*from), message: content }
+            }
+            Input::Timer { timer } => Event::Timer(TimerId::new(*timer)),
+            Input::Persisted { ticket } => Event::Persisted(Ticket::new(*ticket)),
+            Input::Built { ticket, block } => {
+                Event::BlockBuilt { ticket: Ticket::new(*ticket), block: block_of(*block)? }
+            }
+            Input::Judged { id, updates, invalid } => {
+                let updates =
+                    updates.iter().map(|(address, weight)| ValidatorUpdate { address: *address, weight: *weight });
+                let verdict = match invalid {
+                    Some(reason) => Verdict::Invalid { reason: reason.clone() },
+                    None => Verdict::Valid { updates: ValidatorUpdates::new(updates) },
+                };
+                Event::BlockJudged { block: *id, verdict }
+            }
+            Input::Random { ticket, value } => Event::Random { ticket: Ticket::new(*ticket), value: *value },
+            Input::Synced { from, block } => {
+                Event::BlockSynced { from: ReplicaId::new(*from), block: block_of(*block)? }
+            }
+            Input::Admin(admin) => Event::Admin(admin.clone()),
+        })
+    }
+}

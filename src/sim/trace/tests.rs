@@ -1,0 +1,219 @@
+//! Recording, both written forms, and replay.
+
+use core::time::Duration;
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    consensus::{
+        Admin, BlockId, ConsensusConfig, Deadline, ReplicaId, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig,
+    },
+    primitives::{Address, B256, Bytes, Height, Timestamp},
+    sim::{Latency, Network, NetworkBuilder},
+};
+
+fn builder(consensus: ConsensusConfig) -> NetworkBuilder {
+    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(40) };
+    Network::builder().with_consensus(consensus).with_validators(4).with_observers(1).with_seed(3).with_latency(latency)
+}
+
+fn protocols() -> [(&'static str, ConsensusConfig); 3] {
+    [
+        ("poa", ConsensusConfig::Poa(PoaConfig::default().with_period(1))),
+        ("raft", ConsensusConfig::Raft(RaftConfig::default())),
+        ("pbft", ConsensusConfig::Pbft(PbftConfig::default())),
+    ]
+}
+
+fn recorded(consensus: ConsensusConfig) -> Trace {
+    let mut network = builder(consensus).with_trace("test").build().unwrap();
+    network.run_to_height(5).unwrap();
+    network.trace().unwrap()
+}
+
+#[test]
+fn every_protocol_replays_without_the_seed() {
+    for (name, consensus) in protocols() {
+        let mut trace = recorded(consensus);
+        trace.header.seed = 0;
+        for (form, read) in [
+            ("memory", trace.clone()),
+            ("ndjson", Trace::read(trace.to_ndjson().as_bytes()).unwrap()),
+            ("binary", Trace::read(&trace.to_binary()).unwrap()),
+        ] {
+            assert_eq!(read, trace, "{name} {form}");
+            let mut replay = Replay::new(&read).unwrap();
+            replay.finish().unwrap_or_else(|error| panic!("{name} {form}: {error}"));
+            let states = read.entries.iter().filter(|entry| matches!(entry.what, What::State { .. }));
+            assert_eq!(states.count(), 5, "{name}");
+        }
+        assert!(trace.to_binary().len() * 2 < trace.to_ndjson().len(), "{name}");
+    }
+}
+
+#[test]
+fn recording_changes_nothing() {
+    for (name, consensus) in protocols() {
+        let [plain, traced] = [builder(consensus.clone()), builder(consensus).with_trace("test")].map(|builder| {
+            let mut network = builder.build().unwrap();
+            network.run_to_height(5).unwrap();
+            network.digest()
+        });
+        assert_eq!(plain, traced, "{name}");
+    }
+}
+
+#[test]
+fn a_changed_trace_is_noticed() {
+    let (_, consensus) = protocols()[2].clone();
+    let trace = recorded(consensus);
+    let place = |wanted: fn(&What) -> bool| trace.entries.iter().position(|entry| wanted(&entry.what)).unwrap();
+
+    let mut other_state = trace.clone();
+    let last = other_state.entries.len() - 1;
+    other_state.entries[last].what = What::State { replica: 0, digest: B256::ZERO };
+    let error = Replay::new(&other_state).unwrap().finish().unwrap_err();
+    assert!(matches!(error, ReplayError::State { replica: 0, .. }), "{error}");
+
+    let mut left_out = trace.clone();
+    left_out.entries.remove(place(|what| matches!(what, What::Step { input: Input::Judged { .. }, .. })));
+    let error = Replay::new(&left_out).unwrap().finish().unwrap_err();
+    assert!(matches!(error, ReplayError::Output { .. } | ReplayError::Missing { .. }), "{error}");
+
+    let mut longer = trace.clone();
+    let step = place(|what| matches!(what, What::Step { .. }));
+    let What::Step { outputs, .. } = &mut longer.entries[step].what else { unreachable!() };
+    outputs.push(Output::CancelBuild);
+    let error = Replay::new(&longer).unwrap().finish().unwrap_err();
+    assert!(matches!(error, ReplayError::Output { record, .. } if record == step + 2), "{error}");
+}
+
+#[test]
+fn malformed_traces_are_told_with_the_line() {
+    let trace = Trace {
+        header: TraceHeader {
+            version: TRACE_VERSION,
+            replicas: vec![Participant::default(); 2],
+            ..TraceHeader::default()
+        },
+        entries: vec![
+            TraceEntry { at_ns: 5, what: What::Status { replica: 1, status: Status::default() } },
+            TraceEntry { at_ns: 5, what: What::State { replica: 0, digest: B256::ZERO } },
+        ],
+    };
+    let text = trace.to_ndjson();
+    assert_eq!(Trace::read(text.as_bytes()).unwrap(), trace);
+    for (name, bad, wanted) in [
+        ("nothing", String::new(), "no header"),
+        ("no JSON", "so what\n".to_owned(), "no header"),
+        ("another version", text.replace("\"version\":1", "\"version\":9"), "version 9"),
+        ("no version", text.replace("\"version\":1,", ""), "`version`"),
+        ("an unknown field", text.replace("\"title\"", "\"name\""), "name"),
+        ("a line cut short", text.trim_end()[..text.len() - 9].to_owned(), "line 3"),
+        ("an unknown kind", text.replace("\"state\"", "\"estate\""), "line 3"),
+        ("a replica too many", text.replace("\"replica\":1", "\"replica\":2"), "line 2"),
+        ("time going back", text.replacen("\"at_ns\":5", "\"at_ns\":6", 1), "line 3"),
+        (
+            "a message from nowhere",
+            text.clone()
+                + &line(What::Sent { from: 0, to: 1, label: "x".to_owned(), message: Some(0), arrives_ns: None }),
+            "line 4",
+        ),
+        ("an empty line", text.replacen('\n', "\n\n", 1), "line 2"),
+    ] {
+        let error = Trace::read(bad.as_bytes()).expect_err(name).to_string();
+        assert!(error.contains(wanted), "{name}: {error}");
+    }
+    let binary = trace.to_binary();
+    assert_eq!(Trace::read(&binary).unwrap(), trace);
+    for length in 8..binary.len() {
+        let _ = Trace::read(&binary[..length]);
+    }
+    assert!(matches!(Trace::read(&binary[..binary.len() - 1]), Err(TraceError::Truncated { record: 3 })));
+    assert!(matches!(Trace::read(b"CBXTRACE"), Err(TraceError::Header { .. })));
+    assert!(matches!(Trace::read(b"CBXTRACE\xff\xff\xff\xff\x01"), Err(TraceError::Malformed { record: 1, .. })));
+}
+
+fn line(what: What) -> String {
+    serde_json::to_string(&TraceEntry { at_ns: 9, what }).unwrap()
+}
+
+fn entries() -> impl Strategy<Value = What> {
+    let hash = any::<[u8; 32]>().prop_map(B256::new);
+    let id = (any::<u64>(), hash.clone()).prop_map(|(height, hash)| BlockId { height: Height::new(height), hash });
+    let bytes = proptest::collection::vec(any::<u8>(), 0..40).prop_map(Bytes::from);
+    let input = prop_oneof![
+        Just(Input::Start),
+        any::<u64>().prop_map(|timer| Input::Timer { timer }),
+        any::<(u64, u64)>().prop_map(|(ticket, value)| Input::Random { ticket, value }),
+        (id.clone(), proptest::option::of(".{0,12}"), any::<u64>()).prop_map(|(id, invalid, weight)| {
+            Input::Judged { id, updates: vec![(Address::repeat_byte(7), weight)], invalid }
+        }),
+        any::<u32>().prop_map(|to| Input::Admin(Admin::TransferLeader { to: ReplicaId::new(to) })),
+    ];
+    let output = prop_oneof![
+        Just(Output::CancelBuild),
+        (any::<u64>(), any::<u64>())
+            .prop_map(|(timer, nanos)| Output::Arm { timer, deadline: Deadline::After { nanos } }),
+        (any::<u64>(), any::<u64>()).prop_map(|(timer, time)| Output::Arm {
+            timer,
+            deadline: Deadline::AtTimestamp { timestamp: Timestamp::from_secs(time), then_nanos: 1 },
+        }),
+        (id.clone(), id.clone(), any::<u64>()).prop_map(|(old, new, reorg_depth)| Output::Head {
+            old,
+            new,
+            reorg_depth
+        }),
+        (bytes.clone(), hash, any::<u64>()).prop_map(|(key, digest, len)| Output::Persist {
+            ticket: len,
+            records: vec![Written { key, len, digest }],
+        }),
+        "\\PC{0,20}".prop_map(|reason| Output::Reject { reason }),
+    ];
+    prop_oneof![
+        (0..4_u32, input, proptest::collection::vec(output, 0..4)).prop_map(|(replica, input, outputs)| What::Step {
+            replica,
+            input,
+            outputs
+        }),
+        (0..4_u32, 0..4_u32, proptest::option::of(any::<u64>())).prop_map(|(from, to, arrives_ns)| What::Sent {
+            from,
+            to,
+            label: "vote".to_owned(),
+            message: None,
+            arrives_ns,
+        }),
+        (0..4_u32, any::<u64>()).prop_map(|(replica, round)| What::Status {
+            replica,
+            status: Status { round, part: Part::Seeks, leader: Some(1) },
+        }),
+        (0..4_u32, proptest::collection::vec((bytes.clone(), bytes), 0..3)).prop_map(|(replica, records)| {
+            What::Incident(Incident::Restarted { replica, records: records.into_iter().collect::<BTreeMap<_, _>>() })
+        }),
+        ".{0,20}".prop_map(|detail| What::Incident(Incident::Violation { invariant: "agreement".to_owned(), detail })),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn both_forms_come_back_as_they_were(whats in proptest::collection::vec(entries(), 0..20), title in "\\PC{0,20}") {
+        let header = TraceHeader {
+            version: TRACE_VERSION,
+            title,
+            replicas: vec![Participant::default(); 4],
+            ..TraceHeader::default()
+        };
+        let entries = whats.into_iter().zip(0..).map(|(what, at_ns)| TraceEntry { at_ns, what }).collect();
+        let trace = Trace { header, entries };
+        prop_assert_eq!(&Trace::read(trace.to_ndjson().as_bytes()).unwrap(), &trace);
+        prop_assert_eq!(&Trace::read(&trace.to_binary()).unwrap(), &trace);
+    }
+
+    #[test]
+    fn no_bytes_make_a_reader_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = Trace::read(&bytes);
+        let _ = Trace::from_binary(&[b"CBXTRACE", bytes.as_slice()].concat());
+    }
+}
