@@ -8,27 +8,42 @@ mod builder;
 mod clock;
 mod digest;
 mod error;
+pub mod invariant;
 mod links;
 mod network;
+mod oracle;
+mod plan;
+mod profile;
 mod records;
 mod replica;
 mod rng;
 mod scheduler;
 mod seed;
 pub mod trace;
+mod two_phase;
+mod workload;
 mod world;
 
 pub use builder::{NetworkBuilder, Production};
 pub use clock::{BlockClock, SimTime};
 pub use digest::RunDigest;
 pub use error::NetworkError;
+pub use invariant::{Invariant, Violation};
 pub use links::{Latency, Links};
 pub use network::{BlockOrder, Network, Produced, Step};
+pub use oracle::Oracle;
+pub use plan::{
+    Behaviour, Delay, FAULTS_MAX, Fault, FaultKind, FaultPlan, LinkEffect, LinkFault, PLAN_VERSION, PlanError, Trigger,
+};
+pub use profile::{Budget, Profile, Weights};
 pub use replica::{Counters, Replica};
 pub use rng::{SimRng, Streams};
 pub use scheduler::{Scheduler, SchedulerError};
 pub use seed::SeedGuard;
+pub use two_phase::{Outcome, Report, RunCounters, Setup, run_seed};
 
+#[cfg(test)]
+mod fault_tests;
 #[cfg(test)]
 mod raft_tests;
 #[cfg(test)]

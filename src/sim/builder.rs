@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::{
-    BlockClock, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
+    BlockClock, Invariant, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
     network::Shared,
     records::HeadRecord,
     trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
@@ -53,6 +53,7 @@ pub struct NetworkBuilder {
     trace: Option<String>,
     pool: Option<PoolConfig>,
     chain_setup: Option<ChainSetup>,
+    invariants: Vec<Box<dyn Invariant>>,
 }
 
 #[derive(Clone, Debug)]
@@ -80,6 +81,7 @@ impl Default for NetworkBuilder {
             trace: None,
             pool: None,
             chain_setup: None,
+            invariants: Vec::new(),
         }
     }
 }
@@ -188,6 +190,12 @@ impl NetworkBuilder {
         self
     }
 
+    /// What must hold after every step, besides what was given before; see [`of_protocol`](super::invariant::of_protocol).
+    pub fn with_invariants(mut self, invariants: impl IntoIterator<Item = Box<dyn Invariant>>) -> Self {
+        self.invariants.extend(invariants);
+        self
+    }
+
     /// The key of validator `index` in a network of `seed` whose keys nobody gave.
     pub fn validator_key(seed: u64, index: u32) -> KeyPair {
         KeyPair::from_seed(seed, &format!("validator {index}"))
@@ -245,7 +253,7 @@ impl NetworkBuilder {
         }
         let mut world = self.world(&replicas, &chain);
         world.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
-        Network::start(replicas, world, shared)
+        Network::start(replicas, world, shared, self.invariants)
     }
 
     fn keys(&self) -> Vec<KeyPair> {

@@ -2,12 +2,15 @@
 
 use core::{fmt, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 use crate::primitives::Timestamp;
 
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
 
 /// Virtual time: nanoseconds since the network began. Sums clamp at the largest time (584 years).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct SimTime(u64);
 
 impl SimTime {

@@ -1,6 +1,6 @@
 //! Why a network could not be built or go on.
 
-use super::{SchedulerError, SimTime};
+use super::{PlanError, SchedulerError, SimTime, Violation};
 use crate::{
     chain::{ChainError, PoolError},
     consensus::{BlockId, ConsensusError, Rejection, ReplicaId},
@@ -47,6 +47,12 @@ pub enum NetworkError {
     /// The protocol refused an operator's wish.
     #[error(transparent)]
     Refused(Rejection),
+    /// Something that must always hold does not.
+    #[error(transparent)]
+    Violated(Box<Violation>),
+    /// The fault plan can't be carried out on this network.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
     /// The queue spins.
     #[error(transparent)]
     Scheduler(#[from] SchedulerError),

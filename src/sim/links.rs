@@ -19,6 +19,27 @@ pub enum Latency {
         /// The longest; below `min` it means `min`.
         max: Duration,
     },
+    /// Most messages are quick and a few are slow: `floor` and an exponentially distributed rest.
+    Exponential {
+        /// The shortest.
+        floor: Duration,
+        /// Mean of what comes on top.
+        mean: Duration,
+    },
+}
+
+impl Latency {
+    /// Nanoseconds that one message takes.
+    pub fn draw_nanos(self, rng: &mut SimRng) -> u64 {
+        match self {
+            Self::Constant(always) => nanos(always),
+            Self::Uniform { min, max } => {
+                let (min, max) = (nanos(min), nanos(max));
+                min.saturating_add(rng.below(max.saturating_sub(min).saturating_add(1)))
+            }
+            Self::Exponential { floor, mean } => nanos(floor).saturating_add(rng.exponential(nanos(mean))),
+        }
+    }
 }
 
 impl Default for Latency {
@@ -50,13 +71,7 @@ impl Links {
     /// Nanoseconds until a message that is sent now arrives; `None` when it never does, which a quiet network has not.
     pub fn delay_nanos(&mut self, from: ReplicaId, to: ReplicaId) -> Option<u64> {
         let latency = self.special.get(&(from, to)).copied().unwrap_or(self.usual);
-        Some(match latency {
-            Latency::Constant(always) => nanos(always),
-            Latency::Uniform { min, max } => {
-                let (min, max) = (nanos(min), nanos(max));
-                min.saturating_add(self.rng.below(max.saturating_sub(min).saturating_add(1)))
-            }
-        })
+        Some(latency.draw_nanos(&mut self.rng))
     }
 }
 

@@ -4,7 +4,7 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{
-    NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
+    Invariant, NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
     trace::{Incident, Trace},
     world::{Happening, Parcel, World},
 };
@@ -36,6 +36,8 @@ pub struct Network {
     replicas: Vec<Replica>,
     world: World,
     shared: Arc<Shared>,
+    /// Asked after every step.
+    invariants: Vec<Box<dyn Invariant>>,
 }
 
 /// What never changes.
@@ -113,11 +115,16 @@ impl Network {
         NetworkBuilder::default()
     }
 
-    pub(super) fn start(mut replicas: Vec<Replica>, mut world: World, shared: Shared) -> Result<Self, NetworkError> {
+    pub(super) fn start(
+        mut replicas: Vec<Replica>,
+        mut world: World,
+        shared: Shared,
+        invariants: Vec<Box<dyn Invariant>>,
+    ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut world)?;
         }
-        Ok(Self { replicas, world, shared: Arc::new(shared) })
+        Ok(Self { replicas, world, shared: Arc::new(shared), invariants })
     }
 
     /// All replicas, by number.
@@ -147,6 +154,11 @@ impl Network {
     /// The validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
         &self.shared.validators
+    }
+
+    /// Whether a replica never misbehaved so far: what it promises must hold.
+    pub fn is_honest(&self, replica: ReplicaId) -> bool {
+        replica.index() < self.replicas.len()
     }
 
     /// Virtual time.
@@ -201,7 +213,7 @@ impl Network {
     /// Lets the next thing happen; `None` when nothing is left to.
     ///
     /// # Errors
-    /// [`NetworkError`]: a chain failed, or the queue spins.
+    /// [`NetworkError`]: an invariant does not hold any more, a chain failed, or the queue spins.
     pub fn step(&mut self) -> Result<Option<Step>, NetworkError> {
         let Some(happening) = self.world.scheduler.next()? else { return Ok(None) };
         let step = self.describe(&happening);
@@ -213,7 +225,18 @@ impl Network {
         {
             record_states(digest, &self.replicas);
         }
+        if !self.invariants.is_empty() {
+            self.check(&step)?;
+        }
         Ok(Some(step))
+    }
+
+    /// Asks every invariant about a step.
+    fn check(&mut self, step: &Step) -> Result<(), NetworkError> {
+        let mut invariants = core::mem::take(&mut self.invariants);
+        let outcome = invariants.iter_mut().try_for_each(|invariant| invariant.on_step(self, step));
+        self.invariants = invariants;
+        outcome.map_err(|violation| NetworkError::Violated(Box::new(violation)))
     }
 
     /// Lets `duration` of virtual time pass.
@@ -221,12 +244,24 @@ impl Network {
     /// # Errors
     /// As [`Network::step`].
     pub fn run_for(&mut self, duration: Duration) -> Result<(), NetworkError> {
-        let until = self.now().plus(duration);
+        self.run_to(self.now().plus(duration))
+    }
+
+    /// Lets everything happen that happens up to `until`, and moves time there.
+    ///
+    /// # Errors
+    /// As [`Network::step`].
+    pub fn run_to(&mut self, until: SimTime) -> Result<(), NetworkError> {
         while self.world.scheduler.next_at().is_some_and(|next| next <= until) {
             self.step()?;
         }
         self.world.scheduler.advance(until);
         Ok(())
+    }
+
+    /// When the next thing happens; `None` when nothing is left to.
+    pub fn next_at(&self) -> Option<SimTime> {
+        self.world.scheduler.next_at()
     }
 
     /// Goes on until `condition` holds, looking after every step, for at most `limit` of virtual time.
@@ -388,6 +423,7 @@ impl Network {
             replica.restore(earlier)?;
         }
         self.world = snapshot.world.clone();
+        self.invariants = snapshot.invariants.clone();
         Ok(())
     }
 
@@ -427,7 +463,8 @@ impl Network {
     #[must_use]
     pub fn fork(&self) -> Self {
         let replicas = self.replicas.iter().map(Replica::forked).collect();
-        Self { replicas, world: self.world.clone(), shared: self.shared.clone() }
+        let (world, shared, invariants) = (self.world.clone(), self.shared.clone(), self.invariants.clone());
+        Self { replicas, world, shared, invariants }
     }
 }
 

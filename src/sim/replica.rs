@@ -66,6 +66,8 @@ pub struct Counters {
     pub transactions_refused: u64,
     /// Pieces of evidence found.
     pub evidence: u64,
+    /// Times that it came back after a crash.
+    pub restarts: u64,
 }
 
 impl Replica {

@@ -53,6 +53,40 @@ impl SimRng {
     }
 }
 
+impl SimRng {
+    /// Whether an event of this probability, in thousandths, happens; 1,000 and above always does.
+    pub fn chance(&mut self, per_mille: u16) -> bool {
+        self.below(1_000) < u64::from(per_mille)
+    }
+
+    /// An exponentially distributed number with this mean, by integers alone: `-ln(u) * mean` for a uniform `u`.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        /// ln 2, in units of 2^-32.
+        const LN_2: u128 = 2_977_044_472;
+        // -log2(u) = 64 - log2(x) for x uniform in 1..2^64.
+        let minus_log2 = (64_u64 << 32) - log2(self.next_u64().max(1));
+        let nanos = (u128::from(minus_log2) * LN_2 >> 32) * u128::from(mean) >> 32;
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    }
+}
+
+/// Binary logarithm of a number of at least 1, in units of 2^-32, cut off (bit by bit, by squaring).
+fn log2(number: u64) -> u64 {
+    let whole = 63 - number.leading_zeros();
+    // The mantissa, between 1 and 2, in units of 2^-63.
+    let mut mantissa = u128::from(number << (63 - whole));
+    let mut fraction = 0;
+    for _ in 0..32 {
+        mantissa = mantissa * mantissa >> 63;
+        fraction <<= 1;
+        if mantissa >> 64 != 0 {
+            fraction |= 1;
+            mantissa >>= 1;
+        }
+    }
+    (u64::from(whole) << 32) | fraction
+}
+
 /// Goes on from the same place in the stream.
 impl Clone for SimRng {
     fn clone(&self) -> Self {
@@ -90,6 +124,25 @@ mod tests {
             let mut other = one.clone();
             assert_eq!(one.next_u64(), other.next_u64());
         }
+    }
+
+    #[test]
+    fn logarithms_are_right_to_the_last_bits() {
+        assert_eq!((log2(1), log2(2), log2(1 << 40)), (0, 1 << 32, 40 << 32));
+        // log2(3) = 1.584962500721156...
+        assert_eq!(log2(3), (1 << 32) + 2_512_394_809);
+    }
+
+    #[test]
+    fn exponential_numbers_have_their_mean_and_median() {
+        let mut rng = Streams::new(3).stream("test");
+        let mut drawn: Vec<_> = (0..20_000).map(|_| rng.exponential(1_000_000)).collect();
+        drawn.sort_unstable();
+        let mean = drawn.iter().sum::<u64>() / 20_000;
+        assert!((970_000..1_030_000).contains(&mean), "{mean}");
+        let median = drawn[10_000];
+        assert!((670_000..715_000).contains(&median), "{median}");
+        assert_eq!(rng.exponential(0), 0);
     }
 
     #[test]

@@ -1,0 +1,119 @@
+//! What must hold at every moment of a run, whatever goes wrong.
+//!
+//! An [`Invariant`] is asked after every step and looks at what the step changed. A network that was built with invariants
+//! ([`NetworkBuilder::with_invariants`](super::NetworkBuilder::with_invariants)) stops at the first that does not hold, with
+//! [`NetworkError::Violated`](super::NetworkError::Violated).
+
+mod agreement;
+mod honesty;
+mod state;
+
+use core::fmt;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Network, Replica, SimTime, Step};
+use crate::consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol};
+
+pub use agreement::{Agreement, FinalityStays};
+pub use honesty::HonestyUnblamed;
+pub use state::StateRoots;
+
+/// Something that must always hold.
+///
+/// Its cost must follow what a step changed, never the length of the chain. It judges honest replicas only
+/// ([`Network::is_honest`]): those that misbehave may claim anything.
+pub trait Invariant: CloneInvariant + fmt::Debug + Send + Sync {
+    /// Its name, in kebab case, as reports and regression files have it.
+    fn name(&self) -> &'static str;
+
+    /// Looks at what `step` changed.
+    ///
+    /// # Errors
+    /// A [`Violation`] when it does not hold.
+    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation>;
+}
+
+/// Lets boxed invariants be cloned with their network; implemented for every invariant that is `Clone`.
+pub trait CloneInvariant {
+    /// A clone in a box.
+    fn boxed(&self) -> Box<dyn Invariant>;
+}
+
+impl<T: Invariant + Clone + 'static> CloneInvariant for T {
+    fn boxed(&self) -> Box<dyn Invariant> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Invariant> {
+    fn clone(&self) -> Self {
+        self.as_ref().boxed()
+    }
+}
+
+/// An invariant that does not hold, and where.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(deny_unknown_fields)]
+#[error("invariant `{invariant}` is broken at {at}, step {step}: {detail}")]
+pub struct Violation {
+    /// Its name.
+    pub invariant: Cow<'static, str>,
+    /// When, in virtual time.
+    pub at: SimTime,
+    /// After how many steps of the run.
+    pub step: u64,
+    /// By whom and how.
+    pub detail: String,
+}
+
+impl Violation {
+    /// `invariant` is broken now, in the way that `detail` says.
+    pub fn new(invariant: &'static str, network: &Network, detail: impl Into<String>) -> Self {
+        Self { invariant: Cow::Borrowed(invariant), at: network.now(), step: network.steps(), detail: detail.into() }
+    }
+}
+
+/// What must hold of every protocol.
+pub fn generic() -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::new(Agreement::default()),
+        Box::new(FinalityStays::default()),
+        Box::new(StateRoots::default()),
+        Box::new(HonestyUnblamed::default()),
+    ]
+}
+
+/// What must hold of this protocol, the generic ones first.
+pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
+    let mut all = generic();
+    all.extend(special(config));
+    all
+}
+
+/// What must hold of this protocol beside what holds of all.
+fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
+    match config {
+        ConsensusConfig::Poa(_) | ConsensusConfig::Raft(_) | ConsensusConfig::Pbft(_) => Vec::new(),
+    }
+}
+
+/// The newest block that a replica promises never to take back. Finality by depth is advice; what counts there is the
+/// height below which the replica takes nothing back.
+pub(super) fn promised(replica: &Replica) -> Option<BlockId> {
+    let finality = replica.machine().finality();
+    match finality.kind {
+        FinalityKind::Depth => {
+            let height = finality.irreversible;
+            Some(BlockId { height, hash: replica.chain().hash_at(height).ok()? })
+        }
+        _ => Some(finality.finalized),
+    }
+}
+
+/// The replica that a step was of, when it is honest and runs.
+pub(super) fn honest<'a>(network: &'a Network, step: &Step) -> Option<&'a Replica> {
+    let replica = network.replica(step.replica).ok()?;
+    network.is_honest(step.replica).then_some(replica)
+}

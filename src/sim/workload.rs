@@ -1,0 +1,71 @@
+//! What clients do during a run: transfers, each given to some replica at some time.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::{SimRng, SimTime, Streams};
+use crate::{
+    chain::GenesisSpec,
+    consensus::ReplicaId,
+    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+};
+
+/// Chain id of simulated networks.
+const CHAIN_ID: u64 = 1_337;
+/// Clients; each sends its transfers in order.
+const CLIENTS: u32 = 4;
+/// Pays the base fee of every block that a run can have.
+const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
+
+/// Transfers to come, by time.
+#[derive(Debug)]
+pub(super) struct Workload {
+    rng: SimRng,
+    left: u32,
+    at_ms: u64,
+    span_ms: u64,
+    replicas: u32,
+    clients: Vec<(KeyPair, u64)>,
+}
+
+impl Workload {
+    /// `count` transfers within `span_ms` milliseconds, to so many replicas.
+    pub(super) fn new(seed: u64, count: u32, span_ms: u64, replicas: u32) -> Self {
+        let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
+        Self { rng: Streams::new(seed).stream("workload"), left: count, at_ms: 0, span_ms, replicas, clients }
+    }
+
+    /// A genesis in which the clients have something to send.
+    pub(super) fn genesis() -> GenesisSpec {
+        (0..CLIENTS).fold(GenesisSpec::new(CHAIN_ID), |genesis, client| {
+            genesis.with_balance(Self::client(client).address(), ether(1_000))
+        })
+    }
+
+    fn client(number: u32) -> KeyPair {
+        KeyPair::from_seed(0, &format!("client {number}"))
+    }
+
+    /// When the next transfer is submitted, and to whom; `None` after the last.
+    pub(super) fn next(&mut self) -> Option<(SimTime, Arc<Transaction>, ReplicaId)> {
+        self.left = self.left.checked_sub(1)?;
+        // Evenly spread on average, and never past the end.
+        let rest = self.span_ms.saturating_sub(self.at_ms);
+        self.at_ms += self.rng.below(2 * rest / (u64::from(self.left) + 2)).min(rest);
+        let replica = ReplicaId::new(self.rng.below(u64::from(self.replicas)) as u32);
+        let client = self.rng.below(self.clients.len() as u64) as usize;
+        let (key, nonce) = self.clients.get_mut(client)?;
+        let request = TransactionRequest {
+            chain_id: Some(CHAIN_ID),
+            nonce: *nonce,
+            to: Some(Address::repeat_byte(0xbb)),
+            value: U256::from(1),
+            gas_limit: 21_000,
+            max_fee_per_gas: MAX_FEE_PER_GAS,
+            ..TransactionRequest::default()
+        };
+        *nonce += 1;
+        let transaction = Arc::new(request.sign(key).ok()?);
+        Some((SimTime::ZERO.plus(Duration::from_millis(self.at_ms)), transaction, replica))
+    }
+}
