@@ -1,0 +1,128 @@
+//! PBFT and Raft through whole networks: empty blocks and scheduler events a second of processor time, with symbolic
+//! seals; what the run's fingerprint costs; and that a block costs the same at height 1,000 and 100,000.
+//!
+//! Every replica of a network runs on the one thread that is measured, so a block's figure is the work of all of them.
+
+use core::time::Duration;
+use std::{cell::LazyCell, fs, time::Instant};
+
+use chainbox::{
+    consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig},
+    sim::{Network, NetworkBuilder},
+};
+use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
+
+fn network(consensus: ConsensusConfig, validators: u32) -> NetworkBuilder {
+    Network::builder().with_consensus(consensus).with_validators(validators).with_seed(7)
+}
+
+/// One-second blocks; timeouts are the default ones.
+fn pbft(validators: u32) -> NetworkBuilder {
+    network(ConsensusConfig::Pbft(PbftConfig::default()), validators)
+}
+
+/// One-second blocks, and a heartbeat a block: with the default ten, idle talk would be most of what is measured.
+fn raft(validators: u32) -> NetworkBuilder {
+    network(ConsensusConfig::Raft(RaftConfig::default().with_timing(10_000, 1_000)), validators)
+}
+
+/// Time that this thread ran, where Linux tells; otherwise wall-clock time.
+fn processor_time(since: Instant) -> Duration {
+    let stat = fs::read_to_string("/proc/thread-self/schedstat").ok();
+    let ran = stat.and_then(|stat| stat.split_whitespace().next()?.parse().ok());
+    ran.map_or_else(|| since.elapsed(), Duration::from_nanos)
+}
+
+/// Measures `run` on forks of `network`, which are made and dropped outside the measurement.
+fn measure(b: &mut Bencher<'_>, network: &Network, run: impl Fn(&mut Network)) {
+    let start = Instant::now();
+    b.iter_custom(|iterations| {
+        let mut total = Duration::ZERO;
+        for _ in 0..iterations {
+            let mut fork = network.fork();
+            let before = processor_time(start);
+            run(&mut fork);
+            total += processor_time(start).saturating_sub(before);
+        }
+        total
+    });
+}
+
+fn grow(network: &mut Network, blocks: u64) {
+    let goal = network.lowest_height().get() + blocks;
+    network.run_to_height(goal).expect("runs");
+}
+
+/// A network at this height.
+fn grown(builder: NetworkBuilder, height: u64) -> Network {
+    let mut network = builder.build().expect("options fit");
+    network.run_to_height(height).expect("runs");
+    network
+}
+
+/// One past its start: the first blocks pay for elections and growing buffers.
+fn warm(builder: NetworkBuilder) -> Network {
+    grown(builder, 50)
+}
+
+/// Empty blocks, each adopted by every replica; with and without the run's fingerprint.
+fn blocks(c: &mut Criterion) {
+    let mut group = c.benchmark_group("blocks");
+    let cases: [(&str, u32, u64, fn(u32) -> NetworkBuilder); 4] =
+        [("pbft", 4, 5_000, pbft), ("pbft", 7, 2_000, pbft), ("pbft", 100, 10, pbft), ("raft", 5, 5_000, raft)];
+    for (name, validators, blocks, builder) in cases {
+        group.throughput(Throughput::Elements(blocks));
+        for digest in [true, false] {
+            let network = LazyCell::new(|| warm(builder(validators).with_digest(digest)));
+            group.bench_function(format!("{name} validators={validators} digest={digest}"), |b| {
+                measure(b, &network, |network| grow(network, blocks));
+            });
+        }
+    }
+    group.finish();
+}
+
+/// The scheduler with protocols on it: everything that happens to some replica counts, deliveries and timers.
+fn events(c: &mut Criterion) {
+    const EVENTS: u64 = 100_000;
+    let mut group = c.benchmark_group("events");
+    group.throughput(Throughput::Elements(EVENTS));
+    let cases: [(&str, u32, fn(u32) -> NetworkBuilder); 4] =
+        [("pbft", 4, pbft), ("pbft", 25, pbft), ("pbft", 100, pbft), ("raft", 5, raft)];
+    for (name, validators, builder) in cases {
+        let network = LazyCell::new(|| warm(builder(validators)));
+        group.bench_function(format!("{name} validators={validators}"), |b| {
+            measure(b, &network, |network| {
+                for _ in 0..EVENTS {
+                    network.step().expect("runs");
+                }
+            });
+        });
+    }
+    group.finish();
+}
+
+/// The next thousand blocks after a short and after a long chain: cost grows with messages, not with the chain.
+fn heights(c: &mut Criterion) {
+    const BLOCKS: u64 = 1_000;
+    let mut group = c.benchmark_group("height");
+    group.throughput(Throughput::Elements(BLOCKS));
+    let cases: [(&str, fn() -> NetworkBuilder); 2] =
+        [("pbft validators=4", || pbft(4)), ("raft validators=5", || raft(5))];
+    for (name, builder) in cases {
+        for height in [1_000, 100_000] {
+            let network = LazyCell::new(|| grown(builder(), height));
+            group.bench_function(format!("{name} height={height}"), |b| {
+                measure(b, &network, |network| grow(network, BLOCKS));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(10).measurement_time(Duration::from_secs(3));
+    targets = blocks, events, heights
+}
+criterion_main!(benches);
