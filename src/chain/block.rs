@@ -21,6 +21,8 @@ pub struct Block {
     hash: B256,
     transactions: Vec<Arc<Transaction>>,
     payload: Bytes,
+    /// Whether `extraData` is the payload's keccak.
+    commits_to_payload: bool,
     seal: Bytes,
     interventions: Vec<Intervention>,
 }
@@ -66,7 +68,8 @@ impl Block {
         interventions: Vec<Intervention>,
     ) -> Self {
         let hash = header.hash_slow();
-        Self { header, hash, transactions, payload, seal: Bytes::new(), interventions }
+        let commits_to_payload = Self::extra_data_of(&payload).is_some_and(|want| want == header.extra_data);
+        Self { header, hash, transactions, payload, commits_to_payload, seal: Bytes::new(), interventions }
     }
 
     /// The same block with `seal` beside it; the hash does not cover the seal.
@@ -124,6 +127,11 @@ impl Block {
     /// Consensus data that `extraData` is the keccak of; empty when the protocol has none.
     pub const fn payload(&self) -> &Bytes {
         &self.payload
+    }
+
+    /// Whether there is a payload and `extraData` is its keccak; known without hashing it again.
+    pub const fn commits_to_payload(&self) -> bool {
+        self.commits_to_payload
     }
 
     /// The proposer's signature over the hash, in the protocol's own encoding.

@@ -20,6 +20,8 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct ExecutedBlock {
     inner: Arc<Inner>,
+    /// `None` once the retention policy let go of the state. Beside the rest, so that letting go copies nothing.
+    version: Option<Arc<Version>>,
 }
 
 #[derive(Debug)]
@@ -29,16 +31,8 @@ struct Inner {
     updates: ValidatorUpdates,
     commit: Commit,
     total_difficulty: U256,
-    /// `None` once the retention policy let go of the state.
-    version: Option<Arc<Version>>,
     /// Whether the store has the block.
     is_stored: AtomicBool,
-}
-
-impl From<Inner> for ExecutedBlock {
-    fn from(inner: Inner) -> Self {
-        Self { inner: Arc::new(inner) }
-    }
 }
 
 impl Inner {
@@ -49,7 +43,6 @@ impl Inner {
             updates: self.updates.clone(),
             commit: self.commit,
             total_difficulty: self.total_difficulty,
-            version: self.version.clone(),
             is_stored: AtomicBool::new(self.is_stored.load(Ordering::Relaxed)),
         }
     }
@@ -68,7 +61,8 @@ impl ExecutedBlock {
     fn with_state(block: Arc<Block>, execution: Execution, total_difficulty: U256, is_stored: bool) -> Self {
         let Execution { receipts, version, updates, .. } = execution;
         let (commit, is_stored) = (version.commit(), AtomicBool::new(is_stored));
-        Inner { block, receipts, updates, commit, total_difficulty, version: Some(version), is_stored }.into()
+        let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
+        Self { inner, version: Some(version) }
     }
 
     /// A block whose state is not kept.
@@ -80,7 +74,8 @@ impl ExecutedBlock {
     ) -> Self {
         let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
         let (updates, is_stored) = (ValidatorUpdates::NONE, AtomicBool::new(is_stored));
-        Inner { block, receipts, updates, commit, total_difficulty, version: None, is_stored }.into()
+        let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
+        Self { inner, version: None }
     }
 
     /// The block.
@@ -115,22 +110,22 @@ impl ExecutedBlock {
 
     /// Whether its state can still be read.
     pub fn has_state(&self) -> bool {
-        self.inner.version.is_some()
+        self.version.is_some()
     }
 
     pub(super) fn version(&self) -> Option<&Arc<Version>> {
-        self.inner.version.as_ref()
+        self.version.as_ref()
     }
 
-    /// The same block with its state let go.
-    pub(super) fn pruned(&self) -> Self {
-        Inner { version: None, ..self.inner.copied() }.into()
+    /// Lets go of the state.
+    pub(super) fn prune(&mut self) {
+        self.version = None;
     }
 
     /// The same block with another seal.
     pub(super) fn resealed(&self, seal: Bytes) -> Self {
         let block = Arc::new(self.inner.block.as_ref().clone().with_seal(seal));
-        Inner { block, ..self.inner.copied() }.into()
+        Self { inner: Arc::new(Inner { block, ..self.inner.copied() }), version: self.version.clone() }
     }
 
     /// What executing it changed in the set of validators.
@@ -145,7 +140,7 @@ impl ExecutedBlock {
     /// Notes that the batch with this block and its state was written.
     pub(super) fn set_stored(&self) {
         self.inner.is_stored.store(true, Ordering::Relaxed);
-        if let Some(version) = &self.inner.version {
+        if let Some(version) = &self.version {
             version.set_durable();
         }
     }

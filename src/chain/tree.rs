@@ -5,21 +5,30 @@ mod index;
 use std::collections::BTreeSet;
 
 use alloy_primitives::B256;
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdMap;
 
-use self::index::TransactionRuns;
+use self::index::Runs;
 use super::{ExecutedBlock, TransactionIndex};
 use crate::primitives::Height;
 
+/// Young hashes are moved to the sorted runs when there are so many.
+const YOUNG_MAX: usize = 1_024;
+
 /// Persistent maps of blocks: cloning costs the same at any size.
+///
+/// Blocks are kept in the order of their heights, so that growing touches the same few nodes however long the chain is;
+/// only looking for an old block by its hash alone searches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
-    blocks: OrdMap<B256, ExecutedBlock>,
-    by_height: OrdSet<(u64, B256)>,
-    /// Blocks whose state is still held, but for genesis; what the retention policy looks at.
-    with_state: OrdSet<(u64, B256)>,
+    blocks: OrdMap<(u64, B256), ExecutedBlock>,
+    /// Heights of the blocks that came last.
+    young: OrdMap<B256, u64>,
+    /// Heights of the others, and of some that are gone.
+    old: Runs,
+    /// The lowest height above genesis at which a state may still be held.
+    states_from: u64,
     canonical: OrdMap<u64, B256>,
-    transactions: TransactionRuns,
+    transactions: Runs,
 }
 
 impl Tree {
@@ -27,28 +36,45 @@ impl Tree {
     pub(super) fn new(genesis: ExecutedBlock) -> Self {
         let mut tree = Self::default();
         tree.canonical.insert(0, genesis.hash());
-        tree.blocks.insert(genesis.hash(), genesis);
+        tree.insert(genesis);
         tree
     }
 
     pub(super) fn insert(&mut self, block: ExecutedBlock) {
-        let key = (block.height().get(), block.hash());
-        if block.has_state() {
-            self.with_state.insert(key);
+        let (height, hash) = (block.height().get(), block.hash());
+        if self.young.len() >= YOUNG_MAX {
+            let oldest = self.lowest().map_or(0, |(oldest, _)| oldest);
+            self.old.add_blocks(self.young.iter().map(|(hash, height)| (*hash, *height)), oldest);
+            // Genesis, below the oldest, is always at hand.
+            let genesis = self.canonical(Height::GENESIS);
+            self.young = genesis.map(|hash| (hash, 0_u64)).into_iter().collect();
         }
-        self.by_height.insert(key);
-        self.blocks.insert(key.1, block);
+        if block.has_state() {
+            self.states_from = self.states_from.min(height);
+        }
+        self.young.insert(hash, height);
+        self.blocks.insert((height, hash), block);
     }
 
     /// Puts a block that differs in its seal alone in the place of the one that is here.
     pub(super) fn replace(&mut self, block: ExecutedBlock) {
-        if let Some(kept) = self.blocks.get_mut(&block.hash()) {
+        if let Some(kept) = self.blocks.get_mut(&(block.height().get(), block.hash())) {
             *kept = block;
         }
     }
 
+    /// The block with this hash, wherever it is.
     pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
-        self.blocks.get(hash)
+        if let Some(height) = self.young.get(hash) {
+            return self.blocks.get(&(*height, *hash));
+        }
+        let (height, _) = self.old.find(hash, |height, _| self.blocks.contains_key(&(height, *hash)))?;
+        self.blocks.get(&(height, *hash))
+    }
+
+    /// The block with this hash if it is at `height`.
+    pub(super) fn get_at(&self, height: Height, hash: B256) -> Option<&ExecutedBlock> {
+        self.blocks.get(&(height.get(), hash))
     }
 
     pub(super) fn canonical(&self, height: Height) -> Option<B256> {
@@ -62,14 +88,16 @@ impl Tree {
 
     /// Lowest canonical height above genesis whose state is held; `head` when there is none.
     pub(super) fn oldest_state(&self, head: Height) -> Height {
-        self.with_state.iter().next().map_or(head, |(height, _)| Height::new(*height))
+        let mut held = self.blocks.range((self.states_from.max(1), B256::ZERO)..);
+        let oldest = held.find(|(_, block)| block.has_state());
+        oldest.map_or(head, |((height, _), _)| Height::new(*height))
     }
 
     /// Makes a block canonical; `index` says whether its transactions are to be found here.
     pub(super) fn apply(&mut self, block: &ExecutedBlock, index: bool) {
         let height = block.height().get();
         self.canonical.insert(height, block.hash());
-        if index {
+        if index && !block.block().transactions().is_empty() {
             let oldest = self.oldest(block.height()).get();
             let hashes = block.block().transactions().iter().map(|transaction| transaction.hash());
             self.transactions.add(height, hashes, oldest);
@@ -84,26 +112,32 @@ impl Tree {
     /// Where a canonical transaction is that was indexed here.
     pub(super) fn transaction(&self, hash: &B256) -> Option<(Height, TransactionIndex)> {
         let is_it = |height: u64, index: TransactionIndex| {
-            let block = self.canonical.get(&height).and_then(|hash| self.blocks.get(hash));
+            let block = self.canonical.get(&height).and_then(|hash| self.blocks.get(&(height, *hash)));
             let found = block.and_then(|block| block.block().transaction(index));
             found.is_some_and(|transaction| transaction.hash() == *hash)
         };
         self.transactions.find(hash, is_it).map(|(height, index)| (Height::new(height), index))
     }
 
-    /// Lets go of the states of blocks below `height`.
+    /// Lets go of the states of blocks below `height`, but for genesis.
     pub(super) fn drop_states_below(&mut self, height: u64) {
-        while let Some(key) = self.with_state.get_min().copied().filter(|(lowest, _)| *lowest < height) {
-            self.with_state.remove(&key);
-            if let Some(block) = self.blocks.get_mut(&key.1) {
-                *block = block.pruned();
+        let from = self.states_from.max(1);
+        if height <= from {
+            return;
+        }
+        let below = self.blocks.range((from, B256::ZERO)..(height, B256::ZERO));
+        let held: Vec<_> = below.filter(|(_, block)| block.has_state()).map(|(key, _)| *key).collect();
+        for key in held {
+            if let Some(block) = self.blocks.get_mut(&key) {
+                block.prune();
             }
         }
+        self.states_from = height;
     }
 
     /// Lets go of blocks below `height`, but for genesis.
     pub(super) fn drop_blocks_below(&mut self, height: u64) {
-        while let Some(key) = self.by_height.get_min().copied().filter(|(lowest, _)| *lowest < height) {
+        while let Some(key) = self.lowest().filter(|(lowest, _)| *lowest < height) {
             self.remove(key);
         }
     }
@@ -111,29 +145,31 @@ impl Tree {
     /// Lets go of blocks in these heights that are not canonical, and of all that extend them.
     pub(super) fn drop_side_blocks(&mut self, heights: core::ops::RangeInclusive<u64>) {
         let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));
-        let is_side = |(height, hash): &&(u64, B256)| self.canonical.get(height) != Some(hash);
-        let mut gone: BTreeSet<B256> = self.by_height.range(range).filter(is_side).map(|(_, hash)| *hash).collect();
+        let is_side = |(height, hash): &(u64, B256)| self.canonical.get(height) != Some(hash);
+        let sides = self.blocks.range(range).map(|(key, _)| key).filter(|key| is_side(key));
+        let mut gone: BTreeSet<(u64, B256)> = sides.copied().collect();
         if gone.is_empty() {
             return;
         }
         // Parents come before their children in this order, so one pass finds every descendant.
-        for (_, hash) in self.by_height.range((heights.end().saturating_add(1), B256::ZERO)..) {
-            let parent = self.blocks.get(hash).map(|block| block.block().parent_hash());
-            if parent.is_some_and(|parent| gone.contains(&parent)) {
-                gone.insert(*hash);
+        for (key, block) in self.blocks.range((heights.end().saturating_add(1), B256::ZERO)..) {
+            if gone.contains(&(key.0 - 1, block.block().parent_hash())) {
+                gone.insert(*key);
             }
         }
-        for hash in gone {
-            if let Some(height) = self.blocks.get(&hash).map(|block| block.height().get()) {
-                self.remove((height, hash));
-            }
+        for key in gone {
+            self.remove(key);
         }
     }
 
+    /// The lowest block above genesis.
+    fn lowest(&self) -> Option<(u64, B256)> {
+        self.blocks.range((1, B256::ZERO)..).next().map(|(key, _)| *key)
+    }
+
     fn remove(&mut self, key: (u64, B256)) {
-        self.by_height.remove(&key);
-        self.with_state.remove(&key);
-        self.blocks.remove(&key.1);
+        self.young.remove(&key.1);
+        self.blocks.remove(&key);
         if self.canonical.get(&key.0) == Some(&key.1) {
             self.canonical.remove(&key.0);
         }

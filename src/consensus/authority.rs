@@ -1,9 +1,8 @@
 //! Who signed a hash: real secp256k1 seals, or symbolic ones for simulation.
 //!
-//! A symbolic seal is the signer's address and a keyed BLAKE3 of the hash. The key of each address is derived
-//! from a secret of the simulation that only the [`Authenticator`] holds, and a [`Signer`] holds one address's
-//! key: so nobody in a simulation signs for another, at a thousandth of the price of a real signature. It proves
-//! nothing outside the process. Chain, block hashes and everything else are the same under both.
+//! A symbolic seal is the signer's address and a BLAKE3 of address and hash, keyed by a secret of the simulation that
+//! nobody can read out of an [`Authenticator`] or a [`Signer`], and a signer signs for one address only: so nobody in a
+//! simulation signs for another, at a thousandth of the price of a real signature. It proves nothing outside the process. Chain, block hashes and everything else are the same under both.
 
 use core::{fmt, hash};
 use std::{
@@ -122,7 +121,7 @@ impl Authenticator {
     pub fn signer(&self, key: &KeyPair) -> Signer {
         let address = key.address();
         let key = match &self.0 {
-            Kind::Symbolic { secret } => Key::Symbolic(Arc::new(symbolic_key(secret, address))),
+            Kind::Symbolic { secret } => Key::Symbolic(secret.clone()),
             Kind::Secp256k1 { .. } => Key::Secp256k1(Arc::new(key.clone())),
         };
         Signer { address, key }
@@ -149,8 +148,8 @@ impl Signer {
     /// The seal over `hash`.
     pub fn sign(&self, hash: B256) -> Bytes {
         match &self.key {
-            Key::Symbolic(key) => {
-                let tag = blake3::keyed_hash(key, hash.as_slice());
+            Key::Symbolic(secret) => {
+                let tag = symbolic_tag(secret, self.address, hash);
                 [self.address.as_slice(), tag.as_bytes()].concat().into()
             }
             Key::Secp256k1(key) => {
@@ -165,8 +164,11 @@ impl Signer {
     }
 }
 
-fn symbolic_key(secret: &[u8; 32], address: Address) -> [u8; 32] {
-    *blake3::keyed_hash(secret, address.as_slice()).as_bytes()
+fn symbolic_tag(secret: &[u8; 32], address: Address, hash: B256) -> blake3::Hash {
+    let mut signed = [0; SYMBOLIC_LEN];
+    signed[..20].copy_from_slice(address.as_slice());
+    signed[20..].copy_from_slice(hash.as_slice());
+    blake3::keyed_hash(secret, &signed)
 }
 
 fn symbolic_author(secret: &[u8; 32], hash: B256, seal: &[u8]) -> Result<Address, SealError> {
@@ -175,7 +177,7 @@ fn symbolic_author(secret: &[u8; 32], hash: B256, seal: &[u8]) -> Result<Address
     }
     let (claimed, tag) = seal.split_at(20);
     let claimed = Address::from_slice(claimed);
-    let expected = blake3::keyed_hash(&symbolic_key(secret, claimed), hash.as_slice());
+    let expected = symbolic_tag(secret, claimed, hash);
     if expected.as_bytes().as_slice() == tag { Ok(claimed) } else { Err(SealError::Forged { claimed }) }
 }
 

@@ -15,6 +15,11 @@ impl Encoder {
         Self { bytes: Vec::new() }
     }
 
+    /// Nothing written yet, and room for `bytes` bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self { bytes: Vec::with_capacity(bytes) }
+    }
+
     /// One byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);

@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("2f0f7b36831ec3a46a5790687c147de3c5d86d809c2175f81bff712cdd446378");
+pub(crate) const DIGEST: B256 = b256!("b7dccdc1f56c29ef1fe96179ddb1dac482c6a09baa2b12c17b6ae00b0625829b");
 
 /// The network, to be built in whatever way must make no difference.
 pub(crate) fn builder() -> NetworkBuilder {

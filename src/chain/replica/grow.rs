@@ -51,12 +51,13 @@ impl Chain {
     /// chain is then unchanged.
     pub fn insert(&mut self, block: Arc<Block>) -> Result<Inserted, ChainError> {
         let hash = block.hash();
-        if self.contains(hash) {
+        if self.contains_at(block.height(), hash) {
             return Ok(Inserted::Known);
         }
-        let unknown = ChainError::UnknownParent { hash, parent: block.parent_hash() };
-        let parent = match self.block(block.parent_hash()) {
-            Err(ChainError::UnknownBlock { .. }) => return Err(unknown),
+        let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
+            Err(ChainError::UnknownBlock { .. }) => {
+                return Err(ChainError::UnknownParent { hash, parent: block.parent_hash() });
+            }
             found => found?,
         };
         execution::verify_rules(&self.shared, &parent, &block, self)?;
@@ -73,7 +74,7 @@ impl Chain {
     /// [`ChainError::UnknownBlock`], a failing store; nothing is changed then.
     pub fn reseal(&mut self, hash: B256, seal: Bytes) -> Result<(), ChainError> {
         let block = self.block(hash)?;
-        if !self.is_canonical(hash) && *block.block().seal() != seal {
+        if !self.is_canonical_block(&block) && *block.block().seal() != seal {
             self.tree.replace(block.resealed(seal));
         }
         Ok(())
@@ -161,7 +162,7 @@ impl Chain {
         let below =
             |block: &ExecutedBlock| ChainError::BelowFinality { finalized: self.finalized.hash(), block: block.hash() };
         for block in [&safe, &finalized] {
-            if !self.is_canonical(block.hash()) {
+            if !self.is_canonical_block(block) {
                 return Err(below(block));
             }
         }
@@ -242,6 +243,9 @@ impl Chain {
 
     /// Blocks to take back (newest first) and to apply (oldest first) on the way from the head to `target`.
     fn path_to(&self, target: &ExecutedBlock) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), ChainError> {
+        if target.block().parent_hash() == self.head.hash() {
+            return Ok((Vec::new(), vec![target.clone()]));
+        }
         walk(self.head.clone(), target.clone(), self, self)
     }
 
@@ -392,14 +396,15 @@ fn walk(
     to: &Chain,
 ) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), ChainError> {
     let (mut reverted, mut applied) = (Vec::new(), Vec::new());
+    let lower = |height: Height| height.parent().unwrap_or_default();
     while old.hash() != new.hash() {
         let (old_height, new_height) = (old.height(), new.height());
         if old_height >= new_height {
-            let parent = from.block(old.block().parent_hash())?;
+            let parent = from.block_near(lower(old_height), old.block().parent_hash())?;
             reverted.push(core::mem::replace(&mut old, parent));
         }
         if new_height >= old_height {
-            let parent = to.block(new.block().parent_hash())?;
+            let parent = to.block_near(lower(new_height), new.block().parent_hash())?;
             applied.push(core::mem::replace(&mut new, parent));
         }
     }

@@ -47,10 +47,23 @@ impl Chain {
     /// # Errors
     /// [`ChainError::UnknownBlock`], [`ChainError::Store`].
     pub fn block(&self, hash: B256) -> Result<ExecutedBlock, ChainError> {
+        if hash == self.head.hash() {
+            return Ok(self.head.clone());
+        }
         match self.tree.get(&hash) {
             Some(block) => Ok(block.clone()),
             None => self.shared.load(hash)?.ok_or(ChainError::UnknownBlock { hash }),
         }
+    }
+
+    /// The same for a block that should be at `height`, which is found at once then.
+    pub(super) fn block_near(&self, height: Height, hash: B256) -> Result<ExecutedBlock, ChainError> {
+        self.tree.get_at(height, hash).map_or_else(|| self.block(hash), |block| Ok(block.clone()))
+    }
+
+    /// Whether the block, whose height this is, is in the tree.
+    pub(super) fn contains_at(&self, height: Height, hash: B256) -> bool {
+        self.tree.get_at(height, hash).is_some() || self.shared.has_stored(hash)
     }
 
     /// The canonical block at a height.
@@ -89,8 +102,11 @@ impl Chain {
 
     /// Whether the block is on the way from genesis to the head.
     pub fn is_canonical(&self, hash: B256) -> bool {
-        let Ok(block) = self.block(hash) else { return false };
-        self.hash_at(block.height()).is_ok_and(|canonical| canonical == hash)
+        self.block(hash).is_ok_and(|block| self.is_canonical_block(&block))
+    }
+
+    pub(super) fn is_canonical_block(&self, block: &ExecutedBlock) -> bool {
+        self.hash_at(block.height()).is_ok_and(|canonical| canonical == block.hash())
     }
 
     /// The state after a block.

@@ -1,6 +1,6 @@
-//! Finding transactions by hash: sorted runs of places, merged as they grow.
+//! Finding transactions, and old blocks, by hash: sorted runs of places, merged as they grow.
 //!
-//! A block adds one run; a run is merged into the one before it unless that is twice as long. So there are few runs, each
+//! A block adds one run of its transactions; a run is merged into the one before it unless that is twice as long. So there are few runs, each
 //! transaction is moved a few times in all, and cloning shares every run. Nothing is taken out: who asks checks what is found, and
 //! places in blocks that are gone fall out of the next merge.
 
@@ -13,23 +13,32 @@ use crate::chain::TransactionIndex;
 /// A run of this length is not merged into another, so that no block waits long for it.
 const RUN_MAX: usize = 1 << 19;
 
-/// Where transactions are, or were.
+/// Where things with a hash are, or were.
 #[derive(Clone, Debug, Default)]
-pub(super) struct TransactionRuns(Vec<Arc<[Place]>>);
+pub(super) struct Runs(Vec<Arc<[Place]>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    /// The first bytes of the transaction's hash.
+    /// The first bytes of the hash.
     prefix: u64,
     height: u64,
     index: TransactionIndex,
 }
 
-impl TransactionRuns {
+impl Runs {
     /// Adds the transactions of the block at `height`, in order; places below height `oldest` may be forgotten.
     pub(super) fn add(&mut self, height: u64, hashes: impl Iterator<Item = B256>, oldest: u64) {
         let place = |(index, hash): (TransactionIndex, B256)| Place { prefix: prefix(&hash), height, index };
-        let mut run: Vec<Place> = (0..).zip(hashes).map(place).collect();
+        self.add_run((0..).zip(hashes).map(place).collect(), oldest);
+    }
+
+    /// Adds many blocks at once, each a hash and its height.
+    pub(super) fn add_blocks(&mut self, blocks: impl Iterator<Item = (B256, u64)>, oldest: u64) {
+        let place = |(hash, height): (B256, u64)| Place { prefix: prefix(&hash), height, index: 0 };
+        self.add_run(blocks.map(place).collect(), oldest);
+    }
+
+    fn add_run(&mut self, mut run: Vec<Place>, oldest: u64) {
         if run.is_empty() {
             return;
         }
@@ -77,7 +86,7 @@ mod tests {
 
     #[test]
     fn places_are_found_through_merges_until_they_are_too_old() {
-        let mut runs = TransactionRuns::default();
+        let mut runs = Runs::default();
         let count = |height: u64| if height.is_multiple_of(10) { 300 } else { height % 3 };
         let mut held = Vec::new();
         let mut next = 0;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Body, HeaderError, Link, Output, Part, Raft, check_header, progress::follow_members, record};
+use super::{Body, HeaderError, Link, Output, Part, Raft, progress::follow_members, record, rules::check_block};
 use crate::{
     chain::Block,
     consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
@@ -47,7 +47,7 @@ impl Raft {
 
     pub(super) fn judge(&self, block: &Block) -> Result<Link, HeaderError> {
         let author = self.authenticator.author(block.hash(), block.seal())?;
-        check_header(&self.config, &self.head, block.hash(), block.header(), block.payload(), author)
+        check_block(&self.config, &self.head, block, author)
     }
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, output: &mut Output<'_>) {

@@ -242,7 +242,9 @@ impl Log {
             return first..first;
         }
         let (block, term) = (self.block_at_or_below(target), self.term(target).unwrap_or_default());
-        self.entries = self.entries.skip((target - self.base.0) as usize);
+        for _ in self.base.0..target {
+            self.entries.pop_front();
+        }
         (self.base, self.base_block) = ((target, term), block);
         first..target + 1
     }

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeSet;
 
+use smallvec::SmallVec;
+
 use crate::consensus::ReplicaId;
 
 /// How a vote stands.
@@ -21,7 +23,7 @@ pub enum VoteResult {
 ///
 /// Nobody to ask means no bound: `u64::MAX`, so that an absent half of a joint configuration decides nothing.
 pub fn majority_committed(voters: &BTreeSet<ReplicaId>, matched: impl Fn(ReplicaId) -> u64) -> u64 {
-    let mut indexes: Vec<_> = voters.iter().map(|voter| matched(*voter)).collect();
+    let mut indexes: SmallVec<[u64; 8]> = voters.iter().map(|voter| matched(*voter)).collect();
     indexes.sort_unstable();
     // Of n sorted indexes, the one at (n - 1) / 2 is reached by itself and all above: n / 2 + 1 voters.
     let median = indexes.len().saturating_sub(1) / 2;

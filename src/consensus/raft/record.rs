@@ -26,7 +26,7 @@ pub(super) struct HardState {
 }
 
 pub(super) fn head(link: &Link) -> Record {
-    let mut out = Encoder::new();
+    let mut out = Encoder::with_capacity(512);
     link.encode(&mut out);
     Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
 }
@@ -41,7 +41,7 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<Link> {
 }
 
 pub(super) fn hard_state(state: HardState) -> Record {
-    let mut out = Encoder::new();
+    let mut out = Encoder::with_capacity(25);
     out.u64(state.term);
     out.bool(state.vote.is_some());
     out.u64(state.vote.map_or(0, |vote| u64::from(vote.get())));

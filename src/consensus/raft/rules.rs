@@ -141,6 +141,28 @@ pub fn check_header(
     payload: &Bytes,
     author: Address,
 ) -> Result<Link, HeaderError> {
+    let is_committed_to = Block::extra_data_of(payload).is_some_and(|want| want == header.extra_data);
+    check_parts(config, parent, (hash, header), (payload, is_committed_to), author)
+}
+
+/// The same for a block, which knows whether its header commits to its payload.
+pub(super) fn check_block(
+    config: &RaftConfig,
+    parent: &Link,
+    block: &Block,
+    author: Address,
+) -> Result<Link, HeaderError> {
+    let payload = (block.payload(), block.commits_to_payload());
+    check_parts(config, parent, (block.hash(), block.header()), payload, author)
+}
+
+fn check_parts(
+    config: &RaftConfig,
+    parent: &Link,
+    (hash, header): (B256, &Header),
+    (payload, is_committed_to): (&Bytes, bool),
+    author: Address,
+) -> Result<Link, HeaderError> {
     let height = Height::new(header.number);
     if header.parent_hash != parent.block.hash || height != parent.block.height.next() {
         let (got, got_height) = (header.parent_hash, height);
@@ -150,7 +172,10 @@ pub fn check_header(
     if timestamp < want {
         return Err(HeaderError::Timestamp { got: timestamp, want });
     }
-    check_fixed_fields(header, payload)?;
+    check_zero_fields(header)?;
+    if !is_committed_to {
+        return Err(HeaderError::ExtraData { got: header.extra_data.clone() });
+    }
     if header.beneficiary != author {
         return Err(HeaderError::Beneficiary { got: header.beneficiary, author });
     }
@@ -163,11 +188,14 @@ pub fn check_header(
         let (parent_index, parent_term) = (parent.index, parent.term);
         return Err(HeaderError::Entry { index, term, parent_index, parent_term });
     }
-    let membership = match &decoded.change {
-        None => parent.membership.clone(),
-        Some(change) => Arc::new(parent.membership.after(change)?),
+    let (membership, want) = match &decoded.change {
+        None => (parent.membership.clone(), None),
+        Some(change) => {
+            let after = parent.membership.after(change)?;
+            let want = next_voters(&parent.membership, &after);
+            (Arc::new(after), want)
+        }
     };
-    let want = next_voters(&parent.membership, &membership);
     if decoded.next_voters != want {
         return Err(HeaderError::NextVoters { got: decoded.next_voters, want });
     }
@@ -180,7 +208,7 @@ pub(super) fn next_voters(before: &Membership, after: &Membership) -> Option<B25
     (before != after).then(|| after.hash())
 }
 
-fn check_fixed_fields(header: &Header, payload: &Bytes) -> Result<(), HeaderError> {
+fn check_zero_fields(header: &Header) -> Result<(), HeaderError> {
     for (field, is_zero) in [
         ("nonce", header.nonce == B64::ZERO),
         ("mixHash", header.mix_hash == B256::ZERO),
@@ -190,11 +218,7 @@ fn check_fixed_fields(header: &Header, payload: &Bytes) -> Result<(), HeaderErro
             return Err(HeaderError::NotZero { field });
         }
     }
-    if Block::extra_data_of(payload).is_some_and(|want| want == header.extra_data) {
-        Ok(())
-    } else {
-        Err(HeaderError::ExtraData { got: header.extra_data.clone() })
-    }
+    Ok(())
 }
 
 /// The rules as the chain floor asks for them. Remembers links; replicas of a process may share one.
@@ -208,8 +232,16 @@ pub struct RaftRules {
 
 #[derive(Debug, Default)]
 struct Known {
-    young: BTreeMap<B256, Link>,
-    old: BTreeMap<B256, Link>,
+    young: BTreeMap<B256, Judged>,
+    old: BTreeMap<B256, Judged>,
+}
+
+/// A header that obeys the rules.
+#[derive(Clone, Debug)]
+struct Judged {
+    link: Link,
+    /// The seal that it was judged with; empty when that was before this process began.
+    seal: Bytes,
 }
 
 impl RaftRules {
@@ -220,11 +252,15 @@ impl RaftRules {
 
     /// Takes a link that was judged before this process began, such as a stored head's.
     pub fn remember(&self, link: Link) {
+        self.remember_judged(Judged { link, seal: Bytes::new() });
+    }
+
+    fn remember_judged(&self, judged: Judged) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.young.len() >= LINKS_MAX {
             known.old = core::mem::take(&mut known.young);
         }
-        known.young.insert(link.block.hash, link);
+        known.young.insert(judged.link.block.hash, judged);
     }
 
     /// The link of the block with this header, from the nearest ancestor that is remembered or from genesis on.
@@ -232,8 +268,8 @@ impl RaftRules {
         let mut waiting: Vec<Arc<Block>> = Vec::new();
         let (mut hash, mut header) = (hash, header.clone());
         let mut link = loop {
-            if let Some(link) = self.find(hash) {
-                break link;
+            if let Some(link) = self.find(&hash) {
+                break link.link;
             }
             if header.number == 0 {
                 let block = BlockId { height: Height::GENESIS, hash };
@@ -248,27 +284,31 @@ impl RaftRules {
         };
         for block in waiting.into_iter().rev() {
             link = self.judge(&link, &block).map_err(rule_error)?;
-            self.remember(link.clone());
+            self.remember_judged(Judged { link: link.clone(), seal: block.seal().clone() });
         }
         Ok(link)
     }
 
     fn judge(&self, parent: &Link, block: &Block) -> Result<Link, HeaderError> {
         let author = self.authenticator.author(block.hash(), block.seal())?;
-        check_header(&self.config, parent, block.hash(), block.header(), block.payload(), author)
+        check_block(&self.config, parent, block, author)
     }
 
-    fn find(&self, hash: B256) -> Option<Link> {
+    fn find(&self, hash: &B256) -> Option<Judged> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.young.get(&hash).or_else(|| known.old.get(&hash)).cloned()
+        known.young.get(hash).or_else(|| known.old.get(hash)).cloned()
     }
 }
 
 impl HeaderRules for RaftRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
+        // Another replica of this process had it judged.
+        if self.find(&block.hash()).is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal()) {
+            return Ok(());
+        }
         let parent = self.link(block.parent_hash(), parent, ancestors)?;
         let link = self.judge(&parent, block).map_err(rule_error)?;
-        self.remember(link);
+        self.remember_judged(Judged { link, seal: block.seal().clone() });
         Ok(())
     }
 }
