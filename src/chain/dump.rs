@@ -57,6 +57,9 @@ pub struct DumpedBlock {
     pub receipts: Bytes,
     /// Sum of the difficulties up to and with it.
     pub total_difficulty: U256,
+    /// What it changed in the set of validators: address and weight (8 bytes, big-endian) each, sorted.
+    #[serde(default, skip_serializing_if = "super::spec::has_no_bytes")]
+    pub updates: Bytes,
 }
 
 impl ChainDump {
@@ -92,6 +95,7 @@ impl Chain {
                 block: block.block().encode_stored().into(),
                 receipts: receipt::encode_receipts(block.receipts()).into(),
                 total_difficulty: block.total_difficulty(),
+                updates: block.updates().to_bytes().into(),
             });
         }
         let accounts = dump_accounts(&*self.state_of(self.genesis().hash())?)?;
@@ -152,17 +156,19 @@ impl Chain {
             if receipts.len() != block.transactions().len() {
                 return Err(wrong(format!("block {index} has {} receipts", receipts.len())));
             }
+            let updates = ValidatorUpdates::from_bytes(&dumped.updates)
+                .ok_or_else(|| wrong(format!("updates {index} are no list of weights")))?;
             let (block, receipts) = (Arc::new(block), Arc::from(receipts));
             let is_head = index + 1 == dump.blocks.len();
             let executed = if is_head {
                 let version = next.load_state(&block, &dump.accounts)?;
                 ExecutedBlock::new(
                     block,
-                    Execution { receipts, version, parent: CommitId::EMPTY, updates: ValidatorUpdates::NONE },
+                    Execution { receipts, version, parent: CommitId::EMPTY, updates },
                     dumped.total_difficulty,
                 )
             } else {
-                ExecutedBlock::without_state(block, receipts, dumped.total_difficulty, false)
+                ExecutedBlock::without_state(block, receipts, updates, dumped.total_difficulty, false)
             };
             next.append(executed.clone());
             previous = Some(executed);

@@ -228,6 +228,15 @@ pub enum BlockError {
         #[source]
         reason: Box<InvalidTransaction>,
     },
+    #[error("system call {index} to {to} failed: {reason}")]
+    SystemCall {
+        /// Its place among the block's system calls.
+        index: usize,
+        /// The contract.
+        to: Address,
+        /// What it answered.
+        reason: String,
+    },
     #[error("{count} interventions, and genesis allows none")]
     Interventions { count: usize },
     #[error("the body differs from the one that the header was made with")]

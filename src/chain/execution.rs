@@ -13,6 +13,7 @@ use super::{
     executor::{Executor, Failure},
     replica::Shared,
     roots,
+    system_calls::{self, SystemCallFailure},
     validate::Rules,
     version::Version,
 };
@@ -68,6 +69,8 @@ pub(super) fn build(
     let parent_version = version_of(parent)?;
     let mut journal = shared.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
+    let ran = system_calls::run(shared, &mut journal, &header, parent.block().header(), &attributes.payload);
+    let by_calls = ran.map_err(|failure| system_call_error(failure, invalid))?;
     let mut executor =
         Executor::new(&mut journal, &shared.registry, shared.context(&header), shared.tx_rules(header.number));
     let mut receipts = Vec::new();
@@ -96,14 +99,10 @@ pub(super) fn build(
     header.transactions_root = roots::transactions_root(&transactions);
     (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);
     let block = Block::new(header, transactions, attributes.payload.clone(), interventions);
+    let updates = shared.updates(by_calls, &receipts);
     Ok(Built {
         block,
-        execution: Execution {
-            receipts: receipts.into(),
-            version,
-            parent: parent_version.commit().id,
-            updates: ValidatorUpdates::NONE,
-        },
+        execution: Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates },
         left_out,
     })
 }
@@ -122,6 +121,8 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
     let parent_version = version_of(parent)?;
     let mut journal = shared.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
+    let ran = system_calls::run(shared, &mut journal, header, parent.block().header(), block.payload());
+    let by_calls = ran.map_err(|failure| system_call_error(failure, invalid))?;
     let mut executor =
         Executor::new(&mut journal, &shared.registry, shared.context(header), shared.tx_rules(header.number));
     let mut receipts = Vec::with_capacity(block.transactions().len());
@@ -142,12 +143,18 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
     let version = shared.commit(parent_version, journal)?;
     let (receipts_root, bloom) = roots::receipts_root(&receipts);
     check_results(header, gas_used, &version, receipts_root, &bloom).map_err(invalid)?;
-    Ok(Execution {
-        receipts: receipts.into(),
-        version,
-        parent: parent_version.commit().id,
-        updates: ValidatorUpdates::NONE,
-    })
+    let updates = shared.updates(by_calls, &receipts);
+    Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates })
+}
+
+pub(super) fn system_call_error(
+    failure: SystemCallFailure,
+    invalid: impl FnOnce(BlockError) -> ChainError,
+) -> ChainError {
+    match failure {
+        SystemCallFailure::Invalid(reason) => invalid(reason),
+        SystemCallFailure::State(error) => error.into(),
+    }
 }
 
 /// Judges what the protocol decides: seal, difficulty, timing.

@@ -8,13 +8,16 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde_json::{Map, Value};
 
 use super::{
-    Block, ChainError, ExecutedBlock, GenesisContract, GenesisSpec, execution::Execution, replica::Shared,
-    version::Version,
+    Block, ChainError, ExecutedBlock, GenesisContract, GenesisSpec, GenesisValidator, SpecError, execution::Execution,
+    replica::Shared, version::Version,
 };
 use crate::{
     primitives::{Gas, Height, Timestamp},
     state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges},
-    system::ValidatorUpdates,
+    system::{
+        ValidatorUpdates,
+        staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
+    },
     vm::{self, BlockContext, Marker, Message, MessageKind, TemplateRegistry},
 };
 
@@ -25,10 +28,13 @@ const CONSTRUCTOR_GAS: Gas = Gas::new(1_000_000_000);
 pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
     let spec = &shared.spec;
     let accounts = shared.commit_alone(&spec.state_changes())?;
-    let version = if spec.contracts.is_empty() {
+    let version = if spec.contracts.is_empty() && spec.staking.is_none() {
         accounts
     } else {
         let mut journal = Journal::new(accounts.view()?);
+        if let Some(params) = spec.staking.as_ref().filter(|_| !spec.has_staking_contract()) {
+            bond(spec, params, &shared.registry, &mut journal)?;
+        }
         for contract in &spec.contracts {
             construct(spec, &shared.registry, &mut journal, contract)?;
         }
@@ -72,6 +78,58 @@ fn construct(
 ) -> Result<(), ChainError> {
     let failed = |reason: String| ChainError::GenesisContract { address: contract.address, reason };
     let init_code = init_code(registry, contract).map_err(failed)?;
+    create(spec, registry, journal, (contract.address, contract.deployer), &init_code)
+}
+
+/// Makes the staking contract, with the validators' stakes bonded.
+fn bond(
+    spec: &GenesisSpec,
+    params: &StakingParams,
+    registry: &TemplateRegistry,
+    journal: &mut Journal,
+) -> Result<(), ChainError> {
+    let mut sum = journal.balance(&STAKING_ADDRESS)?;
+    for GenesisValidator { address, stake, .. } in &spec.validators {
+        let total = sum.checked_add(*stake).filter(|_| !stake.is_zero());
+        sum = total.ok_or_else(|| SpecError::Field {
+            field: "validators",
+            reason: format!("{address} has a stake of {stake}; every validator of a chain with `staking` needs one"),
+        })?;
+    }
+    journal.set_balance(&STAKING_ADDRESS, sum)?;
+    let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
+    let init_code = StakingTemplate::init_code(params, stakes);
+    create(spec, registry, journal, (STAKING_ADDRESS, Address::ZERO), &init_code)
+}
+
+/// The registry with what the specification needs besides.
+pub(super) fn complete_registry(
+    spec: &GenesisSpec,
+    registry: Arc<TemplateRegistry>,
+) -> Result<Arc<TemplateRegistry>, ChainError> {
+    if spec.staking.is_none() {
+        return Ok(registry);
+    }
+    match registry.get(StakingTemplate::ID) {
+        Some(template) if template.name() == StakingTemplate::NAME => Ok(registry),
+        _ => {
+            let mut registry = registry.as_ref().clone();
+            registry
+                .register(Arc::new(StakingTemplate))
+                .map_err(|error| ChainError::GenesisContract { address: STAKING_ADDRESS, reason: error.to_string() })?;
+            Ok(Arc::new(registry))
+        }
+    }
+}
+
+fn create(
+    spec: &GenesisSpec,
+    registry: &TemplateRegistry,
+    journal: &mut Journal,
+    (address, deployer): (Address, Address),
+    init_code: &[u8],
+) -> Result<(), ChainError> {
+    let failed = |reason: String| ChainError::GenesisContract { address, reason };
     let context = BlockContext {
         chain_id: spec.chain_id,
         height: Height::GENESIS,
@@ -83,12 +141,12 @@ fn construct(
     };
     let message = Message {
         kind: MessageKind::Create,
-        caller: contract.deployer,
-        to: contract.address,
+        caller: deployer,
+        to: address,
         value: U256::ZERO,
-        input: &init_code,
+        input: init_code,
         gas: CONSTRUCTOR_GAS,
-        origin: contract.deployer,
+        origin: deployer,
     };
     journal.begin_transaction();
     let result = vm::execute(journal, &context, registry, &message)?;

@@ -69,11 +69,12 @@ impl ExecutedBlock {
     pub(super) fn without_state(
         block: Arc<Block>,
         receipts: Arc<[Receipt]>,
+        updates: ValidatorUpdates,
         total_difficulty: U256,
         is_stored: bool,
     ) -> Self {
         let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
-        let (updates, is_stored) = (ValidatorUpdates::NONE, AtomicBool::new(is_stored));
+        let is_stored = AtomicBool::new(is_stored);
         let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
         Self { inner, version: None }
     }

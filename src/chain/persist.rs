@@ -7,6 +7,7 @@
 //! | `Meta` | `chain/genesis` | genesis hash |
 //! | `Meta` | `chain/spec` | JSON of the genesis specification without accounts and contracts, which are in the state |
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
+//! | `Meta` | `chain/updates/` + block hash | changes of the validator set, where the block made any: address, weight (u64) each |
 //! | `Blocks` | block hash | commit id (u64; all ones without state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
 //! | `Canonical` | height (u64) | block hash |
@@ -41,6 +42,7 @@ const IRREVERSIBLE: &[u8] = b"chain/irreversible";
 const GENESIS: &[u8] = b"chain/genesis";
 const SPEC: &[u8] = b"chain/spec";
 const HAND: &[u8] = b"chain/hand/";
+const UPDATES: &[u8] = b"chain/updates/";
 
 /// Blocks read back and kept decoded.
 const DECODED_MAX: usize = 64;
@@ -92,6 +94,9 @@ pub(super) fn put_block(block: &ExecutedBlock, batch: &mut Batch) {
     value.extend_from_slice(&stored);
     batch.put(Table::Blocks, block.hash().to_vec(), value);
     batch.put(Table::Receipts, block.hash().to_vec(), receipt::encode_receipts(block.receipts()));
+    if !block.updates().is_empty() {
+        batch.put(Table::Meta, updates_key(block.hash()), block.updates().to_bytes());
+    }
     if let Some(version) = block.version() {
         version.write_to(batch);
     }
@@ -124,6 +129,13 @@ pub(super) fn remove_block(block: &ExecutedBlock, batch: &mut Batch) {
     remove_canonical(block, batch);
     batch.delete(Table::Blocks, block.hash().to_vec());
     batch.delete(Table::Receipts, block.hash().to_vec());
+    if !block.updates().is_empty() {
+        batch.delete(Table::Meta, updates_key(block.hash()));
+    }
+}
+
+fn updates_key(hash: B256) -> Vec<u8> {
+    [UPDATES, hash.as_slice()].concat()
 }
 
 pub(super) fn put_genesis(hash: B256, batch: &mut Batch) {
@@ -238,14 +250,24 @@ impl Shared {
             .map_err(|error| corrupt(Table::Receipts, hash.as_slice(), error.to_string()))?;
         let difficulty = U256::from_be_bytes(*difficulty);
         let commit = u64::from_be_bytes(*commit);
+        let updates = self.stored_updates(hash)?;
         if commit == NO_STATE {
-            return Ok(ExecutedBlock::without_state(block.into(), receipts.into(), difficulty, true));
+            return Ok(ExecutedBlock::without_state(block.into(), receipts.into(), updates, difficulty, true));
         }
         let commit = Commit { id: CommitId::new(commit), root: block.header().state_root };
         let version = Version::stored(self.state.clone(), commit).into();
-        let execution =
-            Execution { receipts: receipts.into(), version, parent: CommitId::EMPTY, updates: ValidatorUpdates::NONE };
+        let execution = Execution { receipts: receipts.into(), version, parent: CommitId::EMPTY, updates };
         Ok(ExecutedBlock::stored(block, execution, difficulty))
+    }
+
+    fn stored_updates(&self, hash: B256) -> Result<ValidatorUpdates, StoreError> {
+        if self.spec.staking.is_none() {
+            return Ok(ValidatorUpdates::NONE);
+        }
+        let key = updates_key(hash);
+        let Some(value) = self.store.get(Table::Meta, &key)? else { return Ok(ValidatorUpdates::NONE) };
+        ValidatorUpdates::from_bytes(&value)
+            .ok_or_else(|| corrupt(Table::Meta, &key, "is no list of weights".to_owned()))
     }
 }
 

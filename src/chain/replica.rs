@@ -187,6 +187,7 @@ impl ChainBuilder {
         if let Some(want) = self.spec.registry_digest.filter(|want| *want != registry.digest()) {
             return Err(ChainError::OtherRegistry { got: registry.digest(), want });
         }
+        let registry = genesis::complete_registry(&self.spec, registry)?;
         let is_durable = self.store.is_durable();
         let retention = self.retention.unwrap_or(if is_durable { Retention::ALL } else { Retention::MEMORY });
         let shared = Shared {

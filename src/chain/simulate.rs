@@ -12,8 +12,9 @@ use alloy_primitives::{Address, B256, Bytes, Log, U256};
 pub use self::request::{AccountOverride, CallRequest, StateOverrides};
 use super::{
     BlockAttributes, Chain, ChainError, ExecutedBlock, InvalidTransaction,
-    execution::{apply_interventions, next_header},
+    execution::{apply_interventions, invalid_block, next_header, system_call_error},
     executor::{Executed, Executor, Failure},
+    system_calls,
 };
 use crate::{
     primitives::{AccessList, AccessListItem, Gas},
@@ -218,6 +219,9 @@ impl Chain {
         let mut journal = Journal::new(self.state_of(block.parent_hash())?);
         apply_interventions(&mut journal, block.interventions())?;
         let shared = self.shared();
+        let parent = self.block(block.parent_hash())?;
+        system_calls::run(shared, &mut journal, block.header(), parent.block().header(), block.payload())
+            .map_err(|failure| system_call_error(failure, |reason| invalid_block(block, reason)))?;
         let rules = shared.tx_rules(block.height().get());
         let mut executor = Executor::new(&mut journal, &shared.registry, shared.context(block.header()), rules);
         let index = place.index as usize;

@@ -10,6 +10,8 @@ use super::{BaseFeeParams, block::empty_header};
 use crate::{
     primitives::{Gas, Wallet, amount, ether},
     state::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges},
+    system::staking::{STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT},
+    vm::Marker,
 };
 
 /// Smallest gas limit of a block (Yellow Paper, 4.3.4).
@@ -76,6 +78,10 @@ pub struct GenesisSpec {
     /// The first validators, in the protocol's order.
     #[serde(default)]
     pub validators: Vec<GenesisValidator>,
+    /// Stake: with it the genesis state has the staking contract at [`STAKING_ADDRESS`], in which the validators' stakes are bonded
+    /// (made on top of the accounts' balances). Without it there is no stake.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staking: Option<StakingParams>,
     /// The consensus protocol's own section; this floor only carries it.
     #[serde(default)]
     pub consensus: serde_json::Value,
@@ -130,7 +136,7 @@ pub struct GenesisValidator {
     /// What people call it.
     #[serde(default)]
     pub name: String,
-    /// Bonded stake, in the smallest unit; ignored by protocols without stake.
+    /// Bonded stake, in the smallest unit; ignored on chains without `staking`.
     #[serde(default, with = "amount")]
     pub stake: U256,
 }
@@ -188,6 +194,7 @@ impl GenesisSpec {
             accounts: BTreeMap::new(),
             contracts: Vec::new(),
             validators: Vec::new(),
+            staking: None,
             consensus: serde_json::Value::Null,
             registry_digest: None,
             allow_interventions: false,
@@ -254,6 +261,9 @@ impl GenesisSpec {
                 "elasticityMultiplier and changeDenominator start at 1; write \"off\" for no base fee".to_owned(),
             );
         }
+        if let Some(params) = &self.staking {
+            self.check_staking(params)?;
+        }
         let mut seen = std::collections::BTreeSet::new();
         for validator in &self.validators {
             if !seen.insert(validator.address) {
@@ -268,6 +278,36 @@ impl GenesisSpec {
             }
         }
         Ok(())
+    }
+
+    /// Stakes are all given, or none yet.
+    fn check_staking(&self, params: &StakingParams) -> Result<(), SpecError> {
+        let wrong = |field, reason: String| Err(SpecError::Field { field, reason });
+        if let Err(error) = params.check() {
+            return wrong("staking", error.to_string());
+        }
+        let taken = self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| !account.code.is_empty());
+        if (taken && !self.has_staking_contract())
+            || self.contracts.iter().any(|contract| contract.address == STAKING_ADDRESS)
+        {
+            return wrong("staking", format!("{STAKING_ADDRESS} is the staking contract's address; choose another"));
+        }
+        if self.validators.iter().all(|validator| validator.stake.is_zero()) {
+            return Ok(());
+        }
+        match self.validators.iter().find(|validator| validator.stake < WEIGHT_UNIT) {
+            Some(GenesisValidator { address, stake, .. }) => wrong(
+                "validators",
+                format!("{address} has a stake of {stake}; give it at least {WEIGHT_UNIT} (one gwei), or leave it out"),
+            ),
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the staking contract is among the accounts already, as in a dump.
+    pub(super) fn has_staking_contract(&self) -> bool {
+        let marker = Marker(StakingTemplate::ID).to_bytes();
+        self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| account.code.as_ref() == marker)
     }
 
     /// The accounts as changes to the empty state; contracts come from running their constructors on top.
@@ -377,7 +417,7 @@ impl<'de> Deserialize<'de> for BaseFee {
     }
 }
 
-fn has_no_bytes(bytes: &Bytes) -> bool {
+pub(super) fn has_no_bytes(bytes: &Bytes) -> bool {
     bytes.is_empty()
 }
 

@@ -5,4 +5,5 @@ pub(super) mod fixture;
 mod headers;
 mod model;
 mod reopening;
+mod staking;
 mod tree;

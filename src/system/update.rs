@@ -40,6 +40,24 @@ impl ValidatorUpdates {
         self.0.as_deref().unwrap_or_default()
     }
 
+    /// 28 bytes a change: address and weight (big-endian), in ascending order of address; no bytes for no change.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        self.iter().flat_map(|update| update.address.into_iter().chain(update.weight.to_be_bytes())).collect()
+    }
+
+    /// Reads [`ValidatorUpdates::to_bytes`]'s form; `None` for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (chunks, rest) = bytes.as_chunks::<28>();
+        let read = |chunk: &[u8; 28]| {
+            let (address, weight) = chunk.split_first_chunk::<20>()?;
+            let weight = u64::from_be_bytes(*weight.first_chunk()?);
+            Some(ValidatorUpdate { address: Address::from(*address), weight })
+        };
+        let updates: Vec<_> = chunks.iter().map(read).collect::<Option<_>>()?;
+        let is_sorted = updates.windows(2).all(|pair| pair[0].address < pair[1].address);
+        (rest.is_empty() && is_sorted).then(|| Self::new(updates))
+    }
+
     /// The changes, in ascending order of address.
     pub fn iter(&self) -> core::slice::Iter<'_, ValidatorUpdate> {
         self.as_slice().iter()
@@ -65,5 +83,17 @@ mod tests {
         let updates = ValidatorUpdates::new([update(2, 5), update(1, 7), update(2, 0)]);
         assert_eq!(updates.as_slice(), [update(1, 7), update(2, 0)]);
         assert_eq!(ValidatorUpdates::new([]), ValidatorUpdates::NONE);
+    }
+
+    #[test]
+    fn the_stored_form_comes_back_and_nothing_else_is_read() {
+        let update = |byte, weight| ValidatorUpdate { address: Address::repeat_byte(byte), weight };
+        let updates = ValidatorUpdates::new([update(1, 7), update(2, u64::MAX)]);
+        let bytes = updates.to_bytes();
+        assert_eq!(ValidatorUpdates::from_bytes(&bytes), Some(updates));
+        assert_eq!(ValidatorUpdates::from_bytes(&[]), Some(ValidatorUpdates::NONE));
+        assert_eq!(ValidatorUpdates::from_bytes(&bytes[..55]), None);
+        assert_eq!(ValidatorUpdates::from_bytes(&[&bytes[28..], &bytes[..28]].concat()), None, "not sorted");
+        assert_eq!(ValidatorUpdates::from_bytes(&[&bytes[..28], &bytes[..28]].concat()), None, "twice");
     }
 }

@@ -140,11 +140,6 @@ impl Lab {
         self.journal.balance(&account).unwrap()
     }
 
-    /// What an account gained (or minus what it lost) since genesis.
-    pub(super) fn gain(&mut self, account: Address) -> U256 {
-        self.balance(account).wrapping_sub(eth(FUNDS))
-    }
-
     /// The contract holds what it owes and nothing more but unshared fees; nothing was made or lost but what it says.
     pub(super) fn check_supply(&mut self) {
         let totals = self.totals();
