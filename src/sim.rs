@@ -6,6 +6,8 @@
 
 mod builder;
 mod clock;
+#[cfg(feature = "diagram")]
+pub mod diagram;
 mod digest;
 mod error;
 pub mod invariant;

@@ -1,0 +1,127 @@
+//! Time to place: linear where something happens, cut where nothing does.
+
+/// A stretch of time and where it is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stretch {
+    pub(super) from: u64,
+    pub(super) until: u64,
+    /// Offset of its beginning from the left of the axis, in tenths of a pixel.
+    pub(super) left: i64,
+    /// How wide it is drawn.
+    pub(super) width: i64,
+    /// Nothing happens in it.
+    pub(super) is_cut: bool,
+}
+
+/// The axis of a picture.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    stretches: Vec<Stretch>,
+    width: i64,
+}
+
+/// How wide a cut is drawn, at most.
+const CUT: i64 = 240;
+/// A pause is cut when it is longer than this part of the whole.
+const CUT_PART: u64 = 110;
+
+impl Axis {
+    /// An axis of `width` from `from` until `until`, on which things happen at the instants `busy`, in ascending order.
+    pub(super) fn new(busy: &[u64], from: u64, until: u64, width: i64) -> Self {
+        let until = until.max(from.saturating_add(1));
+        let least = (until - from) / CUT_PART;
+        let pauses = pauses(busy, from, until, least.max(1));
+        let quiet: u64 = pauses.iter().map(|(start, end)| end - start).sum();
+        let loud = (until - from).saturating_sub(quiet).max(1);
+        let cut = match pauses.len() as i64 {
+            0 => 0,
+            count => CUT.min(width * 2 / 5 / count),
+        };
+        let for_loud = width - cut * pauses.len() as i64;
+        let mut stretches: Vec<Stretch> = Vec::new();
+        let (mut at, mut left, mut told) = (from, 0, 0_u64);
+        for (start, end) in pauses.into_iter().chain([(until, until)]) {
+            if start > at {
+                // The sum is rounded, not its parts, so that nothing is left over at the end.
+                let before = scaled(told, loud, for_loud);
+                told += start - at;
+                let wide = scaled(told, loud, for_loud) - before;
+                stretches.push(Stretch { from: at, until: start, left, width: wide, is_cut: false });
+                left += wide;
+            }
+            if end > start {
+                stretches.push(Stretch { from: start, until: end, left, width: cut, is_cut: true });
+                left += cut;
+            }
+            at = end;
+        }
+        Self { stretches, width }
+    }
+
+    /// Where `at` is, from the left of the axis; what is outside is at the end it is nearer to.
+    pub(super) fn offset(&self, at: u64) -> i64 {
+        match self.stretch(at) {
+            Some(stretch) => stretch.left + scaled(at - stretch.from, stretch.until - stretch.from, stretch.width),
+            None if self.stretches.first().is_some_and(|first| at < first.from) => 0,
+            None => self.width,
+        }
+    }
+
+    /// Whether nothing worth drawing happens at `at`.
+    pub(super) fn is_cut(&self, at: u64) -> bool {
+        self.stretch(at).is_some_and(|stretch| stretch.is_cut)
+    }
+
+    /// All of it, from left to right.
+    pub(super) fn stretches(&self) -> &[Stretch] {
+        &self.stretches
+    }
+
+    fn stretch(&self, at: u64) -> Option<&Stretch> {
+        let after = self.stretches.partition_point(|stretch| stretch.until < at);
+        self.stretches.get(after).filter(|stretch| stretch.from <= at)
+    }
+}
+
+/// Stretches without anything that are longer than `least`, a margin left on both sides.
+fn pauses(busy: &[u64], from: u64, until: u64, least: u64) -> Vec<(u64, u64)> {
+    let margin = least / 3;
+    let inside = busy.iter().copied().filter(|at| (from..=until).contains(at));
+    let mut last = from;
+    let mut pauses = Vec::new();
+    for at in inside.chain([until]) {
+        if at.saturating_sub(last) > least {
+            pauses.push((last + margin, at - margin));
+        }
+        last = last.max(at);
+    }
+    pauses
+}
+
+fn scaled(part: u64, whole: u64, length: i64) -> i64 {
+    let whole = u128::from(whole.max(1));
+    let length = u128::from(length.unsigned_abs());
+    i64::try_from((u128::from(part) * length + whole / 2) / whole).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_cut_and_the_rest_is_linear() {
+        let ms = 1_000_000;
+        let busy: Vec<u64> = (0..5).flat_map(|second| (0..30).map(move |at| (second * 1_000 + at) * ms)).collect();
+        let axis = Axis::new(&busy, 0, 4_030 * ms, 10_000);
+        assert_eq!(axis.stretches().iter().filter(|stretch| stretch.is_cut).count(), 4);
+        let mut last = -1;
+        for at in (0..=4_030).map(|at| at * ms) {
+            let offset = axis.offset(at);
+            assert!(offset >= last, "time goes right");
+            last = offset;
+        }
+        assert_eq!((axis.offset(0), last), (0, 10_000));
+        assert!(axis.is_cut(500 * ms) && !axis.is_cut(1_010 * ms));
+        assert_eq!((axis.offset(u64::MAX), Axis::new(&[], 5, 5, 100).offset(0)), (10_000, 0));
+    }
+}

@@ -1,0 +1,110 @@
+//! What colours and marks mean: only those that are in the picture.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use svg::node::element::Group;
+
+use super::{
+    LEFT, Layout,
+    bricks::{circle, cross, line, path, px, rectangle, text, text_width},
+    scene::{Scene, Sign},
+    style::{Kind, short},
+};
+
+const ROW: i64 = 210;
+
+/// Draws below `top`; answers the height of the picture.
+pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout, top: i64) -> (Group, i64) {
+    let mut pen = Pen { picture, x: LEFT, y: top + 260, left: LEFT, right: layout.width - 250 };
+    let mut labels: BTreeMap<Kind, BTreeSet<&str>> = BTreeMap::new();
+    for arrow in &scene.arrows {
+        labels.entry(arrow.kind).or_default().insert(short(&arrow.label));
+    }
+    pen.picture = pen.picture.add(text(LEFT - 140, pen.y + 40, "n e", "legend"));
+    for (kind, labels) in &labels {
+        let words = labels.iter().copied().collect::<Vec<_>>().join(", ");
+        pen.item(&words, |picture, (x, y)| {
+            let stroke = line((x, y), (x + 220, y), kind.colour()).set("stroke-width", "2");
+            let head =
+                format!("M{} {}L{} {}L{} {}Z", px(x + 260), px(y), px(x + 190), px(y - 30), px(x + 190), px(y + 30));
+            let head = path(&head, "").set("fill", kind.colour());
+            if *kind == Kind::Noise { picture.add(stroke) } else { picture.add(stroke).add(head) }
+        });
+    }
+    if scene.arrows.iter().any(|arrow| arrow.is_lost) {
+        pen.item("lost", |picture, (x, y)| {
+            let shape = path(&cross(x + 130, y, 35), "").set("stroke", "#cf222e").set("stroke-width", "1.5");
+            picture.add(shape)
+        });
+    }
+    let has = |wanted: fn(&Sign) -> bool| scene.marks.iter().any(|mark| wanted(&mark.what));
+    if has(|sign| matches!(sign, Sign::Made(_))) {
+        pen.item("makes a block", |picture, (x, y)| picture.add(rectangle(x + 60, y - 65, 130, 130, "#1f6feb")));
+    }
+    if has(|sign| matches!(sign, Sign::Head { reorg: 0, .. })) {
+        pen.item("new head", |picture, (x, y)| {
+            picture.add(circle(x + 130, y, 65, "#ffffff").set("stroke", "#1f6feb").set("stroke-width", "1.6"))
+        });
+    }
+    if has(|sign| matches!(sign, Sign::Head { reorg: 1.., .. })) {
+        pen.item("reorg (↶ blocks taken back)", |picture, (x, y)| {
+            picture.add(circle(x + 130, y, 65, "#ffffff").set("stroke", "#cf222e").set("stroke-width", "2.4"))
+        });
+    }
+    if has(|sign| matches!(sign, Sign::Justified(_))) {
+        pen.item("justified", |picture, (x, y)| {
+            let shape = format!(
+                "M{} {y0}L{mid} {}L{} {y0}L{mid} {}Z",
+                px(x + 55),
+                px(y - 75),
+                px(x + 205),
+                px(y + 75),
+                y0 = px(y),
+                mid = px(x + 130)
+            );
+            picture.add(path(&shape, "").set("fill", "#8250df"))
+        });
+    }
+    if has(|sign| matches!(sign, Sign::Final(_))) {
+        pen.item("final", |picture, (x, y)| picture.add(circle(x + 130, y, 65, "#1a7f37")));
+    }
+    if has(|sign| *sign == Sign::Timeout) {
+        pen.item("timeout", |picture, (x, y)| {
+            let face = circle(x + 130, y, 65, "#fff1e0").set("stroke", "#d9730d").set("stroke-width", "1.6");
+            let hands = format!("M{0} {1}L{0} {2}L{3} {2}", px(x + 130), px(y - 40), px(y), px(x + 165));
+            picture.add(face).add(path(&hands, "").set("stroke", "#d9730d").set("fill", "none"))
+        });
+    }
+    if has(|sign| *sign == Sign::Evidence) {
+        pen.item("evidence", |picture, (x, y)| picture.add(circle(x + 130, y, 65, "#cf222e")));
+    }
+    if scene.nodes.iter().any(|node| !node.is_main()) {
+        pen.item("block left behind", |picture, (x, y)| {
+            let shape = rectangle(x + 20, y - 65, 210, 130, "#ffebe9").set("rx", 3).set("stroke", "#cf222e");
+            picture.add(shape.set("stroke-dasharray", "4 2"))
+        });
+    }
+    let height = pen.y + 300;
+    (pen.picture, height)
+}
+
+/// Puts items side by side, and below each other when a row is full.
+struct Pen {
+    picture: Group,
+    x: i64,
+    y: i64,
+    left: i64,
+    right: i64,
+}
+
+impl Pen {
+    fn item(&mut self, words: &str, draw: impl FnOnce(Group, (i64, i64)) -> Group) {
+        let width = 330 + text_width(words) + 220;
+        if self.x + width > self.right && self.x > self.left {
+            (self.x, self.y) = (self.left, self.y + ROW);
+        }
+        let picture = core::mem::take(&mut self.picture);
+        self.picture = draw(picture, (self.x, self.y)).add(text(self.x + 330, self.y + 42, "", words));
+        self.x += width;
+    }
+}

@@ -1,0 +1,466 @@
+//! What a picture shows, gathered from a trace.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::style::Kind;
+use crate::{
+    primitives::{Address, B256},
+    sim::{
+        SimTime,
+        trace::{Incident, Input, Output, Part, Status, Trace, What},
+    },
+};
+
+/// Arrows that are drawn before a long run is narrowed to what is worth seeing.
+const ARROWS_MAX: usize = 700;
+
+/// A message on its way.
+#[derive(Clone, Debug)]
+pub(super) struct Arrow {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) sent: u64,
+    /// When it reaches its receiver, or would have.
+    pub(super) arrives: Option<u64>,
+    pub(super) is_lost: bool,
+    pub(super) kind: Kind,
+    pub(super) label: String,
+}
+
+/// What a lane shows at one moment.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    pub(super) at: u64,
+    pub(super) replica: u32,
+    pub(super) what: Sign,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    /// A block of this height was made.
+    Made(u64),
+    /// The head is at this height; so many blocks were taken back.
+    Head {
+        height: u64,
+        reorg: u64,
+    },
+    /// Final up to this height.
+    Final(u64),
+    /// A checkpoint of this height was justified.
+    Justified(u64),
+    /// It waited in vain.
+    Timeout,
+    /// It found somebody out.
+    Evidence,
+    Crash,
+    Restart,
+}
+
+/// How a replica stands from one time to another.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Band {
+    pub(super) replica: u32,
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) status: Status,
+}
+
+/// A time that is shaded.
+#[derive(Clone, Debug)]
+pub(super) struct Shade {
+    /// Of the whole network when empty.
+    pub(super) replicas: Vec<u32>,
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) kind: String,
+    pub(super) text: String,
+}
+
+/// A block of the tree.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) hash: B256,
+    pub(super) parent: B256,
+    pub(super) height: u64,
+    pub(super) author: Option<u32>,
+    pub(super) at: u64,
+    pub(super) is_final: bool,
+    pub(super) is_canonical: bool,
+    /// Nobody's head yet, at the end.
+    pub(super) is_pending: bool,
+    pub(super) is_justified: bool,
+}
+
+/// All of it.
+#[derive(Clone, Debug)]
+pub(super) struct Scene {
+    pub(super) names: Vec<String>,
+    pub(super) round_name: &'static str,
+    pub(super) from: u64,
+    pub(super) until: u64,
+    pub(super) arrows: Vec<Arrow>,
+    pub(super) marks: Vec<Mark>,
+    pub(super) bands: Vec<Band>,
+    pub(super) shades: Vec<Shade>,
+    pub(super) nodes: Vec<Node>,
+    /// Something that must always hold did not.
+    pub(super) violations: Vec<(u64, String)>,
+}
+
+impl Scene {
+    /// What happens in `window`, or in what is worth seeing.
+    pub(super) fn of(trace: &Trace, window: Option<(SimTime, SimTime)>) -> Self {
+        let mut scene = Gathering::of(trace).scene(trace);
+        let (from, until) = match window {
+            Some((from, until)) => (from.as_nanos(), until.as_nanos().min(trace.ends_at().as_nanos())),
+            None => scene.worth_seeing(),
+        };
+        scene.narrow(from, until.max(from));
+        scene
+    }
+
+    /// The instants at which something is drawn, in order.
+    pub(super) fn busy(&self) -> Vec<u64> {
+        let loud = self.arrows.iter().filter(|arrow| arrow.kind != Kind::Noise);
+        let arrows = loud.flat_map(|arrow| [Some(arrow.sent), arrow.arrives]).flatten();
+        let marks = self.marks.iter().map(|mark| mark.at);
+        let bands = self.bands.iter().map(|band| band.from);
+        let shades = self.shades.iter().flat_map(|shade| [shade.from, shade.until]);
+        let violations = self.violations.iter().map(|(at, _)| *at);
+        let mut busy: Vec<_> = arrows.chain(marks).chain(bands).chain(shades).chain(violations).collect();
+        busy.sort_unstable();
+        busy
+    }
+
+    /// The whole run, or as much as can be seen around the first thing that goes wrong.
+    fn worth_seeing(&self) -> (u64, u64) {
+        let mut sent: Vec<_> =
+            self.arrows.iter().filter(|arrow| arrow.kind != Kind::Noise).map(|arrow| arrow.sent).collect();
+        sent.sort_unstable();
+        if sent.len() <= ARROWS_MAX {
+            return (self.from, self.until);
+        }
+        let violated = self.violations.first().map(|(at, _)| *at);
+        let shaded = self.shades.iter().map(|shade| shade.from).min();
+        let reorged = self.marks.iter().find(|mark| matches!(mark.what, Sign::Head { reorg: 1.., .. }));
+        let moment = violated.or(shaded).or(reorged.map(|mark| mark.at)).unwrap_or(self.from);
+        let place = sent.partition_point(|at| *at < moment);
+        let first = place.saturating_sub(ARROWS_MAX / 5).min(sent.len() - ARROWS_MAX);
+        let from = if first == 0 { self.from } else { sent[first] };
+        (from, sent[first + ARROWS_MAX - 1])
+    }
+
+    fn narrow(&mut self, from: u64, until: u64) {
+        let within = from..=until;
+        self.arrows.retain(|arrow| within.contains(&arrow.sent));
+        for arrow in &mut self.arrows {
+            arrow.arrives = arrow.arrives.filter(|at| *at <= until);
+        }
+        self.marks.retain(|mark| within.contains(&mark.at));
+        self.bands.retain(|band| band.from <= until && band.until >= from);
+        for band in &mut self.bands {
+            (band.from, band.until) = (band.from.max(from), band.until.min(until));
+        }
+        self.shades.retain(|shade| shade.from <= until && shade.until >= from);
+        for shade in &mut self.shades {
+            (shade.from, shade.until) = (shade.from.max(from), shade.until.min(until));
+        }
+        self.violations.retain(|(at, _)| within.contains(at));
+        self.nodes.retain(|node| within.contains(&node.at));
+        (self.from, self.until) = (from, until);
+    }
+}
+
+/// What is collected on the way through the entries.
+#[derive(Default)]
+struct Gathering {
+    arrows: Vec<Arrow>,
+    marks: Vec<Mark>,
+    bands: Vec<Band>,
+    shades: Vec<Shade>,
+    nodes: Vec<Node>,
+    violations: Vec<(u64, String)>,
+    labels: Vec<String>,
+    /// Of the blocks, by number.
+    heights: Vec<u64>,
+    known: BTreeSet<B256>,
+    standing: BTreeMap<u32, (u64, Status)>,
+    running: BTreeMap<u64, Shade>,
+    crashed: BTreeMap<u32, u64>,
+    outages: Vec<(u32, u64, u64)>,
+    heads: BTreeMap<u32, B256>,
+    finals: BTreeMap<u32, u64>,
+    justified: BTreeSet<B256>,
+    finalized: BTreeSet<B256>,
+    authors: BTreeMap<Address, u32>,
+}
+
+impl Gathering {
+    fn of(trace: &Trace) -> Self {
+        let numbered = trace.header.replicas.iter().zip(0..);
+        let authors = numbered.filter_map(|(replica, number)| Some((replica.address?, number))).collect();
+        let mut gathering = Self { authors, ..Self::default() };
+        for entry in &trace.entries {
+            gathering.take(entry.at_ns, &entry.what);
+        }
+        gathering
+    }
+
+    fn take(&mut self, at: u64, what: &What) {
+        match what {
+            What::Message { label, .. } => self.labels.push(label.clone()),
+            What::Block { id, parent, author, .. } => {
+                self.heights.push(id.height.get());
+                if self.known.insert(id.hash) {
+                    self.nodes.push(Node {
+                        hash: id.hash,
+                        parent: *parent,
+                        height: id.height.get(),
+                        author: self.authors.get(author).copied(),
+                        at,
+                        is_final: false,
+                        is_canonical: false,
+                        is_pending: false,
+                        is_justified: false,
+                    });
+                }
+            }
+            What::Sent { from, to, label, arrives_ns, .. } => self.arrows.push(Arrow {
+                from: *from,
+                to: *to,
+                sent: at,
+                arrives: *arrives_ns,
+                is_lost: arrives_ns.is_none(),
+                kind: Kind::of(label),
+                label: label.clone(),
+            }),
+            What::Status { replica, status } => self.stands(*replica, at, Some(*status)),
+            What::Step { replica, input, outputs } => self.step(at, *replica, input, outputs),
+            What::Incident(incident) => self.incident(at, incident),
+            What::State { .. } | What::Full { .. } => {}
+        }
+    }
+
+    fn stands(&mut self, replica: u32, at: u64, status: Option<Status>) {
+        if let Some((from, before)) = self.standing.remove(&replica)
+            && at > from
+        {
+            self.bands.push(Band { replica, from, until: at, status: before });
+        }
+        if let Some(status) = status {
+            self.standing.insert(replica, (at, status));
+        }
+    }
+
+    fn step(&mut self, at: u64, replica: u32, input: &Input, outputs: &[Output]) {
+        let mut marks = Vec::new();
+        if let Input::Built { block, .. } = input
+            && let Some(height) = self.heights.get(*block as usize)
+        {
+            marks.push(Sign::Made(*height));
+        }
+        let asks = outputs.iter().any(|output| match output {
+            Output::Mark { name } => name.ends_with("/timeout"),
+            Output::Send { message, .. } => {
+                let label = self.labels.get(*message as usize).map(String::as_str);
+                matches!(label, Some("raft-vote-request" | "raft-pre-vote-request"))
+            }
+            _ => false,
+        });
+        if asks && matches!(input, Input::Timer { .. }) {
+            marks.push(Sign::Timeout);
+        }
+        for output in outputs {
+            match output {
+                Output::Head { new, reorg_depth, .. } => {
+                    self.heads.insert(replica, new.hash);
+                    marks.push(Sign::Head { height: new.height.get(), reorg: *reorg_depth });
+                }
+                Output::Final { finalized, .. } => {
+                    self.finalized.insert(finalized.hash);
+                    let height = finalized.height.get();
+                    if self.finals.get(&replica).copied().unwrap_or_default() < height {
+                        self.finals.insert(replica, height);
+                        marks.push(Sign::Final(height));
+                    }
+                }
+                Output::Justified { id } => {
+                    self.justified.insert(id.hash);
+                    marks.push(Sign::Justified(id.height.get()));
+                }
+                Output::Evidence { .. } => marks.push(Sign::Evidence),
+                _ => {}
+            }
+        }
+        // What is final at once needs no mark of its own for the head.
+        let is_final = |height: u64| marks.contains(&Sign::Final(height));
+        let kept = marks.iter().filter(|sign| match sign {
+            Sign::Head { height, reorg: 0 } => !is_final(*height),
+            _ => true,
+        });
+        self.marks.extend(kept.map(|sign| Mark { at, replica, what: sign.clone() }));
+    }
+
+    fn incident(&mut self, at: u64, incident: &Incident) {
+        match incident {
+            Incident::Began { fault, kind, replicas, text } => {
+                let shade =
+                    Shade { replicas: replicas.clone(), from: at, until: at, kind: kind.clone(), text: text.clone() };
+                self.running.insert(*fault, shade);
+            }
+            Incident::Ended { fault } => {
+                if let Some(shade) = self.running.remove(fault) {
+                    self.shades.push(Shade { until: at, ..shade });
+                }
+            }
+            Incident::Crashed { replica } => {
+                self.crashed.insert(*replica, at);
+                self.marks.push(Mark { at, replica: *replica, what: Sign::Crash });
+            }
+            Incident::Restarted { replica, .. } => {
+                if let Some(from) = self.crashed.remove(replica) {
+                    self.outages.push((*replica, from, at));
+                }
+                self.marks.push(Mark { at, replica: *replica, what: Sign::Restart });
+            }
+            Incident::Altered { replica, how } => self.shades.push(Shade {
+                replicas: vec![*replica],
+                from: at,
+                until: at,
+                kind: "altered".to_owned(),
+                text: how.clone(),
+            }),
+            Incident::Note { replica, text } => self.shades.push(Shade {
+                replicas: replica.iter().copied().collect(),
+                from: at,
+                until: at,
+                kind: "note".to_owned(),
+                text: text.clone(),
+            }),
+            Incident::Violation { invariant, detail } => self.violations.push((at, format!("{invariant}: {detail}"))),
+        }
+    }
+
+    fn scene(mut self, trace: &Trace) -> Scene {
+        let until = trace.ends_at().as_nanos();
+        for replica in self.standing.keys().copied().collect::<Vec<_>>() {
+            self.stands(replica, until.saturating_add(1), None);
+        }
+        for (_, shade) in core::mem::take(&mut self.running) {
+            self.shades.push(Shade { until, ..shade });
+        }
+        for (replica, from) in core::mem::take(&mut self.crashed) {
+            self.outages.push((replica, from, until));
+        }
+        self.outages_swallow();
+        self.colour_tree();
+        self.bands.sort_by_key(|band| (band.replica, band.from));
+        self.shades.sort_by_key(|shade| (shade.from, shade.replicas.first().copied()));
+        Scene {
+            names: trace.header.replicas.iter().map(|replica| replica.name.clone()).collect(),
+            round_name: super::style::round_name(&trace.header.consensus),
+            from: 0,
+            until,
+            arrows: self.arrows,
+            marks: self.marks,
+            bands: self.bands,
+            shades: self.shades,
+            nodes: self.nodes,
+            violations: self.violations,
+        }
+    }
+
+    /// What reaches a replica that is down is lost, and a crash is shaded once.
+    fn outages_swallow(&mut self) {
+        let outages = &self.outages;
+        let is_down = |replica: u32, at: u64| {
+            outages.iter().any(|(down, from, until)| *down == replica && *from <= at && at < *until)
+        };
+        for arrow in &mut self.arrows {
+            arrow.is_lost |= arrow.arrives.is_some_and(|at| is_down(arrow.to, at));
+        }
+        let bands = core::mem::take(&mut self.bands);
+        self.bands = bands.into_iter().flat_map(|band| awake(band, outages)).collect();
+        self.shades.retain(|shade| !matches!(shade.kind.as_str(), "crash" | "wipe"));
+        self.shades.extend(outages.iter().map(|(replica, from, until)| Shade {
+            replicas: vec![*replica],
+            from: *from,
+            until: *until,
+            kind: "crash".to_owned(),
+            text: "down".to_owned(),
+        }));
+    }
+
+    /// The canonical branch is that of most heads at the end.
+    fn colour_tree(&mut self) {
+        let parents: BTreeMap<B256, (usize, B256)> =
+            self.nodes.iter().enumerate().map(|(place, node)| (node.hash, (place, node.parent))).collect();
+        let mut votes: BTreeMap<B256, usize> = BTreeMap::new();
+        for head in self.heads.values() {
+            *votes.entry(*head).or_default() += 1;
+        }
+        let depth = |hash: &B256| parents.get(hash).map_or(0, |(place, _)| self.nodes[*place].height);
+        let best = votes.iter().max_by_key(|(hash, count)| (**count, depth(hash))).map(|(hash, _)| *hash);
+        let mut canonical = Vec::new();
+        let mut at = best;
+        while let Some((place, parent)) = at.and_then(|hash| parents.get(&hash)) {
+            canonical.push(*place);
+            at = Some(*parent);
+        }
+        let mut is_final = BTreeSet::new();
+        for hash in &self.finalized {
+            let mut at = *hash;
+            while let Some((place, parent)) = parents.get(&at) {
+                if !is_final.insert(*place) {
+                    break;
+                }
+                at = *parent;
+            }
+        }
+        for place in canonical {
+            self.nodes[place].is_canonical = true;
+        }
+        for place in is_final {
+            self.nodes[place].is_final = true;
+        }
+        let highest = self.nodes.iter().filter(|node| node.is_canonical).map(|node| node.height).max();
+        for node in &mut self.nodes {
+            node.is_justified = self.justified.contains(&node.hash);
+            node.is_pending = !node.is_canonical && Some(node.parent) == best && Some(node.height) > highest;
+        }
+    }
+}
+
+/// The parts of a band in which its replica runs.
+fn awake(band: Band, outages: &[(u32, u64, u64)]) -> Vec<Band> {
+    let mut parts = vec![band];
+    for (_, down, up) in outages.iter().filter(|(replica, ..)| *replica == band.replica) {
+        let cut = |part: Band| {
+            let before = Band { until: part.until.min(*down), ..part };
+            let after = Band { from: part.from.max(*up), ..part };
+            [before, after].into_iter().filter(|part| part.from < part.until)
+        };
+        parts = parts.into_iter().flat_map(cut).collect();
+    }
+    parts
+}
+
+impl Node {
+    /// Whether it is on the branch that counts, or may be soon.
+    pub(super) const fn is_main(&self) -> bool {
+        self.is_canonical || self.is_final || self.is_pending
+    }
+}
+
+impl Band {
+    /// What is written on it.
+    pub(super) fn text(&self, round_name: &str) -> String {
+        let round = self.status.round;
+        match self.status.part {
+            Part::Leads => format!("{round_name} {round} · leads"),
+            Part::Follows => format!("{round_name} {round}"),
+            Part::Seeks if round_name == "view" => format!("wants view {round}"),
+            Part::Seeks => format!("{round_name} {round} · no leader"),
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Pictures of whole runs.
+
+use core::time::Duration;
+
+use super::*;
+use crate::{
+    consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
+    sim::{
+        Latency, Network,
+        trace::{Incident, TraceHeader},
+    },
+};
+
+fn recorded(consensus: ConsensusConfig) -> Trace {
+    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(25) };
+    let network = Network::builder().with_consensus(consensus).with_validators(4).with_seed(2).with_latency(latency);
+    let mut network = network.with_trace("a <run> & its title").build().unwrap();
+    network.run_to_height(3).unwrap();
+    let text = "cut off".to_owned();
+    network.note(Incident::Began { fault: 1, kind: "isolate".to_owned(), replicas: vec![2], text });
+    network.note(Incident::Crashed { replica: 1 });
+    network.run_to_height(5).unwrap();
+    network.note(Incident::Violation { invariant: "agreement".to_owned(), detail: "none".to_owned() });
+    network.trace().unwrap()
+}
+
+#[test]
+fn every_protocol_is_drawn_the_same_way_twice() {
+    for (name, round, consensus) in [
+        ("poa", "", ConsensusConfig::Poa(PoaConfig::default().with_period(1))),
+        ("raft", "term 1 · leads", ConsensusConfig::Raft(RaftConfig::default())),
+        ("pbft", "view 0 · leads", ConsensusConfig::Pbft(PbftConfig::default())),
+    ] {
+        let trace = recorded(consensus);
+        let picture = draw(&trace, &DiagramOptions::default());
+        assert_eq!(picture, draw(&trace, &DiagramOptions::default()), "{name}");
+        assert!(picture.len() < 150_000, "{name}: {} bytes", picture.len());
+        for wanted in
+            ["validator 3", "a &lt;run&gt; &amp; its title", round, "cut off", "url(#down)", "✗ agreement: none"]
+        {
+            assert!(picture.contains(wanted), "{name}: no {wanted:?}");
+        }
+        assert!(!picture.contains("NaN") && !picture.contains("--"), "{name}");
+    }
+}
+
+#[test]
+fn a_window_shows_less_and_an_empty_trace_is_a_picture_too() {
+    let trace = recorded(ConsensusConfig::Pbft(PbftConfig::default()));
+    let whole = draw(&trace, &DiagramOptions::default());
+    let window = DiagramOptions::default().with_window(SimTime::from_nanos(0), SimTime::from_nanos(1_500_000_000));
+    let part = draw(&trace, &window.with_title("part").with_caption("one block").with_width(700));
+    assert!(part.len() < whole.len() && part.contains(">part<") && part.contains("one block"));
+    let nothing = Trace { header: TraceHeader::default(), entries: Vec::new() };
+    assert!(draw(&nothing, &DiagramOptions::default()).ends_with("</svg>"));
+}
