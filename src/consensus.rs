@@ -36,7 +36,7 @@ pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipient
 pub use encoding::Encoder;
 pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
 pub use finality::{Finality, FinalityKind};
-pub use kind::ConsensusKind;
+pub use kind::{ConsensusKind, StakeUse};
 pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine, Records};
 pub use protocol::Protocol;
 pub use validators::{Validator, ValidatorSet, ValidatorSetError};

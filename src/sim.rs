@@ -21,6 +21,7 @@ mod replica;
 mod rng;
 mod scheduler;
 mod seed;
+mod stakes;
 pub mod trace;
 mod two_phase;
 mod workload;

@@ -17,7 +17,27 @@ pub enum ConsensusKind {
     Raft,
 }
 
+/// What a protocol makes of stake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StakeUse {
+    /// It has no notion of it.
+    Never,
+    /// Validators weigh their stake where genesis has `staking`, else one each.
+    Optional,
+    /// Validators weigh their stake; genesis always has `staking`.
+    Always,
+}
+
 impl ConsensusKind {
+    /// What the protocol makes of stake.
+    pub const fn stake_use(self) -> StakeUse {
+        match self {
+            Self::Poa | Self::Raft => StakeUse::Never,
+            Self::Pbft => StakeUse::Optional,
+            Self::Pos | Self::Dpos => StakeUse::Always,
+        }
+    }
+
     /// Every protocol.
     pub const ALL: [Self; 5] = [Self::Poa, Self::Pos, Self::Dpos, Self::Pbft, Self::Raft];
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Authenticator, BlockId, ConsensusKind, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer,
-    ValidatorSet, ValidatorSetError,
+    StakeUse, ValidatorSet, ValidatorSetError,
     pbft::{Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
     raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
@@ -205,6 +205,11 @@ impl ConsensusConfig {
             Self::Raft(_) => ConsensusKind::Raft,
             Self::Pbft(_) => ConsensusKind::Pbft,
         }
+    }
+
+    /// Whether the protocol can't do without stake; see [`ConsensusKind::stake_use`] for those that may have it.
+    pub const fn uses_stake(&self) -> bool {
+        matches!(self.kind().stake_use(), StakeUse::Always)
     }
 
     /// Seconds between two blocks at least; with 0, blocks are made on demand only.

@@ -34,7 +34,7 @@ pub enum ValidatorSetError {
         address: Address,
     },
     /// A validator that could never count.
-    #[error("validator {address} has weight 0; give it at least 1 or leave it out")]
+    #[error("validator {address} has weight 0; give it at least 1 (a stake of one gwei), or leave it out")]
     ZeroWeight {
         /// Which.
         address: Address,

@@ -17,6 +17,7 @@ use crate::{
     sim::{Network, Production},
     state::{MemoryState, PagedState, StateStore},
     store::{KeyValue, MemoryStore},
+    system::staking::StakingParams,
     templates,
     vm::{Template, TemplateRegistry},
 };
@@ -54,6 +55,8 @@ pub struct NodeBuilder {
     balance: U256,
     mnemonic: String,
     validators: u32,
+    stakes: Option<Vec<U256>>,
+    staking: Option<StakingParams>,
     consensus: Option<ConsensusConfig>,
     seed: u64,
     gas_limit: u64,
@@ -80,6 +83,8 @@ impl NodeBuilder {
             balance: ether(10_000),
             mnemonic: DEFAULT_MNEMONIC.to_owned(),
             validators: 1,
+            stakes: None,
+            staking: None,
             consensus: None,
             seed: 0,
             gas_limit: defaults.gas_limit,
@@ -136,6 +141,18 @@ impl NodeBuilder {
     /// How many validators the chain has; 1 by default.
     pub const fn with_validators(mut self, count: u32) -> Self {
         self.validators = count;
+        self
+    }
+
+    /// The validators' stakes in genesis, in the smallest unit; 32 tokens each without it, where the protocol has stake.
+    pub fn with_stakes(mut self, stakes: impl IntoIterator<Item = U256>) -> Self {
+        self.stakes = Some(stakes.into_iter().collect());
+        self
+    }
+
+    /// The staking contract's parameters, on a chain with stake.
+    pub const fn with_staking(mut self, params: StakingParams) -> Self {
+        self.staking = Some(params);
         self
     }
 
@@ -233,6 +250,7 @@ impl NodeBuilder {
         let network = self.network(genesis)?;
 
         let consensus = network.config().kind();
+        let registry = network.primary().chain().registry().as_ref().clone();
         let writer = Writer::new(network, self.mining);
         let view = writer.view()?;
         let node = Node {
@@ -245,7 +263,7 @@ impl NodeBuilder {
                 accounts: keys.iter().map(KeyPair::address).collect(),
                 keys,
                 mnemonic: wallet.phrase().to_owned(),
-                registry: self.registry,
+                registry,
                 recovery: SenderRecovery::new(),
             }),
         };
@@ -308,7 +326,14 @@ impl NodeBuilder {
         };
         let registry = Arc::new(self.registry.clone());
         let (hooks, retention) = (core::mem::take(&mut self.hooks), self.retention);
-        let network = Network::builder()
+        let mut network = Network::builder();
+        if let Some(stakes) = self.stakes.take() {
+            network = network.with_stakes(stakes);
+        }
+        if let Some(params) = self.staking {
+            network = network.with_staking(params);
+        }
+        let network = network
             .with_genesis(genesis)
             .with_consensus(consensus)
             .with_validators(self.validators)

@@ -7,15 +7,17 @@ use super::{
     BlockClock, Invariant, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
     network::Shared,
     records::HeadRecord,
+    stakes,
     trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
     world::World,
 };
 use crate::{
-    chain::{Block, Chain, ChainBuilder, ChainError, ExecutionCache, GenesisSpec, GenesisValidator, Pool, PoolConfig},
+    chain::{Block, Chain, ChainBuilder, ChainError, ExecutionCache, GenesisSpec, Pool, PoolConfig},
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
-    primitives::{Address, KeyPair, U256},
+    primitives::{KeyPair, U256},
     state::{MemoryState, StateStore},
     store::{KeyValue, MemoryStore},
+    system::staking::StakingParams,
 };
 
 /// Chain id of a network whose genesis nobody gave.
@@ -41,6 +43,9 @@ pub struct NetworkBuilder {
     consensus: Option<ConsensusConfig>,
     validators: Validators,
     observers: u32,
+    candidates: u32,
+    stakes: Option<Vec<U256>>,
+    staking: Option<StakingParams>,
     seed: u64,
     seals: SealScheme,
     latency: Latency,
@@ -69,6 +74,9 @@ impl Default for NetworkBuilder {
             consensus: None,
             validators: Validators::FromSeed(1),
             observers: 0,
+            candidates: 0,
+            stakes: None,
+            staking: None,
             seed: 0,
             seals: SealScheme::Symbolic,
             latency: Latency::default(),
@@ -115,6 +123,26 @@ impl NetworkBuilder {
     /// So many more replicas that follow and never seal.
     pub const fn with_observers(mut self, count: u32) -> Self {
         self.observers = count;
+        self
+    }
+
+    /// The validators' stakes in genesis, in the smallest unit and the order of their keys; 32 tokens each without it, where the
+    /// protocol has stake. Makes a chain of stake of a protocol that may do without.
+    pub fn with_stakes(mut self, stakes: impl IntoIterator<Item = U256>) -> Self {
+        self.stakes = Some(stakes.into_iter().collect());
+        self
+    }
+
+    /// The staking contract's parameters, in place of the default ones or those of genesis.
+    pub const fn with_staking(mut self, params: StakingParams) -> Self {
+        self.staking = Some(params);
+        self
+    }
+
+    /// So many more replicas after the validators, with keys of their own (see [`NetworkBuilder::validator_key`]), that are no
+    /// validators at genesis and may become some.
+    pub const fn with_candidates(mut self, count: u32) -> Self {
+        self.candidates = count;
         self
     }
 
@@ -211,12 +239,16 @@ impl NetworkBuilder {
     pub fn build(mut self) -> Result<Network, NetworkError> {
         let keys = self.keys();
         let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
-        let validators =
-            ValidatorSet::equal(addresses.iter().copied()).map_err(crate::consensus::ConsensusError::from)?;
-        let observers = (0..self.observers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
+        let candidates = self.candidate_keys(&keys);
+        let followers = self.candidates.saturating_add(self.observers);
+        let observers = (0..followers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
         let config = self.consensus()?.with_roster(&addresses, observers.collect());
         self.check_production(&config)?;
-        self.complete_genesis(&validators, &addresses)?;
+        self.genesis.staking = self.staking.or(self.genesis.staking);
+        let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
+        let validators = stakes::complete(&mut self.genesis, &config, &addresses, &newcomers, self.stakes.as_deref())?;
+        self.commit_to(&validators);
+        let keys = [keys, candidates].concat();
 
         let (state, store) = self.stores.take().unwrap_or_else(|| {
             (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
@@ -256,6 +288,12 @@ impl NetworkBuilder {
         Network::start(replicas, world, shared, self.invariants)
     }
 
+    /// Keys of the candidates, after those of the validators.
+    fn candidate_keys(&self, validators: &[KeyPair]) -> Vec<KeyPair> {
+        let first = count_of(validators);
+        (0..self.candidates).map(|place| Self::validator_key(self.seed, first.saturating_add(place))).collect()
+    }
+
     fn keys(&self) -> Vec<KeyPair> {
         match &self.validators {
             Validators::Keys(keys) => keys.clone(),
@@ -281,26 +319,12 @@ impl NetworkBuilder {
         Ok(())
     }
 
-    /// Lists the validators in genesis and commits to them in its header, unless its author fills `extraData` otherwise.
-    fn complete_genesis(&mut self, validators: &ValidatorSet, addresses: &[Address]) -> Result<(), NetworkError> {
-        if self.genesis.validators.is_empty() {
-            let listed = addresses.iter().enumerate().map(|(index, address)| GenesisValidator {
-                address: *address,
-                name: format!("validator {index}"),
-                stake: U256::ZERO,
-            });
-            self.genesis.validators = listed.collect();
-        }
-        let listed = ValidatorSet::equal(self.genesis.validators.iter().map(|validator| validator.address));
-        if listed.as_ref() != Ok(validators) {
-            let reason = "genesis lists other validators than the network has keys for";
-            return Err(NetworkError::Options { reason: reason.to_owned() });
-        }
+    /// Commits to the validators in genesis' header, unless its author fills `extraData` otherwise.
+    fn commit_to(&mut self, validators: &ValidatorSet) {
         if self.genesis.extra_data.is_empty() {
             let commitment = Block::extra_data_of(&Payload::checkpoint(validators).encoded());
             self.genesis.extra_data = commitment.unwrap_or_default();
         }
-        Ok(())
     }
 
     /// What a trace has to say so that it can be replayed; `None` when none is wanted.
