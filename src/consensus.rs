@@ -13,11 +13,13 @@
 //!
 //! | module | what it holds |
 //! |---|---|
+//! | [`dpos`] | delegated proof of stake: elected producers with a last irreversible block |
 //! | [`pbft`] | practical Byzantine fault tolerance (Castro and Liskov): final at once, with certificates |
 //! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
 //! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
 mod authority;
+pub mod dpos;
 mod effect;
 mod encoding;
 mod event;

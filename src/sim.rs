@@ -53,4 +53,6 @@ mod raft_tests;
 mod tests;
 
 #[cfg(test)]
+mod dpos_tests;
+#[cfg(test)]
 mod pbft_tests;

@@ -136,6 +136,10 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    pub(super) fn u32(&mut self) -> Option<u32> {
+        self.array().map(u32::from_be_bytes)
+    }
+
     pub(super) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
@@ -155,6 +159,19 @@ impl<'a> Decoder<'a> {
     pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = u32::from_be_bytes(self.array()?);
         (0..length).map(|_| read(self)).collect()
+    }
+
+    /// A byte string after its length.
+    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let length = usize::try_from(self.u32()?).ok()?;
+        let (taken, rest) = self.rest.split_at_checked(length)?;
+        self.rest = rest;
+        Some(taken)
+    }
+
+    /// Bytes that are not read yet.
+    pub(super) const fn remaining(&self) -> usize {
+        self.rest.len()
     }
 
     /// Whether everything was read.

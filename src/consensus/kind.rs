@@ -1,6 +1,6 @@
 //! The protocols by name, as people and configurations call them.
 
-use super::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig};
+use super::{ConsensusConfig, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig};
 
 /// Which protocol, without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,7 +80,8 @@ impl ConsensusKind {
             Self::Poa => Some(ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() })),
             Self::Pbft => Some(ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() })),
             Self::Raft => Some(ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() })),
-            Self::Pos | Self::Dpos => None,
+            Self::Dpos => Some(ConsensusConfig::Dpos(DposConfig { period: 0, ..DposConfig::default() })),
+            Self::Pos => None,
         }
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Authenticator, BlockId, ConsensusKind, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer,
     StakeUse, ValidatorSet, ValidatorSetError,
+    dpos::{Dpos, DposConfig, DposError, DposRules},
     pbft::{Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
     raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
@@ -18,8 +19,8 @@ use crate::{
 
 /// Which protocol a chain runs, with its parameters. Part of genesis.
 ///
-/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`), `raft` or
-/// `pbft`.
+/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`), `raft`,
+/// `pbft` or `dpos` (also `delegated-proof-of-stake`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -31,6 +32,9 @@ pub enum ConsensusConfig {
     Raft(RaftConfig),
     /// Practical Byzantine fault tolerance.
     Pbft(PbftConfig),
+    /// Delegated proof of stake.
+    #[serde(alias = "delegated-proof-of-stake")]
+    Dpos(DposConfig),
 }
 
 /// Why a protocol could not be set up.
@@ -49,6 +53,9 @@ pub enum ConsensusError {
     /// PBFT refuses its parameters, the number of validators, or records.
     #[error(transparent)]
     Pbft(#[from] PbftError),
+    /// Delegated proof of stake refuses its parameters or records.
+    #[error(transparent)]
+    Dpos(#[from] DposError),
 }
 
 /// What a replica made durable, by key.
@@ -70,6 +77,8 @@ pub enum Machine {
     Raft(Box<Raft>),
     /// Practical Byzantine fault tolerance.
     Pbft(Box<Pbft>),
+    /// Delegated proof of stake.
+    Dpos(Box<Dpos>),
 }
 
 impl Default for ConsensusConfig {
@@ -102,6 +111,9 @@ impl ConsensusConfig {
             Self::Pbft(config) => {
                 Ok(Machine::Pbft(Box::new(Pbft::new(*config, root, validators, authenticator, signer)?)))
             }
+            Self::Dpos(config) => {
+                Ok(Machine::Dpos(Box::new(Dpos::new(*config, root, &validators, authenticator, signer)?)))
+            }
         }
     }
 
@@ -122,6 +134,9 @@ impl ConsensusConfig {
             }
             Self::Pbft(config) => {
                 Ok(Machine::Pbft(Box::new(Pbft::restore(*config, head_record, None, authenticator, signer)?)))
+            }
+            Self::Dpos(config) => {
+                Ok(Machine::Dpos(Box::new(Dpos::restore(*config, head_record, authenticator, signer)?)))
             }
         }
     }
@@ -150,6 +165,11 @@ impl ConsensusConfig {
                 let root = (BlockId::of(genesis), genesis.timestamp());
                 let pbft = Pbft::recover(*config, root, validators, records, authenticator, signer)?;
                 Ok(Machine::Pbft(Box::new(pbft)))
+            }
+            (Self::Dpos(config), _) => {
+                let root = (BlockId::of(genesis), genesis.timestamp());
+                let dpos = Dpos::recover(*config, root, &validators, records, authenticator, signer)?;
+                Ok(Machine::Dpos(Box::new(dpos)))
             }
             (_, Some(head)) => self.restore(head, authenticator, signer),
             (_, None) => self.start(genesis, validators, authenticator, signer),
@@ -185,6 +205,13 @@ impl ConsensusConfig {
                 Ok(Arc::new(rules))
             }
             Self::Pbft(config) => Ok(Arc::new(PbftRules::new(*config, validators, authenticator)?)),
+            Self::Dpos(config) => {
+                let rules = DposRules::new(*config, validators, authenticator.clone());
+                if let Some(record) = head_record {
+                    rules.remember(Dpos::restore(*config, record, authenticator, None)?.head_link().clone());
+                }
+                Ok(Arc::new(rules))
+            }
         }
     }
 
@@ -193,7 +220,7 @@ impl ConsensusConfig {
     #[must_use]
     pub fn with_roster(self, roster: &[Address], observers: Vec<ReplicaId>) -> Self {
         match self {
-            Self::Poa(_) | Self::Pbft(_) => self,
+            Self::Poa(_) | Self::Pbft(_) | Self::Dpos(_) => self,
             Self::Raft(config) => Self::Raft(config.with_roster(roster.to_vec(), observers)),
         }
     }
@@ -204,6 +231,7 @@ impl ConsensusConfig {
             Self::Poa(_) => ConsensusKind::Poa,
             Self::Raft(_) => ConsensusKind::Raft,
             Self::Pbft(_) => ConsensusKind::Pbft,
+            Self::Dpos(_) => ConsensusKind::Dpos,
         }
     }
 
@@ -217,6 +245,7 @@ impl ConsensusConfig {
         match self {
             Self::Poa(config) => config.period,
             Self::Pbft(config) => config.period,
+            Self::Dpos(config) => config.period,
             Self::Raft(config) => config.period,
         }
     }
@@ -224,7 +253,7 @@ impl ConsensusConfig {
     /// Whether a network of this protocol never comes to rest: its timers run even when there is nothing to do.
     pub const fn never_rests(&self) -> bool {
         match self {
-            Self::Poa(_) | Self::Pbft(_) => false,
+            Self::Poa(_) | Self::Pbft(_) | Self::Dpos(_) => false,
             Self::Raft(_) => true,
         }
     }
@@ -257,6 +286,7 @@ impl Protocol for Machine {
             Self::Poa(poa) => poa.step(event, effects),
             Self::Raft(raft) => raft.step(event, effects),
             Self::Pbft(pbft) => pbft.step(event, effects),
+            Self::Dpos(dpos) => dpos.step(event, effects),
         }
     }
 
@@ -274,6 +304,10 @@ impl Protocol for Machine {
                 out.u8(2);
                 pbft.encode(out);
             }
+            Self::Dpos(dpos) => {
+                out.u8(4);
+                dpos.encode(out);
+            }
         }
     }
 
@@ -282,6 +316,7 @@ impl Protocol for Machine {
             Self::Poa(poa) => poa.head(),
             Self::Raft(raft) => raft.head(),
             Self::Pbft(pbft) => pbft.head(),
+            Self::Dpos(dpos) => dpos.head(),
         }
     }
 
@@ -290,6 +325,7 @@ impl Protocol for Machine {
             Self::Poa(poa) => poa.finality(),
             Self::Raft(raft) => raft.finality(),
             Self::Pbft(pbft) => pbft.finality(),
+            Self::Dpos(dpos) => dpos.finality(),
         }
     }
 
@@ -298,6 +334,7 @@ impl Protocol for Machine {
             Self::Poa(poa) => poa.validators(),
             Self::Raft(raft) => raft.validators(),
             Self::Pbft(pbft) => pbft.validators(),
+            Self::Dpos(dpos) => dpos.validators(),
         }
     }
 }

@@ -13,6 +13,24 @@ pub(crate) enum Mutation {
     RaftVotesTwice,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
+    /// Delegated proof of stake: `2n/3` confirmations propose a block.
+    DposQuorumOneShort,
+    /// Delegated proof of stake: the last irreversible block is what half of the producers imply.
+    DposIrreversibleIndex,
+    /// Delegated proof of stake: a producer confirms what its branch does not show as confirmed, whatever it did elsewhere.
+    DposConfirmsTwice,
+    /// Delegated proof of stake: a producer forgets at a restart what it confirmed and when it produced.
+    DposPromiseForgotten,
+    /// Delegated proof of stake: a producer that changed its branch produces in a slot once more.
+    DposSlotTwice,
+    /// Delegated proof of stake: a slot may also be taken by the producer whose turn is next.
+    DposWrongProducer,
+    /// Delegated proof of stake: a schedule is in force at once, not when it is irreversible.
+    DposScheduleEarly,
+    /// Delegated proof of stake: the longest branch wins, whatever others proposed or made irreversible.
+    DposLengthAlone,
+    /// Delegated proof of stake: a producer that implied a block confirms branches without it.
+    DposLockIgnored,
 }
 
 /// Whether `mutation` is switched on in this thread.

@@ -1,0 +1,145 @@
+//! Parameters of delegated proof of stake.
+
+use serde::{Deserialize, Serialize};
+
+use crate::primitives::Timestamp;
+
+/// The most producers that a schedule may have, as in EOSIO.
+pub const PRODUCERS_MAX: u32 = 125;
+/// The most blocks that one producer may make in a row.
+pub const BLOCKS_PER_TURN_MAX: u32 = 1_000;
+
+/// What every validator of a chain has in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct DposConfig {
+    /// Seconds of a slot. 0: blocks are made on demand only, each takes the next slot, and no timer runs.
+    pub period: u64,
+    /// How many producers are elected at most: the candidates of greatest weight.
+    pub producers: u32,
+    /// Slots in a row that belong to one producer.
+    pub blocks_per_turn: u32,
+    /// How long one order of the producers lasts.
+    pub shuffle: Shuffle,
+}
+
+/// How long one order of the producers lasts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Shuffle {
+    /// As long as the schedule: every round has the same order.
+    #[default]
+    Schedule,
+    /// One round, in which every producer has one turn.
+    Round,
+}
+
+/// Why delegated proof of stake could not be set up.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DposError {
+    /// Nobody, or too many, would produce.
+    #[error("delegated proof of stake: producers is {got}; give 1 to {PRODUCERS_MAX}, such as 21")]
+    Producers {
+        /// The number given.
+        got: u32,
+    },
+    /// Turns of no block, or of too many.
+    #[error("delegated proof of stake: blocksPerTurn is {got}; give 1 to {BLOCKS_PER_TURN_MAX}")]
+    BlocksPerTurn {
+        /// The number given.
+        got: u32,
+    },
+    /// A stored record does not decode.
+    #[error("delegated proof of stake: stored record {key:?} does not decode")]
+    Record {
+        /// Its key.
+        key: &'static str,
+    },
+}
+
+impl Default for DposConfig {
+    fn default() -> Self {
+        Self { period: 1, producers: 21, blocks_per_turn: 1, shuffle: Shuffle::Schedule }
+    }
+}
+
+impl DposConfig {
+    /// The same with slots of `period` seconds.
+    #[must_use]
+    pub const fn with_period(mut self, period: u64) -> Self {
+        self.period = period;
+        self
+    }
+
+    /// The same with at most `producers` elected.
+    #[must_use]
+    pub const fn with_producers(mut self, producers: u32) -> Self {
+        self.producers = producers;
+        self
+    }
+
+    /// The same with turns of `blocks` blocks.
+    #[must_use]
+    pub const fn with_blocks_per_turn(mut self, blocks: u32) -> Self {
+        self.blocks_per_turn = blocks;
+        self
+    }
+
+    /// The same with orders that last as long as `shuffle` says.
+    #[must_use]
+    pub const fn with_shuffle(mut self, shuffle: Shuffle) -> Self {
+        self.shuffle = shuffle;
+        self
+    }
+
+    /// The time of `slot`, counted from a block at `from`; on demand, the earliest time.
+    pub const fn time_of(&self, slot: u64, from: (u64, Timestamp)) -> Timestamp {
+        from.1.saturating_add_secs(slot.saturating_sub(from.0).saturating_mul(self.period))
+    }
+
+    /// The slot of a block at `time` after one `from` a slot and time; `None` when no slot begins then.
+    pub const fn slot_at(&self, time: Timestamp, from: (u64, Timestamp)) -> Option<u64> {
+        let Some(passed) = time.as_secs().checked_sub(from.1.as_secs()) else { return None };
+        if self.period == 0 {
+            return from.0.checked_add(1);
+        }
+        if passed == 0 || !passed.is_multiple_of(self.period) { None } else { from.0.checked_add(passed / self.period) }
+    }
+
+    pub(super) const fn check(&self) -> Result<(), DposError> {
+        if self.producers == 0 || self.producers > PRODUCERS_MAX {
+            return Err(DposError::Producers { got: self.producers });
+        }
+        if self.blocks_per_turn == 0 || self.blocks_per_turn > BLOCKS_PER_TURN_MAX {
+            return Err(DposError::BlocksPerTurn { got: self.blocks_per_turn });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_begin_at_multiples_of_the_period() {
+        let config = DposConfig::default().with_period(3);
+        let from = (10, Timestamp::from_secs(100));
+        for (time, slot) in [(99, None), (100, None), (102, None), (103, Some(11)), (109, Some(13)), (110, None)] {
+            assert_eq!(config.slot_at(Timestamp::from_secs(time), from), slot, "{time}");
+        }
+        assert_eq!(config.time_of(13, from), Timestamp::from_secs(109));
+        let on_demand = config.with_period(0);
+        assert_eq!(on_demand.slot_at(Timestamp::from_secs(100), from), Some(11));
+        assert_eq!(on_demand.slot_at(Timestamp::from_secs(99), from), None);
+    }
+
+    #[test]
+    fn impossible_parameters_say_what_to_change() {
+        assert_eq!(DposConfig::default().with_producers(0).check(), Err(DposError::Producers { got: 0 }));
+        assert_eq!(DposConfig::default().with_producers(126).check(), Err(DposError::Producers { got: 126 }));
+        let error = DposConfig::default().with_blocks_per_turn(0).check().unwrap_err();
+        assert!(error.to_string().contains("give 1 to 1000"), "{error}");
+    }
+}

@@ -1,0 +1,82 @@
+//! Which of two blocks is the better head.
+
+use core::cmp::{Ordering, Reverse};
+
+use crate::{
+    consensus::{
+        BlockId,
+        mutation::{self, Mutation},
+    },
+    primitives::{B256, Height},
+};
+
+/// What a block competes with: the longest branch above the last irreversible block wins.
+///
+/// Blocks beside the last irreversible one have no standing at all. Above it a branch that made more irreversible comes first, as
+/// in EOSIO (`fork_database`), then one that *proposed* more, then length, then the earlier slot, then the lower hash.
+///
+/// EOSIO does not look at what is proposed. With length alone two thirds of the producers may each imply a block, sleep, and
+/// wake up to a longer branch without it; they follow that branch together, confirm it above what they confirmed before, and a
+/// second block becomes irreversible beside the first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Standing {
+    /// The last irreversible block of its branch.
+    pub irreversible: Height,
+    /// The newest block that its branch proposed.
+    pub proposed: Height,
+    /// The block; its height is the branch's length.
+    pub block: BlockId,
+    /// Its slot.
+    pub slot: u64,
+}
+
+impl Standing {
+    /// Whether this block should be the head in place of `current`.
+    pub fn beats(&self, current: &Self) -> bool {
+        self.cmp(current) == Ordering::Greater
+    }
+
+    fn rank(&self) -> (Height, Height, Height, Reverse<u64>, Reverse<B256>) {
+        let by_length = mutation::active(Mutation::DposLengthAlone);
+        let (irreversible, proposed) = if by_length { Default::default() } else { (self.irreversible, self.proposed) };
+        (irreversible, proposed, self.block.height, Reverse(self.slot), Reverse(self.block.hash))
+    }
+}
+
+/// Better blocks are greater.
+impl Ord for Standing {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank().cmp(&other.rank())
+    }
+}
+
+impl PartialOrd for Standing {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn standing(irreversible: u64, proposed: u64, height: u64, slot: u64, hash: u8) -> Standing {
+        let block = BlockId { height: Height::new(height), hash: B256::repeat_byte(hash) };
+        Standing { irreversible: Height::new(irreversible), proposed: Height::new(proposed), block, slot }
+    }
+
+    #[test]
+    fn each_rule_decides_only_what_the_earlier_ones_leave_open() {
+        let current = standing(5, 7, 10, 20, 0x50);
+        for (name, better) in [
+            ("more is irreversible, though shorter", standing(6, 7, 9, 20, 0xff)),
+            ("more is proposed, though shorter", standing(5, 8, 9, 20, 0xff)),
+            ("longer, though later", standing(5, 7, 11, 30, 0xff)),
+            ("an earlier slot", standing(5, 7, 10, 19, 0xff)),
+            ("a lower hash", standing(5, 7, 10, 20, 0x4f)),
+        ] {
+            assert!(better.beats(&current) && !current.beats(&better), "{name}");
+        }
+        assert!(!current.beats(&current));
+    }
+}

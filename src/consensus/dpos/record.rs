@@ -1,0 +1,184 @@
+//! What a replica keeps to go on after a restart.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use alloy_rlp::Decodable;
+
+use super::{
+    DposConfig, DposError, Link, Sealed, check_header,
+    tree::{Node, Tree},
+};
+use crate::{
+    consensus::{Authenticator, BlockId, Encoder, Record, encoding::Decoder, poa::SealedHeader},
+    primitives::{Address, Bytes, Header, Height},
+    system::{ValidatorUpdate, ValidatorUpdates},
+};
+
+/// Key of the head and what its successor's judgement needs; written with every head.
+pub const HEAD_KEY: &[u8] = b"head";
+/// Key of the last irreversible block and what its successor's judgement needs; written when it moves.
+pub const ROOT_KEY: &[u8] = b"root";
+/// Key of what this replica may never contradict; durable before a block is announced.
+pub const PROMISE_KEY: &[u8] = b"promise";
+/// First bytes of the key of a block above the last irreversible one; its height (8 bytes, big-endian) and hash follow.
+pub const BLOCK_PREFIX: &[u8] = b"block/";
+
+/// What a producer may never contradict.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Promise {
+    /// The newest slot in which it produced.
+    pub slot: u64,
+    /// The newest height that it confirmed, on any branch: its *watermark*.
+    pub confirmed: Height,
+    /// The newest proposed block that it implied.
+    pub lock: Option<Lock>,
+}
+
+/// A proposed block that a producer implied. Where it is not, the producer confirms nothing, unless a block above `at` is
+/// proposed there: by then two thirds had confirmed the other branch later than this producer implied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Lock {
+    /// The proposed block.
+    pub block: BlockId,
+    /// Height of the producer's own newest block above it that confirmed something.
+    pub at: Height,
+}
+
+impl Promise {
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.u64(self.slot);
+        out.u64(self.confirmed.get());
+        out.option(self.lock, |out, lock| {
+            lock.block.encode(out);
+            out.u64(lock.at.get());
+        });
+    }
+
+    pub(super) fn record(&self) -> Record {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        Record { key: PROMISE_KEY.to_vec(), value: out.into_bytes() }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Decoder::new(bytes);
+        let (slot, confirmed) = (bytes.u64()?, Height::new(bytes.u64()?));
+        let lock =
+            if bytes.bool()? { Some(Lock { block: block(&mut bytes)?, at: Height::new(bytes.u64()?) }) } else { None };
+        bytes.is_empty().then_some(Self { slot, confirmed, lock })
+    }
+}
+
+/// The head with the marks of finality and the promise, whole in itself.
+pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
+    let mut out = Encoder::new();
+    let head = tree.head();
+    head.link.encode(&mut out);
+    head.parent.encode(&mut out);
+    out.address(&head.author);
+    tree.safe().encode(&mut out);
+    tree.finalized().encode(&mut out);
+    promise.encode(&mut out);
+    Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
+}
+
+/// A tree of the head alone, and the promise.
+pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, Promise)> {
+    let (rest, mut bytes) = (bytes, Decoder::new(bytes));
+    let link = Link::decode(&mut bytes)?;
+    let (parent, author) = (block(&mut bytes)?, bytes.address()?);
+    let (safe, finalized) = (block(&mut bytes)?, block(&mut bytes)?);
+    let promise = Promise::decode(&rest[rest.len() - bytes.remaining()..])?;
+    Some((Tree::new(Node { link, parent, author, sealed: None }, safe, finalized), promise))
+}
+
+/// The last irreversible block.
+pub(super) fn root(node: &Node) -> Record {
+    let mut out = Encoder::new();
+    node.link.encode(&mut out);
+    node.parent.encode(&mut out);
+    out.address(&node.author);
+    Record { key: ROOT_KEY.to_vec(), value: out.into_bytes() }
+}
+
+fn decode_root(bytes: &[u8]) -> Option<Node> {
+    let mut bytes = Decoder::new(bytes);
+    let link = Link::decode(&mut bytes)?;
+    let (parent, author) = (block(&mut bytes)?, bytes.address()?);
+    bytes.is_empty().then_some(Node { link, parent, author, sealed: None })
+}
+
+/// A judged block, to be judged again after a restart.
+pub(super) fn judged(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpdates) -> Record {
+    let mut out = Encoder::new();
+    out.bytes(&alloy_rlp::encode(&sealed.header));
+    out.bytes(&sealed.payload);
+    out.bytes(&sealed.seal);
+    out.list(updates.iter(), |out, update| {
+        out.address(&update.address);
+        out.u64(update.weight);
+    });
+    Record { key: block_key(id), value: out.into_bytes() }
+}
+
+fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
+    let mut bytes = Decoder::new(bytes);
+    let header = Header::decode(&mut bytes.bytes()?).ok()?;
+    let (payload, seal) = (Bytes::copy_from_slice(bytes.bytes()?), Bytes::copy_from_slice(bytes.bytes()?));
+    let updates = bytes.list(|bytes| Some(ValidatorUpdate { address: bytes.address()?, weight: bytes.u64()? }))?;
+    bytes.is_empty().then(|| (SealedHeader { header, payload, seal }, ValidatorUpdates::new(updates)))
+}
+
+/// A block that is not needed any more.
+pub(super) fn forgotten(id: BlockId) -> Record {
+    Record { key: block_key(id), value: Vec::new() }
+}
+
+fn block_key(id: BlockId) -> Vec<u8> {
+    [BLOCK_PREFIX, id.height.get().to_be_bytes().as_slice(), id.hash.as_slice()].concat()
+}
+
+/// The tree from the last irreversible block up, every block judged again. Blocks whose parent is missing are left out.
+pub(super) fn rebuild(
+    config: &DposConfig,
+    authenticator: &Authenticator,
+    genesis: Node,
+    records: &BTreeMap<Vec<u8>, Vec<u8>>,
+) -> Result<Tree, DposError> {
+    let root = match records.get(ROOT_KEY) {
+        Some(bytes) => decode_root(bytes).ok_or(DposError::Record { key: "root" })?,
+        None => genesis,
+    };
+    let block = root.link.block;
+    let mut tree = Tree::new(root, block, block);
+    // Keys are ordered by height: parents come first.
+    let blocks = records.range(BLOCK_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(BLOCK_PREFIX));
+    for (_, bytes) in blocks {
+        let (sealed, updates) = decode_judged(bytes).ok_or(DposError::Record { key: "block" })?;
+        if let Some(node) = judge_again(config, authenticator, &tree, sealed, &updates) {
+            tree.insert(node);
+        }
+    }
+    Ok(tree)
+}
+
+fn judge_again(
+    config: &DposConfig,
+    authenticator: &Authenticator,
+    tree: &Tree,
+    sealed: SealedHeader,
+    updates: &ValidatorUpdates,
+) -> Option<Node> {
+    let hash = sealed.header.hash_slow();
+    let parent_height = Height::new(sealed.header.number.checked_sub(1)?);
+    let parent = BlockId { height: parent_height, hash: sealed.header.parent_hash };
+    let before = tree.get(&parent)?;
+    let author: Address = authenticator.author(hash, &sealed.seal).ok()?;
+    let judged = Sealed { hash, header: &sealed.header, payload: &sealed.payload, author };
+    let link = check_header(config, authenticator, &before.link, &judged, true).ok()?.with_updates(updates);
+    Some(Node { link, parent, author, sealed: Some(Arc::new(sealed)) })
+}
+
+fn block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
+    Some(BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? })
+}

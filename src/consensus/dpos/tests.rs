@@ -1,0 +1,3 @@
+//! The state machine, its pure model, and both against faults.
+
+mod model;

@@ -1,0 +1,191 @@
+//! The blocks that may still matter to a replica: from the last irreversible one up.
+
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use super::{Link, Standing};
+use crate::{
+    consensus::{BlockId, Encoder, poa::SealedHeader},
+    primitives::{Address, Height},
+};
+
+/// Blocks beside the head's branch that are kept; more wait until something becomes irreversible.
+pub(super) const SIDE_BLOCKS_MAX: u64 = 4_096;
+
+/// One judged block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Node {
+    pub(super) link: Link,
+    pub(super) parent: BlockId,
+    pub(super) author: Address,
+    /// What it was judged by; not kept of a block that the replica started at.
+    pub(super) sealed: Option<Arc<SealedHeader>>,
+}
+
+impl Node {
+    pub(super) fn standing(&self) -> Standing {
+        let progress = self.link.state.progress();
+        let (irreversible, proposed) = (progress.irreversible(), progress.proposed());
+        Standing { irreversible, proposed, block: self.link.block, slot: self.link.slot }
+    }
+}
+
+/// How the head moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    /// How many blocks were left; 0 when the branch only grew.
+    pub(super) reorg_depth: u64,
+    /// Blocks that are kept no more, for something above or beside them is irreversible.
+    pub(super) forgotten: Vec<BlockId>,
+}
+
+/// Judged blocks by height and hash. Cloning is O(1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Tree {
+    nodes: OrdMap<BlockId, Arc<Node>>,
+    slots: OrdSet<(u64, BlockId)>,
+    head: Arc<Node>,
+    root: BlockId,
+    safe: BlockId,
+    finalized: BlockId,
+}
+
+impl Tree {
+    /// A tree of one trusted block: genesis, a last irreversible block, or a head that was stored with its marks.
+    pub(super) fn new(root: Node, safe: BlockId, finalized: BlockId) -> Self {
+        let (block, slot, head) = (root.link.block, root.link.slot, Arc::new(root));
+        let slots = OrdSet::unit((slot, block));
+        Self { nodes: OrdMap::unit(block, head.clone()), slots, head, root: block, safe, finalized }
+    }
+
+    pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
+        self.nodes.get(block)
+    }
+
+    pub(super) const fn head(&self) -> &Arc<Node> {
+        &self.head
+    }
+
+    /// The lowest block that is kept; blocks at and below its height have no place any more.
+    pub(super) const fn root(&self) -> BlockId {
+        self.root
+    }
+
+    /// The newest block of the head's branch that is proposed.
+    pub(super) const fn safe(&self) -> BlockId {
+        self.safe
+    }
+
+    /// The last irreversible block.
+    pub(super) const fn finalized(&self) -> BlockId {
+        self.finalized
+    }
+
+    /// Blocks beside the head's branch.
+    pub(super) fn side_blocks(&self) -> u64 {
+        let branch = self.head.link.block.height.get() - self.root.height.get() + 1;
+        (self.nodes.len() as u64).saturating_sub(branch)
+    }
+
+    /// Another block of `author` in this slot.
+    pub(super) fn twin(&self, node: &Node) -> Option<&Arc<Node>> {
+        let (slot, block) = (node.link.slot, node.link.block);
+        let same_slot = self.slots.range((slot, BlockId::default())..).take_while(|(other, _)| *other == slot);
+        let twins = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.nodes.get(other));
+        twins.into_iter().find(|twin| twin.author == node.author)
+    }
+
+    /// Whether the branch that ends in `tip` has `block`; everything at or below the root is taken for a part of it.
+    pub(super) fn has_ancestor(&self, tip: &Node, block: BlockId) -> bool {
+        block.height <= self.root.height || self.ancestor_at(tip, block.height) == Some(block)
+    }
+
+    /// The block at `height` of the branch that ends in `tip`, if it is kept.
+    pub(super) fn ancestor_at(&self, tip: &Node, height: Height) -> Option<BlockId> {
+        self.branch(tip).map(|node| node.link.block).find(|block| block.height <= height).filter(|b| b.height == height)
+    }
+
+    /// Adds a block whose parent is here; answers how the head moved, if it did.
+    pub(super) fn insert(&mut self, node: Node) -> Option<Moved> {
+        let node = Arc::new(node);
+        self.slots.insert((node.link.slot, node.link.block));
+        self.nodes.insert(node.link.block, node.clone());
+        if !node.standing().beats(&self.head.standing()) {
+            return None;
+        }
+        let reorg_depth = self.depth_left(&node);
+        self.head = node;
+        Some(Moved { reorg_depth, forgotten: self.settle() })
+    }
+
+    /// A node and its kept ancestors, newest first.
+    fn branch(&self, tip: &Node) -> impl Iterator<Item = &Node> {
+        let start = self.nodes.get(&tip.link.block);
+        core::iter::successors(start, |node| self.nodes.get(&node.parent)).map(Arc::as_ref)
+    }
+
+    /// How many blocks of the present branch are no ancestors of `new`.
+    fn depth_left(&self, new: &Arc<Node>) -> u64 {
+        let old = self.head.link.block;
+        if new.parent == old {
+            return 0;
+        }
+        let mut theirs = self.branch(new).map(|node| node.link.block).peekable();
+        for ours in self.branch(&self.head).map(|node| node.link.block) {
+            while theirs.next_if(|block| block.height > ours.height).is_some() {}
+            if theirs.peek() == Some(&ours) {
+                return old.height.get() - ours.height.get();
+            }
+        }
+        old.height.get() - self.root.height.get()
+    }
+
+    /// Follows the head's branch with the marks, and forgets what can't come back.
+    fn settle(&mut self) -> Vec<BlockId> {
+        let progress = self.head.link.state.progress();
+        let (proposed, irreversible) = (progress.proposed(), progress.irreversible());
+        let marks = (self.ancestor_at(&self.head, proposed), self.ancestor_at(&self.head, irreversible));
+        if let Some(finalized) = marks.1.filter(|block| block.height > self.finalized.height) {
+            self.finalized = finalized;
+        }
+        self.safe = marks.0.filter(|block| block.height > self.finalized.height).unwrap_or(self.finalized);
+        if self.finalized.height <= self.root.height {
+            return Vec::new();
+        }
+        self.root = self.finalized;
+        let mut forgotten = Vec::new();
+        let below = BlockId { height: self.root.height.next(), hash: Default::default() };
+        forgotten.extend(self.nodes.range(..below).map(|(block, _)| *block).filter(|block| *block != self.root));
+        forgotten.iter().for_each(|block| self.forget(block));
+        if self.side_blocks() > 0 {
+            let above: Vec<_> = self.nodes.range(below..).map(|(block, node)| (*block, node.parent)).collect();
+            for (block, parent) in above {
+                if !self.nodes.contains_key(&parent) {
+                    self.forget(&block);
+                    forgotten.push(block);
+                }
+            }
+        }
+        forgotten
+    }
+
+    fn forget(&mut self, block: &BlockId) {
+        if let Some(node) = self.nodes.remove(block) {
+            self.slots.remove(&(node.link.slot, *block));
+        }
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.list(self.nodes.iter(), |out, (block, node)| {
+            block.encode(out);
+            out.hash(&node.parent.hash);
+            out.address(&node.author);
+            out.bool(node.sealed.is_some());
+            node.link.encode(out);
+        });
+        for mark in [self.head.link.block, self.root, self.safe, self.finalized] {
+            mark.encode(out);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Whole networks of delegated proof of stake: lags, missed slots, forks, catching up, production on demand, restarts.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    chain::GenesisSpec,
+    consensus::{
+        Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        dpos::{Dpos, DposConfig, DposError, LightVerifier},
+        poa::SealedHeader,
+    },
+    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
+};
+
+fn network(validators: u32, seed: u64) -> NetworkBuilder {
+    with_config(validators, seed, DposConfig::default())
+}
+
+/// A network of `validators` with links between 5 and 80 ms.
+fn with_config(validators: u32, seed: u64, config: DposConfig) -> NetworkBuilder {
+    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
+    Network::builder()
+        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
+        .with_consensus(ConsensusConfig::Dpos(config))
+        .with_validators(validators)
+        .with_seed(seed)
+        .with_latency(latency)
+}
+
+fn alice() -> KeyPair {
+    KeyPair::from_seed(99, "alice")
+}
+
+fn transfer(nonce: u64) -> Arc<Transaction> {
+    let request = TransactionRequest {
+        chain_id: Some(1_337),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
+        ..Default::default()
+    };
+    Arc::new(request.sign(&alice()).unwrap())
+}
+
+fn dpos(replica: &Replica) -> &Dpos {
+    let Machine::Dpos(dpos) = replica.machine() else { panic!("another protocol") };
+    dpos
+}
+
+fn with_transfers(mut network: Network) -> Network {
+    let count = network.replicas().len() as u64;
+    for nonce in 0..5 {
+        network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
+        network.run_to_height(3 * (nonce + 1)).unwrap();
+    }
+    network
+}
+
+/// The same network with everything that the first `silent` replicas say delayed beyond the test.
+fn silenced(mut builder: NetworkBuilder, silent: u32, count: u32) -> Network {
+    let never = Latency::Constant(Duration::from_secs(1_000_000));
+    for from in 0..silent {
+        for to in (0..count).filter(|to| *to != from) {
+            builder = builder.with_link_latency(ReplicaId::new(from), ReplicaId::new(to), never);
+        }
+    }
+    builder.build().unwrap()
+}
+
+fn lag(replica: &Replica) -> u64 {
+    replica.head().height.get() - replica.machine().finality().finalized.height.get()
+}
+
+#[test]
+fn any_number_of_replicas_agree_and_execute_transactions_once() {
+    for validators in [1, 3, 4, 7] {
+        let seed = SeedGuard::new(u64::from(validators));
+        let mut network = with_transfers(network(validators, seed.get()).with_observers(1).build().unwrap());
+        network.run_to_height(40).unwrap();
+        let hash = network.primary().chain().hash_at(Height::new(40)).unwrap();
+        for replica in network.replicas() {
+            let chain = replica.chain();
+            assert_eq!(chain.hash_at(Height::new(40)).unwrap(), hash);
+            let finality = replica.machine().finality();
+            assert_eq!(finality.kind, FinalityKind::Irreversible);
+            assert_eq!((chain.finalized().hash(), chain.safe().hash()), (finality.finalized.hash, finality.safe.hash));
+            assert!(finality.safe.height >= finality.finalized.height && finality.finalized.height.get() > 25);
+            let balance = chain.latest_state().unwrap().account(&Address::repeat_byte(0xbb)).unwrap().unwrap().balance;
+            assert_eq!(balance, U256::from(5));
+            assert!(replica.pool().is_empty());
+            assert_eq!((replica.counters().reorgs, replica.counters().rejected), (0, 0));
+        }
+    }
+}
+
+#[test]
+fn the_steady_lag_is_that_of_the_model() {
+    for (validators, per_turn, rounds, want) in [(4, 1, 6, 5..=5), (7, 6, 4, 43..=48), (21, 1, 3, 29..=29)] {
+        let config = DposConfig::default().with_blocks_per_turn(per_turn);
+        let mut network = with_config(validators, 4, config).build().unwrap();
+        let steady = u64::from(validators * per_turn * rounds);
+        for height in steady..steady + 2 * u64::from(per_turn) {
+            network.run_to_height(height).unwrap();
+            for replica in network.replicas().iter().filter(|replica| replica.head().height.get() == height) {
+                assert!(want.contains(&lag(replica)), "{validators} x {per_turn}: {}", lag(replica));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_another() {
+    let run = |seed| with_transfers(network(4, seed).build().unwrap());
+    let (one, again, other) = (run(5), run(5), run(6));
+    assert_eq!(one.digest(), again.digest());
+    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
+    assert_ne!(one.digest(), other.digest());
+}
+
+#[test]
+fn one_of_four_may_be_silent_and_two_stop_irreversibility_but_not_the_chain() {
+    for (silent, is_final) in [(1, true), (2, false)] {
+        let mut network = silenced(network(4, 3), silent, 4);
+        let heard = |network: &Network| network.replicas()[silent as usize..].to_vec();
+        network
+            .run_until(Duration::from_secs(200), |network| {
+                heard(network).iter().all(|replica| replica.head().height.get() >= 40)
+            })
+            .unwrap();
+        for replica in heard(&network) {
+            assert_eq!(replica.machine().finality().finalized.height.get() > 25, is_final, "{silent} silent");
+        }
+    }
+}
+
+#[test]
+fn blocks_are_made_on_demand_one_at_a_time_and_no_timer_runs() {
+    for validators in [1, 4] {
+        let config = DposConfig::default().with_period(0);
+        let builder = with_config(validators, 1, config).with_production(Production::OnDemand);
+        let mut network = builder.build().unwrap();
+        for height in 1..=20 {
+            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(1_000 * height)), ..BlockOrder::default() };
+            let produced = network.produce_block(&order).unwrap();
+            assert_eq!(produced.block.height(), Height::new(height));
+            assert!(network.is_agreed());
+            assert_eq!(network.next_at(), None, "something is still to happen");
+        }
+        let finalized = network.primary().machine().finality().finalized.height.get();
+        assert_eq!(finalized, if validators == 1 { 19 } else { 15 });
+    }
+}
+
+#[test]
+fn a_light_verifier_follows_the_headers_to_the_same_irreversible_block() {
+    let mut network = network(4, 8).with_seals(SealScheme::Secp256k1).build().unwrap();
+    network.run_to_height(30).unwrap();
+    let replica = network.primary();
+    let chain = replica.chain();
+    let genesis = chain.genesis().block().header();
+    let (config, set) = (*dpos(replica).config(), network.genesis_validators());
+    let mut light = LightVerifier::new(config, genesis, set, Authenticator::secp256k1()).unwrap();
+    for height in 1..=replica.head().height.get() {
+        let block = chain.block(chain.hash_at(Height::new(height)).unwrap()).unwrap().block().clone();
+        let sealed = SealedHeader::from(block.as_ref());
+        let mut forged = sealed.clone();
+        forged.header.gas_used += 1;
+        assert!(light.follow(&forged).is_err());
+        light.follow(&sealed).unwrap();
+    }
+    assert_eq!(light.head(), replica.head());
+    assert_eq!(light.irreversible(), replica.machine().finality().finalized);
+}
+
+#[test]
+fn a_late_replica_catches_up() {
+    let mut builder = network(4, 2);
+    for from in 0..3 {
+        let late = Latency::Constant(Duration::from_secs(100));
+        builder = builder.with_link_latency(ReplicaId::new(from), ReplicaId::new(3), late);
+    }
+    let mut network = builder.build().unwrap();
+    network.run_for(Duration::from_secs(400)).unwrap();
+    let heads: Vec<_> = network.replicas().iter().map(|replica| replica.head().height.get()).collect();
+    assert!(heads[3] > 100, "{heads:?}");
+    let common = Height::new(heads[3].min(heads[0]) - 60);
+    let hash = |replica: &Replica| replica.chain().hash_at(common).unwrap();
+    assert_eq!(hash(&network.replicas()[3]), hash(network.primary()));
+}
+
+#[test]
+fn latencies_beyond_the_period_fork_the_chain_and_never_what_is_irreversible() {
+    let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
+    let mut reorgs = 0;
+    for seed in 0..20 {
+        let seed = SeedGuard::new(seed);
+        let builder = network(4 + 3 * (seed.get() % 2) as u32, seed.get()).with_latency(latency);
+        let mut network = builder.build().unwrap();
+        network.run_for(Duration::from_secs(120)).unwrap();
+        let lowest = network.replicas().iter().map(|replica| replica.machine().finality().finalized.height).min();
+        let lowest = lowest.unwrap();
+        assert!(lowest.get() > 20, "only {lowest} is irreversible");
+        let hash = network.primary().chain().hash_at(lowest).unwrap();
+        for replica in network.replicas() {
+            assert_eq!(replica.chain().hash_at(lowest).unwrap(), hash);
+            assert_eq!(replica.counters().evidence, 0);
+            reorgs += replica.counters().reorgs;
+        }
+    }
+    assert!(reorgs > 50, "{reorgs}");
+}
+
+#[test]
+fn impossible_configurations_say_what_to_change_and_operators_have_no_say() {
+    for (config, want) in [
+        (DposConfig::default().with_producers(0), DposError::Producers { got: 0 }),
+        (DposConfig::default().with_blocks_per_turn(0), DposError::BlocksPerTurn { got: 0 }),
+    ] {
+        let error = with_config(4, 1, config).build().unwrap_err();
+        assert!(matches!(error, NetworkError::Consensus(ConsensusError::Dpos(got)) if got == want));
+    }
+    let mut network = network(4, 1).build().unwrap();
+    let vote = Admin::Vote { target: Address::ZERO, authorize: true };
+    let before = network.primary().machine().digest();
+    assert!(matches!(network.admin(vote, ReplicaId::new(0)), Err(NetworkError::Refused(_))));
+    assert_eq!(network.primary().machine().digest(), before);
+}
+
+#[test]
+fn genesis_names_the_protocol_by_both_names() {
+    for name in ["dpos", "delegated-proof-of-stake"] {
+        let section = serde_json::json!({"protocol": name, "period": 3, "producers": 5, "blocksPerTurn": 2});
+        let config = ConsensusConfig::deserialize_section(&section).unwrap();
+        let want = DposConfig::default().with_period(3).with_producers(5).with_blocks_per_turn(2);
+        assert_eq!(config, ConsensusConfig::Dpos(want));
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_reopened_network_goes_on_at_its_head() {
+    use crate::{
+        state::{PagedState, StateStore},
+        store::{KeyValue, RocksOptions, RocksStore},
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(directory.path(), RocksOptions::default()).unwrap());
+        let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).unwrap());
+        network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
+    };
+    let mut first = open();
+    first.run_to_height(20).unwrap();
+    let (head, finality) = (first.primary().head(), first.primary().machine().finality());
+    drop(first);
+    let mut second = open();
+    assert_eq!((second.primary().head(), second.primary().machine().finality()), (head, finality));
+    second.run_to_height(40).unwrap();
+    assert!(second.replicas().iter().all(|replica| lag(replica) == 5));
+}
