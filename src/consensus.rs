@@ -26,6 +26,8 @@ mod event;
 mod finality;
 mod kind;
 mod machine;
+#[cfg(test)]
+mod model_check;
 pub(crate) mod mutation;
 pub mod pbft;
 pub mod poa;

@@ -4,5 +4,6 @@ mod cluster;
 mod elections;
 mod input;
 mod members;
+mod model;
 mod random;
 mod replication;

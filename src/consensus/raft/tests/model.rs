@@ -1,0 +1,445 @@
+//! Raft's real step function, model-checked: three replicas, two terms, two elections, a log of up to four entries
+//! (two of them blocks), one crash at any moment, every order and loss of messages of which so many are under way.
+//!
+//! Two abstractions keep the exploration small, and both allow more than Raft does. Time is free: patience ends and a
+//! lease is over whenever that matters. And with [`Bounds::is_brief`] a pre-vote is always won (it only ever prevents
+//! an election) and heartbeats are lost (any message may be).
+
+use std::collections::BTreeSet;
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
+
+use super::{
+    super::production::Duty,
+    super::*,
+    cluster::{address, id, key},
+};
+use crate::{
+    chain::Block,
+    consensus::{
+        Records,
+        model_check::{Content, Input, ParcelKey, Replica, ReplicaKey, Setup, World, post, take},
+        mutation::Mutation,
+    },
+    primitives::{B256, Bytes, Header},
+};
+
+const REPLICAS: usize = 3;
+
+/// How far the exploration goes.
+#[derive(Clone, Copy, Debug)]
+struct Bounds {
+    /// The highest term.
+    terms: u64,
+    /// Times that somebody stands for election.
+    campaigns: u8,
+    /// Blocks built.
+    blocks: u8,
+    crashes: u8,
+    /// Messages under way at one time; when there are more, any of them is lost.
+    wire: usize,
+    /// Without pre-votes and heartbeats.
+    is_brief: bool,
+}
+
+const BRIEF: Bounds = Bounds { terms: 2, campaigns: 2, blocks: 2, crashes: 1, wire: 2, is_brief: true };
+
+struct ThreeReplicas {
+    authenticator: Authenticator,
+    config: RaftConfig,
+    genesis: (BlockId, Timestamp),
+    members: Membership,
+    is_brief: bool,
+}
+
+/// What properties ask of one replica.
+#[derive(Debug)]
+struct View {
+    term: u64,
+    is_leader: bool,
+    is_candidate: bool,
+    log: Vec<Option<Slot>>,
+    committed: usize,
+    /// The log that a crash would leave.
+    durable: Vec<Option<Slot>>,
+    wants_block: bool,
+}
+
+/// An entry's term and block.
+type Slot = (u64, Option<B256>);
+
+impl ThreeReplicas {
+    fn new(is_brief: bool) -> Self {
+        let genesis = Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new());
+        Self {
+            authenticator: Authenticator::symbolic(7),
+            config: RaftConfig { inflight_max: 1, ..RaftConfig::default().with_period(0) },
+            genesis: (BlockId::of(&genesis), genesis.timestamp()),
+            members: Membership::new((0..REPLICAS as u32).map(|number| (id(number), address(number))), []),
+            is_brief,
+        }
+    }
+}
+
+/// The log from its first entry on; of what is compacted, only the last is known.
+fn slots(raft: &Raft) -> Vec<Option<Slot>> {
+    let base = raft.compacted_index();
+    let slot = |index| match raft.entry(index) {
+        Some(entry) => Some((entry.term, entry.block.as_ref().map(|block| block.hash()))),
+        None if index == base => Some((raft.log.term(base)?, Some(raft.log.block_at_or_below(base).hash))),
+        None => None,
+    };
+    (1..=raft.last_index()).map(slot).collect()
+}
+
+/// Whether a log has this slot at this place, as far as it is known.
+fn has(log: &[Option<Slot>], place: usize, slot: &Slot) -> bool {
+    log.get(place).is_some_and(|own| own.is_none_or(|own| own == *slot))
+}
+
+impl Setup for ThreeReplicas {
+    type Protocol = Raft;
+    type View = View;
+
+    fn count(&self) -> u32 {
+        REPLICAS as u32
+    }
+
+    fn is_stepped(&self, _number: u32) -> bool {
+        true
+    }
+
+    fn recover(&self, number: u32, records: &Records) -> Raft {
+        let signer = Some(self.authenticator.signer(&key(number)));
+        let (config, members) = (self.config.clone(), self.members.clone());
+        Raft::recover(config, self.genesis, members, records, self.authenticator.clone(), signer).unwrap()
+    }
+
+    /// No write is under way between two inputs, so that only a build's ticket is still waited for.
+    fn normalize(&self, replica: &mut Replica<Raft>) {
+        let raft = &mut replica.protocol;
+        assert_eq!(raft.log.newest_write(), None);
+        let zero = Ticket::default();
+        if let Some(request) = &mut replica.wanted {
+            request.ticket = zero;
+        }
+        match &mut raft.part {
+            Part::Candidate { own, .. } => *own = zero,
+            Part::Leader(Leader { duty: Duty::Building(ticket), .. }) => *ticket = zero,
+            _ => {}
+        }
+        // A lease is over whenever it matters: a request that it turns down is as good as lost.
+        if !raft.is_leader() {
+            raft.patience = Patience::Last;
+        }
+        raft.next_ticket = Ticket::new(1);
+    }
+
+    fn view(&self, replica: &Replica<Raft>) -> View {
+        let raft = &replica.protocol;
+        View {
+            term: raft.term,
+            is_leader: raft.is_leader(),
+            is_candidate: matches!(raft.part, Part::Candidate { .. }),
+            log: slots(raft),
+            committed: raft.committed_index() as usize,
+            durable: slots(&self.recover(replica.number, &replica.records)),
+            wants_block: replica.wanted.is_some(),
+        }
+    }
+
+    fn is_lost(&self, content: &Content) -> bool {
+        let Content::Message(Message::Raft(RaftMessage { body, .. })) = content else { return false };
+        self.is_brief && matches!(body, Body::Heartbeat { .. } | Body::RequestVote { pre: true, .. })
+    }
+
+    /// Patience ends; if brief, another agrees to an election at once.
+    fn act(&self, replica: &Replica<Raft>) -> Vec<Event> {
+        let (raft, timer) = (&replica.protocol, Event::Timer(ELECTION_TIMER));
+        if !self.is_brief {
+            return vec![timer];
+        }
+        let vote = RaftMessage { term: raft.term + 1, body: Body::Vote { pre: true, granted: true } };
+        let other = id((replica.number + 1) % REPLICAS as u32);
+        vec![timer, Event::Message { from: other, message: Message::Raft(vote) }]
+    }
+
+    /// Answers to what this replica no longer is: it never becomes a candidate of its own term again.
+    fn is_dead(&self, view: &View, content: &Content) -> bool {
+        let Content::Message(Message::Raft(RaftMessage { term, body })) = content else { return false };
+        match body {
+            Body::RequestVote { pre: false, .. } => *term < view.term,
+            Body::Vote { pre: false, .. } => *term < view.term || (*term == view.term && !view.is_candidate),
+            Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatAnswer { .. } => {
+                *term < view.term || (*term == view.term && !view.is_candidate && !view.is_leader)
+            }
+            _ => false,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct State {
+    replicas: [ReplicaKey; REPLICAS],
+    /// Under way, in order.
+    wire: Vec<ParcelKey>,
+    spent: Spent,
+    past: Past,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Spent {
+    campaigns: u8,
+    blocks: u8,
+    crashes: u8,
+}
+
+/// What properties have to remember.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Past {
+    /// Who led each term.
+    leaders: Vec<Option<u8>>,
+    /// What anybody had committed, and in which term.
+    committed: Vec<(Slot, u64)>,
+    two_leaders: bool,
+    two_commits: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Action {
+    Step {
+        replica: usize,
+        input: Input,
+        /// It crashes before what it writes is durable.
+        torn: bool,
+    },
+    /// The network holds no more.
+    Lose(ParcelKey),
+}
+
+struct RaftModel {
+    world: World<ThreeReplicas>,
+    bounds: Bounds,
+}
+
+impl RaftModel {
+    fn new(bounds: Bounds, mutation: Option<Mutation>) -> Self {
+        Self { world: World::new(ThreeReplicas::new(bounds.is_brief), mutation), bounds }
+    }
+
+    fn views(&self, state: &State) -> Vec<std::sync::Arc<View>> {
+        state.replicas.iter().map(|key| self.world.view(*key)).collect()
+    }
+
+    /// Takes note of a leader and of what is committed.
+    fn remember(&self, past: &mut Past, replica: usize, view: &View) {
+        if view.is_leader {
+            let term = view.term as usize;
+            if past.leaders.len() <= term {
+                past.leaders.resize(term + 1, None);
+            }
+            let first = *past.leaders[term].get_or_insert(replica as u8);
+            past.two_leaders |= first != replica as u8;
+        }
+        for (place, slot) in view.log.iter().take(view.committed).enumerate() {
+            let Some(slot) = slot else { continue };
+            match past.committed.get(place) {
+                Some((first, _)) => past.two_commits |= first != slot,
+                None => past.committed.push((*slot, view.term)),
+            }
+        }
+    }
+}
+
+impl Model for RaftModel {
+    type State = State;
+    type Action = Action;
+
+    fn init_states(&self) -> Vec<State> {
+        let replicas = [0, 1, 2].map(|number| self.world.first(number));
+        vec![State { replicas, wire: Vec::new(), spent: Spent::default(), past: Past::default() }]
+    }
+
+    fn actions(&self, state: &State, actions: &mut Vec<Action>) {
+        let (bounds, spent) = (self.bounds, &state.spent);
+        if state.wire.len() > bounds.wire {
+            let mut wire = state.wire.clone();
+            wire.dedup();
+            return actions.extend(wire.into_iter().map(Action::Lose));
+        }
+        let mut add = |replica, input| {
+            actions.push(Action::Step { replica, input, torn: false });
+            if spent.crashes < bounds.crashes && input != Input::Restart {
+                actions.push(Action::Step { replica, input, torn: true });
+            }
+        };
+        let mut last = None;
+        for parcel in &state.wire {
+            if last.replace(*parcel) != Some(*parcel) {
+                add(self.world.parcel(*parcel).to as usize, Input::Deliver(*parcel));
+            }
+        }
+        for (replica, key) in state.replicas.iter().enumerate() {
+            let view = self.world.view(*key);
+            // Replicas differ by their names alone: the first to stand may be called 0.
+            let is_first = spent.campaigns > 0 || replica == 0;
+            if is_first && !view.is_leader && view.term < bounds.terms && spent.campaigns < bounds.campaigns {
+                add(replica, Input::Act);
+            }
+            if view.wants_block && spent.blocks < bounds.blocks {
+                add(replica, Input::Build);
+            }
+            if spent.crashes < bounds.crashes {
+                add(replica, Input::Restart);
+            }
+        }
+    }
+
+    fn next_state(&self, state: &State, action: Action) -> Option<State> {
+        let (replica, input, torn) = match action {
+            Action::Lose(parcel) => {
+                let mut next = state.clone();
+                take(&mut next.wire, parcel);
+                return Some(next);
+            }
+            Action::Step { replica, input, torn } => (replica, input, torn),
+        };
+        let before = state.replicas[replica];
+        let outcome = self.world.step(before, input, torn)?;
+        let mut next = state.clone();
+        match input {
+            Input::Deliver(parcel) => take(&mut next.wire, parcel),
+            Input::Act => next.spent.campaigns += 1,
+            Input::Build => next.spent.blocks += 1,
+            Input::Restart => next.spent.crashes += 1,
+        }
+        next.spent.crashes += u8::from(torn);
+        next.replicas[replica] = outcome.replica;
+        post(&mut next.wire, &outcome.sent);
+        for key in next.replicas {
+            self.world.forget_dead(key, &mut next.wire);
+        }
+        self.remember(&mut next.past, replica, &self.world.view(outcome.replica));
+        (next != *state).then_some(next)
+    }
+
+    fn within_boundary(&self, state: &State) -> bool {
+        self.views(state).iter().all(|view| view.term <= self.bounds.terms)
+    }
+
+    fn format_action(&self, action: &Action) -> String {
+        match action {
+            Action::Lose(parcel) => format!("lost: {:?}", self.world.parcel(*parcel)),
+            Action::Step { replica, input, torn } => {
+                let crash = if *torn { ", and crashes" } else { "" };
+                match input {
+                    Input::Deliver(parcel) => format!("{replica} takes {:?}{crash}", self.world.parcel(*parcel)),
+                    input => format!("{replica}: {input:?}{crash}"),
+                }
+            }
+        }
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always("election safety", |_, state: &State| !state.past.two_leaders),
+            Property::always("state-machine safety", |_, state: &State| !state.past.two_commits),
+            Property::always("log matching", |model: &Self, state| {
+                let views = model.views(state);
+                views.iter().flat_map(|one| views.iter().map(move |other| (one, other))).all(|(one, other)| {
+                    let known = |(one, other): (&Option<Slot>, &Option<Slot>)| Some((*one.as_ref()?, *other.as_ref()?));
+                    let common: Vec<_> = one.log.iter().zip(&other.log).filter_map(known).collect();
+                    let agreed = common.iter().rposition(|(one, other)| one.0 == other.0);
+                    agreed.is_none_or(|place| common[..=place].iter().all(|(one, other)| one == other))
+                })
+            }),
+            Property::always("leader completeness", |model, state| {
+                model.views(state).iter().filter(|view| view.is_leader).all(|leader| {
+                    let earlier = state.past.committed.iter().enumerate().filter(|(_, (_, by))| *by < leader.term);
+                    earlier.into_iter().all(|(place, (slot, _))| has(&leader.log, place, slot))
+                })
+            }),
+            Property::always("committed is durable", |model, state| {
+                let views = model.views(state);
+                state.past.committed.iter().enumerate().all(|(place, (slot, _))| {
+                    views.iter().filter(|view| has(&view.durable, place, slot)).count() * 2 > REPLICAS
+                })
+            }),
+            Property::sometimes("two terms commit", |_, state: &State| {
+                let terms = state.past.committed.iter().map(|((term, _), _)| *term);
+                terms.collect::<BTreeSet<_>>().len() >= 2
+            }),
+            Property::sometimes("a crash, and blocks of two terms in the chain", |_, state: &State| {
+                let blocks = state.past.committed.iter().filter(|((_, block), _)| block.is_some());
+                state.spent.crashes > 0 && blocks.map(|((term, _), _)| *term).collect::<BTreeSet<_>>().len() >= 2
+            }),
+            Property::sometimes("a log's tail is replaced", |model, state| {
+                let views = model.views(state);
+                let differs = |one: &View, other: &View| {
+                    one.log.iter().zip(&other.log).any(|(one, other)| one.is_some() && other.is_some() && one != other)
+                };
+                views.iter().any(|one| views.iter().any(|other| differs(one, other)))
+            }),
+        ]
+    }
+}
+
+/// Explores everything within `bounds` and shows what it found.
+fn explore(bounds: Bounds) -> usize {
+    let checker = RaftModel::new(bounds, None).checker().spawn_bfs().join();
+    let (replicas, steps) = checker.model().world.sizes();
+    let unique = checker.unique_state_count();
+    println!(
+        "raft, {bounds:?}: all {unique} states explored ({} reached, {} inputs deep) from {steps} steps between \
+         {replicas} states of single replicas",
+        checker.state_count(),
+        checker.max_depth(),
+    );
+    assert!(checker.is_done());
+    checker.assert_no_discovery("election safety");
+    checker.assert_no_discovery("state-machine safety");
+    checker.assert_no_discovery("log matching");
+    checker.assert_no_discovery("leader completeness");
+    checker.assert_no_discovery("committed is durable");
+    checker.assert_any_discovery("two terms commit");
+    checker.assert_any_discovery("a log's tail is replaced");
+    if bounds.crashes > 0 && bounds.blocks > 1 {
+        checker.assert_any_discovery("a crash, and blocks of two terms in the chain");
+    }
+    unique
+}
+
+/// Takes about 15 seconds: 945,378 states.
+#[test]
+fn two_elections_two_blocks_and_a_crash() {
+    assert!(explore(BRIEF) >= 100_000);
+}
+
+/// Takes about 10 seconds: 595,778 states.
+#[test]
+fn three_messages_under_way_at_once() {
+    assert!(explore(Bounds { crashes: 0, wire: 3, ..BRIEF }) >= 100_000);
+}
+
+/// Figure 8 needs a third leader. Takes about 10 seconds: 728,059 states.
+#[test]
+fn three_terms_and_a_crash() {
+    assert!(explore(Bounds { terms: 3, campaigns: 3, blocks: 0, ..BRIEF }) >= 100_000);
+}
+
+/// 379,930 states.
+#[test]
+fn pre_votes_and_heartbeats_and_a_crash() {
+    assert!(explore(Bounds { blocks: 0, is_brief: false, ..BRIEF }) >= 100_000);
+}
+
+#[test]
+fn a_replica_that_votes_twice_breaks_election_safety() {
+    let model = RaftModel::new(BRIEF, Some(Mutation::RaftVotesTwice));
+    let checker = model.checker().finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
+    let found = checker.discovery("election safety").expect("two leaders of one term");
+    println!("after {} states:", checker.unique_state_count());
+    for action in found.into_actions() {
+        println!("  {}", checker.model().format_action(&action));
+    }
+}
