@@ -5,25 +5,32 @@
 //! development node is a network whose blocks are made on demand.
 
 mod builder;
+mod byzantine;
 mod clock;
 #[cfg(feature = "diagram")]
 pub mod diagram;
 mod digest;
+mod disk;
 mod error;
+mod faults;
 pub mod invariant;
 mod links;
 mod network;
 mod oracle;
 mod plan;
+mod process;
 mod profile;
 mod records;
 mod replica;
 mod rng;
 mod scheduler;
 mod seed;
+mod skew;
 mod stakes;
 pub mod trace;
+mod trouble;
 mod two_phase;
+mod weather;
 mod workload;
 mod world;
 
@@ -36,14 +43,16 @@ pub use links::{Latency, Links};
 pub use network::{BlockOrder, Network, Produced, Step};
 pub use oracle::Oracle;
 pub use plan::{
-    Behaviour, Delay, FAULTS_MAX, Fault, FaultKind, FaultPlan, LinkEffect, LinkFault, PLAN_VERSION, PlanError, Trigger,
+    Behaviour, Delay, FAULTS_MAX, Fault, FaultId, FaultKind, FaultPlan, LinkEffect, LinkFault, PLAN_VERSION, PlanError,
+    Trigger,
 };
+pub use process::Process;
 pub use profile::{Budget, Profile, Weights};
 pub use replica::{Counters, Replica};
 pub use rng::{SimRng, Streams};
 pub use scheduler::{Scheduler, SchedulerError};
 pub use seed::SeedGuard;
-pub use two_phase::{Outcome, Report, RunCounters, Setup, run_seed};
+pub use two_phase::{Outcome, Report, RunCounters, Setup, run_plan, run_seed};
 
 #[cfg(test)]
 mod fault_tests;

@@ -142,6 +142,13 @@ impl Tree {
         }
     }
 
+    /// Lets go of blocks above `height`.
+    pub(super) fn drop_blocks_above(&mut self, height: u64) {
+        while let Some(key) = self.blocks.get_max().map(|(key, _)| *key).filter(|(highest, _)| *highest > height) {
+            self.remove(key);
+        }
+    }
+
     /// Lets go of blocks in these heights that are not canonical, and of all that extend them.
     pub(super) fn drop_side_blocks(&mut self, heights: core::ops::RangeInclusive<u64>) {
         let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));

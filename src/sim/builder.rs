@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use super::{
-    BlockClock, Invariant, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
+    BlockClock, FaultPlan, Invariant, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
     network::Shared,
     records::HeadRecord,
     stakes,
@@ -59,6 +59,7 @@ pub struct NetworkBuilder {
     pool: Option<PoolConfig>,
     chain_setup: Option<ChainSetup>,
     invariants: Vec<Box<dyn Invariant>>,
+    faults: FaultPlan,
 }
 
 #[derive(Clone, Debug)]
@@ -90,6 +91,7 @@ impl Default for NetworkBuilder {
             pool: None,
             chain_setup: None,
             invariants: Vec::new(),
+            faults: FaultPlan::default(),
         }
     }
 }
@@ -224,6 +226,12 @@ impl NetworkBuilder {
         self
     }
 
+    /// What goes wrong, and when. A network without faults is the same as one with an empty plan.
+    pub fn with_faults(mut self, plan: FaultPlan) -> Self {
+        self.faults = plan;
+        self
+    }
+
     /// The key of validator `index` in a network of `seed` whose keys nobody gave.
     pub fn validator_key(seed: u64, index: u32) -> KeyPair {
         KeyPair::from_seed(seed, &format!("validator {index}"))
@@ -285,7 +293,7 @@ impl NetworkBuilder {
         }
         let mut world = self.world(&replicas, &chain);
         world.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
-        Network::start(replicas, world, shared, self.invariants)
+        Network::start(replicas, world, shared, self.invariants, self.faults)
     }
 
     /// Keys of the candidates, after those of the validators.
@@ -370,6 +378,8 @@ impl NetworkBuilder {
             replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
             steps: 0,
             transactions_travelling: 0,
+            streams,
+            trouble: None,
             recorder: None,
         }
     }

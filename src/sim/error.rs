@@ -50,6 +50,12 @@ pub enum NetworkError {
     /// Something that must always hold does not.
     #[error(transparent)]
     Violated(Box<Violation>),
+    /// A replica that is down or stands still was asked for something.
+    #[error("{replica} does not run")]
+    Down {
+        /// Which.
+        replica: ReplicaId,
+    },
     /// The fault plan can't be carried out on this network.
     #[error(transparent)]
     Plan(#[from] PlanError),

@@ -24,3 +24,43 @@ fn runs_pass_and_are_the_same_twice() {
         assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
     }
 }
+
+/// What does not pass among some seeds of each protocol, for a look.
+#[test]
+fn default_campaigns_find_nothing() {
+    for config in protocols() {
+        let setup = Setup::of(config);
+        for seed in 0..20 {
+            let report = run_seed(&setup, seed);
+            assert!(report.is_passed(), "seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+            assert!(report.counters.height > 3, "{report:?}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "a look at many seeds"]
+fn look() {
+    for config in protocols() {
+        let kind = config.kind();
+        let setup = Setup::of(config);
+        let began = std::time::Instant::now();
+        let (mut restarts, mut rejected, mut acknowledged, mut submitted, mut heights) = (0, 0, 0, 0, 0);
+        let count = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
+        for seed in 0..count {
+            let report = run_seed(&setup, seed);
+            if !report.is_passed() {
+                println!("{kind:?} seed {seed} n={}: {:?}", report.validators, report.outcome);
+            }
+            restarts += report.counters.restarts;
+            rejected += report.counters.rejected;
+            acknowledged += report.counters.acknowledged;
+            submitted += report.counters.submitted;
+            heights += report.counters.height;
+        }
+        println!(
+            "{kind:?}: {:?} restarts {restarts} rejected {rejected} acknowledged {acknowledged} of {submitted}, heights {heights}",
+            began.elapsed()
+        );
+    }
+}

@@ -4,7 +4,8 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{
-    Invariant, NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
+    FaultPlan, Invariant, NetworkBuilder, NetworkError, Process, Replica, RunDigest, SimTime,
+    plan::FaultId,
     trace::{Incident, Trace},
     world::{Happening, Parcel, World},
 };
@@ -33,11 +34,13 @@ const REST_MAX: Duration = Duration::from_secs(3_600);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Network {
-    replicas: Vec<Replica>,
-    world: World,
-    shared: Arc<Shared>,
+    pub(super) replicas: Vec<Replica>,
+    pub(super) world: World,
+    pub(super) shared: Arc<Shared>,
     /// Asked after every step.
     invariants: Vec<Box<dyn Invariant>>,
+    /// Second machines of replicas whose key runs on two.
+    pub(super) twins: Vec<Replica>,
 }
 
 /// What never changes.
@@ -79,8 +82,8 @@ pub struct Step {
     pub at: SimTime,
     /// To whom.
     pub replica: ReplicaId,
-    /// What: `message`, `transaction`, `block-request`, `block-response`,
-    /// `judgement` or `timer`.
+    /// What: `message`, `transaction`, `block-request`, `block-response`, `judgement`, `timer`, and under faults
+    /// `departure`, `written`, `fault-begins` or `fault-ends`.
     pub label: &'static str,
 }
 
@@ -120,11 +123,16 @@ impl Network {
         mut world: World,
         shared: Shared,
         invariants: Vec<Box<dyn Invariant>>,
+        plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut world)?;
         }
-        Ok(Self { replicas, world, shared: Arc::new(shared), invariants })
+        let mut network = Self { replicas, world, shared: Arc::new(shared), invariants, twins: Vec::new() };
+        if !plan.is_empty() {
+            network.schedule(plan)?;
+        }
+        Ok(network)
     }
 
     /// All replicas, by number.
@@ -158,7 +166,7 @@ impl Network {
 
     /// Whether a replica never misbehaved so far: what it promises must hold.
     pub fn is_honest(&self, replica: ReplicaId) -> bool {
-        replica.index() < self.replicas.len()
+        self.world.trouble.as_ref().is_none_or(|trouble| !trouble.dishonest.contains(&replica))
     }
 
     /// Virtual time.
@@ -320,6 +328,9 @@ impl Network {
     /// # Errors
     /// [`NetworkError::Pool`] when the pool does not take it.
     pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<Added, NetworkError> {
+        if self.replica(replica)?.process() != Process::Running {
+            return Err(NetworkError::Down { replica });
+        }
         self.world.record("submit", |out| {
             out.u32(replica.get());
             out.hash(&transaction.hash());
@@ -423,7 +434,7 @@ impl Network {
             replica.restore(earlier)?;
         }
         self.world = snapshot.world.clone();
-        self.invariants = snapshot.invariants.clone();
+        (self.invariants, self.twins) = (snapshot.invariants.clone(), snapshot.twins.clone());
         Ok(())
     }
 
@@ -464,12 +475,12 @@ impl Network {
     pub fn fork(&self) -> Self {
         let replicas = self.replicas.iter().map(Replica::forked).collect();
         let (world, shared, invariants) = (self.world.clone(), self.shared.clone(), self.invariants.clone());
-        Self { replicas, world, shared, invariants }
+        Self { replicas, world, shared, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
     }
 }
 
 impl Network {
-    fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, NetworkError> {
+    pub(super) fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, NetworkError> {
         let count = self.replicas.len();
         self.replicas.get_mut(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
     }
@@ -477,20 +488,84 @@ impl Network {
     fn describe(&self, happening: &Happening) -> Step {
         let (replica, label) = match happening {
             Happening::Arrival { to, parcel, .. } => (*to, parcel.label()),
+            Happening::Departure { from, .. } => (*from, "departure"),
             Happening::Judgement { replica, .. } => (*replica, "judgement"),
             Happening::Timer { replica, .. } => (*replica, "timer"),
+            Happening::Written { replica, .. } => (*replica, "written"),
+            Happening::FaultBegins { index } => (self.victim(FaultId::new(*index as u64)), "fault-begins"),
+            Happening::FaultEnds { fault } => (self.victim(*fault), "fault-ends"),
         };
+        let replica = self.world.trouble.as_ref().map_or(replica, |trouble| trouble.identity(replica));
         Step { at: self.now(), replica, label }
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), NetworkError> {
-        match happening {
-            Happening::Timer { replica, timer, generation } => {
-                self.replicas[replica.index()].on_timer(timer, generation, &mut self.world)
+    /// To whom a fault of the plan happens; the first replica stands for the network.
+    fn victim(&self, fault: FaultId) -> ReplicaId {
+        let plan = self.world.trouble.as_ref().map(|trouble| &trouble.plan.faults);
+        let fault = plan.and_then(|faults| faults.get(fault.get() as usize));
+        fault.and_then(|fault| fault.what.replica()).unwrap_or_default()
+    }
+
+    /// The machine with this number: a replica, or the second machine of one.
+    pub(super) fn machine_mut(&mut self, slot: ReplicaId) -> Option<&mut Replica> {
+        match slot.index().checked_sub(self.replicas.len()) {
+            None => self.replicas.get_mut(slot.index()),
+            Some(place) => self.twins.get_mut(place),
+        }
+    }
+
+    /// Holds back or loses what reaches a machine that does not run; otherwise gives it back.
+    fn intercept(&mut self, happening: Happening) -> Option<Happening> {
+        let slot = match &happening {
+            Happening::Arrival { to, .. } => *to,
+            Happening::Judgement { replica, .. }
+            | Happening::Timer { replica, .. }
+            | Happening::Written { replica, .. } => *replica,
+            Happening::Departure { .. } | Happening::FaultBegins { .. } | Happening::FaultEnds { .. } => {
+                return Some(happening);
             }
-            Happening::Judgement { replica, block } => self.replicas[replica.index()].judge(block, &mut self.world),
+        };
+        let is_transaction = matches!(&happening, Happening::Arrival { parcel: Parcel::Transaction(_), .. });
+        let machine = self.machine_mut(slot)?;
+        match machine.process() {
+            Process::Running => return Some(happening),
+            Process::Paused => return machine.stall(happening),
+            Process::Down => {}
+        }
+        let travelling = &mut self.world.transactions_travelling;
+        *travelling = travelling.saturating_sub(u64::from(is_transaction));
+        None
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), NetworkError> {
+        let happening = match &self.world.trouble {
+            None => happening,
+            Some(_) => match self.intercept(happening) {
+                Some(happening) => happening,
+                None => return Ok(()),
+            },
+        };
+        match happening {
+            Happening::FaultBegins { index } => self.on_fault_begins(index),
+            Happening::FaultEnds { fault } => self.end_fault(fault),
+            Happening::Departure { from, to, message } => {
+                self.world.send(from, to, Parcel::Message(message));
+                Ok(())
+            }
+            Happening::Written { replica, ticket, life } => {
+                let (machine, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, replica);
+                machine.on_written(ticket, life, world)
+            }
+            Happening::Timer { replica, timer, generation } => {
+                let (machine, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, replica);
+                machine.on_timer(timer, generation, world)
+            }
+            Happening::Judgement { replica, block } => {
+                let (machine, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, replica);
+                machine.judge(block, world)
+            }
             Happening::Arrival { from, to, parcel } => {
-                let (receiver, world) = (&mut self.replicas[to.index()], &mut self.world);
+                let (receiver, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, to);
                 match parcel {
                     Parcel::Message(message) => receiver.handle(Event::Message { from, message }, world),
                     Parcel::Transaction(transaction) => {
@@ -508,6 +583,18 @@ impl Network {
             }
         }
     }
+}
+
+/// The machine with this number, and its surroundings. Every number in the queue is one that was given out.
+fn machine_of<'a>(
+    replicas: &'a mut [Replica],
+    twins: &'a mut [Replica],
+    world: &'a mut World,
+    slot: ReplicaId,
+) -> (&'a mut Replica, &'a mut World) {
+    let count = replicas.len();
+    let machine = if slot.index() < count { &mut replicas[slot.index()] } else { &mut twins[slot.index() - count] };
+    (machine, world)
 }
 
 fn record_states(digest: &mut RunDigest, replicas: &[Replica]) {

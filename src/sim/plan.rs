@@ -26,6 +26,7 @@
 mod behaviour;
 mod error;
 mod link;
+mod random;
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,22 @@ pub const PLAN_VERSION: u32 = 1;
 pub const FAULTS_MAX: usize = 4_096;
 /// Latest time in a plan, and longest fault: a year.
 const MILLIS_MAX: u64 = 365 * 24 * 3_600 * 1_000;
+
+/// Names a fault of one network: its place in the plan, or a number above for one that was made by hand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FaultId(u64);
+
+impl FaultId {
+    /// The fault with this number.
+    pub const fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// The plain number.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
 
 /// What goes wrong in a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -4,7 +4,13 @@ use std::{collections::VecDeque, sync::Arc};
 
 use imbl::{OrdMap, Vector};
 
-use super::{BlockOrder, NetworkError, Production, records::HeadRecord, world::World};
+use super::{
+    BlockOrder, NetworkError, Process, Production, SimTime,
+    byzantine::{Censored, Conduct},
+    disk::{Disk, Writing},
+    records::HeadRecord,
+    world::{Happening, World},
+};
 use crate::{
     chain::{
         Added, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
@@ -18,7 +24,7 @@ use crate::{
 };
 
 /// Key of the record that a protocol keeps of its head.
-const HEAD_RECORD: &[u8] = b"head";
+pub(super) const HEAD_RECORD: &[u8] = b"head";
 
 /// Pieces of evidence kept; later ones are only counted.
 const EVIDENCE_MAX: usize = 256;
@@ -29,26 +35,35 @@ type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 /// A validator's or observer's node. Cloning costs the same at any size of chain and pool.
 #[derive(Clone, Debug)]
 pub struct Replica {
-    id: ReplicaId,
+    pub(super) id: ReplicaId,
+    /// The number of its machine; its own unless its key runs on two.
+    pub(super) slot: ReplicaId,
     address: Option<Address>,
-    machine: Machine,
-    chain: Chain,
-    pool: Pool,
-    /// Running timers and the generation that counts; an event of an older one is void.
-    timers: OrdMap<TimerId, u64>,
+    pub(super) machine: Machine,
+    pub(super) chain: Chain,
+    pub(super) pool: Pool,
+    /// Running timers, the generation that counts (an event of an older one is void), and when they fire.
+    pub(super) timers: OrdMap<TimerId, (u64, SimTime)>,
     generation: u64,
     /// The block that was asked for and is made on demand.
-    wanted: Option<BuildRequest>,
-    records: OrdMap<Vec<u8>, Vec<u8>>,
+    pub(super) wanted: Option<BuildRequest>,
+    pub(super) disk: Disk,
     /// Messages that wait for a record.
-    held: Vector<(Ticket, Recipients, Message)>,
-    persisted: Ticket,
+    pub(super) held: Vector<(Ticket, Recipients, Message)>,
+    pub(super) persisted: Ticket,
     /// Where the newest head record goes when this replica's chain is durable.
-    durable: Option<Arc<HeadRecord>>,
+    pub(super) durable: Option<Arc<HeadRecord>>,
+    pub(super) process: Process,
+    /// What waits while it stands still.
+    pub(super) stalled: Vector<Happening>,
+    /// How it misbehaves.
+    pub(super) conduct: Conduct,
+    /// What its disk had when its amnesia began.
+    pub(super) remembered: Option<OrdMap<Vec<u8>, Vec<u8>>>,
     evidence: Vector<Evidence>,
     marks: OrdMap<&'static str, u64>,
     last_rejection: Option<Rejection>,
-    counters: Counters,
+    pub(super) counters: Counters,
 }
 
 /// What a replica did so far.
@@ -68,6 +83,12 @@ pub struct Counters {
     pub evidence: u64,
     /// Times that it came back after a crash.
     pub restarts: u64,
+    /// Writes that crashes took.
+    pub writes_lost: u64,
+    /// Of them, those that were torn.
+    pub writes_torn: u64,
+    /// Times that it lost its disk.
+    pub wipes: u64,
 }
 
 impl Replica {
@@ -81,6 +102,7 @@ impl Replica {
     ) -> Self {
         Self {
             id,
+            slot: id,
             address,
             machine,
             chain,
@@ -88,10 +110,14 @@ impl Replica {
             timers: OrdMap::new(),
             generation: 0,
             wanted: None,
-            records: OrdMap::new(),
+            disk: Disk::default(),
             held: Vector::new(),
             persisted: Ticket::default(),
             durable,
+            process: Process::default(),
+            stalled: Vector::new(),
+            conduct: Conduct::default(),
+            remembered: None,
             evidence: Vector::new(),
             marks: OrdMap::new(),
             last_rejection: None,
@@ -177,14 +203,11 @@ impl Replica {
 
     /// What its protocol keeps of its head.
     pub(super) fn head_record(&self) -> Option<&[u8]> {
-        self.records.get(HEAD_RECORD).map(Vec::as_slice)
+        self.disk.get(HEAD_RECORD)
     }
 
     fn set_head_record(&mut self, record: Option<&[u8]>) {
-        match record {
-            Some(record) => drop(self.records.insert(HEAD_RECORD.to_vec(), record.to_vec())),
-            None => drop(self.records.remove(HEAD_RECORD)),
-        }
+        self.disk.put(HEAD_RECORD, record);
         if let Some(durable) = &self.durable {
             durable.set(record.map(<[u8]>::to_vec));
         }
@@ -225,6 +248,9 @@ impl Replica {
         let mut inbox = VecDeque::from([event]);
         let mut effects = Vec::new();
         while let Some(event) = inbox.pop_front() {
+            if !self.conduct.is_empty() {
+                self.equivocate(&event, world)?;
+            }
             world.record_event(self.id, &event);
             let now = world.scheduler.now();
             let input = world.recorder.as_mut().map(|recorder| recorder.input(now, &event));
@@ -249,7 +275,7 @@ impl Replica {
 
     /// A timer's event; void when the timer was moved or stopped since.
     pub(super) fn on_timer(&mut self, timer: TimerId, generation: u64, world: &mut World) -> Result<(), NetworkError> {
-        if self.timers.get(&timer) != Some(&generation) {
+        if self.timers.get(&timer).is_none_or(|(counts, _)| *counts != generation) {
             return Ok(());
         }
         self.timers.remove(&timer);
@@ -294,7 +320,7 @@ impl Replica {
             None => earliest.max(world.timestamp()),
         };
         let attributes = attributes(&request, timestamp, order);
-        let built = self.build(&request, &attributes, order)?;
+        let built = self.build(&request, &attributes, order, world)?;
         let block = BlockId::of(&built.block);
         self.wanted = None;
         let rejected = self.counters.rejected;
@@ -314,13 +340,19 @@ impl Replica {
         request: &BuildRequest,
         attributes: &BlockAttributes,
         order: &BlockOrder,
+        world: &mut World,
     ) -> Result<BuiltBlock, NetworkError> {
         let parent = request.parent.hash;
+        let censored = if self.conduct.is_empty() { None } else { self.censored(world) };
         let built = match &order.transactions {
             Some(only) => self.chain.build(parent, attributes, &mut Only { rest: only.iter() }),
             None => {
                 let base_fee = self.chain.next_base_fee().unwrap_or_default();
-                self.chain.build(parent, attributes, &mut self.pool.best(base_fee))
+                let mut best = self.pool.best(base_fee);
+                match censored {
+                    None => self.chain.build(parent, attributes, &mut best),
+                    Some(senders) => self.chain.build(parent, attributes, &mut Censored { from: &mut best, senders }),
+                }
             }
         };
         let built = built.map_err(|source| self.chain_error(source))?;
@@ -337,46 +369,47 @@ impl Replica {
         match effect {
             Effect::Send { to, message, after } => match after {
                 Some(ticket) if ticket >= self.persisted => self.held.push_back((ticket, to, message)),
-                _ => world.send_message(self.id, to, &message),
+                _ => self.say(to, &message, world),
             },
             Effect::ArmTimer { timer, deadline } => {
                 self.generation += 1;
-                self.timers.insert(timer, self.generation);
-                world.arm(self.id, timer, self.generation, deadline);
+                let at = world.arm(self.slot, timer, self.generation, deadline);
+                self.timers.insert(timer, (self.generation, at));
             }
             Effect::DisarmTimer(timer) => {
                 self.timers.remove(&timer);
             }
             Effect::Persist { ticket, records } => {
-                for record in records {
-                    if record.value.is_empty() {
-                        self.records.remove(&record.key);
-                    } else {
-                        self.records.insert(record.key, record.value);
+                let now = world.scheduler.now();
+                match self.disk.write(ticket, records, now, |latency| world.disk_nanos(latency)) {
+                    Writing::Done => {
+                        self.on_persisted(ticket, world);
+                        inbox.push_back(Event::Persisted(ticket));
+                    }
+                    Writing::Until { at, life } => {
+                        world.scheduler.at(at, Happening::Written { replica: self.slot, ticket, life });
                     }
                 }
-                self.on_persisted(ticket, world);
-                inbox.push_back(Event::Persisted(ticket));
             }
             Effect::Build(request) => match world.production {
                 Production::OnDemand => self.wanted = Some(request),
                 Production::Automatic => {
-                    let timestamp = request.timestamp_min.max(world.timestamp());
+                    let timestamp = request.timestamp_min.max(world.timestamp_of(self.slot));
                     let order = BlockOrder::default();
-                    let built = self.build(&request, &attributes(&request, timestamp, &order), &order)?;
+                    let built = self.build(&request, &attributes(&request, timestamp, &order), &order, world)?;
                     inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) });
                 }
             },
             Effect::CancelBuild => self.wanted = None,
             Effect::Validate { block } => {
-                if !world.postpone(self.id, &block) {
+                if !world.postpone(self.slot, &block) {
                     inbox.extend(self.validate(block)?);
                 }
             }
             Effect::Draw { ticket, bound } => {
                 inbox.push_back(Event::Random { ticket, value: world.draw(bound) });
             }
-            Effect::Fetch { block, from } => world.request(self.id, from, block),
+            Effect::Fetch { block, from } => world.request(self.slot, from, block),
             Effect::Chain(event) => self.on_chain_event(event)?,
             Effect::Evidence(evidence) => {
                 self.counters.evidence += 1;
@@ -393,18 +426,36 @@ impl Replica {
         Ok(())
     }
 
-    /// Sends what waited for this ticket; the disk of a quiet network is immediate and keeps the order.
+    /// Says something, as the protocol wants it or as misbehaviour changes it.
+    fn say(&mut self, to: Recipients, message: &Message, world: &mut World) {
+        if self.conduct.is_empty() {
+            world.send_message(self.slot, to, message);
+        } else {
+            self.misbehave(to, message, world);
+        }
+    }
+
+    /// A slow write is durable.
+    pub(super) fn on_written(&mut self, ticket: Ticket, life: u64, world: &mut World) -> Result<(), NetworkError> {
+        if !self.disk.synced(ticket, life) {
+            return Ok(());
+        }
+        self.on_persisted(ticket, world);
+        self.handle(Event::Persisted(ticket), world)
+    }
+
+    /// Sends what waited for this ticket; disks keep the order.
     fn on_persisted(&mut self, ticket: Ticket, world: &mut World) {
         self.persisted = self.persisted.max(Ticket::new(ticket.get() + 1));
         while self.held.front().is_some_and(|(waits_for, ..)| *waits_for < self.persisted) {
             if let Some((_, to, message)) = self.held.pop_front() {
-                world.send_message(self.id, to, &message);
+                self.say(to, &message, world);
             }
         }
     }
 
     /// Executes and stores a block. `None`: it can't be judged yet.
-    fn validate(&mut self, block: Arc<Block>) -> Result<Option<Event>, NetworkError> {
+    pub(super) fn validate(&mut self, block: Arc<Block>) -> Result<Option<Event>, NetworkError> {
         let id = BlockId::of(&block);
         let verdict = match self.chain.insert(block) {
             Ok(_) => Verdict::Valid { updates: self.chain.updates_of(id.hash) },

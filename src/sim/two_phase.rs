@@ -121,20 +121,20 @@ impl Setup {
     }
 
     /// The faults of this seed.
-    pub fn plan_of(&self, _seed: u64) -> FaultPlan {
-        FaultPlan::default()
+    pub fn plan_of(&self, seed: u64) -> FaultPlan {
+        FaultPlan::random(seed, self.validators_of(seed), &self.profile)
     }
 
     /// The network of this seed with `plan`, at its beginning, with all invariants of the protocol.
     ///
     /// # Errors
     /// [`NetworkError`] for a protocol that refuses its parameters, or a plan that can't be.
-    pub fn network(&self, seed: u64) -> Result<Network, NetworkError> {
-        self.builder(seed).build()
+    pub fn network(&self, seed: u64, plan: &FaultPlan) -> Result<Network, NetworkError> {
+        self.builder(seed, plan).build()
     }
 
     /// The same, not built yet.
-    pub fn builder(&self, seed: u64) -> NetworkBuilder {
+    pub fn builder(&self, seed: u64, plan: &FaultPlan) -> NetworkBuilder {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         Network::builder()
             .with_genesis(Workload::genesis())
@@ -142,6 +142,7 @@ impl Setup {
             .with_validators(self.validators_of(seed))
             .with_seed(seed)
             .with_latency(latency)
+            .with_faults(plan.clone())
             .with_invariants(invariant::of_protocol(&self.consensus))
     }
 }
@@ -167,8 +168,8 @@ pub fn run_seed(setup: &Setup, seed: u64) -> Report {
 }
 
 /// Runs one seed with these faults in place of those that it draws.
-fn run_plan(setup: &Setup, seed: u64, plan: &FaultPlan) -> Report {
-    match setup.network(seed) {
+pub fn run_plan(setup: &Setup, seed: u64, plan: &FaultPlan) -> Report {
+    match setup.network(seed, plan) {
         Ok(network) => {
             let mut run = Run::new(setup, seed, network);
             let outcome = match run.go() {
@@ -225,11 +226,12 @@ impl<'a> Run<'a> {
             self.oracle.submitted(&transaction);
             match self.network.submit(transaction, replica) {
                 // A replica that is down, or that has what came before on no branch, does not take it: nothing is promised.
-                Ok(_) | Err(NetworkError::Pool(_)) => {}
+                Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
         self.run_to(end)?;
+        self.network.heal_all()?;
         self.require_life()
     }
 

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{BlockClock, Links, Production, RunDigest, Scheduler, SimRng, Step, trace::Recorder};
+use super::{
+    BlockClock, Latency, Links, Production, RunDigest, Scheduler, SimRng, SimTime, Step, Streams, plan::FaultId,
+    trace::Recorder, trouble::Trouble, weather::Passage,
+};
 use crate::{
     chain::Block,
-    consensus::{BlockId, Deadline, Encoder, Event, Message, Recipients, ReplicaId, TimerId},
+    consensus::{BlockId, Deadline, Encoder, Event, Message, Recipients, ReplicaId, Ticket, TimerId},
     primitives::{Timestamp, Transaction},
 };
 
@@ -27,6 +30,10 @@ pub(super) struct World {
     pub(super) transactions_travelling: u64,
     /// What happens is recorded here, when somebody wants to know.
     pub(super) recorder: Option<Recorder>,
+    /// Of the seed, for what goes wrong.
+    pub(super) streams: Streams,
+    /// What is wrong; nothing in a quiet network.
+    pub(super) trouble: Option<Box<Trouble>>,
 }
 
 /// What the queue holds.
@@ -34,10 +41,18 @@ pub(super) struct World {
 pub(super) enum Happening {
     /// Something comes over a link.
     Arrival { from: ReplicaId, to: ReplicaId, parcel: Parcel },
+    /// A message that was held back by its sender goes on its link.
+    Departure { from: ReplicaId, to: ReplicaId, message: Message },
     /// A block that came before its time may be judged.
     Judgement { replica: ReplicaId, block: Arc<Block> },
     /// A timer's deadline is here.
     Timer { replica: ReplicaId, timer: TimerId, generation: u64 },
+    /// A write is durable, if the replica lives still.
+    Written { replica: ReplicaId, ticket: Ticket, life: u64 },
+    /// A fault of the plan begins.
+    FaultBegins { index: usize },
+    /// A fault of the plan is over.
+    FaultEnds { fault: FaultId },
 }
 
 /// What travels on links. Cloning is O(1).
@@ -59,6 +74,21 @@ impl Parcel {
         }
     }
 
+    /// The label that filters of faults match.
+    pub(super) fn kind(&self) -> &'static str {
+        self.message().map_or_else(|| self.label(), Message::label)
+    }
+
+    /// Length of the content in bytes, as a link's bandwidth counts it.
+    pub(super) fn size_bytes(&self) -> usize {
+        match self {
+            Self::Message(message) => message.size_bytes(),
+            Self::Transaction(transaction) => transaction.encoded_len(),
+            Self::BlockRequest(_) => 40,
+            Self::BlockResponse(block) => block.size(),
+        }
+    }
+
     const fn message(&self) -> Option<&Message> {
         match self {
             Self::Message(message) => Some(message),
@@ -73,17 +103,35 @@ impl World {
         self.clock.timestamp(self.scheduler.now())
     }
 
+    /// What a replica's own block clock shows now.
+    pub(super) fn timestamp_of(&self, replica: ReplicaId) -> Timestamp {
+        let now = self.scheduler.now();
+        let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
+        self.clock.timestamp(skew.map_or(now, |skew| skew.shows(now)))
+    }
+
+    /// When a replica's own clock shows `local`.
+    fn moment_of(&self, replica: ReplicaId, local: SimTime) -> SimTime {
+        let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
+        skew.map_or(local, |skew| skew.moment(local))
+    }
+
     /// Puts the judgement of a block off while it is from the future: it is pending until then, not false. Answers
     /// whether it did. Blocks on demand carry their driver's time, which this clock does not know.
     pub(super) fn postpone(&mut self, replica: ReplicaId, block: &Arc<Block>) -> bool {
-        let latest = self.timestamp().saturating_add_secs(FUTURE_SECS_MAX);
+        let latest = self.timestamp_of(replica).saturating_add_secs(FUTURE_SECS_MAX);
         if self.production == Production::OnDemand || block.timestamp() <= latest {
             return false;
         }
         let acceptable = block.timestamp().as_secs().saturating_sub(FUTURE_SECS_MAX);
-        let at = self.clock.moment(Timestamp::from_secs(acceptable));
+        let at = self.moment_of(replica, self.clock.moment(Timestamp::from_secs(acceptable)));
         self.scheduler.at(at, Happening::Judgement { replica, block: block.clone() });
         true
+    }
+
+    /// How long a write takes on a slow disk.
+    pub(super) fn disk_nanos(&mut self, latency: Latency) -> u64 {
+        self.trouble.as_mut().map_or(0, |trouble| latency.draw_nanos(&mut trouble.disk))
     }
 
     /// Answers a protocol's draw.
@@ -91,16 +139,19 @@ impl World {
         self.draws.below(bound)
     }
 
-    /// Puts a timer's event.
-    pub(super) fn arm(&mut self, replica: ReplicaId, timer: TimerId, generation: u64, deadline: Deadline) {
+    /// Puts a timer's event; answers when it is.
+    pub(super) fn arm(&mut self, replica: ReplicaId, timer: TimerId, generation: u64, deadline: Deadline) -> SimTime {
         let now = self.scheduler.now();
+        let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
+        let lasts = |nanos| skew.map_or(nanos, |skew| skew.lasts(nanos));
         let at = match deadline {
-            Deadline::After { nanos } => now.plus_nanos(nanos),
+            Deadline::After { nanos } => now.plus_nanos(lasts(nanos)),
             Deadline::AtTimestamp { timestamp, then_nanos } => {
-                self.clock.moment(timestamp).plus_nanos(then_nanos).max(now)
+                self.moment_of(replica, self.clock.moment(timestamp)).plus_nanos(lasts(then_nanos)).max(now)
             }
         };
         self.scheduler.at(at, Happening::Timer { replica, timer, generation });
+        at
     }
 
     /// Sends a protocol's message.
@@ -124,10 +175,22 @@ impl World {
         }
     }
 
+    /// Puts a protocol's message on its link, so many milliseconds late.
+    pub(super) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: Message, late_ms: u64) {
+        if late_ms == 0 {
+            return self.send(from, to, Parcel::Message(message));
+        }
+        let at = self.scheduler.now().plus_nanos(late_ms.saturating_mul(1_000_000));
+        self.scheduler.at(at, Happening::Departure { from, to, message });
+    }
+
     /// Puts a parcel on its link; to nobody that exists it is lost.
     pub(super) fn send(&mut self, from: ReplicaId, to: ReplicaId, parcel: Parcel) {
         if to.get() >= self.replica_count {
             return;
+        }
+        if self.trouble.is_some() {
+            return self.send_in_trouble(from, to, parcel);
         }
         let delay = self.links.delay_nanos(from, to);
         if let Some(recorder) = &mut self.recorder {
@@ -137,6 +200,42 @@ impl World {
         if let Some(delay) = delay {
             self.transactions_travelling += u64::from(matches!(parcel, Parcel::Transaction(_)));
             self.scheduler.after_nanos(delay, Happening::Arrival { from, to, parcel });
+        }
+    }
+
+    /// The same while something is or was wrong.
+    fn send_in_trouble(&mut self, from: ReplicaId, to: ReplicaId, parcel: Parcel) {
+        let Some(trouble) = &mut self.trouble else { return };
+        let (machine, from) = (trouble.machine(from, to), trouble.identity(from));
+        if from == to {
+            return;
+        }
+        let now = self.scheduler.now();
+        let usual = self.links.delay_nanos(from, to);
+        let passage = match (usual, machine) {
+            (Some(usual), Some(_)) => trouble.weather.passage(now, (from, to), &parcel, usual),
+            _ => Passage::Lost,
+        };
+        if let Some(recorder) = &mut self.recorder {
+            let (label, message) = (parcel.label(), parcel.message());
+            let arrivals = match &passage {
+                Passage::Arrives(delays) => delays.iter().map(|delay| Some(now.plus_nanos(*delay))).collect(),
+                Passage::Waits(_) | Passage::Lost => vec![None],
+            };
+            arrivals.into_iter().for_each(|arrival| recorder.sent(now, (from, to), label, message, arrival));
+        }
+        let is_transaction = matches!(parcel, Parcel::Transaction(_));
+        match (passage, machine) {
+            (Passage::Arrives(delays), Some(to)) => {
+                for delay in delays {
+                    self.transactions_travelling += u64::from(is_transaction);
+                    self.scheduler.after_nanos(delay, Happening::Arrival { from, to, parcel: parcel.clone() });
+                }
+            }
+            (Passage::Waits(fault), _) => {
+                trouble.weather.keep(fault, from, to, parcel);
+            }
+            _ => {}
         }
     }
 

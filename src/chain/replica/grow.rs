@@ -241,6 +241,22 @@ impl Chain {
         Ok(change)
     }
 
+    /// This chain as it was when its head was `hash`, without anything above: what a replica finds that lost its newest
+    /// blocks in a crash. Nothing is final on it yet but genesis. [`Chain::restore`] goes over to it.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`].
+    pub fn rewound(&self, hash: B256) -> Result<Self, ChainError> {
+        let head = self.block(hash)?;
+        let (reverted, applied) = self.path_to(&head)?;
+        let mut tree = self.tree.clone();
+        reverted.iter().for_each(|block| tree.revert(block));
+        applied.iter().for_each(|block| tree.apply(block, !self.shared.is_durable));
+        tree.drop_blocks_above(head.height().get());
+        let (safe, finalized, irreversible) = (self.genesis.clone(), self.genesis.clone(), Height::GENESIS);
+        Ok(Self { tree, head, safe, finalized, irreversible, hand: Hand::default(), ..self.clone() })
+    }
+
     /// Blocks to take back (newest first) and to apply (oldest first) on the way from the head to `target`.
     fn path_to(&self, target: &ExecutedBlock) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), ChainError> {
         if target.block().parent_hash() == self.head.hash() {

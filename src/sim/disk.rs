@@ -1,0 +1,181 @@
+//! A replica's disk: what it keeps, and what is on its way there.
+//!
+//! A write is a batch of records, whole or not at all, and becomes durable after the disk's delay, in order. A crash before
+//! loses it: some of the oldest unsynced writes may have made it, the next one is torn, and everything after is gone. A torn
+//! write is told by its checksum, as in a write-ahead log, so that to the replica it never happened.
+
+use imbl::{OrdMap, Vector};
+
+use super::{Latency, SimRng, SimTime, plan::FaultId};
+use crate::consensus::{Record, Ticket};
+
+/// Records by key. Cloning is O(1).
+#[derive(Clone, Debug, Default)]
+pub(super) struct Disk {
+    /// With every write that was begun.
+    records: OrdMap<Vec<u8>, Vec<u8>>,
+    /// Writes that are not durable yet, in order.
+    unsynced: Vector<Unsynced>,
+    /// How long a write takes, while a fault says so.
+    slow: Option<(FaultId, Latency)>,
+    /// When the newest write is durable.
+    synced_at: SimTime,
+    /// Grows with every crash: a write of an earlier life never ends.
+    life: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Unsynced {
+    ticket: Ticket,
+    /// Everything before this write.
+    before: OrdMap<Vec<u8>, Vec<u8>>,
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Writing {
+    /// Durable at once.
+    Done,
+    /// Durable at this time, if the replica lives so long.
+    Until { at: SimTime, life: u64 },
+}
+
+/// What a crash took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Lost {
+    /// Writes that are gone.
+    pub(super) writes: u64,
+    /// Whether the first of them was torn.
+    pub(super) is_torn: bool,
+}
+
+impl Disk {
+    pub(super) const fn records(&self) -> &OrdMap<Vec<u8>, Vec<u8>> {
+        &self.records
+    }
+
+    pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
+        self.records.get(key).map(Vec::as_slice)
+    }
+
+    /// Writes at once, as before the network began.
+    pub(super) fn put(&mut self, key: &[u8], value: Option<&[u8]>) {
+        match value {
+            Some(value) => drop(self.records.insert(key.to_vec(), value.to_vec())),
+            None => drop(self.records.remove(key)),
+        }
+    }
+
+    /// Begins a write; `rng` draws how long it takes on a slow disk.
+    pub(super) fn write(
+        &mut self,
+        ticket: Ticket,
+        records: Vec<Record>,
+        now: SimTime,
+        rng: impl FnOnce(Latency) -> u64,
+    ) -> Writing {
+        let is_quick = self.slow.is_none() && self.unsynced.is_empty();
+        if !is_quick {
+            self.unsynced.push_back(Unsynced { ticket, before: self.records.clone() });
+        }
+        for record in records {
+            if record.value.is_empty() {
+                self.records.remove(&record.key);
+            } else {
+                self.records.insert(record.key, record.value);
+            }
+        }
+        if is_quick {
+            return Writing::Done;
+        }
+        let takes = self.slow.map_or(0, |(_, latency)| rng(latency));
+        self.synced_at = self.synced_at.max(now.plus_nanos(takes));
+        Writing::Until { at: self.synced_at, life: self.life }
+    }
+
+    /// The oldest write is durable. `false`: it was of another life.
+    pub(super) fn synced(&mut self, ticket: Ticket, life: u64) -> bool {
+        let is_it = life == self.life && self.unsynced.front().is_some_and(|write| write.ticket == ticket);
+        if is_it {
+            self.unsynced.pop_front();
+        }
+        is_it
+    }
+
+    /// Loses what is not durable.
+    pub(super) fn crash(&mut self, rng: &mut SimRng) -> Lost {
+        self.life += 1;
+        let unsynced = core::mem::take(&mut self.unsynced);
+        if unsynced.is_empty() {
+            return Lost::default();
+        }
+        let survived = rng.below(unsynced.len() as u64 + 1) as usize;
+        let Some(first_lost) = unsynced.get(survived) else { return Lost::default() };
+        self.records = first_lost.before.clone();
+        Lost { writes: (unsynced.len() - survived) as u64, is_torn: rng.chance(500) }
+    }
+
+    /// Forgets everything.
+    pub(super) fn wipe(&mut self) {
+        self.records = OrdMap::new();
+    }
+
+    /// Goes back to what it held at another time.
+    pub(super) fn roll_back(&mut self, records: OrdMap<Vec<u8>, Vec<u8>>) {
+        self.records = records;
+    }
+
+    pub(super) fn slow_down(&mut self, fault: FaultId, latency: Latency) {
+        self.slow = Some((fault, latency));
+    }
+
+    /// Ends a fault of this disk; what is on its way stays so.
+    pub(super) fn end(&mut self, fault: FaultId) {
+        self.slow.take_if(|(id, _)| *id == fault);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sim::Streams;
+
+    fn record(value: u8) -> Vec<Record> {
+        vec![Record { key: b"k".to_vec(), value: vec![value] }]
+    }
+
+    #[test]
+    fn a_crash_loses_unsynced_writes_from_some_place_on() {
+        let mut rng = Streams::new(1).stream("disk");
+        let (mut seen, mut torn) = ([false; 5], 0);
+        for _ in 0..200 {
+            let mut disk = Disk::default();
+            assert_eq!(disk.write(Ticket::new(0), record(1), SimTime::ZERO, |_| 0), Writing::Done);
+            disk.slow_down(FaultId::new(7), Latency::default());
+            for ticket in 1..5 {
+                let writing =
+                    disk.write(Ticket::new(ticket), record(ticket as u8 + 1), SimTime::ZERO, |_| 100 / ticket);
+                assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(100), life: 0 }, "in order");
+            }
+            assert!(disk.synced(Ticket::new(1), 0) && !disk.synced(Ticket::new(3), 0));
+            let lost = disk.crash(&mut rng);
+            let kept = disk.get(b"k").unwrap()[0];
+            assert_eq!(u64::from(kept), 5 - lost.writes);
+            seen[kept as usize - 1] = true;
+            torn += u64::from(lost.is_torn);
+            assert!(!disk.synced(Ticket::new(2), 0), "of the life before");
+        }
+        assert_eq!(seen, [false, true, true, true, true], "what was synced is never lost, all else sometimes");
+        assert!(torn > 40);
+    }
+
+    #[test]
+    fn writes_keep_their_order_when_the_disk_recovers() {
+        let mut disk = Disk::default();
+        disk.slow_down(FaultId::new(1), Latency::default());
+        disk.write(Ticket::new(0), record(1), SimTime::ZERO, |_| 50);
+        disk.end(FaultId::new(1));
+        let writing = disk.write(Ticket::new(1), record(2), SimTime::from_nanos(10), |_| 0);
+        assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(50), life: 0 });
+    }
+}
