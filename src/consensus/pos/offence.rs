@@ -1,0 +1,235 @@
+//! Offences that cost stake, with their proof; and who is to blame when finality broke.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Proposal, Vote, VoteData};
+use crate::{
+    consensus::{Authenticator, Encoder, SealError, encoding::Decoder},
+    primitives::{Address, B256, keccak256},
+};
+
+/// Two signatures that no honest validator makes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Offence {
+    /// Two votes for one epoch, or one that surrounds the other.
+    Votes {
+        /// The lesser of the two in their order, so that one offence has one form.
+        first: Vote,
+        /// The other.
+        second: Vote,
+    },
+    /// Two blocks for one slot.
+    Proposals {
+        /// The lesser of the two in their order.
+        first: Proposal,
+        /// The other.
+        second: Proposal,
+    },
+}
+
+/// Which rule was broken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum OffenceKind {
+    /// Two votes for one target epoch.
+    DoubleVote,
+    /// A vote whose source is older and whose target is newer than another's.
+    SurroundVote,
+    /// Two blocks for one slot.
+    DoubleProposal,
+}
+
+/// Why something is no proof.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OffenceError {
+    /// Signed by nobody.
+    #[error(transparent)]
+    Signature(#[from] SealError),
+    /// Signed by two validators.
+    #[error("signed by {first} and {second}")]
+    Signers {
+        /// Of the first.
+        first: Address,
+        /// Of the second.
+        second: Address,
+    },
+    /// Both may be signed.
+    #[error("the two do not conflict")]
+    NoConflict,
+    /// The two in the wrong order.
+    #[error("not in canonical order")]
+    Order,
+}
+
+impl Offence {
+    /// The offence of two votes, if they conflict.
+    pub fn of_votes(one: &Vote, other: &Vote) -> Option<Self> {
+        let (first, second) = if one <= other { (one, other) } else { (other, one) };
+        one.data.conflicts(&other.data).then(|| Self::Votes { first: first.clone(), second: second.clone() })
+    }
+
+    /// The offence of two proposals, if they conflict.
+    pub fn of_proposals(one: &Proposal, other: &Proposal) -> Option<Self> {
+        let (first, second) = if one <= other { (one, other) } else { (other, one) };
+        let conflict = one.slot == other.slot && one.block != other.block;
+        conflict.then(|| Self::Proposals { first: first.clone(), second: second.clone() })
+    }
+
+    /// Which rule was broken.
+    pub fn kind(&self) -> OffenceKind {
+        match self {
+            Self::Proposals { .. } => OffenceKind::DoubleProposal,
+            Self::Votes { first, second } if first.data.target.epoch == second.data.target.epoch => {
+                OffenceKind::DoubleVote
+            }
+            Self::Votes { .. } => OffenceKind::SurroundVote,
+        }
+    }
+
+    /// The slot of the later signature: when the offence was complete.
+    pub fn slot(&self) -> u64 {
+        match self {
+            Self::Votes { first, second } => first.data.slot.max(second.data.slot),
+            Self::Proposals { first, .. } => first.slot,
+        }
+    }
+
+    /// Who broke it.
+    ///
+    /// # Errors
+    /// [`OffenceError`] when this proves nothing.
+    pub fn offender(&self, authenticator: &Authenticator) -> Result<Address, OffenceError> {
+        let (first, second, conflict, is_ordered) = match self {
+            Self::Votes { first, second } => (
+                first.signer(authenticator)?,
+                second.signer(authenticator)?,
+                first.data.conflicts(&second.data),
+                first < second,
+            ),
+            Self::Proposals { first, second } => (
+                first.signer(authenticator)?,
+                second.signer(authenticator)?,
+                first.slot == second.slot && first.block != second.block,
+                first < second,
+            ),
+        };
+        if first != second {
+            return Err(OffenceError::Signers { first, second });
+        }
+        if !conflict {
+            return Err(OffenceError::NoConflict);
+        }
+        if is_ordered { Ok(first) } else { Err(OffenceError::Order) }
+    }
+
+    /// Names this proof: keccak of its encoding.
+    pub fn id(&self) -> B256 {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        keccak256(out.as_bytes())
+    }
+
+    pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
+        match self {
+            Self::Votes { first, second } => {
+                out.u8(1);
+                first.encode(out);
+                second.encode(out);
+            }
+            Self::Proposals { first, second } => {
+                out.u8(2);
+                first.encode(out);
+                second.encode(out);
+            }
+        }
+    }
+
+    pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        match bytes.u8()? {
+            1 => Some(Self::Votes { first: Vote::decode(bytes)?, second: Vote::decode(bytes)? }),
+            2 => Some(Self::Proposals { first: Proposal::decode(bytes)?, second: Proposal::decode(bytes)? }),
+            _ => None,
+        }
+    }
+}
+
+/// Who broke the rules for votes, given the votes of two branches: the accountable side of Casper's safety.
+///
+/// When two conflicting checkpoints are final, each by the votes of two thirds, at least a third of the stake is named here
+/// (Buterin and Griffith, "Casper the Friendly Finality Gadget", theorem 1). Votes that nobody signed are passed over.
+pub fn offenders<'a>(
+    votes_a: impl IntoIterator<Item = &'a Vote>,
+    votes_b: impl IntoIterator<Item = &'a Vote>,
+    authenticator: &Authenticator,
+) -> BTreeSet<Address> {
+    let mut by_signer: BTreeMap<Address, BTreeSet<VoteData>> = BTreeMap::new();
+    for vote in votes_a.into_iter().chain(votes_b) {
+        if let Ok(signer) = vote.signer(authenticator) {
+            by_signer.entry(signer).or_default().insert(vote.data);
+        }
+    }
+    let is_guilty = |votes: &BTreeSet<VoteData>| votes.iter().any(|one| votes.iter().any(|other| one.conflicts(other)));
+    by_signer.into_iter().filter(|(_, votes)| is_guilty(votes)).map(|(signer, _)| signer).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        consensus::{BlockId, Signer, pos::Checkpoint},
+        primitives::{Height, KeyPair},
+    };
+
+    fn data(source: u64, target: u64, byte: u8) -> VoteData {
+        let block = BlockId { height: Height::new(target), hash: B256::repeat_byte(byte) };
+        let checkpoint = |epoch| Checkpoint { epoch, block };
+        VoteData { slot: target * 4, head: block, source: checkpoint(source), target: checkpoint(target) }
+    }
+
+    fn signers(authenticator: &Authenticator, count: u64) -> Vec<Signer> {
+        (0..count).map(|index| authenticator.signer(&KeyPair::from_seed(index, "pos"))).collect()
+    }
+
+    #[test]
+    fn proofs_name_the_offender_and_forgeries_nobody() {
+        let authenticator = Authenticator::symbolic(3);
+        let signers = signers(&authenticator, 2);
+        let vote = |source, target, byte, who: usize| Vote::signed(data(source, target, byte), &signers[who]);
+        let double = Offence::of_votes(&vote(1, 2, 1, 0), &vote(1, 2, 2, 0)).unwrap();
+        assert_eq!((double.kind(), double.offender(&authenticator)), (OffenceKind::DoubleVote, Ok(signers[0].address())));
+        let surround = Offence::of_votes(&vote(1, 4, 1, 1), &vote(2, 3, 2, 1)).unwrap();
+        assert_eq!(surround.kind(), OffenceKind::SurroundVote);
+        assert_eq!(surround, Offence::of_votes(&vote(2, 3, 2, 1), &vote(1, 4, 1, 1)).unwrap(), "one form");
+        let id = |byte| BlockId { height: Height::new(9), hash: B256::repeat_byte(byte) };
+        let proposals = [1, 2].map(|byte| Proposal::signed(9, id(byte), &signers[0]));
+        let twice = Offence::of_proposals(&proposals[0], &proposals[1]).unwrap();
+        assert_eq!((twice.kind(), twice.offender(&authenticator)), (OffenceKind::DoubleProposal, Ok(signers[0].address())));
+        assert_eq!(Offence::of_proposals(&proposals[0], &proposals[0]), None);
+        assert_eq!(Offence::of_votes(&vote(1, 2, 1, 0), &vote(2, 3, 1, 0)), None);
+
+        let (first, second) = (vote(1, 2, 1, 0), vote(1, 2, 2, 1));
+        let framed = Offence::of_votes(&first, &second).unwrap();
+        assert!(matches!(framed.offender(&authenticator), Err(OffenceError::Signers { .. })));
+        let harmless = Offence::Votes { first: vote(1, 2, 1, 0), second: vote(2, 3, 1, 0) };
+        assert_eq!(harmless.offender(&authenticator), Err(OffenceError::NoConflict));
+        let Offence::Votes { first, second } = double else { panic!("votes") };
+        let turned = Offence::Votes { first: second, second: first };
+        assert_eq!(turned.offender(&authenticator), Err(OffenceError::Order));
+    }
+
+    #[test]
+    fn the_guilty_are_found_in_the_votes_of_two_branches() {
+        let authenticator = Authenticator::symbolic(3);
+        let signers = signers(&authenticator, 4);
+        let votes = |who: &[usize], byte| -> Vec<Vote> {
+            let chain = |who: &usize| (1..3).map(|epoch| Vote::signed(data(epoch, epoch + 1, byte), &signers[*who])).collect::<Vec<_>>();
+            who.iter().flat_map(chain).collect()
+        };
+        let (left, right) = (votes(&[0, 1, 2], 1), votes(&[1, 2, 3], 2));
+        let guilty = offenders(&left, &right, &authenticator);
+        assert_eq!(guilty, [1, 2].map(|who: usize| signers[who].address()).into());
+        assert!(offenders(&left, &left, &authenticator).is_empty());
+    }
+}

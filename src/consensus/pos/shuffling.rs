@@ -1,0 +1,152 @@
+//! Who proposes and who attests when: drawn from the chain's own randomness.
+//!
+//! A permutation is a Fisher-Yates shuffle fed by keccak of a seed and a counter, without modulo bias. Ethereum's
+//! consensus specifications shuffle by swap-or-not instead, which finds the place of one of a million validators without
+//! the others; a small set needs the whole permutation at once and gets it cheaper this way. The proposer is drawn as
+//! there (`compute_proposer_index`): candidates in shuffled order, each accepted with a probability of its weight over
+//! the largest weight. Every validator attests once an epoch, at a slot by its place in the epoch's permutation
+//! (`compute_committee`).
+
+use crate::{
+    consensus::ValidatorSet,
+    primitives::{B256, keccak256},
+};
+
+/// An endless stream of numbers from a seed.
+#[derive(Clone, Debug)]
+pub struct SeedStream {
+    seed: B256,
+    counter: u64,
+    block: B256,
+    /// Words of `block` used.
+    used: usize,
+}
+
+impl SeedStream {
+    /// The stream of `seed`: keccak of the seed and a counter (8 bytes, big-endian), four words each.
+    pub fn new(seed: B256) -> Self {
+        Self { seed, counter: 0, block: B256::ZERO, used: 4 }
+    }
+
+    fn word(&mut self) -> u64 {
+        if self.used == 4 {
+            let mut bytes = [0; 40];
+            bytes[..32].copy_from_slice(self.seed.as_slice());
+            bytes[32..].copy_from_slice(&self.counter.to_be_bytes());
+            (self.block, self.counter, self.used) = (keccak256(bytes), self.counter.wrapping_add(1), 0);
+        }
+        let place = self.used * 8;
+        self.used += 1;
+        let mut word = [0; 8];
+        word.copy_from_slice(&self.block[place..place + 8]);
+        u64::from_be_bytes(word)
+    }
+
+    /// A number below `bound`, each equally likely; 0 for a bound of 0 or 1.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        if bound <= 1 {
+            return 0;
+        }
+        // The largest multiple of the bound: words from there on would make small numbers likelier.
+        let limit = u64::MAX - u64::MAX % bound;
+        loop {
+            let word = self.word();
+            if word < limit {
+                return word % bound;
+            }
+        }
+    }
+}
+
+/// The numbers from 0 up to `count`, shuffled.
+pub fn permutation(count: usize, stream: &mut SeedStream) -> Vec<usize> {
+    let mut places: Vec<usize> = (0..count).collect();
+    for last in (1..count).rev() {
+        let other = stream.below(last as u64 + 1) as usize;
+        places.swap(last, other);
+    }
+    places
+}
+
+/// The seed of one purpose: keccak of its name, a number (8 bytes, big-endian) and a mix.
+pub fn seed(purpose: &str, number: u64, mix: B256) -> B256 {
+    keccak256([purpose.as_bytes(), &number.to_be_bytes(), mix.as_slice()].concat())
+}
+
+/// The place in `set` of the proposer of `slot`; `None` for an empty set.
+pub fn proposer(set: &ValidatorSet, epoch_seed: B256, slot: u64) -> Option<usize> {
+    let heaviest = set.members().iter().map(|member| member.weight).max()?;
+    let mut stream = SeedStream::new(seed("chainbox pos proposer", slot, epoch_seed));
+    let order = permutation(set.len(), &mut stream);
+    // The heaviest is always accepted, so one round is enough.
+    order.into_iter().find(|place| stream.below(heaviest) < set.members()[*place].weight)
+}
+
+/// For each validator its slot in the epoch, from 0: the shuffled set cut into as many pieces as there are slots.
+pub fn attestation_slots(validators: usize, epoch_seed: B256, slots: u64) -> Vec<u64> {
+    let mut stream = SeedStream::new(seed("chainbox pos attesters", 0, epoch_seed));
+    let mut assigned = vec![0; validators];
+    for (place, validator) in permutation(validators, &mut stream).into_iter().enumerate() {
+        assigned[validator] = place as u64 * slots / validators as u64;
+    }
+    assigned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{consensus::Validator, primitives::Address};
+
+    fn set(weights: &[u64]) -> ValidatorSet {
+        let members = (1..).zip(weights).map(|(byte, weight)| Validator { address: Address::repeat_byte(byte), weight: *weight });
+        ValidatorSet::new(members).unwrap()
+    }
+
+    #[test]
+    fn a_permutation_has_everybody_once_and_every_order_about_equally_often() {
+        let mut counts = std::collections::BTreeMap::<Vec<usize>, u32>::new();
+        for number in 0..6_000 {
+            let order = permutation(3, &mut SeedStream::new(seed("test", number, B256::ZERO)));
+            *counts.entry(order).or_default() += 1;
+        }
+        assert_eq!(counts.len(), 6);
+        assert!(counts.values().all(|count| (900..1_100).contains(count)), "{counts:?}");
+        let mut all = permutation(100, &mut SeedStream::new(B256::ZERO));
+        all.sort_unstable();
+        assert_eq!(all, (0..100).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn proposers_come_as_often_as_they_weigh() {
+        let set = set(&[1, 2, 3, 6]);
+        let mut counts = [0_u32; 4];
+        for slot in 0..12_000 {
+            counts[proposer(&set, B256::repeat_byte(7), slot).unwrap()] += 1;
+        }
+        // Acceptance over a shuffled order favours the heavy a little less than their share, as in the specifications:
+        // whoever comes before the heaviest has a chance of its own.
+        assert!(counts.is_sorted(), "{counts:?}");
+        assert!(counts[0] > 500 && counts[3] > 5_000, "{counts:?}");
+        assert_eq!(proposer(&set, B256::ZERO, 5), proposer(&set, B256::ZERO, 5));
+    }
+
+    #[test]
+    fn attesters_spread_over_the_slots() {
+        for (validators, slots) in [(4, 4), (3, 8), (7, 4), (100, 8)] {
+            let assigned = attestation_slots(validators, B256::repeat_byte(1), slots);
+            let mut counts = vec![0_usize; slots as usize];
+            assigned.iter().for_each(|slot| counts[*slot as usize] += 1);
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            assert!(most - least <= 1, "{validators} over {slots}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_below_a_bound_are_below_it() {
+        let mut stream = SeedStream::new(B256::ZERO);
+        for bound in [1, 2, 3, 7, 1 << 40, u64::MAX] {
+            assert!((0..50).all(|_| stream.below(bound) < bound), "{bound}");
+        }
+        assert_eq!(stream.below(0), 0);
+    }
+}
