@@ -16,6 +16,7 @@
 //! | [`dpos`] | delegated proof of stake: elected producers with a last irreversible block |
 //! | [`pbft`] | practical Byzantine fault tolerance (Castro and Liskov): final at once, with certificates |
 //! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
+//! | [`pos`] | proof of stake: Gasper, which is LMD-GHOST and Casper, with stake that leaks and is slashed |
 //! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
 mod authority;
@@ -31,6 +32,7 @@ mod model_check;
 pub(crate) mod mutation;
 pub mod pbft;
 pub mod poa;
+pub mod pos;
 mod protocol;
 pub mod raft;
 mod validators;

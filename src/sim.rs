@@ -65,3 +65,6 @@ mod tests;
 mod dpos_tests;
 #[cfg(test)]
 mod pbft_tests;
+
+#[cfg(test)]
+mod pos_tests;

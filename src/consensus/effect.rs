@@ -4,7 +4,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlockId, Finality, Message, ReplicaId, SealError, Ticket, pbft::MessageError};
+use super::{
+    BlockId, Finality, Message, ReplicaId, SealError, Ticket,
+    pbft::MessageError,
+    pos::{self, Offence},
+};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Bytes, Height, Timestamp},
@@ -136,6 +140,22 @@ pub enum Evidence {
         /// The block seen later.
         second: B256,
     },
+    /// Signatures of proof of stake that contradict each other and cost stake.
+    Slashable {
+        /// Who.
+        offender: Address,
+        /// The two signatures.
+        offence: Arc<Offence>,
+    },
+}
+
+impl Evidence {
+    /// Who broke it.
+    pub const fn offender(&self) -> Address {
+        match self {
+            Self::DoubleSign { offender, .. } | Self::Slashable { offender, .. } => *offender,
+        }
+    }
 }
 
 /// Why an input was refused. The state is as it was before.
@@ -148,6 +168,9 @@ pub enum Rejection {
     /// A message of PBFT that counts for nothing.
     #[error(transparent)]
     Pbft(#[from] MessageError),
+    /// A message of proof of stake that counts for nothing.
+    #[error(transparent)]
+    Pos(#[from] pos::MessageError),
     /// The block breaks the protocol's rules for headers.
     #[error("{block}: {reason}")]
     Header {

@@ -128,6 +128,10 @@ impl<'a> Decoder<'a> {
         Self { rest: bytes }
     }
 
+    pub(super) fn u8(&mut self) -> Option<u8> {
+        self.array::<1>().map(|[byte]| byte)
+    }
+
     pub(super) fn bool(&mut self) -> Option<bool> {
         match self.array::<1>()? {
             [0] => Some(false),

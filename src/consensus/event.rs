@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Encoder, pbft::PbftMessage, raft};
+use super::{Encoder, pbft::PbftMessage, pos::PosMessage, raft};
 use crate::{
     chain::Block,
     primitives::{Address, B256, Height},
@@ -105,6 +105,8 @@ pub enum Message {
     Raft(raft::RaftMessage),
     /// A message of PBFT.
     Pbft(Arc<PbftMessage>),
+    /// A message of proof of stake.
+    Pos(Arc<PosMessage>),
 }
 
 impl Message {
@@ -114,6 +116,7 @@ impl Message {
             Self::Block(_) => "block",
             Self::Raft(message) => message.label(),
             Self::Pbft(message) => message.body.label(),
+            Self::Pos(message) => message.label(),
         }
     }
 
@@ -123,6 +126,7 @@ impl Message {
             Self::Block(block) => block.size(),
             Self::Raft(message) => message.size_bytes(),
             Self::Pbft(message) => message.size_bytes(),
+            Self::Pos(message) => message.size_bytes(),
         }
     }
 
@@ -134,6 +138,7 @@ impl Message {
             }
             Self::Raft(message) => message.encode(out),
             Self::Pbft(message) => message.encode(out),
+            Self::Pos(message) => message.encode(out),
         }
     }
 }

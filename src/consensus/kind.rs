@@ -1,6 +1,6 @@
 //! The protocols by name, as people and configurations call them.
 
-use super::{ConsensusConfig, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig};
+use super::{ConsensusConfig, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig};
 
 /// Which protocol, without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -81,7 +81,7 @@ impl ConsensusKind {
             Self::Pbft => Some(ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() })),
             Self::Raft => Some(ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() })),
             Self::Dpos => Some(ConsensusConfig::Dpos(DposConfig { period: 0, ..DposConfig::default() })),
-            Self::Pos => None,
+            Self::Pos => Some(ConsensusConfig::Pos(PosConfig { period: 0, ..PosConfig::default() })),
         }
     }
 }

@@ -10,6 +10,7 @@ use super::{
     dpos::{Dpos, DposConfig, DposError, DposRules},
     pbft::{Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
+    pos::{Pos, PosConfig, PosError, PosRules},
     raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
 };
 use crate::{
@@ -19,8 +20,8 @@ use crate::{
 
 /// Which protocol a chain runs, with its parameters. Part of genesis.
 ///
-/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`), `raft`,
-/// `pbft` or `dpos` (also `delegated-proof-of-stake`).
+/// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`), `pos` (also
+/// `proof-of-stake`), `dpos` (also `delegated-proof-of-stake`), `raft` or `pbft`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 #[non_exhaustive]
@@ -35,6 +36,9 @@ pub enum ConsensusConfig {
     /// Delegated proof of stake.
     #[serde(alias = "delegated-proof-of-stake")]
     Dpos(DposConfig),
+    /// Proof of stake.
+    #[serde(alias = "proof-of-stake")]
+    Pos(PosConfig),
 }
 
 /// Why a protocol could not be set up.
@@ -56,6 +60,9 @@ pub enum ConsensusError {
     /// Delegated proof of stake refuses its parameters or records.
     #[error(transparent)]
     Dpos(#[from] DposError),
+    /// Proof of stake refuses its parameters or records.
+    #[error(transparent)]
+    Pos(#[from] PosError),
 }
 
 /// What a replica made durable, by key.
@@ -79,6 +86,8 @@ pub enum Machine {
     Pbft(Box<Pbft>),
     /// Delegated proof of stake.
     Dpos(Box<Dpos>),
+    /// Proof of stake.
+    Pos(Box<Pos>),
 }
 
 impl Default for ConsensusConfig {
@@ -114,6 +123,9 @@ impl ConsensusConfig {
             Self::Dpos(config) => {
                 Ok(Machine::Dpos(Box::new(Dpos::new(*config, root, &validators, authenticator, signer)?)))
             }
+            Self::Pos(config) => {
+                Ok(Machine::Pos(Box::new(Pos::new(*config, genesis, &validators, authenticator, signer)?)))
+            }
         }
     }
 
@@ -138,6 +150,7 @@ impl ConsensusConfig {
             Self::Dpos(config) => {
                 Ok(Machine::Dpos(Box::new(Dpos::restore(*config, head_record, authenticator, signer)?)))
             }
+            Self::Pos(config) => Ok(Machine::Pos(Box::new(Pos::restore(*config, head_record, authenticator, signer)?))),
         }
     }
 
@@ -170,6 +183,10 @@ impl ConsensusConfig {
                 let root = (BlockId::of(genesis), genesis.timestamp());
                 let dpos = Dpos::recover(*config, root, &validators, records, authenticator, signer)?;
                 Ok(Machine::Dpos(Box::new(dpos)))
+            }
+            (Self::Pos(config), _) => {
+                let pos = Pos::recover(*config, genesis, &validators, records, authenticator, signer)?;
+                Ok(Machine::Pos(Box::new(pos)))
             }
             (_, Some(head)) => self.restore(head, authenticator, signer),
             (_, None) => self.start(genesis, validators, authenticator, signer),
@@ -212,6 +229,15 @@ impl ConsensusConfig {
                 }
                 Ok(Arc::new(rules))
             }
+            Self::Pos(config) => {
+                let rules = PosRules::new(*config, validators, authenticator.clone());
+                if let Some(record) = head_record
+                    && let Some(link) = Pos::restore(*config, record, authenticator, None)?.head_link()
+                {
+                    rules.remember(link.clone());
+                }
+                Ok(Arc::new(rules))
+            }
         }
     }
 
@@ -220,7 +246,7 @@ impl ConsensusConfig {
     #[must_use]
     pub fn with_roster(self, roster: &[Address], observers: Vec<ReplicaId>) -> Self {
         match self {
-            Self::Poa(_) | Self::Pbft(_) | Self::Dpos(_) => self,
+            Self::Poa(_) | Self::Pbft(_) | Self::Dpos(_) | Self::Pos(_) => self,
             Self::Raft(config) => Self::Raft(config.with_roster(roster.to_vec(), observers)),
         }
     }
@@ -232,6 +258,7 @@ impl ConsensusConfig {
             Self::Raft(_) => ConsensusKind::Raft,
             Self::Pbft(_) => ConsensusKind::Pbft,
             Self::Dpos(_) => ConsensusKind::Dpos,
+            Self::Pos(_) => ConsensusKind::Pos,
         }
     }
 
@@ -246,6 +273,7 @@ impl ConsensusConfig {
             Self::Poa(config) => config.period,
             Self::Pbft(config) => config.period,
             Self::Dpos(config) => config.period,
+            Self::Pos(config) => config.period,
             Self::Raft(config) => config.period,
         }
     }
@@ -253,7 +281,7 @@ impl ConsensusConfig {
     /// Whether a network of this protocol never comes to rest: its timers run even when there is nothing to do.
     pub const fn never_rests(&self) -> bool {
         match self {
-            Self::Poa(_) | Self::Pbft(_) | Self::Dpos(_) => false,
+            Self::Poa(_) | Self::Pbft(_) | Self::Dpos(_) | Self::Pos(_) => false,
             Self::Raft(_) => true,
         }
     }
@@ -280,6 +308,17 @@ fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
     Membership::new(voters, config.observers.iter().copied())
 }
 
+impl Machine {
+    /// Among replicas that wait to be asked for a block on demand, the lowest comes first: how many turns of others it would
+    /// pass over.
+    pub fn turns_skipped(&self) -> u64 {
+        match self {
+            Self::Pos(pos) => pos.slots_skipped(),
+            _ => 0,
+        }
+    }
+}
+
 impl Protocol for Machine {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match self {
@@ -287,6 +326,7 @@ impl Protocol for Machine {
             Self::Raft(raft) => raft.step(event, effects),
             Self::Pbft(pbft) => pbft.step(event, effects),
             Self::Dpos(dpos) => dpos.step(event, effects),
+            Self::Pos(pos) => pos.step(event, effects),
         }
     }
 
@@ -308,6 +348,10 @@ impl Protocol for Machine {
                 out.u8(4);
                 dpos.encode(out);
             }
+            Self::Pos(pos) => {
+                out.u8(3);
+                pos.encode(out);
+            }
         }
     }
 
@@ -317,6 +361,7 @@ impl Protocol for Machine {
             Self::Raft(raft) => raft.head(),
             Self::Pbft(pbft) => pbft.head(),
             Self::Dpos(dpos) => dpos.head(),
+            Self::Pos(pos) => pos.head(),
         }
     }
 
@@ -326,6 +371,7 @@ impl Protocol for Machine {
             Self::Raft(raft) => raft.finality(),
             Self::Pbft(pbft) => pbft.finality(),
             Self::Dpos(dpos) => dpos.finality(),
+            Self::Pos(pos) => pos.finality(),
         }
     }
 
@@ -335,6 +381,7 @@ impl Protocol for Machine {
             Self::Raft(raft) => raft.validators(),
             Self::Pbft(pbft) => pbft.validators(),
             Self::Dpos(dpos) => dpos.validators(),
+            Self::Pos(pos) => pos.validators(),
         }
     }
 }

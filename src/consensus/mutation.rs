@@ -31,6 +31,22 @@ pub(crate) enum Mutation {
     DposLengthAlone,
     /// Delegated proof of stake: a producer that implied a block confirms branches without it.
     DposLockIgnored,
+    /// Proof of stake: more than half of the stake justifies.
+    PosJustifiesAtHalf,
+    /// Proof of stake: two justified epochs in a row finalise the first, whatever the second came from.
+    PosFinalizesWithoutSource,
+    /// Proof of stake: votes of equivocators count in fork choice.
+    PosCountsEquivocators,
+    /// Proof of stake: a validator's guard lets it surround its own vote.
+    PosSurroundsOwnVote,
+    /// Proof of stake: a validator forgets its vote when it restarts.
+    PosForgetsVote,
+    /// Proof of stake: a validator forgets its proposal when it restarts.
+    PosForgetsProposal,
+    /// Proof of stake: fork choice looks at branches that do not know the justified checkpoint.
+    PosIgnoresViability,
+    /// Proof of stake: the proposer boost stays with its block.
+    PosBoostStays,
 }
 
 /// Whether `mutation` is switched on in this thread.

@@ -95,9 +95,11 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 /// What must hold of this protocol beside what holds of all.
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
-        ConsensusConfig::Poa(_) | ConsensusConfig::Raft(_) | ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) => {
-            Vec::new()
-        }
+        ConsensusConfig::Poa(_)
+        | ConsensusConfig::Raft(_)
+        | ConsensusConfig::Pbft(_)
+        | ConsensusConfig::Pos(_)
+        | ConsensusConfig::Dpos(_) => Vec::new(),
     }
 }
 

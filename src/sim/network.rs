@@ -1,6 +1,6 @@
 //! Replicas, links and virtual time: one value that can be stepped, cloned and compared.
 
-use core::time::Duration;
+use core::{cmp::Reverse, time::Duration};
 use std::sync::Arc;
 
 use super::{
@@ -375,7 +375,10 @@ impl Network {
     /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
     pub fn produce_block(&mut self, order: &BlockOrder) -> Result<Produced, NetworkError> {
         self.settle()?;
-        let wanting = self.replicas.iter().filter_map(|replica| Some((replica.id(), replica.wanted()?.difficulty)));
+        let wanting = self.replicas.iter().filter_map(|replica| {
+            // Whoever's turn comes first, and of those whose block weighs most.
+            Some((replica.id(), (Reverse(replica.machine().turns_skipped()), replica.wanted()?.difficulty)))
+        });
         let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
         let height = self.primary().head().height.next();
         let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;

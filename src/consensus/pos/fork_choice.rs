@@ -10,7 +10,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Checkpoint;
 use crate::{
-    consensus::{BlockId, Encoder, ValidatorSet},
+    consensus::{
+        BlockId, Encoder, ValidatorSet,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, B256},
 };
 
@@ -225,6 +228,7 @@ impl ForkChoice {
             if !has_child[place] {
                 let source = if view.epoch > block.epoch { block.unrealized } else { block.justified };
                 viable[place] = view.justified.epoch == 0
+                    || mutation::active(Mutation::PosIgnoresViability)
                     || source.epoch == view.justified.epoch
                     || source.epoch.saturating_add(2) >= view.epoch;
             }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Checkpoint, Offence, casper::decode_block};
 use crate::{
     consensus::{Authenticator, BlockId, Encoder, SealError, Signer, encoding::Decoder},
@@ -9,7 +11,7 @@ use crate::{
 };
 
 /// What an attester says: which block is the head, and from which checkpoint to which its epoch goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VoteData {
     /// When.
     pub slot: u64,
@@ -63,7 +65,7 @@ impl VoteData {
 }
 
 /// A vote and its signature.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Vote {
     /// What is said.
     pub data: VoteData,
@@ -91,12 +93,12 @@ impl Vote {
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        Some(Self { data: VoteData::decode(bytes)?, signature: bytes.bytes()?.into() })
+        Some(Self { data: VoteData::decode(bytes)?, signature: Bytes::copy_from_slice(bytes.bytes()?) })
     }
 }
 
 /// A block that was sealed for a slot. The seal beside a block is this signature.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Proposal {
     /// For which slot.
     pub slot: u64,
@@ -127,7 +129,11 @@ impl Proposal {
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        Some(Self { slot: bytes.u64()?, block: decode_block(bytes)?, signature: bytes.bytes()?.into() })
+        Some(Self {
+            slot: bytes.u64()?,
+            block: decode_block(bytes)?,
+            signature: Bytes::copy_from_slice(bytes.bytes()?),
+        })
     }
 }
 
@@ -153,7 +159,7 @@ pub fn reveal_hash(epoch: u64) -> B256 {
 }
 
 /// What replicas say besides blocks.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PosMessage {
     /// An attester's vote.

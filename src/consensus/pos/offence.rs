@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Proposal, Vote, VoteData};
 use crate::{
     consensus::{Authenticator, Encoder, SealError, encoding::Decoder},
@@ -9,7 +11,7 @@ use crate::{
 };
 
 /// Two signatures that no honest validator makes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Offence {
     /// Two votes for one epoch, or one that surrounds the other.
@@ -78,7 +80,7 @@ impl Offence {
     }
 
     /// Which rule was broken.
-    pub fn kind(&self) -> OffenceKind {
+    pub const fn kind(&self) -> OffenceKind {
         match self {
             Self::Proposals { .. } => OffenceKind::DoubleProposal,
             Self::Votes { first, second } if first.data.target.epoch == second.data.target.epoch => {
@@ -198,14 +200,20 @@ mod tests {
         let signers = signers(&authenticator, 2);
         let vote = |source, target, byte, who: usize| Vote::signed(data(source, target, byte), &signers[who]);
         let double = Offence::of_votes(&vote(1, 2, 1, 0), &vote(1, 2, 2, 0)).unwrap();
-        assert_eq!((double.kind(), double.offender(&authenticator)), (OffenceKind::DoubleVote, Ok(signers[0].address())));
+        assert_eq!(
+            (double.kind(), double.offender(&authenticator)),
+            (OffenceKind::DoubleVote, Ok(signers[0].address()))
+        );
         let surround = Offence::of_votes(&vote(1, 4, 1, 1), &vote(2, 3, 2, 1)).unwrap();
         assert_eq!(surround.kind(), OffenceKind::SurroundVote);
         assert_eq!(surround, Offence::of_votes(&vote(2, 3, 2, 1), &vote(1, 4, 1, 1)).unwrap(), "one form");
         let id = |byte| BlockId { height: Height::new(9), hash: B256::repeat_byte(byte) };
         let proposals = [1, 2].map(|byte| Proposal::signed(9, id(byte), &signers[0]));
         let twice = Offence::of_proposals(&proposals[0], &proposals[1]).unwrap();
-        assert_eq!((twice.kind(), twice.offender(&authenticator)), (OffenceKind::DoubleProposal, Ok(signers[0].address())));
+        assert_eq!(
+            (twice.kind(), twice.offender(&authenticator)),
+            (OffenceKind::DoubleProposal, Ok(signers[0].address()))
+        );
         assert_eq!(Offence::of_proposals(&proposals[0], &proposals[0]), None);
         assert_eq!(Offence::of_votes(&vote(1, 2, 1, 0), &vote(2, 3, 1, 0)), None);
 
@@ -224,7 +232,9 @@ mod tests {
         let authenticator = Authenticator::symbolic(3);
         let signers = signers(&authenticator, 4);
         let votes = |who: &[usize], byte| -> Vec<Vote> {
-            let chain = |who: &usize| (1..3).map(|epoch| Vote::signed(data(epoch, epoch + 1, byte), &signers[*who])).collect::<Vec<_>>();
+            let chain = |who: &usize| {
+                (1..3).map(|epoch| Vote::signed(data(epoch, epoch + 1, byte), &signers[*who])).collect::<Vec<_>>()
+            };
             who.iter().flat_map(chain).collect()
         };
         let (left, right) = (votes(&[0, 1, 2], 1), votes(&[1, 2, 3], 2));

@@ -69,7 +69,7 @@ pub fn permutation(count: usize, stream: &mut SeedStream) -> Vec<usize> {
 }
 
 /// The seed of one purpose: keccak of its name, a number (8 bytes, big-endian) and a mix.
-pub fn seed(purpose: &str, number: u64, mix: B256) -> B256 {
+pub(super) fn seed(purpose: &str, number: u64, mix: B256) -> B256 {
     keccak256([purpose.as_bytes(), &number.to_be_bytes(), mix.as_slice()].concat())
 }
 
@@ -98,7 +98,8 @@ mod tests {
     use crate::{consensus::Validator, primitives::Address};
 
     fn set(weights: &[u64]) -> ValidatorSet {
-        let members = (1..).zip(weights).map(|(byte, weight)| Validator { address: Address::repeat_byte(byte), weight: *weight });
+        let members =
+            (1..).zip(weights).map(|(byte, weight)| Validator { address: Address::repeat_byte(byte), weight: *weight });
         ValidatorSet::new(members).unwrap()
     }
 

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Invariant, Violation, honest};
 use crate::{
-    consensus::{Evidence, ReplicaId},
-    primitives::Address,
+    consensus::ReplicaId,
     sim::{Network, Step},
 };
 
@@ -30,7 +29,7 @@ impl Invariant for HonestyUnblamed {
         let new: Vec<_> = replica.evidence().skip(*seen).collect();
         *seen += new.len();
         for evidence in new {
-            let offender = offender(evidence);
+            let offender = evidence.offender();
             let named = network.replicas().iter().find(|replica| replica.address() == Some(offender));
             if named.is_some_and(|named| network.is_honest(named.id())) {
                 let detail = format!("{} holds evidence against honest {offender}: {evidence:?}", replica.id());
@@ -38,11 +37,5 @@ impl Invariant for HonestyUnblamed {
             }
         }
         Ok(())
-    }
-}
-
-fn offender(evidence: &Evidence) -> Address {
-    match evidence {
-        Evidence::DoubleSign { offender, .. } => *offender,
     }
 }

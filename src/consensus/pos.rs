@@ -1,0 +1,487 @@
+//! Proof of stake: Gasper's rules (Buterin and others, "Combining GHOST and Casper", 2020) on a small set.
+//!
+//! Time is cut into slots, and slots into epochs. In each slot one validator, drawn by its stake from the chain's own
+//! randomness, proposes a block; every validator votes once an epoch, for the head it sees and for the epoch's checkpoint.
+//! The heaviest subtree of newest votes is the head (LMD-GHOST, [`ForkChoice`]); a checkpoint with votes of two thirds of the
+//! stake is justified, and a justified one that the next is justified from is final ([`Casper`]). `safe` is the justified and
+//! `finalized` the final checkpoint. When too many are absent for finality, their stake leaks until the others are two
+//! thirds. Votes that contradict each other are offences that cost stake ([`Offence`]).
+//!
+//! The rules follow Ethereum's consensus specifications (phase 0 to Deneb), where not said otherwise:
+//!
+//! - Votes are single signatures, without aggregation; the proposer packs them as they are.
+//! - A validator that missed its slot may vote later in the epoch; there is still one vote an epoch.
+//! - Duties are drawn by a Fisher-Yates shuffle, and seeds look one epoch ahead.
+//! - Stake comes in force with finality (see [`State`]), and offenders lose their vote at the next epoch but one.
+//! - Without a period each block takes the next slot and nobody waits: attesters vote as soon as they see it.
+
+mod blocks;
+mod calls;
+mod casper;
+mod config;
+mod duties;
+mod epoch;
+mod fork_choice;
+mod light;
+mod message;
+mod offence;
+mod payload;
+mod proof;
+mod record;
+mod rules;
+mod shuffling;
+mod state;
+mod sync;
+mod tree;
+mod votes;
+
+use core::hash;
+use std::sync::Arc;
+
+use imbl::{OrdMap, OrdSet};
+
+use self::{
+    blocks::{Orphan, Pending},
+    record::{Kept, Promises},
+    sync::Sync,
+    tree::{Node, Tree},
+    votes::Waiting,
+};
+use super::{
+    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
+    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    mutation::{self, Mutation},
+};
+use crate::{
+    chain::Block,
+    primitives::{Address, Timestamp},
+};
+
+pub use casper::{Casper, Checkpoint, Turnout};
+pub use config::{PosConfig, PosError, Trusted};
+pub use fork_choice::{ForkBlock, ForkChoice, LatestMessage, View};
+pub use light::LightVerifier;
+pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData, proposal_hash, reveal_hash};
+pub use offence::{Offence, OffenceError, OffenceKind, offenders};
+pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
+pub use proof::FinalityProof;
+pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
+pub use rules::{EMPTY_SLOTS_MAX, HeaderError, Link, PosRules, VoteError, check_header};
+pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
+pub use state::{Epoch, State};
+
+/// Fires when the next slot begins.
+pub const SLOT_TIMER: TimerId = TimerId::new(1);
+/// Fires when it is time to propose.
+pub const PROPOSE_TIMER: TimerId = TimerId::new(2);
+/// Fires when it is time to attest, a third into the slot.
+pub const ATTEST_TIMER: TimerId = TimerId::new(3);
+
+/// One replica of proof of stake.
+#[derive(Clone, Debug)]
+pub struct Pos {
+    config: PosConfig,
+    authenticator: Authenticator,
+    signer: Option<Signer>,
+    /// The present slot; without a period, that of the newest block seen.
+    slot: u64,
+    /// Whether it is too late in the slot for a block to be timely.
+    is_late: bool,
+    tree: Tree,
+    /// Blocks that obey the header rules and are being executed.
+    pending: OrdMap<BlockId, Pending>,
+    /// Blocks whose parent is not judged yet.
+    orphans: OrdMap<BlockId, Orphan>,
+    /// Blocks of the next slot, from replicas whose clock is a little ahead.
+    early: OrdMap<BlockId, Orphan>,
+    sync: Option<Sync>,
+    /// The first vote of each validator for each epoch that may still matter.
+    votes: OrdMap<(Address, u64), Arc<Vote>>,
+    /// Votes of this slot, which count from the next.
+    fresh: OrdMap<Address, Arc<Vote>>,
+    /// Votes for blocks that are not here.
+    waiting: OrdMap<(Address, u64), Waiting>,
+    /// What each proposer sealed in each slot.
+    proposals: OrdMap<(u64, Address), Arc<Proposal>>,
+    /// Proof of one offence of each offender.
+    offences: OrdMap<Address, Arc<Offence>>,
+    promises: Promises,
+    duty: Duty,
+    peers: OrdSet<ReplicaId>,
+    /// Requests made, so that the next one goes to another peer.
+    requests: u64,
+    next_ticket: Ticket,
+}
+
+/// What this replica is doing about a block of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Duty {
+    /// Nothing.
+    Idle,
+    /// A block was asked for.
+    Building { ticket: Ticket, slot: u64, parent: BlockId },
+}
+
+impl Pos {
+    /// A replica at genesis. Without a `signer` it follows and never votes.
+    ///
+    /// # Errors
+    /// [`PosError`] for parameters that make no sense.
+    pub fn new(
+        config: PosConfig,
+        genesis: &Block,
+        validators: &ValidatorSet,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PosError> {
+        config.check()?;
+        let root = genesis_node(&config, genesis, validators);
+        Ok(Self::at(config, Tree::new(root), authenticator, signer))
+    }
+
+    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
+    ///
+    /// # Errors
+    /// [`PosError::Record`] when the record does not decode, otherwise as [`Pos::new`].
+    pub fn restore(
+        config: PosConfig,
+        head_record: &[u8],
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PosError> {
+        config.check()?;
+        let kept = Kept::decode(&config, head_record).ok_or(PosError::Record { key: "head" })?;
+        let tree = kept.tree(&config, Vec::new());
+        Ok(Self::at(config, tree, authenticator, signer).with_kept(kept))
+    }
+
+    /// A replica after a crash, from everything that it made durable.
+    ///
+    /// # Errors
+    /// As [`Pos::restore`].
+    pub fn recover(
+        config: PosConfig,
+        genesis: &Block,
+        validators: &ValidatorSet,
+        records: &Records,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PosError> {
+        let promises = match records.get(PROMISES_KEY) {
+            Some(record) => Promises::decode(record).ok_or(PosError::Record { key: "promises" })?,
+            None => Promises::default(),
+        };
+        config.check()?;
+        let mut replica = match records.get(HEAD_KEY) {
+            None => Self::new(config, genesis, validators, authenticator, signer)?,
+            Some(record) => {
+                let kept = Kept::decode(&config, record).ok_or(PosError::Record { key: "head" })?;
+                let of_nodes =
+                    records.range(NODE_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(NODE_PREFIX));
+                let nodes = of_nodes.map(|(_, record)| record::decode_node(&config, record));
+                let nodes: Option<Vec<Node>> = nodes.collect();
+                let mut nodes = nodes.ok_or(PosError::Record { key: "node" })?;
+                nodes.push(genesis_node(&config, genesis, validators));
+                Self::at(config, kept.tree(&config, nodes), authenticator, signer).with_kept(kept)
+            }
+        };
+        replica.promises = promises;
+        if mutation::active(Mutation::PosForgetsVote) {
+            replica.promises.vote = None;
+        }
+        if mutation::active(Mutation::PosForgetsProposal) {
+            replica.promises.proposed = None;
+        }
+        Ok(replica)
+    }
+
+    fn at(config: PosConfig, tree: Tree, authenticator: Authenticator, signer: Option<Signer>) -> Self {
+        let slot = tree.head_node().map(|node| node.link.state.slot).unwrap_or_default();
+        Self {
+            config,
+            authenticator,
+            signer,
+            slot,
+            is_late: false,
+            tree,
+            pending: OrdMap::new(),
+            orphans: OrdMap::new(),
+            early: OrdMap::new(),
+            sync: None,
+            votes: OrdMap::new(),
+            fresh: OrdMap::new(),
+            waiting: OrdMap::new(),
+            proposals: OrdMap::new(),
+            offences: OrdMap::new(),
+            promises: Promises::default(),
+            duty: Duty::Idle,
+            peers: OrdSet::new(),
+            requests: 0,
+            next_ticket: Ticket::default(),
+        }
+    }
+
+    fn with_kept(mut self, kept: Kept) -> Self {
+        self.slot = kept.slot;
+        self.next_ticket = Ticket::new(kept.next_ticket);
+        self.offences = kept.offences.into_iter().map(|(offender, offence)| (offender, Arc::new(offence))).collect();
+        self
+    }
+
+    /// The present slot.
+    pub const fn slot(&self) -> u64 {
+        self.slot
+    }
+
+    /// The present epoch.
+    pub const fn epoch(&self) -> u64 {
+        self.config.epoch_of(self.slot)
+    }
+
+    /// The newest justified checkpoint.
+    pub const fn justified(&self) -> Checkpoint {
+        self.tree.justified
+    }
+
+    /// The newest final checkpoint.
+    pub const fn finalized(&self) -> Checkpoint {
+        self.tree.finalized
+    }
+
+    /// What header rules need of the head, for a [`PosRules`] that did not see it judged.
+    pub fn head_link(&self) -> Option<&Link> {
+        self.tree.head_node().map(|node| &node.link)
+    }
+
+    /// The branch after the head.
+    pub fn head_state(&self) -> Option<&State> {
+        self.head_link().map(|link| link.state.as_ref())
+    }
+
+    /// Proof of one offence of each offender that this replica knows.
+    pub fn offences(&self) -> impl Iterator<Item = (&Address, &Offence)> {
+        self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()))
+    }
+
+    /// The votes that it keeps: the first of each validator for each epoch that may still matter.
+    pub fn votes(&self) -> impl Iterator<Item = (&Address, &Vote)> {
+        self.votes.iter().map(|((validator, _), vote)| (validator, vote.as_ref()))
+    }
+
+    /// Among several replicas that wait to build a block on demand, who comes first: slots that would stay empty.
+    pub fn slots_skipped(&self) -> u64 {
+        let head = self.head_state().map(|state| state.slot).unwrap_or_default();
+        match self.duty {
+            Duty::Building { slot, .. } => slot.saturating_sub(head + 1),
+            Duty::Idle => u64::MAX,
+        }
+    }
+
+    /// Whether time means anything: blocks on demand come when they come.
+    const fn has_timers(&self) -> bool {
+        self.config.period > 0
+    }
+
+    /// Asks fork choice for the head, goes there, and tells what became justified and final.
+    fn update_head(&mut self, effects: &mut Vec<Effect>) {
+        let moved = self.tree.choose(&self.config, self.slot);
+        let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
+        self.settle(before, moved, Vec::new(), effects);
+    }
+
+    /// Makes durable and tells what changed since `before`: the head, what is justified, what is final.
+    fn settle(
+        &mut self,
+        (root, justified, finalized): (BlockId, Checkpoint, Checkpoint),
+        moved: Option<tree::Moved>,
+        mut records: Vec<Record>,
+        effects: &mut Vec<Effect>,
+    ) {
+        let gone = self.tree.prune();
+        records.extend(gone.iter().map(record::no_node));
+        if self.tree.root() != root {
+            self.forget_below_root();
+        }
+        let is_news = self.tree.justified != justified || self.tree.finalized != finalized;
+        if moved.is_some() || is_news {
+            let ticket = self.next_ticket.take_next();
+            let offences = self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()));
+            records.extend(record::head(&self.tree, self.slot, self.next_ticket.get(), offences));
+            effects.push(Effect::Persist { ticket, records });
+        } else if !records.is_empty() {
+            let ticket = self.next_ticket.take_next();
+            effects.push(Effect::Persist { ticket, records });
+        }
+        if let Some(tree::Moved { old, new, reorg_depth }) = moved {
+            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new, reorg_depth }));
+            if reorg_depth > 0 {
+                effects.push(Effect::Mark("pos/reorg"));
+            }
+        }
+        if self.tree.justified != justified {
+            effects.push(Effect::Chain(ChainEvent::Justified(self.tree.justified.block)));
+            effects.push(Effect::Mark("pos/justified"));
+        }
+        if self.tree.finalized != finalized {
+            effects.push(Effect::Mark("pos/finalized"));
+        }
+        if is_news {
+            let proof = (self.tree.finalized != finalized).then(|| self.finality_proof()).flatten();
+            effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof }));
+        }
+    }
+
+    /// What lies below the final checkpoint has no place any more.
+    fn forget_below_root(&mut self) {
+        let root = self.tree.root().height;
+        let slot = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.slot).unwrap_or_default();
+        self.orphans =
+            self.orphans.iter().filter(|(id, _)| id.height > root).map(|(id, it)| (*id, it.clone())).collect();
+        let kept = self
+            .proposals
+            .iter()
+            .filter(|((at, _), _)| *at + votes::HISTORY_EPOCHS * self.config.slots_per_epoch >= slot);
+        self.proposals = kept.map(|(key, it)| (*key, it.clone())).collect();
+        self.forget_old_votes();
+    }
+
+    /// The votes that went from the final checkpoint on, when they are here.
+    fn finality_proof(&self) -> Option<crate::primitives::Bytes> {
+        let finalized = self.tree.finalized;
+        let from_it = self
+            .votes
+            .values()
+            .filter(|vote| vote.data.source == finalized && vote.data.target.epoch > finalized.epoch);
+        let mut votes: Vec<Vote> = from_it.map(|vote| vote.as_ref().clone()).collect();
+        votes.sort_by_key(|vote| vote.data.target);
+        // The target that most votes name; the later of two.
+        let best = votes.chunk_by(|one, other| one.data.target == other.data.target).max_by_key(|group| group.len())?;
+        let target = best[0].data.target;
+        Some(FinalityProof { finalized, target, votes: best.to_vec() }.encoded())
+    }
+
+    fn encoding(&self) -> Vec<u8> {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        out.into_bytes()
+    }
+}
+
+fn genesis_node(config: &PosConfig, genesis: &Block, validators: &ValidatorSet) -> Node {
+    Node::new(rules::genesis_link(config, genesis.hash(), genesis.header(), validators), genesis.parent_hash())
+}
+
+impl Protocol for Pos {
+    fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        let outcome = match event {
+            Event::Start => {
+                self.start(effects);
+                Ok(())
+            }
+            Event::Message { from, message: Message::Block(block) } | Event::BlockSynced { from, block } => {
+                self.consider(Some(from), block, None, effects)
+            }
+            Event::Message { from, message: Message::Pos(message) } => match message.as_ref() {
+                PosMessage::Vote(vote) => self.on_vote(from, vote, effects),
+                PosMessage::Offence(offence) => self.on_offence(offence, effects),
+            },
+            Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),
+            Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
+            Event::BlockBuilt { ticket, block } => {
+                self.on_built(ticket, &block, effects);
+                Ok(())
+            }
+            Event::Timer(timer) => {
+                self.on_timer(timer, effects);
+                Ok(())
+            }
+            Event::Persisted(_) => Ok(()),
+            Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
+            Event::Admin(_) => {
+                let reason = "proof of stake takes no wishes: stake changes by transactions".to_owned();
+                Err(Rejection::Admin { reason })
+            }
+        };
+        if let Err(rejection) = outcome {
+            effects.push(Effect::Reject(rejection));
+        }
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        self.config.encode(out);
+        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
+        out.u64(self.slot);
+        out.bool(self.is_late);
+        self.tree.encode(out);
+        out.list(self.pending.iter(), |out, (id, pending)| {
+            id.encode(out);
+            out.bytes(pending.block.seal());
+            out.option(pending.own, |out, ticket| out.u64(ticket.get()));
+            out.bool(pending.is_timely);
+        });
+        for blocks in [&self.orphans, &self.early] {
+            out.list(blocks.iter(), |out, (id, orphan)| {
+                id.encode(out);
+                out.bytes(orphan.block.seal());
+                out.u32(orphan.from.get());
+            });
+        }
+        out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
+        out.list(self.votes.values(), |out, vote| vote.encode(out));
+        out.list(self.fresh.values(), |out, vote| vote.encode(out));
+        out.list(self.waiting.values(), |out, waiting| {
+            out.u32(waiting.from.get());
+            waiting.vote.encode(out);
+        });
+        out.list(self.proposals.values(), |out, proposal| proposal.encode(out));
+        out.list(self.offences.values(), |out, offence| offence.encode(out));
+        out.option(self.promises.vote.as_ref(), |out, vote| vote.encode(out));
+        out.option(self.promises.proposed, Encoder::u64);
+        let (duty, ticket, slot, parent) = match self.duty {
+            Duty::Idle => (0, Ticket::default(), 0, BlockId::default()),
+            Duty::Building { ticket, slot, parent } => (1, ticket, slot, parent),
+        };
+        out.u8(duty);
+        out.u64(ticket.get());
+        out.u64(slot);
+        parent.encode(out);
+        out.list(self.peers.iter(), |out, peer| out.u32(peer.get()));
+        out.u64(self.requests);
+        out.u64(self.next_ticket.get());
+    }
+
+    fn head(&self) -> BlockId {
+        self.tree.head()
+    }
+
+    fn finality(&self) -> Finality {
+        let (safe, finalized) = (self.tree.justified.block, self.tree.finalized.block);
+        Finality { safe, finalized, irreversible: finalized.height, kind: FinalityKind::Checkpoint }
+    }
+
+    fn validators(&self) -> ValidatorSet {
+        self.head_state().map_or_else(|| self.tree.weights.clone(), |state| state.current.set.clone())
+    }
+}
+
+impl PartialEq for Pos {
+    fn eq(&self, other: &Self) -> bool {
+        self.encoding() == other.encoding()
+    }
+}
+
+impl Eq for Pos {}
+
+impl hash::Hash for Pos {
+    fn hash<H: hash::Hasher>(&self, state: &mut H) {
+        state.write(&self.encoding());
+    }
+}
+
+/// When a chain began whose branch this is.
+fn genesis_time(tree: &Tree) -> Timestamp {
+    tree.head_node().map(|node| node.link.state.genesis_time).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

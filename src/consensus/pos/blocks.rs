@@ -1,0 +1,314 @@
+//! Blocks: judging headers, waiting for parents, adopting what was executed.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::{
+    MessageError, Payload, Pos, Proposal, config::Trusted, message::proposal_hash, record, rules, tree::Node,
+    votes::Counting,
+};
+use crate::{
+    chain::Block,
+    consensus::{BlockId, ChainEvent, Effect, Message, Recipients, Rejection, ReplicaId, Ticket, Verdict},
+    primitives::{Address, B256},
+    system::ValidatorUpdates,
+};
+
+/// Blocks kept while their parent is missing.
+const ORPHANS_MAX: usize = 256;
+/// Of them, blocks of one author.
+const ORPHANS_OF_AUTHOR_MAX: usize = 64;
+/// Blocks of the next slot kept.
+const EARLY_MAX: usize = 16;
+/// Blocks being executed at once.
+const PENDING_MAX: usize = 256;
+
+/// A block between header rules and verdict.
+#[derive(Clone, Debug)]
+pub(super) struct Pending {
+    pub(super) block: Arc<Block>,
+    pub(super) node: Node,
+    /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
+    pub(super) own: Option<Ticket>,
+    /// Whether it came early enough in its slot for the proposer boost.
+    pub(super) is_timely: bool,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Orphan {
+    pub(super) from: ReplicaId,
+    pub(super) author: Address,
+    pub(super) block: Arc<Block>,
+}
+
+impl Pos {
+    /// Judges a block's header and asks for its execution; without its parent, or before its slot, it waits.
+    pub(super) fn consider(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        own: Option<Ticket>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let id = BlockId::of(&block);
+        if self.tree.get(&id.hash).is_some()
+            || self.pending.contains_key(&id)
+            || self.orphans.contains_key(&id)
+            || self.early.contains_key(&id)
+        {
+            return Err(Rejection::Unexpected { what: "block" });
+        }
+        let oldest = self.tree.root().height;
+        if id.height <= oldest {
+            return Err(Rejection::TooOld { block: id, oldest });
+        }
+        if self.pending.len() >= PENDING_MAX && own.is_none() {
+            return Err(Rejection::Overloaded { limit: PENDING_MAX });
+        }
+        let refuse = |reason: String| Rejection::Header { block: id, reason };
+        let slot = Payload::slot_of(block.payload()).ok_or_else(|| refuse("payload names no slot".to_owned()))?;
+        let author = self.authenticator.author(proposal_hash(slot, &id), block.seal())?;
+        self.check_subjectivity()?;
+        if self.has_timers() && slot > self.slot {
+            return self.keep_until_its_slot(from, block, slot, author);
+        }
+        let parent = BlockId::parent_of(&block);
+        let Some(parent_node) = self.tree.get(&parent.hash).cloned() else {
+            if parent.height <= oldest {
+                return Err(MessageError::NotFinal { block: id }.into());
+            }
+            return self.keep_waiting(from, block, author, effects);
+        };
+        let candidate =
+            rules::Candidate { hash: id.hash, header: block.header(), payload: block.payload(), seal: block.seal() };
+        let judged =
+            rules::judge(&self.config, &self.authenticator, &parent_node.link, &candidate, rules::Stakes::Executed);
+        let link = judged.map_err(|error| refuse(error.to_string()))?;
+        self.check_trusted(&parent_node, &link)?;
+        let proposal = Proposal { slot, block: id, signature: block.seal().clone() };
+        self.note_proposal(author, proposal, effects);
+        let is_timely = self.has_timers() && slot == self.slot && !self.is_late;
+        let node = Node::new(link, parent.hash);
+        self.pending.insert(id, Pending { block: block.clone(), node, own, is_timely });
+        if let Some(from) = from {
+            self.note_peer(from);
+        }
+        effects.push(Effect::Validate { block });
+        Ok(())
+    }
+
+    /// A replica that was away for longer than stake stays slashable believes nobody.
+    fn check_subjectivity(&self) -> Result<(), Rejection> {
+        let (finalized, now, limit) = (self.tree.finalized.epoch, self.epoch(), self.config.unbonding_epochs);
+        let is_away = self.has_timers() && now.saturating_sub(finalized) > limit;
+        let is_trusting = self.config.trusted.is_some_and(|trusted| now.saturating_sub(trusted.epoch) <= limit);
+        if is_away && !is_trusting {
+            return Err(MessageError::WeakSubjectivity { finalized, now, limit }.into());
+        }
+        Ok(())
+    }
+
+    /// The branch has to hold what the operator trusts.
+    fn check_trusted(&self, parent: &Node, link: &rules::Link) -> Result<(), Rejection> {
+        let Some(Trusted { epoch, block: want }) = self.config.trusted else { return Ok(()) };
+        if parent.link.state.epoch() >= epoch || link.state.epoch() < epoch {
+            return Ok(());
+        }
+        let is_first = link.state.slot == self.config.start_of(epoch);
+        let got: B256 = if is_first { link.block.hash } else { parent.link.block.hash };
+        if got == want { Ok(()) } else { Err(MessageError::Untrusted { epoch, got, want }.into()) }
+    }
+
+    fn keep_until_its_slot(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        slot: u64,
+        author: Address,
+    ) -> Result<(), Rejection> {
+        let now = self.slot;
+        let Some(from) = from.filter(|_| slot == now + 1) else {
+            return Err(MessageError::FutureSlot { slot, now }.into());
+        };
+        self.check_known(&author)?;
+        if self.early.len() >= EARLY_MAX {
+            return Err(Rejection::Overloaded { limit: EARLY_MAX });
+        }
+        self.early.insert(BlockId::of(&block), Orphan { from, author, block });
+        Ok(())
+    }
+
+    fn keep_waiting(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        author: Address,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let Some(from) = from else { return Err(Rejection::Unexpected { what: "block" }) };
+        self.check_known(&author)?;
+        let id = BlockId::of(&block);
+        if self.is_far(id.height) {
+            self.start_sync(from, id.height, effects);
+            return Ok(());
+        }
+        let of_author = self.orphans.values().filter(|orphan| orphan.author == author).count();
+        if self.orphans.len() >= ORPHANS_MAX || of_author >= ORPHANS_OF_AUTHOR_MAX {
+            return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
+        }
+        self.orphans.insert(id, Orphan { from, author, block });
+        self.note_peer(from);
+        let missing = self.missing_below(id);
+        if !self.pending.contains_key(&missing) && !self.early.contains_key(&missing) {
+            effects.push(Effect::Fetch { block: missing, from });
+            effects.push(Effect::Mark("pos/fetch-parent"));
+        }
+        Ok(())
+    }
+
+    /// The lowest ancestor of an orphan that is not here: everything above it waits already.
+    pub(super) fn missing_below(&self, orphan: BlockId) -> BlockId {
+        let mut missing = orphan;
+        while let Some(orphan) = self.orphans.get(&missing) {
+            missing = BlockId::parent_of(&orphan.block);
+        }
+        missing
+    }
+
+    /// Whether somebody could be a validator, as far as the head's branch knows.
+    pub(super) fn check_known(&self, signer: &Address) -> Result<(), Rejection> {
+        let is_known = self.head_state().is_some_and(|state| {
+            [&state.previous.set, &state.current.set, &state.next.0].iter().any(|set| set.contains(signer))
+        });
+        let epoch = self.epoch();
+        if is_known { Ok(()) } else { Err(MessageError::NotValidator { signer: *signer, epoch }.into()) }
+    }
+
+    /// Remembers what a proposer sealed, and finds out when it sealed two blocks for one slot.
+    fn note_proposal(&mut self, author: Address, proposal: Proposal, effects: &mut Vec<Effect>) {
+        let key = (proposal.slot, author);
+        match self.proposals.get(&key) {
+            None => drop(self.proposals.insert(key, Arc::new(proposal))),
+            Some(first) => {
+                if let Some(offence) = super::Offence::of_proposals(first, &proposal) {
+                    self.punish(author, offence, true, effects);
+                }
+            }
+        }
+    }
+
+    pub(super) fn on_judged(
+        &mut self,
+        id: BlockId,
+        verdict: Verdict,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let Some(pending) = self.pending.get(&id).cloned() else {
+            return Err(Rejection::Unexpected { what: "verdict" });
+        };
+        self.pending.remove(&id);
+        match verdict {
+            Verdict::Valid { updates } => self.adopt(pending, &updates, effects),
+            Verdict::Invalid { reason } => {
+                self.drop_descendants(id);
+                return Err(Rejection::Header { block: id, reason });
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt(&mut self, pending: Pending, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
+        let Pending { block, mut node, own, is_timely } = pending;
+        let id = node.link.block;
+        // Finality may have moved on meanwhile.
+        if self.tree.get(&node.parent).is_none() {
+            return effects.push(Effect::Mark("pos/left-behind"));
+        }
+        if !updates.is_empty() {
+            node.link.state = Arc::new(node.link.state.with_updates(updates));
+        }
+        let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
+        let slot = node.link.state.slot;
+        if !self.has_timers() && slot > self.slot {
+            self.turn_to(slot);
+        }
+        let records = vec![record::node(&node)];
+        self.tree.insert(&self.config, node, self.slot);
+        if is_timely && slot == self.slot && self.tree.forks.boosted().is_none() {
+            self.tree.forks.set_boost(Some(id.hash));
+        }
+        effects.push(Effect::Chain(ChainEvent::Inserted(id)));
+        self.take_payload(&block, effects);
+        let moved = self.tree.choose(&self.config, self.slot);
+        let has_moved = moved.is_some();
+        self.settle(before, moved, records, effects);
+        if let Some(ticket) = own {
+            let message = Message::Block(block);
+            effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
+        }
+        self.go_on_syncing(id, effects);
+        self.release_votes(id, effects);
+        if !self.has_timers() {
+            self.attest(effects);
+            if has_moved {
+                self.plan(effects);
+            }
+        }
+        self.release_children(id, effects);
+    }
+
+    /// Votes and evidence in a block count as if they had come by themselves.
+    fn take_payload(&mut self, block: &Block, effects: &mut Vec<Effect>) {
+        // It was decoded before it was judged.
+        let Ok(payload) = Payload::decode(block.payload()) else { return };
+        for offence in payload.offences {
+            if let Ok(offender) = offence.offender(&self.authenticator) {
+                self.punish(offender, offence, false, effects);
+            }
+        }
+        for vote in payload.votes {
+            if let Ok(signer) = vote.signer(&self.authenticator) {
+                self.count(signer, Arc::new(vote), Counting::Now, effects);
+            }
+        }
+    }
+
+    /// Looks again at the blocks that waited for `parent`.
+    fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
+        for child in self.children(parent) {
+            if let Some(orphan) = self.orphans.remove(&child)
+                && let Err(rejection) = self.consider(Some(orphan.from), orphan.block, None, effects)
+            {
+                effects.push(Effect::Reject(rejection));
+            }
+        }
+    }
+
+    /// Looks again at the blocks that came before their slot.
+    pub(super) fn release_early(&mut self, effects: &mut Vec<Effect>) {
+        for (_, orphan) in core::mem::take(&mut self.early) {
+            if let Err(rejection) = self.consider(Some(orphan.from), orphan.block, None, effects) {
+                effects.push(Effect::Reject(rejection));
+            }
+        }
+    }
+
+    fn drop_descendants(&mut self, id: BlockId) {
+        let mut dropped = VecDeque::from([id]);
+        while let Some(parent) = dropped.pop_front() {
+            for child in self.children(parent) {
+                self.orphans.remove(&child);
+                dropped.push_back(child);
+            }
+        }
+    }
+
+    fn children(&self, parent: BlockId) -> Vec<BlockId> {
+        let height = parent.height.next();
+        let above = self.orphans.range(BlockId { height, hash: B256::ZERO }..);
+        above
+            .take_while(|(id, _)| id.height == height)
+            .filter(|(_, orphan)| orphan.block.parent_hash() == parent.hash)
+            .map(|(id, _)| *id)
+            .collect()
+    }
+}

@@ -1,0 +1,215 @@
+//! What a block of proof of stake says beside its header: slot, randomness, votes, evidence, and the epoch's accounts.
+
+use super::{Offence, Vote, VoteData};
+use crate::{
+    consensus::{Encoder, Validator, ValidatorSet, encoding::Decoder},
+    primitives::{Address, B256, Bytes},
+};
+
+/// Votes that a block may carry.
+pub const VOTES_MAX: usize = 1_024;
+/// Proofs of offences that a block may carry.
+pub const OFFENCES_MAX: usize = 16;
+
+/// The consensus payload; its keccak is the header's `extraData`.
+///
+/// Encoding (all integers big-endian, lists after their length as 4 bytes): the slot (8 bytes), the reveal, the votes
+/// grouped by what they say (each group: the data, then the signatures), the offences, the absent, and after a presence byte the
+/// accounts of the epochs that ended with this block.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Payload {
+    /// When the block was due.
+    pub slot: u64,
+    /// The proposer's signature over [`super::reveal_hash`].
+    pub reveal: Bytes,
+    /// Votes that the branch has not seen yet, in ascending order.
+    pub votes: Vec<Vote>,
+    /// Offences that the branch has not seen yet, in ascending order.
+    pub offences: Vec<Offence>,
+    /// Who did not vote in the newest epoch of which all votes are in; ascending.
+    pub absent: Vec<Address>,
+    /// In the first block of an epoch: what became of those before.
+    pub accounts: Option<Accounts>,
+}
+
+/// What the end of an epoch brings, in the first block after it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Accounts {
+    /// What validators lose for absence (the leak) and for offences at the same time as others', in gwei; ascending.
+    pub penalties: Vec<(Address, u64)>,
+    /// The bonded stake that execution has brought about since the last time; in force when this block is final.
+    pub elected: Option<Vec<Validator>>,
+    /// [`ValidatorSet::hash`] of the next epoch's validators, when they differ from this epoch's.
+    pub next: Option<B256>,
+}
+
+/// Bytes that are no payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("invalid proof-of-stake payload: not in canonical form")]
+pub struct PayloadError;
+
+impl Payload {
+    /// The canonical bytes.
+    pub fn encoded(&self) -> Bytes {
+        let mut out = Encoder::new();
+        out.u64(self.slot);
+        out.bytes(&self.reveal);
+        let groups: Vec<&[Vote]> = self.votes.chunk_by(|one, other| one.data == other.data).collect();
+        out.list(groups.into_iter(), |out, group| {
+            group[0].data.encode(out);
+            out.list(group.iter(), |out, vote| out.bytes(&vote.signature));
+        });
+        out.list(self.offences.iter(), |out, offence| offence.encode(out));
+        out.list(self.absent.iter(), |out, validator| out.address(validator));
+        out.option(self.accounts.as_ref(), |out, accounts| accounts.encode(out));
+        out.into_bytes().into()
+    }
+
+    /// Reads [`Payload::encoded`]'s form and no other.
+    ///
+    /// # Errors
+    /// [`PayloadError`].
+    pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
+        Self::read(bytes).ok_or(PayloadError)
+    }
+
+    fn read(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Decoder::new(bytes);
+        let (slot, reveal) = (bytes.u64()?, Bytes::copy_from_slice(bytes.bytes()?));
+        let groups = bytes.list(|bytes| {
+            let data = VoteData::decode(bytes)?;
+            let signatures = bytes.list(Decoder::bytes)?;
+            (!signatures.is_empty()).then_some((data, signatures))
+        })?;
+        let is_grouped = groups.windows(2).all(|pair| pair[0].0 < pair[1].0);
+        let mut votes = Vec::new();
+        for (data, signatures) in groups {
+            let signed = signatures.into_iter().map(Bytes::copy_from_slice);
+            votes.extend(signed.map(|signature| Vote { data, signature }));
+        }
+        let payload = Self {
+            slot,
+            reveal,
+            votes,
+            offences: bytes.list(Offence::decode)?,
+            absent: bytes.list(Decoder::address)?,
+            accounts: if bytes.bool()? { Some(Accounts::decode(&mut bytes)?) } else { None },
+        };
+        let is_sorted = payload.votes.is_sorted_by(|one, other| one < other)
+            && payload.offences.is_sorted_by(|one, other| one < other);
+        (bytes.is_empty() && is_grouped && is_sorted).then_some(payload)
+    }
+
+    /// The slot alone, without reading the rest.
+    pub(super) fn slot_of(bytes: &[u8]) -> Option<u64> {
+        Decoder::new(bytes).u64()
+    }
+}
+
+impl Accounts {
+    fn encode(&self, out: &mut Encoder) {
+        out.list(self.penalties.iter(), |out, (validator, gwei)| {
+            out.address(validator);
+            out.u64(*gwei);
+        });
+        out.option(self.elected.as_ref(), |out, members| encode_members(members, out));
+        out.option(self.next.as_ref(), |out, hash| out.hash(hash));
+    }
+
+    fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        Some(Self {
+            penalties: bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?,
+            elected: if bytes.bool()? { Some(decode_members(bytes)?) } else { None },
+            next: if bytes.bool()? { Some(bytes.hash()?) } else { None },
+        })
+    }
+}
+
+pub(super) fn encode_members(members: &[Validator], out: &mut Encoder) {
+    out.list(members.iter(), |out, member| {
+        out.address(&member.address);
+        out.u64(member.weight);
+    });
+}
+
+pub(super) fn decode_members(bytes: &mut Decoder<'_>) -> Option<Vec<Validator>> {
+    bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: bytes.u64()? }))
+}
+
+pub(super) fn decode_set(bytes: &mut Decoder<'_>) -> Option<ValidatorSet> {
+    ValidatorSet::new(decode_members(bytes)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{
+        consensus::{
+            Authenticator, BlockId,
+            pos::{Checkpoint, Proposal},
+        },
+        primitives::{Height, KeyPair},
+    };
+
+    fn full() -> Payload {
+        let authenticator = Authenticator::symbolic(1);
+        let signers: Vec<_> = (0..3).map(|index| authenticator.signer(&KeyPair::from_seed(index, "pos"))).collect();
+        let id = |byte| BlockId { height: Height::new(3), hash: B256::repeat_byte(byte) };
+        let checkpoint = |epoch| Checkpoint { epoch, block: id(1) };
+        let data = |byte| VoteData { slot: 9, head: id(byte), source: checkpoint(1), target: checkpoint(2) };
+        let vote = |byte, who: usize| Vote::signed(data(byte), &signers[who]);
+        let mut votes = vec![vote(1, 0), vote(1, 1), vote(2, 2)];
+        votes.sort();
+        let proposals = [3, 4].map(|byte| Proposal::signed(8, id(byte), &signers[1]));
+        let mut offences = vec![
+            Offence::of_votes(&vote(1, 2), &vote(2, 2)).unwrap(),
+            Offence::of_proposals(&proposals[0], &proposals[1]).unwrap(),
+        ];
+        offences.sort();
+        let accounts = Accounts {
+            penalties: vec![(signers[0].address(), 7)],
+            elected: Some(vec![Validator { address: signers[0].address(), weight: 5 }]),
+            next: Some(B256::repeat_byte(9)),
+        };
+        Payload {
+            slot: 9,
+            reveal: signers[0].sign(B256::ZERO),
+            votes,
+            offences,
+            absent: vec![signers[2].address()],
+            accounts: Some(accounts),
+        }
+    }
+
+    #[test]
+    fn a_payload_comes_back_and_only_in_its_one_form() {
+        for payload in [full(), Payload::default(), Payload { accounts: Some(Accounts::default()), ..full() }] {
+            let bytes = payload.encoded();
+            assert_eq!(Payload::decode(&bytes), Ok(payload.clone()));
+            assert_eq!(Payload::slot_of(&bytes), Some(payload.slot));
+            assert!(Payload::decode(&[&bytes[..], &[0]].concat()).is_err());
+            assert!(Payload::decode(&bytes[..bytes.len() - 1]).is_err());
+        }
+        let mut turned = full();
+        turned.votes.reverse();
+        assert!(Payload::decode(&turned.encoded()).is_err(), "another order");
+        let mut twice = full();
+        twice.votes.push(twice.votes[2].clone());
+        assert!(Payload::decode(&twice.encoded()).is_err(), "one vote twice");
+    }
+
+    proptest! {
+        #[test]
+        fn what_decodes_is_canonical(place in any::<prop::sample::Index>(), byte in any::<u8>(), cut in any::<prop::sample::Index>()) {
+            let mut bytes = full().encoded().to_vec();
+            let place = place.index(bytes.len());
+            bytes[place] = byte;
+            bytes.truncate(cut.index(bytes.len() + 1).max(place));
+            if let Ok(payload) = Payload::decode(&bytes) {
+                prop_assert_eq!(payload.encoded(), bytes);
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a replica keeps to go on after a restart.
+
+use std::sync::Arc;
+
+use super::{
+    Checkpoint, LatestMessage, Link, Offence, PosConfig, State, Vote,
+    casper::decode_block,
+    payload::{decode_set, encode_members},
+    tree::{Node, Tree},
+};
+use crate::{
+    consensus::{BlockId, Encoder, Record, ValidatorSet, encoding::Decoder},
+    primitives::{Address, B256, Timestamp},
+};
+
+/// Key of the head, and of what fork choice knows; written with every head.
+pub const HEAD_KEY: &[u8] = b"head";
+/// Key of the newest vote and proposal that the replica signed; durable before either is sent.
+pub const PROMISES_KEY: &[u8] = b"promises";
+/// Before the hash of a block in the key of what its branch knows.
+pub const NODE_PREFIX: &[u8] = b"node/";
+
+/// What this validator may no longer contradict: the minimal slashing protection of EIP-3076.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Promises {
+    /// Its newest vote; no other may be for its target's epoch or before, nor from before its source.
+    pub(super) vote: Option<Vote>,
+    /// The newest slot that it sealed a block for.
+    pub(super) proposed: Option<u64>,
+}
+
+impl Promises {
+    /// Whether a vote from epoch `source` for epoch `target` contradicts nothing.
+    pub(super) fn allows_vote(&self, source: u64, target: u64) -> bool {
+        self.vote.as_ref().is_none_or(|vote| target > vote.data.target.epoch && source >= vote.data.source.epoch)
+    }
+
+    /// Whether a block for `slot` contradicts nothing.
+    pub(super) fn allows_block(&self, slot: u64) -> bool {
+        self.proposed.is_none_or(|proposed| slot > proposed)
+    }
+
+    pub(super) fn record(&self) -> Record {
+        let mut out = Encoder::new();
+        out.option(self.vote.as_ref(), |out, vote| vote.encode(out));
+        out.option(self.proposed, Encoder::u64);
+        Record { key: PROMISES_KEY.to_vec(), value: out.into_bytes() }
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Decoder::new(bytes);
+        let vote = if bytes.bool()? { Some(Vote::decode(&mut bytes)?) } else { None };
+        let proposed = if bytes.bool()? { Some(bytes.u64()?) } else { None };
+        bytes.is_empty().then_some(Self { vote, proposed })
+    }
+}
+
+/// What the record of a head holds.
+#[derive(Debug)]
+pub(super) struct Kept {
+    pub(super) head: Node,
+    pub(super) slot: u64,
+    pub(super) next_ticket: u64,
+    justified: Checkpoint,
+    finalized: Checkpoint,
+    unrealized: [Checkpoint; 2],
+    weights: ValidatorSet,
+    votes: Vec<(Address, LatestMessage)>,
+    equivocators: Vec<Address>,
+    pub(super) offences: Vec<(Address, Offence)>,
+}
+
+pub(super) fn head<'a>(
+    tree: &Tree,
+    slot: u64,
+    next_ticket: u64,
+    offences: impl ExactSizeIterator<Item = (&'a Address, &'a Offence)>,
+) -> Option<Record> {
+    let mut out = Encoder::new();
+    encode_node(tree.head_node()?, &mut out);
+    out.u64(slot);
+    out.u64(next_ticket);
+    [&tree.justified, &tree.finalized, &tree.unrealized[0], &tree.unrealized[1]]
+        .iter()
+        .for_each(|checkpoint| checkpoint.encode(&mut out));
+    encode_members(tree.weights.members(), &mut out);
+    out.list(tree.forks.votes().iter(), |out, (validator, message)| {
+        out.address(validator);
+        out.u64(message.epoch);
+        out.hash(&message.block);
+    });
+    out.list(tree.forks.equivocators().iter(), |out, validator| out.address(validator));
+    out.list(offences, |out, (offender, offence)| {
+        out.address(offender);
+        offence.encode(out);
+    });
+    Some(Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() })
+}
+
+impl Kept {
+    pub(super) fn decode(config: &PosConfig, bytes: &[u8]) -> Option<Self> {
+        let mut bytes = Decoder::new(bytes);
+        let kept = Self {
+            head: decode_node_from(config, &mut bytes)?,
+            slot: bytes.u64()?,
+            next_ticket: bytes.u64()?,
+            justified: Checkpoint::decode(&mut bytes)?,
+            finalized: Checkpoint::decode(&mut bytes)?,
+            unrealized: [Checkpoint::decode(&mut bytes)?, Checkpoint::decode(&mut bytes)?],
+            weights: decode_set(&mut bytes)?,
+            votes: bytes.list(|bytes| {
+                let validator = bytes.address()?;
+                Some((validator, LatestMessage { epoch: bytes.u64()?, block: bytes.hash()? }))
+            })?,
+            equivocators: bytes.list(Decoder::address)?,
+            offences: bytes.list(|bytes| Some((bytes.address()?, Offence::decode(bytes)?)))?,
+        };
+        bytes.is_empty().then_some(kept)
+    }
+
+    /// The tree as it was, of those blocks whose records are here; of the head alone when the way to it from the final
+    /// checkpoint has gaps.
+    pub(super) fn tree(&self, config: &PosConfig, mut nodes: Vec<Node>) -> Tree {
+        nodes.push(self.head.clone());
+        nodes.sort_by_key(|node| node.link.block);
+        nodes.dedup_by_key(|node| node.link.block);
+        let root = nodes.iter().find(|node| node.link.block == self.finalized.block).cloned();
+        let mut tree =
+            root.map(|root| grown(config, root, &nodes, self.slot)).unwrap_or_else(|| Tree::new(self.head.clone()));
+        if tree.get(&self.head.link.block.hash).is_none() {
+            tree = Tree::new(self.head.clone());
+        }
+        (tree.justified, tree.finalized) = (self.justified, self.finalized);
+        (tree.unrealized, tree.weights) = (self.unrealized, self.weights.clone());
+        self.votes.iter().for_each(|(validator, message)| tree.vote(*validator, message.epoch, message.block));
+        self.equivocators.iter().for_each(|validator| tree.discount(*validator));
+        tree.set_head(self.head.link.block);
+        tree
+    }
+}
+
+fn grown(config: &PosConfig, root: Node, nodes: &[Node], slot: u64) -> Tree {
+    let mut tree = Tree::new(root);
+    for node in nodes {
+        if tree.get(&node.link.block.hash).is_none() && tree.get(&node.parent).is_some() {
+            tree.insert(config, node.clone(), slot);
+        }
+    }
+    tree
+}
+
+/// The record of one block's branch.
+pub(super) fn node(node: &Node) -> Record {
+    let mut out = Encoder::new();
+    encode_node(node, &mut out);
+    Record { key: node_key(&node.link.block.hash), value: out.into_bytes() }
+}
+
+/// The record that makes a block forgotten.
+pub(super) fn no_node(block: &BlockId) -> Record {
+    Record { key: node_key(&block.hash), value: Vec::new() }
+}
+
+pub(super) fn decode_node(config: &PosConfig, bytes: &[u8]) -> Option<Node> {
+    let mut bytes = Decoder::new(bytes);
+    let node = decode_node_from(config, &mut bytes)?;
+    bytes.is_empty().then_some(node)
+}
+
+fn node_key(hash: &B256) -> Vec<u8> {
+    [NODE_PREFIX, hash.as_slice()].concat()
+}
+
+fn encode_node(node: &Node, out: &mut Encoder) {
+    node.link.block.encode(out);
+    out.timestamp(node.link.timestamp);
+    out.hash(&node.parent);
+    node.link.state.encode(out);
+}
+
+fn decode_node_from(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Node> {
+    let (block, timestamp) = (decode_block(bytes)?, Timestamp::from_secs(bytes.u64()?));
+    let parent = bytes.hash()?;
+    let state = Arc::new(State::decode(config, bytes)?);
+    Some(Node::new(Link { block, timestamp, state }, parent))
+}

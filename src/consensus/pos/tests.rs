@@ -1,0 +1,1 @@
+//! Scenarios, bad input, random runs.

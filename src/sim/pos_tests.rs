@@ -1,0 +1,275 @@
+//! Whole networks of proof of stake: finality, silent validators, reorgs, production on demand, restarts.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use super::*;
+use crate::{
+    chain::GenesisSpec,
+    consensus::{
+        Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        poa::SealedHeader,
+        pos::{LightVerifier, Pos, PosConfig, PosError},
+    },
+    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
+};
+
+fn config() -> PosConfig {
+    PosConfig::default().with_period(1).with_slots_per_epoch(4)
+}
+
+/// A network of `validators` with one-second slots and links between 5 and 80 ms.
+fn network(validators: u32, seed: u64) -> NetworkBuilder {
+    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
+    Network::builder()
+        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
+        .with_consensus(ConsensusConfig::Pos(config()))
+        .with_validators(validators)
+        .with_seed(seed)
+        .with_latency(latency)
+}
+
+fn alice() -> KeyPair {
+    KeyPair::from_seed(99, "alice")
+}
+
+fn transfer(nonce: u64) -> Arc<Transaction> {
+    let request = TransactionRequest {
+        chain_id: Some(1_337),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
+        ..Default::default()
+    };
+    Arc::new(request.sign(&alice()).unwrap())
+}
+
+fn pos(replica: &Replica) -> &Pos {
+    let Machine::Pos(pos) = replica.machine() else { panic!("another protocol") };
+    pos
+}
+
+fn with_transfers(mut network: Network) -> Network {
+    let count = network.replicas().len() as u64;
+    for nonce in 0..5 {
+        network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
+        network.run_to_height(3 * (nonce + 1)).unwrap();
+    }
+    network
+}
+
+/// The same network with everything that `silent` says delayed beyond the test.
+fn silenced(mut builder: NetworkBuilder, silent: &[u32], count: u32) -> Network {
+    let never = Latency::Constant(Duration::from_secs(1_000_000));
+    for from in silent {
+        for to in (0..count).filter(|to| to != from) {
+            builder = builder.with_link_latency(ReplicaId::new(*from), ReplicaId::new(to), never);
+        }
+    }
+    builder.build().unwrap()
+}
+
+fn mark(replica: &Replica, name: &str) -> u64 {
+    replica.marks().filter(|(mark, _)| *mark == name).map(|(_, count)| count).sum()
+}
+
+#[test]
+fn any_number_of_replicas_agree_finalise_and_execute_transactions_once() {
+    for validators in [1, 2, 4, 7] {
+        let seed = SeedGuard::new(u64::from(validators));
+        let mut network = with_transfers(network(validators, seed.get()).with_observers(1).build().unwrap());
+        network.run_to_height(30).unwrap();
+        network.run_for(Duration::from_millis(500)).unwrap();
+        let hash = network.primary().chain().hash_at(Height::new(20)).unwrap();
+        for replica in network.replicas() {
+            let (chain, finality) = (replica.chain(), replica.machine().finality());
+            assert_eq!(chain.hash_at(Height::new(20)).unwrap(), hash);
+            assert_eq!(finality.kind, FinalityKind::Checkpoint);
+            assert_eq!((chain.finalized().hash(), chain.safe().hash()), (finality.finalized.hash, finality.safe.hash));
+            assert!(finality.finalized.height.get() >= 16 && finality.finalized.height < finality.safe.height);
+            let balance = chain.latest_state().unwrap().account(&Address::repeat_byte(0xbb)).unwrap().unwrap().balance;
+            assert_eq!(balance, U256::from(5));
+            assert!(replica.pool().is_empty());
+            assert_eq!((replica.counters().reorgs, replica.counters().evidence), (0, 0));
+            assert!(pos(replica).slot() <= 31, "{}: every slot has its block", pos(replica).slot());
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run_and_another_another() {
+    let run = |seed| with_transfers(network(4, seed).build().unwrap());
+    let (one, again, other) = (run(5), run(5), run(6));
+    assert_eq!(one.digest(), again.digest());
+    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
+    assert_ne!(one.digest(), other.digest());
+}
+
+#[test]
+fn a_silent_quarter_costs_slots_and_not_finality() {
+    let mut network = silenced(network(4, 3), &[2], 4);
+    network.run_for(Duration::from_secs(60)).unwrap();
+    for replica in network.replicas() {
+        // The silent one hears the others, and follows.
+        assert!(pos(replica).finalized().epoch >= 10, "{:?}", pos(replica).finalized());
+        assert_eq!(replica.counters().evidence, 0);
+        assert!(mark(replica, "pos/reorg") < 20);
+    }
+}
+
+#[test]
+fn half_of_the_stake_absent_leaks_until_the_others_finalise() {
+    let config = ConsensusConfig::Pos(config().with_leak_quotient(256));
+    let mut network = silenced(network(4, 3).with_consensus(config), &[1, 2], 4);
+    network.run_for(Duration::from_secs(24)).unwrap();
+    assert_eq!(pos(network.primary()).finalized().epoch, 0, "half is not two thirds");
+    let is_final = |network: &Network| pos(network.primary()).finalized().epoch > 0;
+    network.run_until(Duration::from_secs(400), is_final).unwrap();
+    let state = pos(network.primary()).head_state().unwrap();
+    let weight = |set: &crate::consensus::ValidatorSet, replica: u32| {
+        let address = NetworkBuilder::validator_key(3, replica).address();
+        set.index_of(&address).map_or(0, |place| set.members()[place].weight)
+    };
+    let full = 32_000_000_000;
+    for (replica, is_absent) in [(0, false), (1, true), (2, true), (3, false)] {
+        let weight = weight(&state.current.set, replica);
+        // A vote that no proposer is there to pack in time counts as absence too.
+        assert_eq!(weight < full - full / 10, is_absent, "replica {replica} has {weight}");
+    }
+    assert!(weight(&state.current.set, 1) > full / 4, "no more than it takes");
+    // Nobody did anything wrong.
+    assert!(network.replicas().iter().all(|replica| replica.counters().evidence == 0));
+}
+
+#[test]
+fn a_replica_that_hears_late_catches_up() {
+    let far = ReplicaId::new(2);
+    let mut builder = network(4, 11);
+    for from in [0, 1, 3].map(ReplicaId::new) {
+        let slow = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_secs(20) };
+        builder = builder.with_link_latency(from, far, slow);
+    }
+    let mut network = builder.build().unwrap();
+    network.run_for(Duration::from_secs(120)).unwrap();
+    let heights: Vec<_> = network.replicas().iter().map(|replica| replica.head().height.get()).collect();
+    assert!(heights[0] > 80 && heights[2] > 60, "{heights:?}");
+    assert!(mark(network.replica(far).unwrap(), "pos/fetch-parent") > 5);
+    assert!(network.replicas().iter().all(|replica| replica.counters().evidence == 0));
+}
+
+#[test]
+fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
+    for validators in [1, 2, 4] {
+        let config = ConsensusConfig::Pos(config().with_period(0));
+        let builder = network(validators, 6).with_consensus(config).with_production(Production::OnDemand);
+        let mut network = builder.build().unwrap();
+        for nonce in 0..40 {
+            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
+            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(100 + nonce)), ..BlockOrder::default() };
+            let produced = network.produce_block(&order).unwrap();
+            let block = produced.block.block();
+            assert_eq!((block.timestamp().as_secs(), block.transactions().len()), (100 + nonce, 1));
+            assert_eq!(block.height().get(), nonce + 1);
+            assert!(network.is_agreed() && network.replicas().iter().all(|replica| replica.pool().is_empty()));
+        }
+        let late = BlockOrder { timestamp: Some(Timestamp::from_secs(104)), ..BlockOrder::default() };
+        assert!(matches!(network.produce_block(&late), Err(NetworkError::TooEarly { .. })));
+        assert!(network.now() < SimTime::ZERO.plus(Duration::from_secs(20)), "no timer runs");
+        let finalized = network.primary().chain().finalized().height().get();
+        assert!(finalized >= 28, "{validators} validators: final at {finalized} of 40");
+    }
+}
+
+#[test]
+fn a_light_verifier_follows_to_the_final_checkpoint_under_both_schemes() {
+    for seals in [SealScheme::Symbolic, SealScheme::Secp256k1] {
+        let mut network = network(4, 8).with_seals(seals).build().unwrap();
+        network.run_to_height(20).unwrap();
+        let chain = network.primary().chain();
+        let authenticator = Authenticator::new(seals, 8);
+        let genesis = chain.genesis().block().header();
+        let mut light = LightVerifier::new(config(), genesis, network.genesis_validators(), authenticator).unwrap();
+        for height in 1..=20 {
+            let block = chain.block(chain.hash_at(Height::new(height)).unwrap()).unwrap();
+            light.follow(&SealedHeader::from(block.block().as_ref())).unwrap();
+        }
+        assert!(light.finalized().epoch >= 2);
+        assert_eq!(chain.hash_at(light.finalized().block.height).unwrap(), light.finalized().block.hash);
+    }
+}
+
+#[test]
+fn a_clone_is_a_fork_and_restoring_it_goes_back() {
+    let mut live = with_transfers(network(4, 12).build().unwrap());
+    let snapshot = live.clone();
+    live.run_to_height(25).unwrap();
+    let digest = live.digest();
+    live.restore(&snapshot).unwrap();
+    assert_eq!(live.digest(), snapshot.digest());
+    live.run_to_height(25).unwrap();
+    assert_eq!(live.digest(), digest);
+}
+
+#[test]
+fn impossible_options_are_told() {
+    let with = |config| network(4, 0).with_consensus(ConsensusConfig::Pos(config)).build();
+    let short = with(config().with_slots_per_epoch(1));
+    let want = PosError::SlotsPerEpoch { got: 1, max: 256 };
+    assert!(matches!(short, Err(NetworkError::Consensus(ConsensusError::Pos(error))) if error == want));
+    assert!(matches!(with(config().with_period(0)), Err(NetworkError::Options { .. })));
+    let mut network = network(4, 0).build().unwrap();
+    let vote = Admin::Vote { target: Address::ZERO, authorize: true };
+    assert!(matches!(network.admin(vote, ReplicaId::new(0)), Err(NetworkError::Refused(_))));
+    let mut genesis = GenesisSpec::new(1);
+    genesis.consensus = serde_json::json!({"protocol": "proof-of-stake", "slotsPerEpoch": 4});
+    let built = Network::builder().with_genesis(genesis).with_validators(4).build().unwrap();
+    assert!(matches!(built.config(), ConsensusConfig::Pos(config) if config.slots_per_epoch == 4));
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_reopened_network_goes_on_at_its_head() {
+    use crate::{
+        state::{PagedState, StateStore},
+        store::{KeyValue, RocksOptions, RocksStore},
+    };
+    let directory = tempfile::tempdir().unwrap();
+    let open = || {
+        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(directory.path(), RocksOptions::default()).unwrap());
+        let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).unwrap());
+        network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
+    };
+    let mut first = open();
+    first.run_to_height(19).unwrap();
+    let (head, finalized) = (first.primary().head(), pos(first.primary()).finalized());
+    drop(first);
+    let mut second = open();
+    assert_eq!(second.primary().head(), head);
+    assert_eq!(pos(second.primary()).finalized(), finalized);
+    assert_eq!(second.primary().chain().finalized().hash(), finalized.block.hash);
+    second.run_to_height(40).unwrap();
+    assert!(second.replicas().iter().all(|replica| pos(replica).finalized().epoch > finalized.epoch + 2));
+}
+
+#[test]
+fn many_seeds_with_latencies_longer_than_a_slot_stay_in_agreement() {
+    let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(1_800) };
+    let mut reorgs = 0;
+    for seed in 0..20 {
+        let seed = SeedGuard::new(seed);
+        let builder = network(4 + 3 * (seed.get() % 2) as u32, seed.get()).with_latency(latency);
+        let mut network = builder.build().unwrap();
+        let is_on = |network: &Network| network.replicas().iter().all(|replica| pos(replica).finalized().epoch >= 3);
+        network.run_until(Duration::from_secs(2_000), is_on).unwrap();
+        let lowest = network.replicas().iter().map(|r| r.machine().finality().finalized.height).min().unwrap();
+        let hash = network.primary().chain().hash_at(lowest).unwrap();
+        for replica in network.replicas() {
+            assert_eq!(replica.chain().hash_at(lowest).unwrap(), hash);
+            assert_eq!(replica.counters().evidence, 0, "nobody is accused");
+            reorgs += replica.counters().reorgs;
+        }
+    }
+    assert!(reorgs > 50, "{reorgs}");
+}
