@@ -117,6 +117,38 @@ impl Encoder {
     }
 }
 
+/// Bytes of the checksum that a record begins with.
+const CHECKSUM_LEN: usize = 8;
+
+/// A record's value: a checksum, then what `write` writes. A write that a crash cut short is told by it from a whole one.
+pub(crate) fn checked_record(capacity: usize, write: impl FnOnce(&mut Encoder)) -> Vec<u8> {
+    let mut out = Encoder::with_capacity(capacity + CHECKSUM_LEN);
+    out.u64(0);
+    write(&mut out);
+    let checksum = checksum(&out.bytes[CHECKSUM_LEN..]);
+    out.bytes[..CHECKSUM_LEN].copy_from_slice(&checksum.to_be_bytes());
+    out.bytes
+}
+
+/// What [`checked_record`] was given to write; `None` when the record is damaged.
+pub(super) fn check_record(record: &[u8]) -> Option<&[u8]> {
+    let (stored, content) = record.split_first_chunk::<CHECKSUM_LEN>()?;
+    (u64::from_be_bytes(*stored) == checksum(content)).then_some(content)
+}
+
+/// FNV-1a over words of eight bytes, the last one filled up with zeros, and the length. Against accidents, not enemies.
+fn checksum(bytes: &[u8]) -> u64 {
+    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x0100_0000_01b3).rotate_left(29);
+    let mut hash = 0xcbf2_9ce4_8422_2325;
+    let (words, rest) = bytes.as_chunks::<8>();
+    for word in words {
+        hash = mix(hash, u64::from_be_bytes(*word));
+    }
+    let mut last = [0; 8];
+    last[..rest.len()].copy_from_slice(rest);
+    mix(mix(hash, u64::from_be_bytes(last)), bytes.len() as u64)
+}
+
 /// Reads what an [`Encoder`] wrote; `None` at the first byte that does not fit.
 #[derive(Clone, Debug)]
 pub(super) struct Decoder<'a> {
@@ -193,6 +225,19 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_that_was_cut_or_damaged_is_told() {
+        let record = checked_record(20, |out| (0..20).for_each(|byte| out.u8(byte)));
+        assert_eq!(check_record(&record).unwrap(), (0..20).collect::<Vec<_>>());
+        assert!((0..record.len()).all(|length| check_record(&record[..length]).is_none()));
+        for at in 0..record.len() {
+            let mut damaged = record.clone();
+            damaged[at] ^= 0x10;
+            assert_eq!(check_record(&damaged), None);
+        }
+        assert_eq!(check_record(&checked_record(0, |_| {})), Some([].as_slice()));
+    }
 
     #[test]
     fn widths_and_order_are_fixed() {

@@ -145,7 +145,7 @@ impl ConsensusConfig {
                 Ok(Machine::Raft(Box::new(Raft::restore(config.clone(), head_record, authenticator, signer)?)))
             }
             Self::Pbft(config) => {
-                Ok(Machine::Pbft(Box::new(Pbft::restore(*config, head_record, None, authenticator, signer)?)))
+                Ok(Machine::Pbft(Box::new(Pbft::restore(*config, head_record, authenticator, signer)?)))
             }
             Self::Dpos(config) => {
                 Ok(Machine::Dpos(Box::new(Dpos::restore(*config, head_record, authenticator, signer)?)))
@@ -221,7 +221,14 @@ impl ConsensusConfig {
                 }
                 Ok(Arc::new(rules))
             }
-            Self::Pbft(config) => Ok(Arc::new(PbftRules::new(*config, validators, authenticator)?)),
+            Self::Pbft(config) => {
+                let rules = PbftRules::new(*config, validators, authenticator)?;
+                if let Some(record) = head_record {
+                    let (hash, succession) = Pbft::recorded_succession(config, record)?;
+                    rules.remember(hash, succession);
+                }
+                Ok(Arc::new(rules))
+            }
             Self::Dpos(config) => {
                 let rules = DposRules::new(*config, validators, authenticator.clone());
                 if let Some(record) = head_record {

@@ -9,6 +9,16 @@
 pub(crate) enum Mutation {
     /// PBFT: `2f` replicas are taken for a quorum.
     PbftQuorumOneShort,
+    /// PBFT: a second proposal of one primary in one view takes the place of the first.
+    PbftTwoProposals,
+    /// PBFT: a replica commits what it accepted, whoever else prepared it.
+    PbftCommitsUnprepared,
+    /// PBFT: the low watermark never moves.
+    PbftWatermarkStays,
+    /// PBFT: a view-change does not tell what was prepared.
+    PbftForgetsPrepared,
+    /// PBFT: a replica that restarts forgets what it had pre-prepared and prepared.
+    PbftForgetsPromises,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.

@@ -15,11 +15,14 @@
 //! - *State transfer* is block sync: blocks come with their certificates, in order, and are executed.
 //! - Messages are signed, view-changes too, so a new-view carries them whole and needs no acknowledgements.
 //!
-//! The validators are genesis's and never change.
+//! - The *validators* change at checkpoints only, by what executed blocks changed in the staking contracts (see
+//!   [`Succession`]). A block that puts others in force is a stable checkpoint at once, for its certificate proves it, and
+//!   the view goes on under its new primary.
 
 mod certificate;
 mod checkpoint;
 mod config;
+mod council;
 mod light;
 mod log;
 mod message;
@@ -36,18 +39,23 @@ use std::{
     sync::Arc,
 };
 
-use self::{log::Log, record::Kept, sync::Fetching};
+use self::{
+    log::Log,
+    record::{Head, Journal},
+    sync::Fetched,
+};
 use super::{
     Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
-    Record, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
 };
-use crate::primitives::{Address, Height, Timestamp};
+use crate::primitives::{Address, B256, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use config::{PbftConfig, PbftError, Quorums};
+pub use council::{Council, Succession};
 pub use light::LightVerifier;
 pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange, commit_hash};
-pub use record::{HEAD_KEY, PROMISES_KEY};
+pub use record::HEAD_KEY;
 pub use rules::{HeaderError, PbftRules};
 
 /// Fires when the primary may build its next block.
@@ -65,10 +73,13 @@ pub const VIEW_CHANGES_AHEAD_MAX: u64 = 65_536;
 /// One replica of PBFT.
 #[derive(Clone, Debug)]
 pub struct Pbft {
-    rules: PbftRules,
+    config: PbftConfig,
+    authenticator: Authenticator,
+    /// Who decides on the block after the head.
+    succession: Succession,
     signer: Option<Signer>,
-    /// Place among the validators; `None` for an observer.
-    me: Option<usize>,
+    /// Its address while it is a validator; `None` for an observer.
+    me: Option<Address>,
     head: BlockId,
     timestamp: Timestamp,
     view: View,
@@ -78,14 +89,15 @@ pub struct Pbft {
     is_awaited: bool,
     log: Log,
     /// The latest view-change of each validator.
-    view_changes: BTreeMap<usize, Arc<PbftMessage>>,
+    view_changes: BTreeMap<Address, Arc<PbftMessage>>,
     /// How the present view began, for those who missed it.
     new_view: Option<Arc<PbftMessage>>,
     /// Over which link each validator was last heard.
-    peers: BTreeMap<usize, ReplicaId>,
+    peers: BTreeMap<Address, ReplicaId>,
     /// The highest block that each validator showed to have committed.
-    claims: BTreeMap<usize, Height>,
-    fetching: Option<Fetching>,
+    claims: BTreeMap<Address, Height>,
+    /// Blocks after the head that were asked of others.
+    fetching: BTreeMap<Height, Fetched>,
     /// Chosen blocks whose bodies are missing.
     wanted: BTreeSet<BlockId>,
     /// Requests made, so that the next one goes to another peer.
@@ -96,6 +108,9 @@ pub struct Pbft {
     /// Of the newest record; what is said again waits for it.
     promised: Option<Ticket>,
     next_ticket: Ticket,
+    journal: Journal,
+    /// The newest signing hashes of votes, by their kind: all validators sign the same. Follows from what was said.
+    signing_hashes: [Option<(View, BlockId, B256)>; 2],
 }
 
 /// What the primary is doing about the next block.
@@ -121,37 +136,33 @@ impl Pbft {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
-        let rules = PbftRules::new(config, validators, authenticator)?;
+        let succession = Succession::new(Council::new(&config, validators)?);
         let (head, timestamp) = genesis;
-        Ok(Self::at(rules, signer, head, timestamp, Log::new(head, config.log_window)))
+        Ok(Self::at(config, authenticator, succession, signer, (head, timestamp), Log::new(head, config.log_window)))
     }
 
-    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it and, if
-    /// there is one, the record under [`PROMISES_KEY`].
+    /// A replica that goes on at a stored head, when *all* replicas do, from the record under [`HEAD_KEY`] that was written
+    /// with it: what only one of them promised is forgotten. One that restarts alone needs [`Pbft::recover`].
     ///
     /// # Errors
-    /// [`PbftError::Record`] when a record does not decode, otherwise as [`Pbft::new`].
+    /// [`PbftError::Record`] when the record does not decode, otherwise as [`Pbft::new`].
     pub fn restore(
         config: PbftConfig,
         head_record: &[u8],
-        promises_record: Option<&[u8]>,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
-        let head = Kept::decode(head_record).ok_or(PbftError::Record { key: "head" })?;
-        let promises = match promises_record {
-            Some(record) => Some(Kept::decode(record).ok_or(PbftError::Record { key: "promises" })?),
-            None => None,
-        };
-        let newest = promises.filter(|promises| promises.serial > head.serial).unwrap_or_else(|| head.clone());
-        let rules = PbftRules::new(config, head.validators, authenticator)?;
-        let mut replica = Self::at(rules, signer, head.head, head.timestamp, newest.log(config.log_window));
-        (replica.view, replica.is_changing) = (newest.view, newest.is_changing);
-        replica.next_ticket = Ticket::new(newest.serial + 1);
+        let head = Head::of_record(&config, head_record).ok_or(PbftError::Record { key: "head" })??;
+        let mut log = Log::new(head.stable, config.log_window);
+        log.checkpoints.extend(head.checkpoints.iter().map(|block| (block.height, block.hash)));
+        let top = (head.block, head.timestamp);
+        let mut replica = Self::at(config, authenticator, head.succession, signer, top, log);
+        replica.view = head.view;
         Ok(replica)
     }
 
-    /// A replica after a crash, from all of its records. Without any it begins at genesis.
+    /// A replica after a crash, from all of its records; without any it begins at genesis. A record whose write was cut short
+    /// counts as not written: nothing that depends on it was said.
     ///
     /// # Errors
     /// As [`Pbft::restore`].
@@ -159,23 +170,43 @@ impl Pbft {
         config: PbftConfig,
         genesis: (BlockId, Timestamp),
         validators: ValidatorSet,
-        records: &BTreeMap<Vec<u8>, Vec<u8>>,
+        records: &Records,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
-        let promises = records.get(PROMISES_KEY).map(Vec::as_slice);
-        match (records.get(HEAD_KEY), promises) {
-            (Some(head), _) => Self::restore(config, head, promises, authenticator, signer),
-            // Promises made at genesis say where they were made.
-            (None, Some(promises)) => Self::restore(config, promises, None, authenticator, signer),
-            (None, None) => Self::new(config, genesis, validators, authenticator, signer),
-        }
+        let found = record::recover(&config, genesis.0, records)?;
+        let (succession, top) = match found.head {
+            Some(head) => (head.succession, (head.block, head.timestamp)),
+            None => (Succession::new(Council::new(&config, validators)?), genesis),
+        };
+        let mut replica = Self::at(config, authenticator, succession, signer, top, found.log);
+        (replica.view, replica.journal) = (found.view, found.journal);
+        replica.is_changing = found.is_changing && replica.me.is_some();
+        Ok(replica)
     }
 
-    fn at(rules: PbftRules, signer: Option<Signer>, head: BlockId, timestamp: Timestamp, log: Log) -> Self {
-        let me = signer.as_ref().and_then(|signer| rules.validators.index_of(&signer.address()));
+    /// The succession that a record under [`HEAD_KEY`] holds, with the block that it is of.
+    pub(in crate::consensus) fn recorded_succession(
+        config: &PbftConfig,
+        head_record: &[u8],
+    ) -> Result<(B256, Succession), PbftError> {
+        let head = Head::of_record(config, head_record).ok_or(PbftError::Record { key: "head" })??;
+        Ok((head.block.hash, head.succession))
+    }
+
+    fn at(
+        config: PbftConfig,
+        authenticator: Authenticator,
+        succession: Succession,
+        signer: Option<Signer>,
+        (head, timestamp): (BlockId, Timestamp),
+        log: Log,
+    ) -> Self {
+        let me = signer.as_ref().map(Signer::address).filter(|address| succession.council().contains(address));
         Self {
-            rules,
+            config,
+            authenticator,
+            succession,
             signer,
             me,
             head,
@@ -188,13 +219,15 @@ impl Pbft {
             new_view: None,
             peers: BTreeMap::new(),
             claims: BTreeMap::new(),
-            fetching: None,
+            fetching: BTreeMap::new(),
             wanted: BTreeSet::new(),
             requests: 0,
             duty: Duty::Idle,
             doublings: 0,
             promised: None,
             next_ticket: Ticket::default(),
+            journal: Journal::default(),
+            signing_hashes: [None, None],
         }
     }
 
@@ -210,7 +243,17 @@ impl Pbft {
 
     /// Who leads its view.
     pub fn primary(&self) -> Address {
-        self.rules.validators.members()[self.view.primary(self.rules.validators.len())].address
+        self.council().primary(self.view)
+    }
+
+    /// The validators in force, and their quorums.
+    pub const fn council(&self) -> &Council {
+        self.succession.council()
+    }
+
+    /// Why a change of the validators that waits would not be put in force now; `None` when nothing is wrong with it.
+    pub fn refused_change(&self) -> Option<PbftError> {
+        self.succession.successor(&self.config).err()
     }
 
     /// The low and the high watermark: it agrees upon blocks above the first and up to the second.
@@ -230,12 +273,16 @@ impl Pbft {
     }
 
     fn is_primary(&self) -> bool {
-        self.me == Some(self.view.primary(self.rules.validators.len()))
+        self.me == Some(self.primary())
+    }
+
+    const fn quorums(&self) -> &Quorums {
+        self.council().quorums()
     }
 
     /// Whether time means anything: blocks on demand come when they come.
     const fn has_timers(&self) -> bool {
-        self.rules.config.period > 0 && self.me.is_some()
+        self.config.period > 0 && self.me.is_some()
     }
 
     fn start(&mut self, effects: &mut Vec<Effect>) {
@@ -270,6 +317,7 @@ impl Pbft {
             Body::NewView(_) => None,
         };
         let is_news = claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
+        let was_new = is_news || !self.peers.contains_key(&sender);
         let outcome = match &message.body {
             Body::PrePrepare { view, block } => self.on_pre_prepare(sender, *view, block, message, effects),
             Body::Prepare { view, block } => self.on_prepare(sender, *view, *block, &message.signature, effects),
@@ -285,22 +333,44 @@ impl Pbft {
             }
             other => other?,
         }
-        self.peers.insert(sender, from);
+        if self.peers.get(&sender) != Some(&from) {
+            self.peers.insert(sender, from);
+        }
         if let Some(claim) = claim.filter(|_| is_news) {
             self.claim(sender, claim);
         }
-        self.catch_up(effects);
+        if was_new {
+            self.catch_up(effects);
+        }
         Ok(())
     }
 
     /// Which validator signed.
-    fn sender(&self, message: &PbftMessage) -> Result<usize, MessageError> {
-        let signer = self.rules.authenticator.author(message.body.signing_hash(), &message.signature)?;
-        self.rules.validators.index_of(&signer).ok_or(MessageError::NotValidator { signer })
+    fn sender(&mut self, message: &PbftMessage) -> Result<Address, MessageError> {
+        let hash = self.signing_hash(&message.body);
+        self.signed_by_validator(hash, message)
     }
 
-    fn address_of(&self, validator: usize) -> Address {
-        self.rules.validators.members()[validator].address
+    fn signed_by_validator(&self, hash: B256, message: &PbftMessage) -> Result<Address, MessageError> {
+        let signer = self.authenticator.author(hash, &message.signature)?;
+        if self.council().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
+    }
+
+    /// What is signed; of a vote, known from the others' when they voted for the same.
+    fn signing_hash(&mut self, body: &Body) -> B256 {
+        let (kind, view, block) = match body {
+            Body::Prepare { view, block } => (0, *view, *block),
+            Body::Commit { view, block } => (1, *view, *block),
+            _ => return body.signing_hash(),
+        };
+        match self.signing_hashes[kind] {
+            Some((at, of, hash)) if at == view && of == block => hash,
+            _ => {
+                let hash = body.signing_hash();
+                self.signing_hashes[kind] = Some((view, block, hash));
+                hash
+            }
+        }
     }
 
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
@@ -330,7 +400,7 @@ impl Pbft {
 
     fn arm_resend(&self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
-            let nanos = self.rules.config.timeout_nanos(0) / 2;
+            let nanos = self.config.timeout_nanos(0) / 2;
             effects.push(Effect::ArmTimer { timer: RESEND_TIMER, deadline: Deadline::After { nanos } });
         }
     }
@@ -338,42 +408,40 @@ impl Pbft {
     /// Gives the primary until the next block is due, and then some.
     fn expect_block(&self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
-            let period = self.rules.config.period.saturating_mul(1_000_000_000);
-            let nanos = period.saturating_add(self.rules.config.timeout_nanos(self.doublings));
+            let period = self.config.period.saturating_mul(1_000_000_000);
+            let nanos = period.saturating_add(self.config.timeout_nanos(self.doublings));
             effects.push(Effect::ArmTimer { timer: SUSPECT_TIMER, deadline: Deadline::After { nanos } });
         }
     }
 
     /// Makes durable what this replica may no longer contradict.
-    fn persist(&mut self, key: &[u8], effects: &mut Vec<Effect>) -> Ticket {
+    fn persist(&mut self, effects: &mut Vec<Effect>) -> Ticket {
         let ticket = self.next_ticket.take_next();
-        let blocks = self.log.checkpoints.iter().map(|(height, hash)| BlockId { height: *height, hash: *hash });
-        let kept = Kept {
-            serial: ticket.get(),
-            validators: self.rules.validators.clone(),
-            head: self.head,
-            timestamp: self.timestamp,
-            view: self.view,
-            is_changing: self.is_changing,
-            stable: self.log.stable,
-            checkpoints: blocks.collect(),
-            committed: self.log.committed(),
-            bound: if self.is_changing { Vec::new() } else { self.log.bound() },
-            prepared: self.log.prepared(),
-            pre_prepared: self.log.pre_prepared(),
-        };
         self.promised = Some(ticket);
-        let records = vec![Record { key: key.to_vec(), value: kept.encoded() }];
-        effects.push(Effect::Persist { ticket, records });
+        effects.push(Effect::Persist { ticket, records: self.journal.take() });
         ticket
     }
 
     /// Signs and sends a promise once it is durable, and answers the message.
     fn promise(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
-        let message = Arc::new(PbftMessage::signed(body, self.signer.as_ref()?));
-        let ticket = self.persist(PROMISES_KEY, effects);
+        let hash = self.signing_hash(&body);
+        let signature = self.signer.as_ref()?.sign(hash);
+        let message = Arc::new(PbftMessage { body, signature });
+        let ticket = self.persist(effects);
         broadcast(&message, Some(ticket), effects);
         Some(message)
+    }
+
+    /// The head as it is recorded.
+    fn head_record(&self) -> Head {
+        Head {
+            succession: self.succession.clone(),
+            block: self.head,
+            timestamp: self.timestamp,
+            view: self.view,
+            stable: self.log.stable,
+            checkpoints: self.log.own_checkpoints().collect(),
+        }
     }
 
     fn encoding(&self) -> Vec<u8> {
@@ -411,7 +479,8 @@ impl Protocol for Pbft {
             Event::Persisted(_) => Ok(()),
             Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
             Event::Admin(_) => {
-                let reason = "pbft takes no wishes: its validators are those of genesis".to_owned();
+                let reason =
+                    "pbft takes no wishes: its validators change by what blocks do in the staking contracts".to_owned();
                 Err(Rejection::Admin { reason })
             }
         };
@@ -421,8 +490,8 @@ impl Protocol for Pbft {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        self.rules.config.encode(out);
-        out.hash(&self.rules.validators.hash());
+        self.config.encode(out);
+        self.succession.encode(out);
         out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
         self.head.encode(out);
         out.timestamp(self.timestamp);
@@ -433,14 +502,17 @@ impl Protocol for Pbft {
         out.list(self.view_changes.values(), |out, message| message.encode(out));
         out.option(self.new_view.as_ref(), |out, message| message.encode(out));
         out.list(self.peers.iter(), |out, (validator, replica)| {
-            out.u64(*validator as u64);
+            out.address(validator);
             out.u32(replica.get());
         });
         out.list(self.claims.iter(), |out, (validator, height)| {
-            out.u64(*validator as u64);
+            out.address(validator);
             out.u64(height.get());
         });
-        out.option(self.fetching.as_ref(), |out, fetching| fetching.encode(out));
+        out.list(self.fetching.iter(), |out, (height, fetched)| {
+            out.u64(height.get());
+            fetched.encode(out);
+        });
         out.list(self.wanted.iter(), |out, block| block.encode(out));
         out.u64(self.requests);
         let (duty, ticket) = match self.duty {
@@ -453,6 +525,7 @@ impl Protocol for Pbft {
         out.u32(self.doublings);
         out.option(self.promised, |out, ticket| out.u64(ticket.get()));
         out.u64(self.next_ticket.get());
+        self.journal.encode(out);
     }
 
     fn head(&self) -> BlockId {
@@ -464,7 +537,7 @@ impl Protocol for Pbft {
     }
 
     fn validators(&self) -> ValidatorSet {
-        self.rules.validators.clone()
+        self.council().validators().clone()
     }
 }
 

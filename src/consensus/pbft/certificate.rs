@@ -2,9 +2,9 @@
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
-use super::{Quorums, View, message::commit_hash, message::pre_prepare_hash};
+use super::{Council, View, message::commit_hash, message::pre_prepare_hash};
 use crate::{
-    consensus::{Authenticator, BlockId, SealError, ValidatorSet},
+    consensus::{Authenticator, BlockId, SealError},
     primitives::{Address, Bytes},
 };
 
@@ -124,18 +124,17 @@ impl Seal {
 }
 
 impl Certificate {
-    /// Checks that a quorum of `validators` committed `block`.
+    /// Checks that a quorum of `council` committed `block`.
     ///
     /// # Errors
     /// [`CertificateError`]: the first thing that is wrong.
     pub fn verify(
         &self,
         block: BlockId,
-        validators: &ValidatorSet,
-        quorums: &Quorums,
+        council: &Council,
         authenticator: &Authenticator,
     ) -> Result<(), CertificateError> {
-        let (got, want) = (self.signatures.len(), quorums.strong());
+        let (got, want) = (self.signatures.len(), council.quorums().strong());
         if got != want {
             return Err(CertificateError::Count { got, want });
         }
@@ -143,7 +142,7 @@ impl Certificate {
         let mut last = None;
         for signature in &self.signatures {
             let signer = authenticator.author(signed, signature)?;
-            if !validators.contains(&signer) {
+            if !council.contains(&signer) {
                 return Err(CertificateError::Signer { signer });
             }
             if last.is_some_and(|last| last >= signer) {
@@ -160,12 +159,11 @@ pub(super) fn verify_proposal(
     view: View,
     signature: &[u8],
     block: BlockId,
-    validators: &ValidatorSet,
+    council: &Council,
     authenticator: &Authenticator,
 ) -> Result<Address, CertificateError> {
     let signer = authenticator.author(pre_prepare_hash(view, &block), signature)?;
-    let primary = validators.index_of(&signer).is_some_and(|index| index == view.primary(validators.len()));
-    if primary { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
+    if signer == council.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
 }
 
 #[cfg(test)]

@@ -3,8 +3,13 @@
 use std::sync::Arc;
 
 use super::{Body, MessageError, Pbft, PbftMessage, broadcast};
-use crate::consensus::{BlockId, Effect, Evidence, Ticket};
-use crate::primitives::Height;
+use crate::{
+    consensus::{
+        BlockId, Effect, Evidence, Ticket,
+        mutation::{self, Mutation},
+    },
+    primitives::{Address, Height},
+};
 
 impl Pbft {
     /// Tells everybody, once `after` is durable, that this replica's head is this checkpoint.
@@ -20,12 +25,12 @@ impl Pbft {
 
     pub(super) fn on_checkpoint(
         &mut self,
-        sender: usize,
+        sender: Address,
         block: BlockId,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         let (height, (low, high)) = (block.height, self.watermarks());
-        if !self.rules.config.is_checkpoint(&block) {
+        if !self.config.is_checkpoint(&block) {
             return Err(MessageError::Malformed { what: "no checkpoint is due at this height" });
         }
         if !self.log.contains(height) {
@@ -34,7 +39,7 @@ impl Pbft {
         let votes = self.log.checkpoint_votes.entry(height).or_default();
         match votes.get(&sender).copied() {
             Some(first) if first != block.hash => {
-                let (offender, second) = (self.address_of(sender), block.hash);
+                let (offender, second) = (sender, block.hash);
                 effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
                 Err(MessageError::Contradiction { signer: offender })
             }
@@ -52,11 +57,11 @@ impl Pbft {
         let Some(hash) = self.log.checkpoints.get(&height).copied() else { return };
         let Some(votes) = self.log.checkpoint_votes.get(&height) else { return };
         let agreeing = votes.values().filter(|vote| **vote == hash).count();
-        if agreeing >= self.rules.quorums.strong() {
-            self.log.make_stable(BlockId { height, hash });
+        if agreeing >= self.quorums().strong() {
+            self.make_stable(BlockId { height, hash });
             effects.push(Effect::Mark("pbft/stable-checkpoint"));
             self.plan(effects);
-        } else if votes.len() - agreeing >= self.rules.quorums.strong() {
+        } else if votes.len() - agreeing >= self.quorums().strong() {
             effects.push(Effect::Mark("pbft/conflicting-checkpoint"));
         }
     }
@@ -66,22 +71,29 @@ impl Pbft {
     pub(super) fn trust_proven_checkpoint(&mut self) {
         let newest = self.log.checkpoints.range(..self.head.height).next_back();
         let newest = newest.map(|(height, hash)| BlockId { height: *height, hash: *hash });
-        if let Some(block) = newest.filter(|block| block.height > self.log.stable.height) {
-            self.log.make_stable(block);
+        if let Some(block) = newest {
+            self.make_stable(block);
         }
     }
 
+    /// Raises the low watermark to a checkpoint that a quorum has, and forgets with the next write what that makes useless.
+    pub(super) fn make_stable(&mut self, checkpoint: BlockId) {
+        if checkpoint.height <= self.log.stable.height || mutation::active(Mutation::PbftWatermarkStays) {
+            return;
+        }
+        self.log.make_stable(checkpoint);
+        self.journal.stable(checkpoint, self.head.height);
+    }
+
     pub(super) fn resend_checkpoint(&self, effects: &mut Vec<Effect>) {
-        let newest = self.log.checkpoints.iter().next_back();
-        let newest = newest.map(|(height, hash)| BlockId { height: *height, hash: *hash });
+        let newest = self.log.own_checkpoints().last();
         let unstable = newest.filter(|block| block.height > self.log.stable.height);
-        if let Some(message) = unstable.and_then(|block| self.checkpoint_message(block)) {
+        if let Some(message) = unstable.filter(|_| self.me.is_some()).and_then(|block| self.checkpoint_message(block)) {
             broadcast(&message, self.promised, effects);
         }
     }
 
-    fn checkpoint_message(&self, block: BlockId) -> Option<Arc<PbftMessage>> {
-        self.me?;
+    pub(super) fn checkpoint_message(&self, block: BlockId) -> Option<Arc<PbftMessage>> {
         Some(Arc::new(PbftMessage::signed(Body::Checkpoint { block }, self.signer.as_ref()?)))
     }
 }

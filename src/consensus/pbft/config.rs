@@ -7,7 +7,7 @@ use crate::{
         BlockId, Encoder, ValidatorSet,
         mutation::{self, Mutation},
     },
-    primitives::Timestamp,
+    primitives::{Height, Timestamp},
 };
 
 /// What every validator of a chain has in common.
@@ -60,6 +60,9 @@ pub enum PbftError {
         /// The longest.
         max: u64,
     },
+    /// Everybody would leave.
+    #[error("pbft: nobody would be left; let another validator join before the last one leaves")]
+    NoValidators,
     /// A stored record does not decode.
     #[error("pbft: stored record {key:?} does not decode")]
     Record {
@@ -127,7 +130,11 @@ impl PbftConfig {
 
     /// Whether `block` is one that validators vote a checkpoint for.
     pub const fn is_checkpoint(&self, block: &BlockId) -> bool {
-        block.height.get().is_multiple_of(self.checkpoint_every)
+        self.is_checkpoint_height(block.height)
+    }
+
+    pub(super) const fn is_checkpoint_height(&self, height: Height) -> bool {
+        height.get().is_multiple_of(self.checkpoint_every)
     }
 
     /// A wait after `doublings` views without a block, in nanoseconds.

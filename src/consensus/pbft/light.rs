@@ -1,15 +1,20 @@
 //! Trusting a head from headers, their certificates and genesis alone.
 
-use super::{HeaderError, PbftConfig, PbftError, PbftRules, Seal};
+use super::{Council, HeaderError, PbftConfig, PbftError, Seal, Succession, rules::check_fields};
 use crate::{
+    chain::Block,
     consensus::{Authenticator, BlockId, ValidatorSet, poa::SealedHeader},
     primitives::{Header, Height},
 };
 
 /// Follows a chain by its headers: every one needs a quorum's certificate, so every one taken is final.
+///
+/// A header that changes the validators names the new ones in its payload, and those before them certified it.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
-    rules: PbftRules,
+    config: PbftConfig,
+    authenticator: Authenticator,
+    succession: Succession,
     head: Header,
     block: BlockId,
 }
@@ -26,7 +31,8 @@ impl LightVerifier {
         authenticator: Authenticator,
     ) -> Result<Self, PbftError> {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        Ok(Self { rules: PbftRules::new(config, validators, authenticator)?, head: genesis.clone(), block })
+        let succession = Succession::new(Council::new(&config, validators)?);
+        Ok(Self { config, authenticator, succession, head: genesis.clone(), block })
     }
 
     /// Takes the header after the head.
@@ -39,11 +45,19 @@ impl LightVerifier {
             let (got, got_height) = (next.header.parent_hash, block.height);
             return Err(HeaderError::Parent { got, got_height, want: self.block });
         }
-        self.rules.check_fields(&next.header, &next.payload, &self.head)?;
+        let (council, payload) = (self.succession.council(), &next.payload);
+        let want = Block::extra_data_of(payload).unwrap_or_default();
+        check_fields(&self.config, council, &next.header, next.header.extra_data == want, &self.head)?;
         let certificate = Seal::certificate(&next.seal)?;
-        certificate.verify(block, &self.rules.validators, &self.rules.quorums, &self.rules.authenticator)?;
+        certificate.verify(block, council, &self.authenticator)?;
+        self.succession = self.succession.after_proven(&self.config, block.height, payload)?;
         (self.head, self.block) = (next.header.clone(), block);
         Ok(block)
+    }
+
+    /// Who certifies the header after the head.
+    pub const fn validators(&self) -> &ValidatorSet {
+        self.succession.council().validators()
     }
 
     /// The newest header taken, which is final.

@@ -1,13 +1,17 @@
 //! The log between the watermarks: for each height what was proposed, who voted for what, and what must be told when
 //! the view changes.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::Arc,
+};
 
 use super::{InView, PbftMessage, Quorums, View};
 use crate::{
     chain::Block,
     consensus::{BlockId, Encoder},
-    primitives::{B256, Bytes, Height},
+    primitives::{Address, B256, Bytes, Height},
+    system::ValidatorUpdates,
 };
 
 /// Blocks a height that a replica remembers to have pre-prepared. One more joins in a view at most; the one of the
@@ -25,7 +29,7 @@ pub(super) struct Log {
     /// This replica's own checkpoints, the stable one among them (C).
     pub(super) checkpoints: BTreeMap<Height, B256>,
     /// Checkpoint votes above the stable one, by height and validator.
-    pub(super) checkpoint_votes: BTreeMap<Height, BTreeMap<usize, B256>>,
+    pub(super) checkpoint_votes: BTreeMap<Height, BTreeMap<Address, B256>>,
 }
 
 /// One height.
@@ -35,18 +39,28 @@ pub(super) struct Slot {
     pub(super) proposal: Option<Proposal>,
     /// A pre-prepare of a later view, whose new-view message is still on its way; the one of the lowest such view.
     pub(super) early: Option<Arc<PbftMessage>>,
-    /// The block that this replica committed here.
-    pub(super) committed: Option<B256>,
+    /// The block that this replica committed here, and the view that it was in: votes up to it count no more.
+    pub(super) committed: Option<(View, B256)>,
     /// Bodies of blocks that were proposed and are not committed.
     pub(super) bodies: BTreeMap<B256, Arc<Block>>,
     /// Latest prepare of each validator.
-    pub(super) prepares: BTreeMap<usize, Vote>,
+    pub(super) prepares: Votes,
     /// Latest commit of each validator.
-    pub(super) commits: BTreeMap<usize, Vote>,
+    pub(super) commits: Votes,
+    /// What executing the accepted proposal changed in the set of validators.
+    pub(super) updates: ValidatorUpdates,
     /// The block that was prepared here, with the latest view (an entry of P).
     pub(super) prepared: Option<(View, B256)>,
     /// Blocks that were pre-prepared here, each with its latest view (entries of Q).
     pub(super) pre_prepared: BTreeMap<B256, View>,
+}
+
+/// The latest vote of each validator, and how many agree.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Votes {
+    cast: BTreeMap<Address, Vote>,
+    /// How many of them are for the same; follows from them.
+    tally: Vec<(View, B256, usize)>,
 }
 
 /// One validator's word.
@@ -118,6 +132,11 @@ impl Log {
         self.contains(height).then(|| self.slots.entry(height).or_default())
     }
 
+    /// This replica's own checkpoints, the stable one first.
+    pub(super) fn own_checkpoints(&self) -> impl Iterator<Item = BlockId> + '_ {
+        self.checkpoints.iter().map(|(height, hash)| BlockId { height: *height, hash: *hash })
+    }
+
     /// Raises the low watermark and lets go of everything at and below it.
     pub(super) fn make_stable(&mut self, checkpoint: BlockId) {
         let height = checkpoint.height;
@@ -134,6 +153,7 @@ impl Log {
             slot.proposal = None;
             slot.prepares.retain(|_, vote| vote.view >= view);
             slot.commits.retain(|_, vote| vote.view >= view);
+            slot.updates = ValidatorUpdates::NONE;
             let pre_prepared = &slot.pre_prepared;
             slot.bodies.retain(|hash, _| pre_prepared.contains_key(hash));
         }
@@ -168,10 +188,13 @@ impl Log {
         self.slots.iter().filter_map(entry).collect()
     }
 
-    /// Blocks that this replica committed above the stable checkpoint.
-    pub(super) fn committed(&self) -> Vec<BlockId> {
-        let entry = |(height, slot): (&Height, &Slot)| slot.committed.map(|hash| BlockId { height: *height, hash });
-        self.slots.iter().filter_map(entry).collect()
+    /// Forgets the votes of those who left, and prepares of those who lead now; what they voted on was not theirs.
+    pub(super) fn keep_votes(&mut self, may_vote: impl Fn(&Address) -> bool, primary: impl Fn(View) -> Address) {
+        for slot in self.slots.values_mut() {
+            slot.prepares.retain(|who, vote| may_vote(who) && *who != primary(vote.view));
+            slot.commits.retain(|who, _| may_vote(who));
+        }
+        self.checkpoint_votes.values_mut().for_each(|votes| votes.retain(|who, _| may_vote(who)));
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
@@ -188,7 +211,7 @@ impl Log {
         out.list(self.checkpoint_votes.iter(), |out, (height, votes)| {
             out.u64(height.get());
             out.list(votes.iter(), |out, (validator, hash)| {
-                out.u64(*validator as u64);
+                out.address(validator);
                 out.hash(hash);
             });
         });
@@ -211,17 +234,24 @@ impl Slot {
     }
 
     /// Whether enough backups agree to the proposal in `view`: one fewer than a quorum, for the primary's own word is
-    /// the pre-prepare.
-    pub(super) fn is_prepared(&self, view: View, hash: B256, primary: usize, quorums: &Quorums) -> bool {
-        let agreeing = self.prepares.iter().filter(|(who, vote)| **who != primary && vote.is(view, hash));
-        agreeing.count() + 1 >= quorums.strong()
+    /// the pre-prepare, and its prepares are not taken.
+    pub(super) fn is_prepared(&self, view: View, hash: B256, quorums: &Quorums) -> bool {
+        self.prepares.agreeing(view, hash) + 1 >= quorums.strong()
     }
 
-    /// A quorum's commits of a block in `view`, if there is one.
+    /// A quorum's commits of a block in `view`, if there is one, in ascending order of their signers.
     pub(super) fn commits_of(&self, view: View, hash: B256, quorums: &Quorums) -> Option<Vec<Bytes>> {
-        let agreeing = self.commits.values().filter(|vote| vote.is(view, hash));
-        let signatures: Vec<_> = agreeing.take(quorums.strong()).map(|vote| vote.signature.clone()).collect();
-        (signatures.len() == quorums.strong()).then_some(signatures)
+        let strong = quorums.strong();
+        if self.commits.agreeing(view, hash) < strong {
+            return None;
+        }
+        let agreeing = self.commits.cast.values().filter(|vote| vote.is(view, hash));
+        Some(agreeing.take(strong).map(|vote| vote.signature.clone()).collect())
+    }
+
+    /// Whether votes of `view` have no more to decide here.
+    pub(super) fn is_settled(&self, view: View) -> bool {
+        self.committed.is_some_and(|(settled, _)| view <= settled)
     }
 
     fn encode(&self, out: &mut Encoder) {
@@ -231,14 +261,17 @@ impl Slot {
             out.bool(proposal.is_chosen);
         });
         out.option(self.early.as_ref(), |out, message| message.encode(out));
-        out.option(self.committed, |out, hash| out.hash(&hash));
+        out.option(self.committed, |out, (view, hash)| {
+            out.u64(view.get());
+            out.hash(&hash);
+        });
         out.list(self.bodies.iter(), |out, (hash, body)| {
             out.hash(hash);
             out.bytes(body.seal());
         });
         for votes in [&self.prepares, &self.commits] {
-            out.list(votes.iter(), |out, (validator, vote)| {
-                out.u64(*validator as u64);
+            out.list(votes.cast.iter(), |out, (validator, vote)| {
+                out.address(validator);
                 out.u64(vote.view.get());
                 out.hash(&vote.hash);
                 out.bytes(&vote.signature);
@@ -252,25 +285,81 @@ impl Slot {
             out.hash(hash);
             out.u64(view.get());
         });
+        out.list(self.updates.iter(), |out, update| {
+            out.address(&update.address);
+            out.u64(update.weight);
+        });
     }
 }
 
 impl Vote {
-    fn is(&self, view: View, hash: B256) -> bool {
+    pub(super) fn is(&self, view: View, hash: B256) -> bool {
         self.view == view && self.hash == hash
     }
 }
 
-/// Counts a validator's vote; one of a later view takes the place of an earlier one.
-pub(super) fn count(votes: &mut BTreeMap<usize, Vote>, validator: usize, vote: Vote) -> Counted {
-    match votes.get(&validator) {
-        Some(earlier) if earlier.view == vote.view && earlier.hash != vote.hash => {
-            Counted::Contradiction { first: earlier.hash }
+impl Votes {
+    /// Counts a validator's vote; one of a later view takes the place of an earlier one.
+    pub(super) fn count(&mut self, validator: Address, vote: Vote) -> Counted {
+        let (view, hash) = (vote.view, vote.hash);
+        match self.cast.entry(validator) {
+            Entry::Vacant(place) => {
+                place.insert(vote);
+            }
+            Entry::Occupied(mut place) => {
+                let earlier = place.get();
+                if earlier.view == view && earlier.hash != hash {
+                    return Counted::Contradiction { first: earlier.hash };
+                }
+                if earlier.view >= view {
+                    return Counted::Known;
+                }
+                let earlier = place.insert(vote);
+                self.tally_up(earlier.view, earlier.hash, false);
+            }
         }
-        Some(earlier) if earlier.view >= vote.view => Counted::Known,
-        _ => {
-            votes.insert(validator, vote);
-            Counted::Yes
+        self.tally_up(view, hash, true);
+        Counted::Yes
+    }
+
+    /// How many are for this block in this view.
+    pub(super) fn agreeing(&self, view: View, hash: B256) -> usize {
+        let same = self.tally.iter().find(|(at, block, _)| *at == view && *block == hash);
+        same.map_or(0, |(_, _, count)| *count)
+    }
+
+    /// What a validator said last.
+    pub(super) fn of(&self, validator: &Address) -> Option<&Vote> {
+        self.cast.get(validator)
+    }
+
+    pub(super) fn retain(&mut self, keep: impl Fn(&Address, &Vote) -> bool) {
+        self.cast.retain(|validator, vote| keep(validator, vote));
+        self.tally.clear();
+        let kept: Vec<_> = self.cast.values().map(|vote| (vote.view, vote.hash)).collect();
+        kept.into_iter().for_each(|(view, hash)| self.tally_up(view, hash, true));
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.cast.clear();
+        self.tally.clear();
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.cast.len()
+    }
+
+    fn tally_up(&mut self, view: View, hash: B256, more: bool) {
+        match self.tally.iter().position(|(at, block, _)| *at == view && *block == hash) {
+            Some(place) if more => self.tally[place].2 += 1,
+            Some(place) => {
+                self.tally[place].2 -= 1;
+                if self.tally[place].2 == 0 {
+                    self.tally.swap_remove(place);
+                }
+            }
+            None => self.tally.push((view, hash, 1)),
         }
     }
 }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     consensus::{BlockId, Effect},
-    primitives::Height,
+    primitives::{Address, Height},
 };
 
 /// What follows from a set of view-changes.
@@ -89,7 +89,7 @@ impl Pbft {
         }
         let of_view = self.view_changes.values().filter(|message| view_of(message) == self.view);
         let messages: Vec<PbftMessage> = of_view.map(|message| message.as_ref().clone()).collect();
-        if messages.len() < self.rules.quorums.strong() {
+        if messages.len() < self.quorums().strong() {
             return;
         }
         let Some(Decision { checkpoint, chosen }) = self.decide(&messages) else {
@@ -114,7 +114,7 @@ impl Pbft {
 
     pub(super) fn on_new_view(
         &mut self,
-        sender: usize,
+        sender: Address,
         new_view: &NewView,
         message: &Arc<PbftMessage>,
         effects: &mut Vec<Effect>,
@@ -126,8 +126,8 @@ impl Pbft {
         if got.get() > current.get().saturating_add(limit) {
             return Err(MessageError::FarView { got, current, limit });
         }
-        if sender != got.primary(self.rules.validators.len()) {
-            return Err(MessageError::NotPrimary { signer: self.address_of(sender), view: got });
+        if sender != self.council().primary(got) {
+            return Err(MessageError::NotPrimary { signer: sender, view: got });
         }
         let claims = self.check_view_changes(new_view)?;
         let decision = self.decide(&new_view.view_changes);
@@ -145,13 +145,13 @@ impl Pbft {
     }
 
     /// Checks a new-view's proof, and answers who showed to have which checkpoint.
-    fn check_view_changes(&self, new_view: &NewView) -> Result<Vec<(usize, Height)>, MessageError> {
+    fn check_view_changes(&self, new_view: &NewView) -> Result<Vec<(Address, Height)>, MessageError> {
         let malformed = |what| MessageError::Malformed { what };
         let count = new_view.view_changes.len();
-        if count < self.rules.quorums.strong() || count > self.rules.validators.len() {
+        if count < self.quorums().strong() || count > self.council().validators().len() {
             return Err(malformed("a new-view without a quorum of view-changes"));
         }
-        let mut claims: Vec<(usize, Height)> = Vec::with_capacity(count);
+        let mut claims: Vec<(Address, Height)> = Vec::with_capacity(count);
         for message in &new_view.view_changes {
             let Body::ViewChange(view_change) = &message.body else {
                 return Err(malformed("a new-view with something else than view-changes"));
@@ -159,7 +159,7 @@ impl Pbft {
             if view_change.view != new_view.view {
                 return Err(malformed("a new-view with a view-change to another view"));
             }
-            let signer = self.sender(message)?;
+            let signer = self.signed_by_validator(message.body.signing_hash(), message)?;
             if claims.last().is_some_and(|(last, _)| *last >= signer) {
                 return Err(malformed("a new-view with view-changes out of order"));
             }
@@ -174,7 +174,7 @@ impl Pbft {
             Body::ViewChange(view_change) => Some(view_change),
             _ => None,
         });
-        decide(&bodies.collect::<Vec<_>>(), &self.rules.quorums, self.rules.config.log_window)
+        decide(&bodies.collect::<Vec<_>>(), self.quorums(), self.config.log_window)
     }
 
     /// Whether a chosen block is neither committed nor held here.
@@ -197,22 +197,26 @@ impl Pbft {
         self.view_changes.retain(|_, earlier| view_of(earlier) > view);
         self.wanted.clear();
         self.log.begin_view(view);
-        if checkpoint.height > self.log.stable.height
-            && self.log.checkpoints.get(&checkpoint.height) == Some(&checkpoint.hash)
-        {
-            self.log.make_stable(checkpoint);
+        if self.log.checkpoints.get(&checkpoint.height) == Some(&checkpoint.hash) {
+            self.make_stable(checkpoint);
         }
         let is_primary = self.is_primary();
+        if self.me.is_some() {
+            self.journal.view(view, Some(chosen));
+        }
         for block in chosen {
             if let Some(slot) = self.log.slot_mut(block.height) {
                 slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
                 // The new-view is its primary's pre-prepare of them, and others count it.
                 if is_primary {
                     slot.pre_prepare(view, block.hash);
+                    self.journal.pre_prepared(view, *block);
                 }
             }
         }
-        self.persist_view(effects);
+        if self.me.is_some() {
+            self.persist(effects);
+        }
         effects.push(Effect::Mark("pbft/new-view"));
     }
 
@@ -225,7 +229,7 @@ impl Pbft {
             }
             let committed = self.log.slot(block.height).and_then(|slot| slot.committed);
             match committed {
-                Some(hash) if hash == block.hash => self.agree(*block, effects),
+                Some((_, hash)) if hash == block.hash => self.agree(*block, effects),
                 Some(_) => {
                     effects.push(Effect::Mark("pbft/conflicting-new-view"));
                     self.set_standing(block.height, Standing::Refused);
@@ -252,7 +256,7 @@ impl Pbft {
             }
             slot.early = None;
             if view == self.view && !self.is_changing {
-                let primary = view.primary(self.rules.validators.len());
+                let primary = self.council().primary(view);
                 if self.accept_proposal(primary, &block, effects).is_err() {
                     effects.push(Effect::Mark("pbft/useless-early-proposal"));
                 }

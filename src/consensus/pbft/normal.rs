@@ -3,14 +3,18 @@
 use std::sync::Arc;
 
 use super::{
-    BUILD_TIMER, Body, Certificate, Duty, HEAD_KEY, MessageError, PROMISES_KEY, Pbft, PbftMessage, Seal,
+    BUILD_TIMER, Body, Certificate, Duty, MessageError, Pbft, PbftMessage, RESEND_TIMER, SUSPECT_TIMER, Seal,
     VIEWS_AHEAD_MAX, View, broadcast,
-    log::{Counted, Proposal, Standing, Vote, count},
+    log::{Counted, Proposal, Standing, Vote},
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, BuildRequest, ChainEvent, Deadline, Effect, Evidence, Protocol, Rejection, Ticket, Verdict},
-    primitives::{B256, Bytes, Height, Timestamp},
+    consensus::{
+        BlockId, BuildRequest, ChainEvent, Deadline, Effect, Evidence, Protocol, Rejection, Ticket, Verdict,
+        mutation::{self, Mutation},
+    },
+    primitives::{Address, B256, Bytes, Height, Timestamp},
+    system::ValidatorUpdates,
 };
 
 /// The primary.
@@ -30,7 +34,7 @@ impl Pbft {
         if slot.has_other_in(self.view, B256::ZERO) {
             return effects.push(Effect::Mark("pbft/refuse-double-proposal"));
         }
-        if self.rules.config.period == 0 {
+        if self.config.period == 0 {
             return self.ask_for_block(effects);
         }
         self.duty = Duty::Waiting;
@@ -54,11 +58,11 @@ impl Pbft {
         effects.push(Effect::Build(BuildRequest {
             ticket,
             parent: self.head,
-            beneficiary: self.address_of(me),
+            beneficiary: me,
             difficulty: 0,
             timestamp_min: self.earliest_next(),
             mix_hash: B256::ZERO,
-            payload: Bytes::new(),
+            payload: self.succession.payload(&self.config, self.head.height.next()),
         }));
     }
 
@@ -80,7 +84,7 @@ impl Pbft {
     }
 
     const fn earliest_next(&self) -> Timestamp {
-        self.rules.config.earliest_after(self.timestamp)
+        self.config.earliest_after(self.timestamp)
     }
 }
 
@@ -88,15 +92,15 @@ impl Pbft {
 impl Pbft {
     pub(super) fn on_pre_prepare(
         &mut self,
-        sender: usize,
+        sender: Address,
         view: View,
         block: &Arc<Block>,
         message: &Arc<PbftMessage>,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height())?;
-        if sender != view.primary(self.rules.validators.len()) {
-            return Err(MessageError::NotPrimary { signer: self.address_of(sender), view });
+        if sender != self.council().primary(view) {
+            return Err(MessageError::NotPrimary { signer: sender, view });
         }
         if *block.seal() != (Seal::Proposal { view, signature: message.signature.clone() }).encoded() {
             return Err(MessageError::Malformed { what: "the proposed block's seal is another signature" });
@@ -122,12 +126,15 @@ impl Pbft {
     /// Takes a proposal of the present view, unless its primary proposed another.
     pub(super) fn accept_proposal(
         &mut self,
-        primary: usize,
+        primary: Address,
         block: &Arc<Block>,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
-        let (id, view, head, offender) = (BlockId::of(block), self.view, self.head, self.address_of(primary));
+        let (id, view, head, offender) = (BlockId::of(block), self.view, self.head, primary);
         let Some(slot) = self.log.slot_mut(id.height) else { return Err(MessageError::Known) };
+        if mutation::active(Mutation::PbftTwoProposals) {
+            (slot.proposal, slot.pre_prepared) = (None, Default::default());
+        }
         let earlier = slot.pre_prepared.iter().find(|(_, at)| **at == view).map(|(hash, _)| *hash);
         match slot.proposal.map(|proposal| proposal.hash).or(earlier) {
             Some(first) if first != id.hash => {
@@ -151,25 +158,28 @@ impl Pbft {
 
     pub(super) fn on_prepare(
         &mut self,
-        sender: usize,
+        sender: Address,
         view: View,
         block: BlockId,
         signature: &Bytes,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height)?;
-        if sender == view.primary(self.rules.validators.len()) {
+        if sender == self.council().primary(view) {
             return Err(MessageError::Malformed { what: "a primary prepares by proposing" });
         }
         let Some(slot) = self.log.slot_mut(block.height) else { return Err(MessageError::Known) };
+        if slot.is_settled(view) {
+            return Ok(());
+        }
         let vote = Vote { view, hash: block.hash, signature: signature.clone() };
-        let counted = count(&mut slot.prepares, sender, vote);
+        let counted = slot.prepares.count(sender, vote);
         self.after_vote(counted, sender, block, effects)
     }
 
     pub(super) fn on_commit(
         &mut self,
-        sender: usize,
+        sender: Address,
         view: View,
         block: BlockId,
         signature: &Bytes,
@@ -177,15 +187,18 @@ impl Pbft {
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height)?;
         let Some(slot) = self.log.slot_mut(block.height) else { return Err(MessageError::Known) };
+        if slot.is_settled(view) {
+            return Ok(());
+        }
         let vote = Vote { view, hash: block.hash, signature: signature.clone() };
-        let counted = count(&mut slot.commits, sender, vote);
+        let counted = slot.commits.count(sender, vote);
         self.after_vote(counted, sender, block, effects)
     }
 
     fn after_vote(
         &mut self,
         counted: Counted,
-        sender: usize,
+        offender: Address,
         block: BlockId,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
@@ -193,7 +206,7 @@ impl Pbft {
             Counted::Yes => self.progress(block.height, effects),
             Counted::Known => return Err(MessageError::Known),
             Counted::Contradiction { first } => {
-                let (offender, height, second) = (self.address_of(sender), block.height, block.hash);
+                let (height, second) = (block.height, block.hash);
                 effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
                 return Err(MessageError::Contradiction { signer: offender });
             }
@@ -249,20 +262,26 @@ impl Pbft {
             effects.push(Effect::Mark("pbft/stale-answer"));
             return Ok(());
         }
-        if let Verdict::Invalid { reason } = verdict {
-            if is_proposed {
-                self.set_standing(id.height, Standing::Refused);
-                self.start_view_change(self.view.next(), effects);
+        let updates = match verdict {
+            Verdict::Valid { updates } => updates,
+            Verdict::Invalid { reason } => {
+                if is_proposed {
+                    self.set_standing(id.height, Standing::Refused);
+                    self.start_view_change(self.view.next(), effects);
+                }
+                return Err(Rejection::Header { block: id, reason });
             }
-            return Err(Rejection::Header { block: id, reason });
-        }
+        };
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
         if is_proposed {
+            if let Some(slot) = self.log.slot_mut(id.height) {
+                slot.updates = updates.clone();
+            }
             self.agree(id, effects);
         }
         if let Some(block) = synced.filter(|_| id.height == self.head.height.next()) {
             effects.push(Effect::Mark("pbft/synced"));
-            self.commit(id, block.timestamp(), block.seal().clone(), effects);
+            self.commit(id, &block, block.seal().clone(), &updates, effects);
             self.trust_proven_checkpoint();
             self.advance(effects);
         }
@@ -287,6 +306,9 @@ impl Pbft {
         self.set_standing(id.height, Standing::Accepted);
         let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
         slot.pre_prepare(view, id.hash);
+        if self.me.is_some() {
+            self.journal.pre_prepared(view, id);
+        }
         let body = slot.bodies.get(&id.hash).cloned();
         if is_primary {
             self.propose(body.as_ref(), effects);
@@ -295,7 +317,7 @@ impl Pbft {
         {
             let vote = Vote { view, hash: id.hash, signature: message.signature.clone() };
             if let Some(slot) = self.log.slots.get_mut(&id.height) {
-                count(&mut slot.prepares, me, vote);
+                slot.prepares.count(me, vote);
             }
         }
         self.progress(id.height, effects);
@@ -304,7 +326,7 @@ impl Pbft {
     /// Sends one's own new block. What a new-view took along was proposed by it.
     fn propose(&mut self, body: Option<&Arc<Block>>, effects: &mut Vec<Effect>) {
         let Some(message) = body.and_then(|body| self.own_proposal(body)) else { return };
-        let ticket = self.persist(PROMISES_KEY, effects);
+        let ticket = self.persist(effects);
         broadcast(&message, Some(ticket), effects);
     }
 
@@ -325,20 +347,27 @@ impl Pbft {
 
     /// Prepares and commits what has votes enough.
     pub(super) fn progress(&mut self, height: Height, effects: &mut Vec<Effect>) {
-        let (view, quorums) = (self.view, self.rules.quorums);
-        let primary = view.primary(self.rules.validators.len());
+        let (view, quorums, me) = (self.view, *self.quorums(), self.me);
         if self.is_changing {
             return;
         }
         let Some(slot) = self.log.slots.get_mut(&height) else { return };
         let Some(Proposal { hash, standing: Standing::Accepted, .. }) = slot.proposal else { return };
         let id = BlockId { height, hash };
-        if slot.prepared != Some((view, hash)) && slot.is_prepared(view, hash, primary, &quorums) {
+        let was_prepared = slot.prepared == Some((view, hash));
+        let is_prepared =
+            was_prepared || slot.is_prepared(view, hash, &quorums) || mutation::active(Mutation::PbftCommitsUnprepared);
+        if is_prepared && !was_prepared {
             slot.prepared = Some((view, hash));
-            let promised = self.promise_as_member(Body::Commit { view, block: id }, effects);
-            if let (Some(me), Some(message), Some(slot)) = (self.me, promised, self.log.slots.get_mut(&height)) {
+        }
+        // After a restart a replica knows that it prepared, and says so again.
+        let may_commit = me.is_some_and(|me| slot.commits.of(&me).is_none_or(|vote| !vote.is(view, hash)));
+        if is_prepared && may_commit {
+            self.journal.prepared(view, id);
+            let promised = self.promise(Body::Commit { view, block: id }, effects);
+            if let (Some(me), Some(message), Some(slot)) = (me, promised, self.log.slots.get_mut(&height)) {
                 let vote = Vote { view, hash, signature: message.signature.clone() };
-                count(&mut slot.commits, me, vote);
+                slot.commits.count(me, vote);
             }
         }
         if height != self.head.height.next() {
@@ -348,33 +377,96 @@ impl Pbft {
         let (Some(signatures), Some(body)) = (slot.commits_of(view, hash, &quorums), slot.bodies.get(&hash)) else {
             return;
         };
-        let (timestamp, seal) = (body.timestamp(), Seal::Certificate(Certificate { view, signatures }));
-        self.commit(id, timestamp, seal.encoded(), effects);
+        let (body, updates) = (body.clone(), slot.updates.clone());
+        let seal = Seal::Certificate(Certificate { view, signatures });
+        self.commit(id, &body, seal.encoded(), &updates, effects);
         self.advance(effects);
     }
 
     /// Makes a block with its certificate the head, for good.
-    fn commit(&mut self, id: BlockId, timestamp: Timestamp, seal: Bytes, effects: &mut Vec<Effect>) {
+    fn commit(
+        &mut self,
+        id: BlockId,
+        block: &Block,
+        seal: Bytes,
+        updates: &ValidatorUpdates,
+        effects: &mut Vec<Effect>,
+    ) {
         let old = core::mem::replace(&mut self.head, id);
-        self.timestamp = timestamp;
+        self.timestamp = block.timestamp();
         self.doublings = 0;
         self.forget_plan(effects);
+        let view = self.view;
         if let Some(slot) = self.log.slot_mut(id.height) {
-            slot.committed = Some(id.hash);
+            slot.committed = Some((view, id.hash));
+            slot.prepares.clear();
+            slot.commits.clear();
             slot.bodies.clear();
             slot.early = None;
+            slot.updates = ValidatorUpdates::NONE;
         }
         self.forget_fetched();
-        if self.rules.config.is_checkpoint(&id) {
+        let is_checkpoint = self.config.is_checkpoint(&id);
+        if is_checkpoint {
             self.log.checkpoints.insert(id.height, id.hash);
         }
-        let ticket = self.persist(HEAD_KEY, effects);
+        let was_member = self.me.is_some();
+        let changes_council = self.succeed(id, block, updates, effects);
+        self.journal.head(&self.head_record());
+        if changes_council {
+            self.make_stable(id);
+        }
+        let ticket = self.persist(effects);
         effects.push(Effect::Chain(ChainEvent::Sealed { block: id, seal: seal.clone() }));
         effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth: 0 }));
         effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: Some(seal) }));
-        if self.rules.config.is_checkpoint(&id) {
+        if changes_council {
+            // Stable already; said once more for those who are behind, also by who leaves.
+            let message = self.checkpoint_message(id).filter(|_| was_member);
+            message.into_iter().for_each(|message| broadcast(&message, Some(ticket), effects));
+        } else if is_checkpoint {
             self.vote_checkpoint(id, ticket, effects);
         }
+    }
+
+    /// Collects what a new head changes in the set of validators, and puts in force whom it names. Answers whether it does.
+    fn succeed(&mut self, id: BlockId, block: &Block, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) -> bool {
+        let after = match self.succession.after(&self.config, id.height, block.payload()) {
+            Ok(after) => after,
+            // Those who certified it saw a change that this replica did not; the chain judged it right.
+            Err(_) => self.succession.after_proven(&self.config, id.height, block.payload()).unwrap_or_else(|error| {
+                let reason = error.to_string();
+                effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
+                self.succession.clone()
+            }),
+        };
+        let before = core::mem::replace(&mut self.succession, after.with(updates));
+        if before.council() == self.council() {
+            return false;
+        }
+        effects.push(Effect::Mark("pbft/validators-changed"));
+        let own = self.signer.as_ref().map(crate::consensus::Signer::address);
+        let was_member = self.me.is_some();
+        self.me = own.filter(|own| self.succession.council().contains(own));
+        let council = self.succession.council();
+        self.log.keep_votes(|who| council.contains(who), |view| council.primary(view));
+        self.view_changes.retain(|who, _| council.contains(who));
+        self.claims.retain(|who, _| council.contains(who));
+        // It shows how those before began the view; those now have nothing to take along.
+        self.new_view = None;
+        match (was_member, self.me.is_some()) {
+            (false, true) => {
+                effects.push(Effect::Mark("pbft/joined"));
+                self.arm_resend(effects);
+            }
+            (true, false) => {
+                effects.push(Effect::Mark("pbft/left"));
+                self.is_changing = false;
+                effects.extend([SUSPECT_TIMER, RESEND_TIMER].map(Effect::DisarmTimer));
+            }
+            _ => {}
+        }
+        true
     }
 
     /// Goes on with the height after a new head.
@@ -387,6 +479,7 @@ impl Pbft {
             self.judge_next(effects);
             self.plan(effects);
         }
+        self.judge_fetched(effects);
         self.catch_up(effects);
     }
 
@@ -399,8 +492,8 @@ impl Pbft {
         if let Some(message) = slot.bodies.get(&hash).filter(|_| self.is_primary()).and_then(|b| self.own_proposal(b)) {
             broadcast(&message, self.promised, effects);
         }
-        let prepare = slot.prepares.get(&me).map(|vote| (Body::Prepare { view, block }, vote));
-        let commit = slot.commits.get(&me).map(|vote| (Body::Commit { view, block }, vote));
+        let prepare = slot.prepares.of(&me).map(|vote| (Body::Prepare { view, block }, vote));
+        let commit = slot.commits.of(&me).map(|vote| (Body::Commit { view, block }, vote));
         for (body, vote) in [prepare, commit].into_iter().flatten().filter(|(_, vote)| vote.view == view) {
             let message = PbftMessage { body, signature: vote.signature.clone() };
             broadcast(&Arc::new(message), self.promised, effects);

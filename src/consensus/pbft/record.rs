@@ -1,151 +1,328 @@
-//! What a replica keeps to go on after a restart.
+//! What a replica makes durable, a small record for each promise, and how it goes on from them after a crash.
+//!
+//! | key | value | written |
+//! |---|---|---|
+//! | `head` | head, time, validators, view, checkpoints | with every head |
+//! | `c/` height | the same | with every head, in case the write of `head` is cut short |
+//! | `s/` height | hash of the stable checkpoint | when it moves |
+//! | `q/` height, view | hash that was pre-prepared | before a pre-prepare or prepare is sent |
+//! | `p/` height, view | hash that was prepared | before a commit is sent |
+//! | `v/` view, 0 or 1 | wanted (0) or begun (1), and what its new-view chose | before a view-change or new-view is sent |
+//!
+//! Numbers in keys are 8 bytes, big-endian. Every value begins with a checksum. No key but `head` is written twice, so that
+//! a write that a crash cuts short takes nothing away that was promised before; such a record counts as not written. What a
+//! stable checkpoint makes useless is forgotten by the write after the one that notes the checkpoint, or by the same one
+//! after that note.
+
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    InView, View,
+    InView, PbftConfig, PbftError, Succession, View,
     log::{Log, Proposal, Standing},
 };
 use crate::{
-    consensus::{BlockId, Encoder, ValidatorSet, encoding::Decoder, validators::Validator},
+    consensus::{
+        BlockId, Encoder, Record, Records,
+        encoding::{Decoder, check_record, checked_record},
+        mutation::{self, Mutation},
+    },
     primitives::{B256, Height, Timestamp},
 };
 
 /// Key of what is written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
-/// Key of what is durable before any promise (pre-prepare, prepare, commit, view-change) is sent.
-pub const PROMISES_KEY: &[u8] = b"promises";
 
-/// Everything that must survive: both keys hold the same, the newer one counts.
+const COMMITTED: u8 = b'c';
+const STABLE: u8 = b's';
+const PRE_PREPARED: u8 = b'q';
+const PREPARED: u8 = b'p';
+const VIEW: u8 = b'v';
+
+/// The head and what every replica of its chain has in common there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
-    /// Grows with every record.
-    pub(super) serial: u64,
-    pub(super) validators: ValidatorSet,
-    pub(super) head: BlockId,
+pub(super) struct Head {
+    pub(super) succession: Succession,
+    pub(super) block: BlockId,
     pub(super) timestamp: Timestamp,
     pub(super) view: View,
-    /// Whether it left the view before and waits for this one to begin.
-    pub(super) is_changing: bool,
     pub(super) stable: BlockId,
     pub(super) checkpoints: Vec<BlockId>,
-    pub(super) committed: Vec<BlockId>,
-    /// What it is bound to in `view`.
-    pub(super) bound: Vec<BlockId>,
-    pub(super) prepared: Vec<InView>,
-    pub(super) pre_prepared: Vec<InView>,
 }
 
-impl Kept {
-    pub(super) fn encoded(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        out.u64(self.serial);
-        out.list(self.validators.members().iter(), |out, member| {
-            out.address(&member.address);
-            out.u64(member.weight);
-        });
-        self.head.encode(&mut out);
-        out.timestamp(self.timestamp);
-        out.u64(self.view.get());
-        out.bool(self.is_changing);
-        self.stable.encode(&mut out);
-        for blocks in [&self.checkpoints, &self.committed, &self.bound] {
-            out.list(blocks.iter(), |out, block| block.encode(out));
-        }
-        for entries in [&self.prepared, &self.pre_prepared] {
-            out.list(entries.iter(), |out, entry| entry.encode(out));
-        }
-        out.into_bytes()
+/// Records on their way to the disk, and the keys of those that are of use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Journal {
+    /// In the order in which they are written.
+    waiting: Vec<Record>,
+    /// To be forgotten after the waiting ones are written.
+    useless: Vec<Vec<u8>>,
+    /// Kind and view of what was written at each height.
+    kept: BTreeMap<Height, BTreeSet<(u8, View)>>,
+    views: BTreeSet<(View, bool)>,
+}
+
+impl Journal {
+    /// A block was pre-prepared.
+    pub(super) fn pre_prepared(&mut self, view: View, block: BlockId) {
+        self.promise(PRE_PREPARED, view, block);
     }
 
-    /// Reads [`Kept::encoded`]'s form; `None` for anything else.
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Decoder::new(bytes);
-        let serial = bytes.u64()?;
-        let members = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: bytes.u64()? }))?;
-        let kept = Self {
-            serial,
-            validators: ValidatorSet::new(members).ok()?,
-            head: block(&mut bytes)?,
+    /// A block was prepared.
+    pub(super) fn prepared(&mut self, view: View, block: BlockId) {
+        self.promise(PREPARED, view, block);
+    }
+
+    fn promise(&mut self, kind: u8, view: View, block: BlockId) {
+        if self.kept.entry(block.height).or_default().insert((kind, view)) {
+            let value = checked_record(32, |out| out.hash(&block.hash));
+            self.waiting.push(Record { key: key_in(kind, block.height, view), value });
+        }
+    }
+
+    /// A view is wanted, or began with these blocks.
+    pub(super) fn view(&mut self, view: View, chosen: Option<&[BlockId]>) {
+        let blocks = chosen.unwrap_or_default();
+        let value =
+            checked_record(4 + 40 * blocks.len(), |out| out.list(blocks.iter(), |out, block| block.encode(out)));
+        self.waiting.push(Record { key: view_key(view, chosen.is_some()), value });
+        let newest = (view, chosen.is_some());
+        let earlier = core::mem::take(&mut self.views);
+        self.useless
+            .extend(earlier.into_iter().filter(|other| *other != newest).map(|(view, begun)| view_key(view, begun)));
+        self.views.insert(newest);
+    }
+
+    /// The head moved.
+    pub(super) fn head(&mut self, head: &Head) {
+        let value = head.encoded();
+        let (height, none) = (head.block.height, View::default());
+        // A checkpoint that is stable at once needs no second copy: it has nothing below it that could be lost.
+        self.kept.entry(height).or_default().insert((COMMITTED, none));
+        self.waiting.push(Record { key: key(COMMITTED, height), value: value.clone() });
+        self.waiting.push(Record { key: HEAD_KEY.to_vec(), value });
+    }
+
+    /// The stable checkpoint moved: what is at and below it is of no more use, but for the newest head.
+    pub(super) fn stable(&mut self, stable: BlockId, head: Height) {
+        let value = checked_record(32, |out| out.hash(&stable.hash));
+        self.waiting.push(Record { key: key(STABLE, stable.height), value });
+        let above = self.kept.split_off(&stable.height.next());
+        for (height, kinds) in core::mem::replace(&mut self.kept, above) {
+            for (kind, view) in kinds {
+                if kind == COMMITTED && height == head {
+                    self.kept.entry(height).or_default().insert((kind, view));
+                } else {
+                    self.useless.push(key_of(kind, height, view));
+                }
+            }
+        }
+        self.kept.entry(stable.height).or_default().insert((STABLE, View::default()));
+    }
+
+    /// What is to be written now, in order; no bytes: forget.
+    pub(super) fn take(&mut self) -> Vec<Record> {
+        let mut records = core::mem::take(&mut self.waiting);
+        let forget = |key| Record { key, value: Vec::new() };
+        records.extend(core::mem::take(&mut self.useless).into_iter().map(forget));
+        records
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        out.list(self.waiting.iter(), |out, record| {
+            out.bytes(&record.key);
+            out.bytes(&record.value);
+        });
+        out.list(self.useless.iter(), |out, key| out.bytes(key));
+        out.list(self.kept.iter(), |out, (height, kinds)| {
+            out.u64(height.get());
+            out.list(kinds.iter(), |out, (kind, view)| {
+                out.u8(*kind);
+                out.u64(view.get());
+            });
+        });
+        out.list(self.views.iter(), |out, (view, begun)| {
+            out.u64(view.get());
+            out.bool(*begun);
+        });
+    }
+}
+
+/// Everything that was found.
+#[derive(Clone, Debug)]
+pub(super) struct Recovered {
+    pub(super) head: Option<Head>,
+    pub(super) view: View,
+    pub(super) is_changing: bool,
+    pub(super) log: Log,
+    pub(super) journal: Journal,
+}
+
+/// Reads the records of a replica whose chain starts at `genesis`.
+pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) -> Result<Recovered, PbftError> {
+    let mut head: Option<Head> = None;
+    let mut stable = genesis;
+    let (mut journal, mut view, mut chosen) = (Journal::default(), (View::default(), true), Vec::new());
+    let (mut committed, mut promises) = (Vec::new(), Vec::new());
+    for (key, record) in records {
+        let Some(content) = check_record(record) else { continue };
+        let (kind, numbers) = match parse(key) {
+            Some(parsed) => parsed,
+            None if key == HEAD_KEY => (COMMITTED, None),
+            None => continue,
+        };
+        match (kind, numbers) {
+            (COMMITTED, numbers) => {
+                let found = Head::decode(config, content).ok_or(PbftError::Record { key: "head" })??;
+                committed.push(found.block);
+                if numbers.is_some() {
+                    journal.kept.entry(found.block.height).or_default().insert((kind, View::default()));
+                }
+                if head.as_ref().is_none_or(|head| head.block.height < found.block.height) {
+                    head = Some(found);
+                }
+            }
+            (VIEW, Some((number, begun))) => {
+                let found = (View::new(number), begun == 1);
+                journal.views.insert(found);
+                if found >= view {
+                    view = found;
+                    chosen = Decoder::new(content).list(block).ok_or(PbftError::Record { key: "view" })?;
+                }
+            }
+            (_, Some((height, number))) => {
+                let (height, in_view) = (Height::new(height), View::new(number));
+                let hash = Decoder::new(content).hash().ok_or(PbftError::Record { key: "promise" })?;
+                let found = BlockId { height, hash };
+                journal.kept.entry(height).or_default().insert((kind, in_view));
+                if kind != STABLE {
+                    promises.push((kind, InView { block: found, view: in_view }));
+                } else if height > stable.height {
+                    stable = found;
+                }
+            }
+            (_, None) => {}
+        }
+    }
+    if let Some(head) = &head {
+        stable = stable.max(head.stable);
+        if journal.views.is_empty() {
+            view = (head.view, true);
+        }
+    }
+    let top = head.as_ref().map_or(genesis, |head| head.block);
+    let mut log = Log::new(stable, config.log_window);
+    let (view, begun) = view;
+    let own = head.iter().flat_map(|head| &head.checkpoints).chain(&committed);
+    log.checkpoints
+        .extend(own.filter(|b| config.is_checkpoint(b) && b.height > stable.height).map(|b| (b.height, b.hash)));
+    for block in committed {
+        if let Some(slot) = log.slot_mut(block.height) {
+            slot.committed = Some((View::default(), block.hash));
+        }
+    }
+    if mutation::active(Mutation::PbftForgetsPromises) {
+        promises.clear();
+    }
+    // Earlier views first: the latest counts.
+    promises.sort_by_key(|(_, entry)| entry.view);
+    for (kind, InView { block, view: at }) in promises {
+        let Some(slot) = log.slot_mut(block.height) else { continue };
+        match kind {
+            PREPARED => slot.prepared = Some((at, block.hash)),
+            _ => slot.pre_prepare(at, block.hash),
+        }
+        if kind == PRE_PREPARED && at == view && begun {
+            chosen.push(block);
+        }
+    }
+    for block in chosen.into_iter().filter(|block| begun && block.height > top.height) {
+        if let Some(slot) = log.slot_mut(block.height) {
+            // Its body is fetched again.
+            slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
+        }
+    }
+    Ok(Recovered { head, view, is_changing: !begun, log, journal })
+}
+
+impl Head {
+    fn encoded(&self) -> Vec<u8> {
+        let members = self.succession.council().validators().len();
+        checked_record(160 + 28 * members + 40 * self.checkpoints.len(), |out| {
+            self.succession.encode(out);
+            self.block.encode(out);
+            out.timestamp(self.timestamp);
+            out.u64(self.view.get());
+            self.stable.encode(out);
+            out.list(self.checkpoints.iter(), |out, block| block.encode(out));
+        })
+    }
+
+    /// Reads a record under [`HEAD_KEY`]; `None` for anything else.
+    pub(super) fn of_record(config: &PbftConfig, record: &[u8]) -> Option<Result<Self, PbftError>> {
+        Self::decode(config, check_record(record)?)
+    }
+
+    fn decode(config: &PbftConfig, content: &[u8]) -> Option<Result<Self, PbftError>> {
+        let mut bytes = Decoder::new(content);
+        let succession = match Succession::decode(config, &mut bytes)? {
+            Ok(succession) => succession,
+            Err(error) => return Some(Err(error)),
+        };
+        let head = Self {
+            succession,
+            block: block(&mut bytes)?,
             timestamp: Timestamp::from_secs(bytes.u64()?),
             view: View::new(bytes.u64()?),
-            is_changing: bytes.bool()?,
             stable: block(&mut bytes)?,
             checkpoints: bytes.list(block)?,
-            committed: bytes.list(block)?,
-            bound: bytes.list(block)?,
-            prepared: bytes.list(in_view)?,
-            pre_prepared: bytes.list(in_view)?,
         };
-        bytes.is_empty().then_some(kept)
+        bytes.is_empty().then_some(Ok(head))
     }
+}
 
-    /// The log as it was, without votes.
-    pub(super) fn log(&self, window: u64) -> Log {
-        let mut log = Log::new(self.stable, window);
-        log.checkpoints.extend(self.checkpoints.iter().map(|block| (block.height, block.hash)));
-        for block in &self.committed {
-            if let Some(slot) = log.slot_mut(block.height) {
-                slot.committed = Some(block.hash);
-            }
-        }
-        for block in &self.bound {
-            if let Some(slot) = log.slot_mut(block.height) {
-                // Its body is fetched again.
-                slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
-            }
-        }
-        for entry in &self.pre_prepared {
-            if let Some(slot) = log.slot_mut(entry.block.height) {
-                slot.pre_prepare(entry.view, entry.block.hash);
-            }
-        }
-        for entry in &self.prepared {
-            if let Some(slot) = log.slot_mut(entry.block.height) {
-                slot.prepared = Some((entry.view, entry.block.hash));
-            }
-        }
-        log
-    }
+fn key(kind: u8, height: Height) -> Vec<u8> {
+    let mut key = Vec::with_capacity(10);
+    key.extend_from_slice(&[kind, b'/']);
+    key.extend_from_slice(&height.get().to_be_bytes());
+    key
+}
+
+fn key_in(kind: u8, height: Height, view: View) -> Vec<u8> {
+    let mut key = Vec::with_capacity(18);
+    key.extend_from_slice(&[kind, b'/']);
+    key.extend_from_slice(&height.get().to_be_bytes());
+    key.extend_from_slice(&view.get().to_be_bytes());
+    key
+}
+
+fn key_of(kind: u8, height: Height, view: View) -> Vec<u8> {
+    if matches!(kind, COMMITTED | STABLE) { key(kind, height) } else { key_in(kind, height, view) }
+}
+
+fn view_key(view: View, begun: bool) -> Vec<u8> {
+    let mut key = Vec::with_capacity(11);
+    key.extend_from_slice(&[VIEW, b'/']);
+    key.extend_from_slice(&view.get().to_be_bytes());
+    key.push(u8::from(begun));
+    key
+}
+
+/// Kind and numbers of a key; a height alone goes with number 0.
+fn parse(key: &[u8]) -> Option<(u8, Option<(u64, u64)>)> {
+    let (&[kind, b'/'], numbers) = key.split_first_chunk::<2>()? else { return None };
+    let (first, rest) = numbers.split_first_chunk::<8>()?;
+    let first = u64::from_be_bytes(*first);
+    let second = match (kind, rest) {
+        (COMMITTED | STABLE, []) => 0,
+        (VIEW, [begun @ 0..=1]) => u64::from(*begun),
+        (PREPARED | PRE_PREPARED, view) => u64::from_be_bytes(view.try_into().ok()?),
+        _ => return None,
+    };
+    Some((kind, Some((first, second))))
 }
 
 fn block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
     let height = Height::new(bytes.u64()?);
     let hash: B256 = bytes.hash()?;
     Some(BlockId { height, hash })
-}
-
-fn in_view(bytes: &mut Decoder<'_>) -> Option<InView> {
-    Some(InView { block: block(bytes)?, view: View::new(bytes.u64()?) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::primitives::Address;
-
-    #[test]
-    fn a_record_comes_back_whole_and_a_damaged_one_does_not() {
-        let id = |height| BlockId { height: Height::new(height), hash: B256::repeat_byte(height as u8) };
-        let entry = |height, view| InView { block: id(height), view: View::new(view) };
-        let kept = Kept {
-            serial: 9,
-            validators: ValidatorSet::equal([1, 2, 3, 4].map(Address::repeat_byte)).unwrap(),
-            head: id(6),
-            timestamp: Timestamp::from_secs(77),
-            view: View::new(3),
-            is_changing: true,
-            stable: id(4),
-            checkpoints: vec![id(4), id(6)],
-            committed: vec![id(5), id(6)],
-            bound: vec![id(7)],
-            prepared: vec![entry(5, 0), entry(6, 2)],
-            pre_prepared: vec![entry(5, 0), entry(6, 2), entry(7, 2)],
-        };
-        let bytes = kept.encoded();
-        assert_eq!(Kept::decode(&bytes).as_ref(), Some(&kept));
-        assert_eq!(Kept::decode(&bytes[1..]), None);
-        assert_eq!(Kept::decode(&[bytes.as_slice(), &[0]].concat()), None);
-        let log = kept.log(8);
-        assert_eq!((log.prepared(), log.pre_prepared()), (kept.prepared, kept.pre_prepared));
-        assert_eq!((log.committed(), log.bound()), (kept.committed, kept.bound));
-    }
 }

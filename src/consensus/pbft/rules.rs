@@ -1,11 +1,19 @@
-//! The rules that a header of PBFT obeys, judged from its parent alone.
+//! The rules that a header of PBFT obeys, judged from its parent and what waits there to change the validators.
 
-use super::{CertificateError, PbftConfig, Quorums, Seal, certificate::verify_proposal};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use super::{CertificateError, Council, PbftConfig, PbftError, Seal, Succession, certificate::verify_proposal};
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     consensus::{Authenticator, BlockId, ValidatorSet},
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
 };
+
+/// Headers that the rules remember, in each of two generations.
+const JUDGED_MAX: usize = 2_048;
 
 /// Which rule a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,6 +43,29 @@ pub enum HeaderError {
         /// Which field.
         field: &'static str,
     },
+    /// `extraData` is not the keccak of the payload, or not empty without one.
+    #[error("extraData is {got}; expected the keccak of the payload, or nothing without one")]
+    ExtraData {
+        /// The header's.
+        got: Bytes,
+    },
+    /// The payload names no set of validators in its canonical form.
+    #[error("payload of {bytes} bytes names no set of validators")]
+    Payload {
+        /// Its length.
+        bytes: usize,
+    },
+    /// The payload is not that of the validators who take over with this block.
+    #[error("payload has {bytes} bytes; the validators who take over with this block need {want}")]
+    Successor {
+        /// The payload's length.
+        bytes: usize,
+        /// The length of the right one; 0 when nobody takes over.
+        want: usize,
+    },
+    /// The payload names an impossible set of validators.
+    #[error(transparent)]
+    Council(#[from] PbftError),
     /// The fees go to somebody who proposes no blocks.
     #[error("beneficiary {got} is no validator, or not the one that proposed the block")]
     Beneficiary {
@@ -46,78 +77,157 @@ pub enum HeaderError {
     Seal(#[from] CertificateError),
 }
 
-/// What a chain's headers are judged by; never changes, for the validators don't.
-#[derive(Clone, Debug)]
+/// What a chain's headers are judged by. Remembers what it judged; replicas of a process may share one.
+#[derive(Debug)]
 pub struct PbftRules {
-    pub(super) config: PbftConfig,
-    pub(super) validators: ValidatorSet,
-    pub(super) quorums: Quorums,
-    pub(super) authenticator: Authenticator,
+    config: PbftConfig,
+    authenticator: Authenticator,
+    genesis: Succession,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    young: BTreeMap<B256, Judged>,
+    old: BTreeMap<B256, Judged>,
+}
+
+/// A header that obeys the rules.
+#[derive(Clone, Debug)]
+struct Judged {
+    /// After it, but for what its execution changes.
+    succession: Succession,
+    /// The seal that it was judged with; empty when that was before this process began.
+    seal: Bytes,
 }
 
 impl PbftRules {
-    /// Rules of a chain with these validators.
+    /// Rules of a chain that starts with these validators.
     ///
     /// # Errors
-    /// [`super::PbftError`] for parameters or a number of validators that PBFT refuses.
-    pub fn new(
-        config: PbftConfig,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-    ) -> Result<Self, super::PbftError> {
-        let quorums = config.quorums(&validators)?;
-        Ok(Self { config, validators, quorums, authenticator })
+    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
+    pub fn new(config: PbftConfig, validators: ValidatorSet, authenticator: Authenticator) -> Result<Self, PbftError> {
+        let genesis = Succession::new(Council::new(&config, validators)?);
+        Ok(Self { config, authenticator, genesis, known: Mutex::default() })
     }
 
-    /// Judges everything but the seal.
-    ///
-    /// # Errors
-    /// [`HeaderError`]: the first rule that the header breaks.
-    pub fn check_fields(&self, header: &Header, payload: &Bytes, parent: &Header) -> Result<(), HeaderError> {
-        let (got, want) = (
-            Timestamp::from_secs(header.timestamp),
-            self.config.earliest_after(Timestamp::from_secs(parent.timestamp)),
-        );
-        if got < want {
-            return Err(HeaderError::Timestamp { got, want });
-        }
-        let zero = [
-            ("difficulty", header.difficulty == U256::ZERO),
-            ("nonce", header.nonce == B64::ZERO),
-            ("mixHash", header.mix_hash == B256::ZERO),
-            ("extraData", header.extra_data.is_empty()),
-            ("payload", payload.is_empty()),
-        ];
-        if let Some((field, _)) = zero.iter().find(|(_, is_zero)| !is_zero) {
-            return Err(HeaderError::NotZero { field });
-        }
-        let got = header.beneficiary;
-        if self.validators.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
+    /// Takes what was judged before this process began, such as a stored head and the succession after it.
+    pub fn remember(&self, hash: B256, succession: Succession) {
+        self.remember_judged(hash, Judged { succession, seal: Bytes::new() });
     }
 
-    /// Judges the seal: a certificate of the block, or the word of the primary that made it.
-    ///
-    /// # Errors
-    /// [`HeaderError::Seal`], and [`HeaderError::Beneficiary`] when a proposal pays another than its primary.
-    pub fn check_seal(&self, block: BlockId, header: &Header, seal: &[u8]) -> Result<(), HeaderError> {
-        match Seal::decode(seal)? {
-            Seal::Certificate(certificate) => {
-                Ok(certificate.verify(block, &self.validators, &self.quorums, &self.authenticator)?)
+    fn remember_judged(&self, hash: B256, judged: Judged) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.young.len() >= JUDGED_MAX {
+            known.old = core::mem::take(&mut known.young);
+        }
+        known.young.insert(hash, judged);
+    }
+
+    fn find(&self, hash: &B256) -> Option<Judged> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.young.get(hash).or_else(|| known.old.get(hash)).cloned()
+    }
+
+    /// Who decides on the child of the block with this header, from the nearest ancestor that is remembered on.
+    fn before_child(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Succession, RuleError> {
+        let mut waiting: Vec<Arc<Block>> = Vec::new();
+        let (mut hash, mut number) = (hash, header.number);
+        let mut succession = loop {
+            if let Some(judged) = self.find(&hash) {
+                break judged.succession;
             }
-            Seal::Proposal { view, signature } => {
-                let primary = verify_proposal(view, &signature, block, &self.validators, &self.authenticator)?;
-                let got = header.beneficiary;
-                if primary == got { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
+            if number == 0 {
+                break self.genesis.clone();
             }
+            let Some(block) = ancestors.block(hash) else {
+                let reason = format!("ancestor {hash} at height {number} is not kept");
+                return Err(RuleError::Pending { reason });
+            };
+            (hash, number) = (block.parent_hash(), number - 1);
+            waiting.push(block);
+        };
+        succession = succession.with(&ancestors.updates(hash));
+        for block in waiting.into_iter().rev() {
+            let after = succession.after(&self.config, block.height(), block.payload());
+            let after = after.map_err(|error| rule_error(&error))?;
+            self.remember_judged(block.hash(), Judged { succession: after.clone(), seal: block.seal().clone() });
+            succession = after.with(&ancestors.updates(block.hash()));
+        }
+        Ok(succession)
+    }
+}
+
+/// Judges everything but payload and seal.
+///
+/// # Errors
+/// [`HeaderError`]: the first rule that the header breaks.
+pub(super) fn check_fields(
+    config: &PbftConfig,
+    council: &Council,
+    header: &Header,
+    has_right_extra_data: bool,
+    parent: &Header,
+) -> Result<(), HeaderError> {
+    let (got, want) =
+        (Timestamp::from_secs(header.timestamp), config.earliest_after(Timestamp::from_secs(parent.timestamp)));
+    if got < want {
+        return Err(HeaderError::Timestamp { got, want });
+    }
+    let zero = [
+        ("difficulty", header.difficulty == U256::ZERO),
+        ("nonce", header.nonce == B64::ZERO),
+        ("mixHash", header.mix_hash == B256::ZERO),
+    ];
+    if let Some((field, _)) = zero.iter().find(|(_, is_zero)| !is_zero) {
+        return Err(HeaderError::NotZero { field });
+    }
+    if !has_right_extra_data {
+        return Err(HeaderError::ExtraData { got: header.extra_data.clone() });
+    }
+    let got = header.beneficiary;
+    if council.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
+}
+
+/// Judges the seal: a certificate of the block, or the word of the primary that made it.
+///
+/// # Errors
+/// [`HeaderError::Seal`], and [`HeaderError::Beneficiary`] when a proposal pays another than its primary.
+fn check_seal(
+    council: &Council,
+    authenticator: &Authenticator,
+    block: BlockId,
+    header: &Header,
+    seal: &[u8],
+) -> Result<(), HeaderError> {
+    match Seal::decode(seal)? {
+        Seal::Certificate(certificate) => Ok(certificate.verify(block, council, authenticator)?),
+        Seal::Proposal { view, signature } => {
+            let primary = verify_proposal(view, &signature, block, council, authenticator)?;
+            let got = header.beneficiary;
+            if primary == got { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
         }
     }
 }
 
 impl HeaderRules for PbftRules {
-    fn verify(&self, block: &Block, parent: &Header, _ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        self.check_fields(block.header(), block.payload(), parent).map_err(|error| rule_error(&error))?;
-        let id = BlockId::of(block);
-        self.check_seal(id, block.header(), block.seal()).map_err(|error| rule_error(&error))
+    fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
+        // Another replica of this process had it judged.
+        if self.find(&block.hash()).is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal()) {
+            return Ok(());
+        }
+        let before = self.before_child(block.parent_hash(), parent, ancestors)?;
+        let has_right_extra_data =
+            if block.payload().is_empty() { block.header().extra_data.is_empty() } else { block.commits_to_payload() };
+        let judge = || {
+            check_fields(&self.config, before.council(), block.header(), has_right_extra_data, parent)?;
+            let after = before.after(&self.config, block.height(), block.payload())?;
+            check_seal(before.council(), &self.authenticator, BlockId::of(block), block.header(), block.seal())?;
+            Ok(after)
+        };
+        let succession = judge().map_err(|error: HeaderError| rule_error(&error))?;
+        self.remember_judged(block.hash(), Judged { succession, seal: block.seal().clone() });
+        Ok(())
     }
 }
 
@@ -127,6 +237,7 @@ fn rule_error(error: &HeaderError) -> RuleError {
         HeaderError::Timestamp { got, want } => field("timestamp", got, format!("at least {want}")),
         HeaderError::NotZero { field: name } => field(name, &"something", "nothing".to_owned()),
         HeaderError::Beneficiary { got } => field("miner", got, "the proposing validator".to_owned()),
-        HeaderError::Seal(_) | HeaderError::Parent { .. } => RuleError::Seal { reason: error.to_string() },
+        HeaderError::ExtraData { got } => field("extraData", got, "the keccak of the payload, or nothing".to_owned()),
+        other => RuleError::Seal { reason: other.to_string() },
     }
 }

@@ -6,41 +6,55 @@ use super::{MessageError, Pbft, Seal};
 use crate::{
     chain::Block,
     consensus::{BlockId, Effect, Encoder, Rejection},
-    primitives::{B256, Height},
+    primitives::{Address, B256, Height},
 };
 
-/// The block after the head, asked of a peer.
-#[derive(Clone, Debug)]
-pub(super) struct Fetching {
-    pub(super) height: Height,
-    /// It came and is being executed.
+/// Blocks asked for at one time at most.
+const FETCH_MAX: u64 = 32;
+
+/// A block above the head, asked of a peer.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Fetched {
+    /// It came, with its certificate.
     pub(super) block: Option<Arc<Block>>,
+    /// It is being executed.
+    pub(super) is_judging: bool,
 }
 
-impl Fetching {
+impl Fetched {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.height.get());
         out.option(self.block.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
+        out.bool(self.is_judging);
     }
 }
 
 impl Pbft {
     /// Takes note of what a validator showed to have committed.
-    pub(super) fn claim(&mut self, validator: usize, height: Height) {
+    pub(super) fn claim(&mut self, validator: Address, height: Height) {
         let claim = self.claims.entry(validator).or_insert(height);
         *claim = height.max(*claim);
     }
 
-    /// Asks for the block after the head when `f + 1` validators have it, one of them honest.
+    /// Asks for the blocks after the head that `f + 1` validators have, one of them honest: several at once, up to the next
+    /// checkpoint, for the validators who certify what is beyond may be others.
     pub(super) fn catch_up(&mut self, effects: &mut Vec<Effect>) {
         let next = self.head.height.next();
-        let ahead = self.claims.values().filter(|height| **height >= next).count();
-        if ahead >= self.rules.quorums.weak() && self.fetching.is_none() {
-            self.fetching = Some(Fetching { height: next, block: None });
-            self.fetch(BlockId { height: next, hash: B256::ZERO }, effects);
+        let mut ahead: Vec<Height> = self.claims.values().copied().filter(|height| *height >= next).collect();
+        let weak = self.quorums().weak();
+        if ahead.len() < weak {
+            return;
+        }
+        ahead.sort_unstable_by(|one, other| other.cmp(one));
+        let boundary = next.get().div_ceil(self.config.checkpoint_every).saturating_mul(self.config.checkpoint_every);
+        let last = ahead[weak - 1].get().min(boundary).min(self.head.height.get() + FETCH_MAX);
+        for height in (next.get()..=last).map(Height::new) {
+            if !self.fetching.contains_key(&height) {
+                self.fetching.insert(height, Fetched::default());
+                self.fetch(BlockId { height, hash: B256::ZERO }, effects);
+            }
         }
     }
 
@@ -54,17 +68,19 @@ impl Pbft {
 
     /// Asks other peers for what did not come.
     pub(super) fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
-        if let Some(height) = self.fetching.as_ref().filter(|f| f.block.is_none()).map(|f| f.height) {
+        let missing: Vec<_> = self.fetching.iter().filter(|(_, f)| f.block.is_none()).map(|(h, _)| *h).collect();
+        for height in missing {
             self.fetch(BlockId { height, hash: B256::ZERO }, effects);
         }
         for block in self.wanted.clone() {
             self.fetch(block, effects);
         }
+        self.catch_up(effects);
     }
 
     /// Asks the validators that were heard of, each in its turn; for a committed block, those that showed to have it.
     fn fetch(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
-        let has = |validator: &usize| {
+        let has = |validator: &Address| {
             block.hash != B256::ZERO || self.claims.get(validator).is_some_and(|height| *height >= block.height)
         };
         let peers: Vec<_> = self.peers.iter().filter(|(validator, _)| has(validator)).map(|(_, peer)| *peer).collect();
@@ -84,34 +100,46 @@ impl Pbft {
             self.judge_next(effects);
             return Ok(());
         }
-        let is_next = id.height == self.head.height.next() && block.parent_hash() == self.head.hash;
-        let Some(fetching) = self.fetching.as_mut().filter(|f| is_next && f.height == id.height && f.block.is_none())
-        else {
+        let is_asked = |fetched: &&mut Fetched| fetched.block.is_none();
+        let Some(fetched) = self.fetching.get_mut(&id.height).filter(is_asked) else {
             return Err(Rejection::Unexpected { what: "block" });
         };
         let certificate = Seal::certificate(block.seal()).map_err(MessageError::from)?;
-        let rules = &self.rules;
-        certificate.verify(id, &rules.validators, &rules.quorums, &rules.authenticator).map_err(MessageError::from)?;
-        fetching.block = Some(block.clone());
-        effects.push(Effect::Validate { block });
+        let council = self.succession.council();
+        certificate.verify(id, council, &self.authenticator).map_err(MessageError::from)?;
+        fetched.block = Some(block);
+        self.judge_fetched(effects);
         Ok(())
+    }
+
+    /// Has the block after the head executed, if it came.
+    pub(super) fn judge_fetched(&mut self, effects: &mut Vec<Effect>) {
+        let head = self.head;
+        let Some(fetched) = self.fetching.get_mut(&head.height.next()).filter(|fetched| !fetched.is_judging) else {
+            return;
+        };
+        let Some(block) = &fetched.block else { return };
+        if block.parent_hash() == head.hash {
+            fetched.is_judging = true;
+            effects.push(Effect::Validate { block: block.clone() });
+        } else {
+            effects.push(Effect::Mark("pbft/conflicting-certificate"));
+        }
     }
 
     /// The fetched block with this id, once it was executed.
     pub(super) fn take_synced(&mut self, id: BlockId) -> Option<Arc<Block>> {
-        let is_it = |block: &Arc<Block>| BlockId::of(block) == id;
-        if self.fetching.as_ref().and_then(|fetching| fetching.block.as_ref()).is_some_and(is_it) {
-            return self.fetching.take().and_then(|fetching| fetching.block);
+        let fetched = self.fetching.get(&id.height).filter(|fetched| fetched.is_judging)?;
+        if !fetched.block.as_ref().is_some_and(|block| BlockId::of(block) == id) {
+            return None;
         }
-        None
+        self.fetching.remove(&id.height)?.block
     }
 
     /// Forgets requests that the head has overtaken.
     pub(super) fn forget_fetched(&mut self) {
         let head = self.head.height;
         self.wanted.retain(|block| block.height > head);
-        if self.fetching.as_ref().is_some_and(|fetching| fetching.height <= head) {
-            self.fetching = None;
-        }
+        self.fetching.retain(|height, _| *height > head);
     }
 }

@@ -6,3 +6,5 @@ mod invalid;
 mod lab;
 mod normal;
 mod random;
+mod restart;
+mod succession;

@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    Body, MessageError, PROMISES_KEY, Pbft, PbftMessage, SUSPECT_TIMER, VIEW_CHANGES_AHEAD_MAX, View, ViewChange,
-    broadcast, log::PRE_PREPARED_MAX,
+    Body, MessageError, Pbft, PbftMessage, SUSPECT_TIMER, VIEW_CHANGES_AHEAD_MAX, View, ViewChange, broadcast,
+    log::PRE_PREPARED_MAX,
 };
 use crate::{
-    consensus::{BlockId, Deadline, Effect, Message, Recipients, ReplicaId},
-    primitives::Height,
+    consensus::{
+        Deadline, Effect, Message, Recipients, ReplicaId,
+        mutation::{self, Mutation},
+    },
+    primitives::{Address, Height},
 };
 
 impl Pbft {
@@ -29,15 +32,16 @@ impl Pbft {
     pub(super) fn ask_for_view(&mut self, effects: &mut Vec<Effect>) {
         self.is_awaited = false;
         effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
-        let checkpoints = self.log.checkpoints.iter().map(|(height, hash)| BlockId { height: *height, hash: *hash });
+        let forgets = mutation::active(Mutation::PbftForgetsPrepared);
         let body = Body::ViewChange(ViewChange {
             view: self.view,
             stable: self.log.stable,
-            checkpoints: checkpoints.collect(),
-            prepared: self.log.prepared(),
+            checkpoints: self.log.own_checkpoints().collect(),
+            prepared: if forgets { Vec::new() } else { self.log.prepared() },
             pre_prepared: self.log.pre_prepared(),
         });
         let Some(me) = self.me else { return };
+        self.journal.view(self.view, None);
         if let Some(message) = self.promise(body, effects) {
             self.view_changes.insert(me, message);
         }
@@ -46,7 +50,7 @@ impl Pbft {
 
     pub(super) fn on_view_change(
         &mut self,
-        sender: usize,
+        sender: Address,
         from: ReplicaId,
         view_change: &ViewChange,
         message: &Arc<PbftMessage>,
@@ -80,7 +84,7 @@ impl Pbft {
             (count + 1, Some(smallest.map_or(view, |smallest| smallest.min(view))))
         });
         // One of `f + 1` is honest and has a reason.
-        if let Some(view) = smallest.filter(|_| count >= self.rules.quorums.weak() && self.me.is_some()) {
+        if let Some(view) = smallest.filter(|_| count >= self.quorums().weak() && self.me.is_some()) {
             effects.push(Effect::Mark("pbft/join-view-change"));
             return self.start_view_change(view, effects);
         }
@@ -90,10 +94,10 @@ impl Pbft {
         // Whoever wants a later view wanted this one before, though that message may be lost or overtaken: counting only
         // this view's, a faulty validator that asks one replica alone can part the others for good.
         let wanting = self.view_changes.values().filter(|message| view_of(message) >= self.view).count();
-        if wanting >= self.rules.quorums.strong() && !self.is_awaited {
+        if wanting >= self.quorums().strong() && !self.is_awaited {
             self.is_awaited = true;
             if self.has_timers() {
-                let deadline = Deadline::After { nanos: self.rules.config.timeout_nanos(self.doublings) };
+                let deadline = Deadline::After { nanos: self.config.timeout_nanos(self.doublings) };
                 effects.push(Effect::ArmTimer { timer: SUSPECT_TIMER, deadline });
             }
         }
@@ -101,7 +105,7 @@ impl Pbft {
     }
 
     pub(super) fn resend_view_change(&self, effects: &mut Vec<Effect>) {
-        if let Some(message) = self.me.and_then(|me| self.view_changes.get(&me)) {
+        if let Some(message) = self.me.as_ref().and_then(|me| self.view_changes.get(me)) {
             broadcast(message, self.promised, effects);
         }
     }
@@ -109,7 +113,7 @@ impl Pbft {
     /// Whether an honest replica could say this: everything between its own watermarks, in order, of earlier views.
     pub(super) fn check_form(&self, view_change: &ViewChange) -> Result<(), MessageError> {
         let ViewChange { view, stable, checkpoints, prepared, pre_prepared } = view_change;
-        let (config, low) = (&self.rules.config, stable.height);
+        let (config, low) = (&self.config, stable.height);
         let high = Height::new(low.get().saturating_add(config.log_window));
         let inside = |height: Height| low < height && height <= high;
         let malformed = |what| Err(MessageError::Malformed { what });
@@ -132,11 +136,6 @@ impl Pbft {
             return malformed("pre-prepared blocks of a view-change");
         }
         Ok(())
-    }
-
-    /// Makes durable that the view began.
-    pub(super) fn persist_view(&mut self, effects: &mut Vec<Effect>) {
-        self.persist(PROMISES_KEY, effects);
     }
 }
 

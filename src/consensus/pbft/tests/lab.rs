@@ -5,11 +5,12 @@ use std::{collections::BTreeMap, collections::VecDeque, sync::Arc};
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, Effect, Event, Message, Protocol, Recipients, Rejection,
-        ReplicaId, Signer, TimerId, ValidatorSet, Verdict,
-        pbft::{BUILD_TIMER, Body, HEAD_KEY, PROMISES_KEY, Pbft, PbftConfig, PbftMessage, SUSPECT_TIMER, Seal, View},
+        Authenticator, BlockId, BuildRequest, ChainEvent, Effect, Event, Message, Protocol, Recipients, Record,
+        Records, Rejection, ReplicaId, Signer, TimerId, ValidatorSet, Verdict,
+        pbft::{BUILD_TIMER, Body, Pbft, PbftConfig, PbftMessage, SUSPECT_TIMER, Seal, View},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair},
+    system::ValidatorUpdates,
 };
 
 /// K = 4, L = 8: small enough to fill.
@@ -58,6 +59,8 @@ impl Checker {
 
 pub(super) struct Lab {
     pub(super) config: PbftConfig,
+    /// How many are validators of genesis.
+    validators: usize,
     pub(super) authenticator: Authenticator,
     pub(super) signers: Vec<Signer>,
     pub(super) genesis: Arc<Block>,
@@ -68,6 +71,10 @@ pub(super) struct Lab {
     pub(super) blocks: Vec<BTreeMap<B256, Arc<Block>>>,
     pub(super) heads: Vec<Vec<BlockId>>,
     pub(super) records: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// Every write of each replica, in order.
+    pub(super) writes: Vec<Vec<Vec<Record>>>,
+    /// What executing a block at this height changes in the set of validators.
+    pub(super) updates: BTreeMap<Height, ValidatorUpdates>,
     pub(super) armed: Vec<BTreeMap<TimerId, ()>>,
     pub(super) marks: BTreeMap<&'static str, u64>,
     pub(super) rejections: Vec<(usize, Rejection)>,
@@ -90,6 +97,11 @@ impl Lab {
     }
 
     pub(super) fn with_config(count: usize, config: PbftConfig) -> Self {
+        Self::with_validators(count, count, config)
+    }
+
+    /// So many replicas with keys, of whom the first are validators of genesis.
+    pub(super) fn with_validators(count: usize, validators: usize, config: PbftConfig) -> Self {
         let authenticator = Authenticator::symbolic(7);
         let mut signers: Vec<_> =
             (0..count as u64).map(|index| authenticator.signer(&KeyPair::from_seed(index, "pbft"))).collect();
@@ -97,6 +109,7 @@ impl Lab {
         let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
         let mut lab = Self {
             config,
+            validators,
             authenticator,
             signers,
             genesis: genesis.clone(),
@@ -105,6 +118,8 @@ impl Lab {
             blocks: vec![BTreeMap::from([(genesis.hash(), genesis)]); count],
             heads: vec![Vec::new(); count],
             records: vec![BTreeMap::new(); count],
+            writes: vec![Vec::new(); count],
+            updates: BTreeMap::new(),
             armed: vec![BTreeMap::new(); count],
             marks: BTreeMap::new(),
             rejections: Vec::new(),
@@ -122,7 +137,7 @@ impl Lab {
     }
 
     pub(super) fn set(&self) -> ValidatorSet {
-        ValidatorSet::equal(self.signers.iter().map(Signer::address)).unwrap()
+        ValidatorSet::equal(self.signers[..self.validators].iter().map(Signer::address)).unwrap()
     }
 
     pub(super) fn fresh(&self, index: Option<usize>) -> Pbft {
@@ -195,7 +210,8 @@ impl Lab {
             Effect::ArmTimer { timer, .. } => drop(self.armed[index].insert(timer, ())),
             Effect::DisarmTimer(timer) => drop(self.armed[index].remove(&timer)),
             Effect::Persist { ticket, records } => {
-                self.records[index].extend(records.into_iter().map(|record| (record.key, record.value)));
+                records.iter().for_each(|record| write(&mut self.records[index], record));
+                self.writes[index].push(records);
                 inbox.push_back(Event::Persisted(ticket));
             }
             Effect::Build(request) => {
@@ -204,7 +220,8 @@ impl Lab {
             }
             Effect::Validate { block } => {
                 self.blocks[index].entry(block.hash()).or_insert_with(|| block.clone());
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
+                let updates = self.updates.get(&block.height()).cloned().unwrap_or_default();
+                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::Valid { updates } });
             }
             Effect::Fetch { block, from } => self.serve(index, from.index(), block, inbox),
             Effect::Chain(ChainEvent::Sealed { block, seal }) => {
@@ -224,7 +241,10 @@ impl Lab {
 
     fn build(&mut self, index: usize, request: &BuildRequest) -> Block {
         let parent = self.blocks[index][&request.parent.hash].clone();
-        self.block(&parent, index)
+        let block = self.block(&parent, index);
+        let extra_data = Block::extra_data_of(&request.payload).unwrap_or_default();
+        let header = Header { extra_data, ..block.header().clone() };
+        Block::new(header, Vec::new(), request.payload.clone(), Vec::new())
     }
 
     fn serve(&self, index: usize, from: usize, wanted: BlockId, inbox: &mut VecDeque<Event>) {
@@ -277,14 +297,22 @@ impl Lab {
 
     /// Stops a replica and starts it from what it had persisted.
     pub(super) fn restart(&mut self, index: usize) {
-        if let Some(head) = self.records[index].get(HEAD_KEY) {
-            let promises = self.records[index].get(PROMISES_KEY).map(Vec::as_slice);
-            let signer = Some(self.signers[index].clone());
-            let restored = Pbft::restore(self.config, head, promises, self.authenticator.clone(), signer);
-            self.replicas[index] = restored.unwrap();
-            self.armed[index].clear();
-            self.deliver(index, Event::Start);
-        }
+        self.replicas[index] = self.recovered(index);
+        self.armed[index].clear();
+        self.deliver(index, Event::Start);
+    }
+
+    /// What a replica would be after a restart.
+    pub(super) fn recovered(&self, index: usize) -> Pbft {
+        self.recovered_from(index, &self.records[index])
+    }
+
+    /// The same from these records.
+    pub(super) fn recovered_from(&self, index: usize, records: &Records) -> Pbft {
+        let genesis = (BlockId::of(&self.genesis), self.genesis.timestamp());
+        let signer = Some(self.signers[index].clone());
+        let authenticator = self.authenticator.clone();
+        Pbft::recover(self.config, genesis, self.set(), records, authenticator, signer).unwrap()
     }
 
     pub(super) fn heights(&self) -> Vec<u64> {
@@ -305,5 +333,14 @@ impl Lab {
             return self.genesis.clone();
         }
         self.blocks[index][&self.heads[index][height as usize - 1].hash].clone()
+    }
+}
+
+/// Writes a record; one without a value is forgotten.
+pub(super) fn write(records: &mut Records, record: &Record) {
+    if record.value.is_empty() {
+        records.remove(&record.key);
+    } else {
+        records.insert(record.key.clone(), record.value.clone());
     }
 }

@@ -1,0 +1,119 @@
+//! Validators come and go at checkpoints.
+
+use super::lab::{Lab, config};
+use crate::{
+    consensus::{
+        pbft::{LightVerifier, PbftError},
+        poa::SealedHeader,
+    },
+    primitives::Height,
+    system::{ValidatorUpdate, ValidatorUpdates},
+};
+
+/// Seven replicas of whom the first `count` are validators of genesis.
+fn lab(count: usize) -> Lab {
+    Lab::with_validators(7, count, config())
+}
+
+/// Executing the block at `height` gives these replicas these weights.
+fn change(lab: &mut Lab, height: u64, weights: &[(usize, u64)]) {
+    let update =
+        |(index, weight): &(usize, u64)| ValidatorUpdate { address: lab.signers[*index].address(), weight: *weight };
+    let updates = ValidatorUpdates::new(weights.iter().map(update));
+    lab.updates.insert(Height::new(height), updates);
+}
+
+fn members(lab: &Lab, index: usize) -> Vec<usize> {
+    let set = lab.replicas[index].council().validators().clone();
+    (0..lab.signers.len()).filter(|other| set.contains(&lab.signers[*other].address())).collect()
+}
+
+fn follow_by_headers(lab: &Lab, index: usize) {
+    let (genesis, set) = (lab.genesis.header(), lab.set());
+    let mut light = LightVerifier::new(config(), genesis, set, lab.authenticator.clone()).unwrap();
+    for height in 1..=lab.heights()[index] {
+        let block = lab.canonical(index, height);
+        let mut forged = SealedHeader::from(block.as_ref());
+        forged.payload = vec![0xc0].into();
+        assert!(light.follow(&forged).is_err());
+        light.follow(&SealedHeader::from(block.as_ref())).unwrap();
+    }
+    assert_eq!(light.validators(), lab.replicas[index].council().validators());
+}
+
+#[test]
+fn joiners_vote_and_leavers_follow_from_the_next_checkpoint_on() {
+    let mut lab = lab(4);
+    change(&mut lab, 2, &[(4, 5), (5, 5), (6, 5)]);
+    (0..3).for_each(|_| lab.produce());
+    assert_eq!(members(&lab, 0), [0, 1, 2, 3]);
+    lab.produce();
+    (0..7).for_each(|index| assert_eq!(members(&lab, index), [0, 1, 2, 3, 4, 5, 6], "replica {index}"));
+    assert!(!lab.canonical(1, 4).payload().is_empty() && lab.canonical(1, 3).payload().is_empty());
+    assert_eq!(lab.mark("pbft/joined"), 3);
+    // Two of seven may be silent now.
+    (lab.cut[1], lab.cut[2]) = (true, true);
+    (0..3).for_each(|_| lab.produce());
+    assert!(lab.heights()[0] >= 7, "{:?}", lab.heights());
+    (lab.cut[1], lab.cut[2]) = (false, false);
+    change(&mut lab, 9, &[(0, 0), (3, 0), (5, 0)]);
+    (0..8).for_each(|_| lab.produce());
+    (0..7).for_each(|index| assert_eq!(members(&lab, index), [1, 2, 4, 6], "replica {index}: {:?}", lab.heights()));
+    assert_eq!((lab.disagreement.clone(), lab.mark("pbft/left")), (None, 3));
+    let top = lab.heights()[1];
+    assert!(top >= 12 && lab.heights()[4] == top, "{:?}", lab.heights());
+    follow_by_headers(&lab, 6);
+}
+
+#[test]
+fn the_new_primary_can_be_voted_out_and_restarts_keep_the_set() {
+    let mut lab = lab(4);
+    change(&mut lab, 1, &[(0, 0), (4, 9), (5, 9), (6, 9)]);
+    (0..4).for_each(|_| lab.produce());
+    assert_eq!(members(&lab, 2), [1, 2, 3, 4, 5, 6]);
+    // Of six the quorum is four; the primary of view 0 is the first of them.
+    lab.cut[1] = true;
+    lab.suspect();
+    (0..3).for_each(|_| lab.produce());
+    assert!(lab.heights()[4] >= 7 && lab.views()[4] == 1, "{:?} {:?}", lab.heights(), lab.views());
+    lab.cut[1] = false;
+    for index in 0..7 {
+        lab.restart(index);
+    }
+    lab.settle();
+    assert_eq!(members(&lab, 1), [1, 2, 3, 4, 5, 6]);
+    (0..6).for_each(|_| lab.produce());
+    assert_eq!(lab.disagreement, None);
+    assert!(lab.heights().iter().all(|height| *height >= 9), "{:?}", lab.heights());
+    follow_by_headers(&lab, 5);
+}
+
+#[test]
+fn a_set_too_small_is_refused_until_others_join() {
+    let mut lab = lab(4);
+    change(&mut lab, 2, &[(3, 0)]);
+    (0..6).for_each(|_| lab.produce());
+    assert_eq!(members(&lab, 0), [0, 1, 2, 3]);
+    let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
+    assert_eq!(lab.replicas[0].refused_change(), Some(want));
+    change(&mut lab, 7, &[(0, 0), (1, 0), (2, 0)]);
+    (0..3).for_each(|_| lab.produce());
+    assert_eq!(lab.replicas[0].refused_change(), Some(PbftError::NoValidators));
+    change(&mut lab, 10, &[(0, 1), (1, 1), (2, 1), (5, 1)]);
+    (0..4).for_each(|_| lab.produce());
+    assert_eq!((members(&lab, 0), lab.replicas[0].refused_change()), (vec![0, 1, 2, 5], None));
+}
+
+#[test]
+fn a_replica_that_missed_the_change_learns_it_from_blocks_with_proof() {
+    let mut lab = lab(4);
+    lab.cut[3] = true;
+    change(&mut lab, 2, &[(4, 1), (5, 1), (6, 1)]);
+    change(&mut lab, 6, &[(0, 0)]);
+    (0..9).for_each(|_| lab.produce());
+    assert_eq!(members(&lab, 1), [1, 2, 3, 4, 5, 6]);
+    lab.cut[3] = false;
+    (0..3).for_each(|_| lab.produce());
+    assert_eq!(members(&lab, 3), [1, 2, 3, 4, 5, 6], "{:?}", lab.heights());
+    assert_eq!(lab.replicas[3].head, lab.replicas[1].head);
+}
