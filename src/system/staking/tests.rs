@@ -2,6 +2,7 @@
 
 mod delegations;
 mod lab;
+mod model;
 mod refusals;
 mod rewards;
 mod slashing;
