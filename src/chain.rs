@@ -59,6 +59,7 @@ mod roots;
 mod rules;
 mod simulate;
 mod spec;
+mod staking;
 mod system_calls;
 mod tree;
 mod validate;

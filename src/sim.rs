@@ -30,6 +30,7 @@ mod stakes;
 pub mod trace;
 mod trouble;
 mod two_phase;
+mod validators;
 mod weather;
 mod workload;
 mod world;
@@ -53,6 +54,7 @@ pub use rng::{SimRng, Streams};
 pub use scheduler::{Scheduler, SchedulerError};
 pub use seed::SeedGuard;
 pub use two_phase::{Outcome, Report, RunCounters, Setup, run_plan, run_seed};
+pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 
 #[cfg(test)]
 mod fault_tests;
@@ -60,6 +62,8 @@ mod fault_tests;
 mod raft_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod validator_tests;
 
 #[cfg(test)]
 mod dpos_tests;

@@ -323,6 +323,17 @@ pub enum ChainError {
         #[source]
         reason: BlockError,
     },
+    /// The chain has no stake.
+    #[error("the chain has no stake: its genesis has no `staking`")]
+    NoStake,
+    /// A view of a system contract failed.
+    #[error("{signature} of a system contract failed: {reason}")]
+    SystemView {
+        /// Which view.
+        signature: &'static str,
+        /// What it answered.
+        reason: String,
+    },
     /// Finality never moves back or to a side chain.
     #[error("finalized block {finalized} is not an ancestor of {block}")]
     BelowFinality {

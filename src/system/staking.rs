@@ -21,6 +21,7 @@ mod delegations;
 pub mod interface;
 mod layout;
 mod params;
+mod record;
 mod rewards;
 mod slashing;
 #[cfg(test)]
@@ -41,6 +42,7 @@ use crate::vm::{
 pub use calls::{Offence, begin_block, end_epoch, penalize, slash, weight_changes};
 pub use delegations::UNBONDINGS_MAX;
 pub use params::{DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDATORS_MAX, WEIGHT_UNIT};
+pub use record::{StakeRecord, ValidatorRecord, ValidatorStatus};
 pub use views::PAGE_MAX;
 
 /// Where the contract lives on chains with stake.

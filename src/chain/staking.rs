@@ -1,0 +1,66 @@
+//! Reading the staking contract.
+
+use alloy_primitives::U256;
+use alloy_sol_types::SolCall;
+
+use super::{CallError, CallOutcome, CallRequest, Chain, ChainError, ExecutedBlock, StateOverrides};
+use crate::system::staking::{
+    PAGE_MAX, STAKING_ADDRESS, ValidatorRecord,
+    interface::{validatorCall, validatorsCall},
+};
+
+impl Chain {
+    /// Whether the chain has stake.
+    pub fn has_stake(&self) -> bool {
+        self.spec().staking.is_some()
+    }
+
+    /// Calls a view of the staking contract over the state after `block`.
+    ///
+    /// # Errors
+    /// [`CallError::Chain`]: a pruned state, and [`ChainError::NoStake`] on a chain without stake.
+    pub fn staking_view<C: SolCall>(&self, block: &ExecutedBlock, view: &C) -> Result<C::Return, CallError> {
+        if !self.has_stake() {
+            return Err(ChainError::NoStake.into());
+        }
+        let context = self.call_context(block)?;
+        let input = view.abi_encode().into();
+        let request = CallRequest { to: Some(STAKING_ADDRESS), input, ..CallRequest::default() };
+        let outcome = self.call(&context, &request, &StateOverrides::new(), None)?;
+        let answer = outcome.success_output().and_then(|output| C::abi_decode_returns_validate(output).ok());
+        answer.ok_or_else(|| failed::<C>(&outcome).into())
+    }
+
+    /// The validators of the staking contract after `block`, in the order of its list; those that left too while somebody has
+    /// stake with them. Whether the protocol counts them is not said.
+    ///
+    /// # Errors
+    /// As [`Chain::staking_view`].
+    pub fn staked_validators(&self, block: &ExecutedBlock) -> Result<Vec<ValidatorRecord>, CallError> {
+        let mut records = Vec::new();
+        loop {
+            let call = validatorsCall { from: U256::from(records.len()), count: U256::from(PAGE_MAX) };
+            let page = self.staking_view(block, &call)?;
+            records.extend(page.iter().map(ValidatorRecord::from));
+            if (page.len() as u64) < PAGE_MAX {
+                return Ok(records);
+            }
+        }
+    }
+
+    /// What the staking contract knows of one address after `block`.
+    ///
+    /// # Errors
+    /// As [`Chain::staking_view`].
+    pub fn staked_validator(
+        &self,
+        block: &ExecutedBlock,
+        validator: alloy_primitives::Address,
+    ) -> Result<ValidatorRecord, CallError> {
+        self.staking_view(block, &validatorCall { validator }).map(|info| ValidatorRecord::from(&info))
+    }
+}
+
+fn failed<C: SolCall>(outcome: &CallOutcome) -> ChainError {
+    ChainError::SystemView { signature: C::SIGNATURE, reason: outcome.describe() }
+}
