@@ -71,6 +71,11 @@ impl Encoder {
         self.bytes.extend_from_slice(value);
     }
 
+    /// Bytes as they are.
+    pub(crate) fn raw(&mut self, value: &[u8]) {
+        self.bytes.extend_from_slice(value);
+    }
+
     /// What `write` writes, after its length.
     pub(crate) fn framed(&mut self, write: impl FnOnce(&mut Self)) {
         let start = self.bytes.len();

@@ -21,6 +21,8 @@ pub(crate) enum Mutation {
     PbftForgetsPromises,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
+    /// Raft: a replica that restarts forgets whom it voted for in its term.
+    RaftForgetsVote,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
     /// Delegated proof of stake: `2n/3` confirmations propose a block.

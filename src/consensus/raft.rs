@@ -32,14 +32,15 @@ mod rules;
 mod snapshot;
 
 use core::hash;
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use imbl::OrdMap;
 
 use self::{apply::Applying, election::Patience, log::Log, production::Leader, snapshot::BlockSync};
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
-    Record, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    mutation::{self, Mutation},
 };
 use crate::primitives::Timestamp;
 
@@ -141,38 +142,53 @@ impl Raft {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, RaftError> {
-        let mut head = record::decode_head(head_record).ok_or(RaftError::Record { key: "head" })?;
-        head.membership = Arc::new(head.membership.as_ref().clone().with_learners(&config.observers));
-        Self::at(config, head, authenticator, signer)
+        let head = record::decode_head(head_record).ok_or(RaftError::Record { key: "head" })?;
+        Self::at_head(config, head, authenticator, signer)
     }
 
     /// A replica after a crash: its term, vote and log from all of its records. Without a record of a head it begins at
-    /// genesis.
+    /// genesis. A record whose write was cut short counts as not written: nothing that depends on it was said.
     ///
     /// # Errors
-    /// [`RaftError::Record`] for records that do not decode or do not fit each other, and as [`Raft::new`].
+    /// [`RaftError::Record`] for records that are whole and do not decode, and as [`Raft::new`].
     pub fn recover(
         config: RaftConfig,
         genesis: (BlockId, Timestamp),
         members: Membership,
-        records: &BTreeMap<Vec<u8>, Vec<u8>>,
+        records: &Records,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, RaftError> {
-        let mut raft = match records.get(HEAD_KEY) {
-            Some(head) => Self::restore(config, head, authenticator, signer)?,
+        let mut raft = match record::find_head(records) {
+            Some(head) => Self::at_head(config, head.ok_or(RaftError::Record { key: "head" })?, authenticator, signer)?,
             None => Self::new(config, genesis, members, authenticator, signer)?,
         };
-        if let Some(hard_state) = records.get(HARD_STATE_KEY) {
-            let hard_state = record::decode_hard_state(hard_state).ok_or(RaftError::Record { key: "hard-state" })?;
+        if let Some(hard_state) = record::find_hard_state(records) {
+            let hard_state = hard_state.ok_or(RaftError::Record { key: "hard-state" })?;
             (raft.term, raft.vote) = (hard_state.term, hard_state.vote);
-            for index in raft.head.index + 1..=hard_state.last_index {
-                let entry = record::decode_entry(records, index).ok_or(RaftError::Record { key: "entry" })?;
-                raft.log.append(entry);
-            }
-            raft.log.all_durable();
         }
+        if mutation::active(Mutation::RaftForgetsVote) {
+            raft.vote = None;
+        }
+        while let Some(entry) = record::find_entry(records, raft.log.last_index() + 1, raft.log.last_term()) {
+            let entry = entry.ok_or(RaftError::Record { key: "entry" })?;
+            if entry.term > raft.term {
+                (raft.term, raft.vote) = (entry.term, None);
+            }
+            raft.log.append(entry);
+        }
+        raft.log.all_durable();
         Ok(raft)
+    }
+
+    fn at_head(
+        config: RaftConfig,
+        mut head: Link,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        head.membership = Arc::new(head.membership.as_ref().clone().with_learners(&config.observers));
+        Self::at(config, head, authenticator, signer)
     }
 
     fn at(
@@ -257,9 +273,17 @@ impl Raft {
     fn finish(&mut self, mut output: Output<'_>) {
         if output.hard_state || output.entries_from.is_some() {
             let ticket = self.take_ticket(&mut output);
-            let mut records = vec![self.hard_state_record()];
+            let mut records = Vec::new();
+            if output.hard_state {
+                records.extend(record::hard_state(record::HardState { term: self.term, vote: self.vote }));
+            }
             if let Some(first) = output.entries_from {
-                records.extend(self.log.after(first - 1).map(record::entry));
+                let mut prev_term = self.log.term(first - 1).unwrap_or_default();
+                records.extend(self.log.after(first - 1).map(|entry| {
+                    let record = record::entry(entry, prev_term);
+                    prev_term = entry.term;
+                    record
+                }));
             }
             output.effects.push(Effect::Persist { ticket, records });
             self.log.write_began(ticket);
@@ -270,11 +294,6 @@ impl Raft {
             let (to, message) = (Recipients::One(to), Message::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
         }
-    }
-
-    fn hard_state_record(&self) -> Record {
-        let last_index = self.log.last_index();
-        record::hard_state(record::HardState { term: self.term, vote: self.vote, last_index })
     }
 
     fn on_persisted(&mut self, ticket: Ticket, output: &mut Output<'_>) {

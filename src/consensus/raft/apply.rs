@@ -67,11 +67,8 @@ impl Raft {
     fn adopt(&mut self, link: Link, output: &mut Output<'_>) {
         let old = core::mem::replace(&mut self.head, link);
         let new = self.head.block;
-        let mut records = vec![record::head(&self.head)];
-        if self.log.adopt(self.head.index, self.head.term, new) {
-            // The rest of the old log is void with this very record, or not at all.
-            records.push(self.hard_state_record());
-        }
+        let mut records = record::head(&self.head).to_vec();
+        self.log.adopt(self.head.index, self.head.term, new);
         records.extend(self.log.compact(self.config.log_keep).map(record::no_entry));
         let ticket = self.next_ticket.take_next();
         self.log.record_write_began(ticket);

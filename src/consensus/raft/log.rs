@@ -212,22 +212,21 @@ impl Log {
     }
 
     /// The block that is the entry `index` is applied. When the log has another entry there, or none, it starts anew
-    /// after that block; answers whether it did.
+    /// after that block.
     ///
     /// Nothing that this replica acknowledged and that could be committed is lost by that: entries before `index` are
     /// committed with it, and those after a different one at `index` never can be.
-    pub(super) fn adopt(&mut self, index: u64, term: u64, block: BlockId) -> bool {
+    pub(super) fn adopt(&mut self, index: u64, term: u64, block: BlockId) {
         if index > self.base.0 && self.term(index) == Some(term) {
             self.committed = self.committed.max(index);
             self.applied = index;
-            return false;
+            return;
         }
         let mut writes = core::mem::take(&mut self.writes);
         for write in &mut writes {
             write.1 = index;
         }
         *self = Self { writes, ..Self::starting_at(index, term, block) };
-        true
     }
 
     /// Forgets applied entries until at most `keep` are left, down to a block. Answers the indexes that were forgotten.

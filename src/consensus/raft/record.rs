@@ -1,38 +1,62 @@
-//! What a replica keeps to go on after a restart.
+//! What a replica makes durable, and how it goes on from it after a crash.
+//!
+//! | key | value | written |
+//! |---|---|---|
+//! | `head`, `head/copy` | newest applied block, its place in the log, the members after it | with every head |
+//! | `hard-state`, `hard-state/copy` | term and vote | before any message that depends on them |
+//! | `entry/` index | term, the term before it, block | before it is acknowledged |
+//!
+//! Indexes are 8 bytes, big-endian. Every value begins with a checksum: one that a crash cut short counts as not written. What
+//! is written over has a copy, which is written first, so that one of the two is always whole. An entry that does not follow
+//! on the one before it is of a dropped tail, and so are those after it.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use super::{Entry, Link, Membership};
 use crate::{
     chain::Block,
-    consensus::{BlockId, Encoder, Record, ReplicaId, encoding::Decoder},
+    consensus::{
+        BlockId, Record, Records, ReplicaId,
+        encoding::{Decoder, check_record, checked_record},
+    },
     primitives::{Height, Timestamp},
 };
 
 /// Key of the newest applied block with its place in the log and the members after it; written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
-/// Key of term, vote and the log's last index; durable before any message that depends on them.
+/// Key of term and vote; durable before any message that depends on them.
 pub const HARD_STATE_KEY: &[u8] = b"hard-state";
 /// Entries are under this and their index, 8 bytes big-endian. An empty value: compacted.
 pub const ENTRY_PREFIX: &[u8] = b"entry/";
 
-/// What must survive of a replica's promises (Raft, figure 2, "persistent state").
+const HEAD_COPY_KEY: &[u8] = b"head/copy";
+const HARD_STATE_COPY_KEY: &[u8] = b"hard-state/copy";
+
+/// What must survive of a replica's promises beside its log (Raft, figure 2, "persistent state").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HardState {
     pub(super) term: u64,
     pub(super) vote: Option<ReplicaId>,
-    /// Entries after it are of a dropped tail.
-    pub(super) last_index: u64,
 }
 
-pub(super) fn head(link: &Link) -> Record {
-    let mut out = Encoder::with_capacity(512);
-    link.encode(&mut out);
-    Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
+pub(super) fn head(link: &Link) -> [Record; 2] {
+    let value = checked_record(504, |out| link.encode(out));
+    twice(HEAD_COPY_KEY, HEAD_KEY, value)
 }
 
-pub(super) fn decode_head(bytes: &[u8]) -> Option<Link> {
-    let mut bytes = Decoder::new(bytes);
+/// The newest head, if one was written; the inner `None`: it is whole and no head.
+pub(super) fn find_head(records: &Records) -> Option<Option<Link>> {
+    let content = newest(records, HEAD_COPY_KEY, HEAD_KEY)?;
+    Some(decode_link(content))
+}
+
+/// Reads a record under [`HEAD_KEY`].
+pub(super) fn decode_head(record: &[u8]) -> Option<Link> {
+    decode_link(check_record(record)?)
+}
+
+fn decode_link(content: &[u8]) -> Option<Link> {
+    let mut bytes = Decoder::new(content);
     let block = BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? };
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let (term, index) = (bytes.u64()?, bytes.u64()?);
@@ -40,27 +64,36 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<Link> {
     bytes.is_empty().then_some(Link { block, timestamp, term, index, membership })
 }
 
-pub(super) fn hard_state(state: HardState) -> Record {
-    let mut out = Encoder::with_capacity(25);
-    out.u64(state.term);
-    out.bool(state.vote.is_some());
-    out.u64(state.vote.map_or(0, |vote| u64::from(vote.get())));
-    out.u64(state.last_index);
-    Record { key: HARD_STATE_KEY.to_vec(), value: out.into_bytes() }
+pub(super) fn hard_state(state: HardState) -> [Record; 2] {
+    let value = checked_record(17, |out| {
+        out.u64(state.term);
+        out.bool(state.vote.is_some());
+        out.u64(state.vote.map_or(0, |vote| u64::from(vote.get())));
+    });
+    twice(HARD_STATE_COPY_KEY, HARD_STATE_KEY, value)
 }
 
-pub(super) fn decode_hard_state(bytes: &[u8]) -> Option<HardState> {
-    let mut bytes = Decoder::new(bytes);
-    let (term, voted, vote, last_index) = (bytes.u64()?, bytes.bool()?, bytes.u64()?, bytes.u64()?);
+/// Term and vote, if they were written; the inner `None`: the record is whole and holds neither.
+pub(super) fn find_hard_state(records: &Records) -> Option<Option<HardState>> {
+    let content = newest(records, HARD_STATE_COPY_KEY, HARD_STATE_KEY)?;
+    Some(decode_hard_state(content))
+}
+
+fn decode_hard_state(content: &[u8]) -> Option<HardState> {
+    let mut bytes = Decoder::new(content);
+    let (term, voted, vote) = (bytes.u64()?, bytes.bool()?, bytes.u64()?);
     let vote = if voted { Some(ReplicaId::new(u32::try_from(vote).ok()?)) } else { None };
-    bytes.is_empty().then_some(HardState { term, vote, last_index })
+    bytes.is_empty().then_some(HardState { term, vote })
 }
 
-pub(super) fn entry(entry: &Entry) -> Record {
-    let mut value = entry.term.to_be_bytes().to_vec();
-    if let Some(block) = &entry.block {
-        value.extend_from_slice(&block.encode_stored());
-    }
+/// An entry that follows on one of `prev_term`.
+pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
+    let block = entry.block.as_ref().map(|block| block.encode_stored()).unwrap_or_default();
+    let value = checked_record(16 + block.len(), |out| {
+        out.u64(entry.term);
+        out.u64(prev_term);
+        out.raw(&block);
+    });
     Record { key: entry_key(entry.index), value }
 }
 
@@ -69,12 +102,38 @@ pub(super) fn no_entry(index: u64) -> Record {
     Record { key: entry_key(index), value: Vec::new() }
 }
 
-pub(super) fn decode_entry(records: &BTreeMap<Vec<u8>, Vec<u8>>, index: u64) -> Option<Entry> {
-    let (term, block) = records.get(&entry_key(index))?.split_first_chunk::<8>()?;
-    let block = if block.is_empty() { None } else { Some(Arc::new(Block::decode_stored(block).ok()?)) };
-    Some(Entry { term: u64::from_be_bytes(*term), index, block })
+/// The entry at `index` if it was written whole and follows on one of `prev_term`; the inner `None`: it holds no block.
+pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Option<Option<Entry>> {
+    let content = check_record(records.get(&entry_key(index))?)?;
+    let (terms, block) = content.split_first_chunk::<16>()?;
+    let mut terms = Decoder::new(terms);
+    let (term, before) = (terms.u64()?, terms.u64()?);
+    if before != prev_term {
+        return None;
+    }
+    let block = match block {
+        [] => None,
+        bytes => match Block::decode_stored(bytes) {
+            Ok(block) => Some(Arc::new(block)),
+            Err(_) => return Some(None),
+        },
+    };
+    Some(Some(Entry { term, index, block }))
+}
+
+fn twice(copy: &[u8], key: &[u8], value: Vec<u8>) -> [Record; 2] {
+    [Record { key: copy.to_vec(), value: value.clone() }, Record { key: key.to_vec(), value }]
+}
+
+/// The copy is written first: when it is whole, it is at least as new.
+fn newest<'a>(records: &'a Records, copy: &[u8], key: &[u8]) -> Option<&'a [u8]> {
+    let whole = |key| records.get(key).and_then(|record| check_record(record));
+    whole(copy).or_else(|| whole(key))
 }
 
 fn entry_key(index: u64) -> Vec<u8> {
-    [ENTRY_PREFIX, index.to_be_bytes().as_slice()].concat()
+    let mut key = Vec::with_capacity(ENTRY_PREFIX.len() + 8);
+    key.extend_from_slice(ENTRY_PREFIX);
+    key.extend_from_slice(&index.to_be_bytes());
+    key
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use super::super::*;
 use crate::{
     chain::Block,
-    consensus::{BuildRequest, ChainEvent, Verdict},
+    consensus::{BuildRequest, ChainEvent, Record, Verdict},
     primitives::{Address, B256, Bytes, Header, KeyPair},
 };
 
@@ -13,6 +13,8 @@ use crate::{
 pub(super) struct Node {
     pub(super) raft: Raft,
     pub(super) records: BTreeMap<Vec<u8>, Vec<u8>>,
+    /// Every write, in order.
+    pub(super) writes: Vec<Vec<Record>>,
     /// Writes that are not durable yet.
     writing: VecDeque<(Ticket, Vec<Record>)>,
     /// Messages that wait for one.
@@ -74,6 +76,7 @@ impl Cluster {
             cluster.nodes.push(Node {
                 raft,
                 records: BTreeMap::new(),
+                writes: Vec::new(),
                 writing: VecDeque::new(),
                 held: VecDeque::new(),
                 slow_disk: false,
@@ -90,7 +93,7 @@ impl Cluster {
         cluster
     }
 
-    fn raft_of(&self, number: u32, records: &BTreeMap<Vec<u8>, Vec<u8>>) -> Raft {
+    pub(super) fn raft_of(&self, number: u32, records: &BTreeMap<Vec<u8>, Vec<u8>>) -> Raft {
         let root = (BlockId::of(&self.genesis), self.genesis.timestamp());
         let signer = Some(self.authenticator.signer(&key(number)));
         let (config, first) = (self.config.clone(), self.first.clone());
@@ -158,6 +161,7 @@ impl Cluster {
     fn flush_into(&mut self, number: u32, inbox: &mut VecDeque<Event>) {
         let node = &mut self.nodes[number as usize];
         while let Some((ticket, records)) = node.writing.pop_front() {
+            node.writes.push(records.clone());
             node.records.extend(records.into_iter().map(|record| (record.key, record.value)));
             inbox.push_back(Event::Persisted(ticket));
             while node.held.front().is_some_and(|(waits_for, ..)| *waits_for <= ticket) {

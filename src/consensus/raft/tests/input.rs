@@ -123,24 +123,70 @@ fn a_replayed_message_changes_no_log() {
 }
 
 #[test]
-fn damaged_records_are_told() {
+fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    (0..4).for_each(|_| drop(cluster.produce(0)));
+    cluster.elect(1);
+    (0..4).for_each(|_| drop(cluster.produce(1)));
+    for number in 0..3 {
+        let mut durable = Records::new();
+        for records in cluster.nodes[number as usize].writes.clone() {
+            let before = cluster.raft_of(number, &durable);
+            let mut written = durable.clone();
+            for record in records {
+                for length in [0, 9, record.value.len().saturating_sub(1)] {
+                    let mut torn = written.clone();
+                    if !record.value.is_empty() {
+                        torn.insert(record.key.clone(), record.value[..length.min(record.value.len())].to_vec());
+                    }
+                    let after = cluster.raft_of(number, &torn);
+                    assert!(after.head().height >= before.head().height, "{record:?}");
+                    assert!((after.term(), after.vote) >= (before.term(), before.vote), "{record:?}");
+                    assert!(after.log.is_up_to_date(after.last_index(), after.log.last_term()));
+                    assert!(before.log.last_term() <= after.log.last_term(), "{record:?}");
+                }
+                if record.value.is_empty() {
+                    written.remove(&record.key);
+                } else {
+                    written.insert(record.key, record.value);
+                }
+            }
+            durable = written;
+        }
+        let (after, now) = (cluster.raft_of(number, &durable), cluster.raft(number));
+        assert_eq!((after.head(), after.term(), after.vote), (now.head(), now.term(), now.vote));
+        assert_eq!((after.last_index(), after.log.last_term()), (now.last_index(), now.log.last_term()));
+    }
+}
+
+#[test]
+fn entries_of_a_dropped_tail_do_not_come_back() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
-    let good = cluster.nodes[1].records.clone();
+    let records = cluster.nodes[1].records.clone();
+    let log = cluster.raft_of(1, &records);
+    let last = log.last_index();
+    // An entry further on that was written when another one stood before it.
+    let stale = super::super::Entry { term: 1, index: last + 1, block: None };
+    let mut with_stale = records;
+    let record = super::super::record::entry(&stale, log.log.last_term() + 1);
+    with_stale.insert(record.key, record.value);
+    assert_eq!(cluster.raft_of(1, &with_stale).last_index(), last);
+}
+
+#[test]
+fn whole_records_that_are_none_are_told() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    cluster.produce(0);
     let root = (BlockId::default(), crate::primitives::Timestamp::from_secs(0));
-    let recover = |records: &BTreeMap<Vec<u8>, Vec<u8>>| {
-        let config = RaftConfig::default();
-        Raft::recover(config, root, Membership::default(), records, Authenticator::symbolic(7), None)
-    };
-    assert!(recover(&good).is_ok());
     for key in [HEAD_KEY, HARD_STATE_KEY] {
-        let mut bad = good.clone();
-        bad.get_mut(key).unwrap().push(0);
-        assert!(matches!(recover(&bad), Err(RaftError::Record { .. })));
+        let value = crate::consensus::encoding::checked_record(1, |out| out.u8(7));
+        let records = Records::from([(key.to_vec(), value)]);
+        let authenticator = Authenticator::symbolic(7);
+        let refused = Raft::recover(RaftConfig::default(), root, Membership::default(), &records, authenticator, None);
+        assert!(matches!(refused, Err(RaftError::Record { .. })));
     }
-    let mut missing = good;
-    missing.remove(HEAD_KEY);
-    missing.retain(|key, _| !key.starts_with(ENTRY_PREFIX));
-    assert_eq!(recover(&missing), Err(RaftError::Record { key: "entry" }));
 }
