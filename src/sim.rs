@@ -6,6 +6,7 @@
 
 mod builder;
 mod byzantine;
+pub mod campaign;
 mod clock;
 #[cfg(feature = "diagram")]
 pub mod diagram;
@@ -21,10 +22,12 @@ mod plan;
 mod process;
 mod profile;
 mod records;
+mod regression;
 mod replica;
 mod rng;
 mod scheduler;
 mod seed;
+mod shrink;
 mod skew;
 mod stakes;
 pub mod trace;
@@ -36,6 +39,7 @@ mod workload;
 mod world;
 
 pub use builder::{NetworkBuilder, Production};
+pub use campaign::{Campaign, Shard, Summary};
 pub use clock::{BlockClock, SimTime};
 pub use digest::RunDigest;
 pub use error::NetworkError;
@@ -49,10 +53,12 @@ pub use plan::{
 };
 pub use process::Process;
 pub use profile::{Budget, Profile, Weights};
+pub use regression::{Expected, Regression, RegressionError};
 pub use replica::{Counters, Replica};
 pub use rng::{SimRng, Streams};
 pub use scheduler::{Scheduler, SchedulerError};
 pub use seed::SeedGuard;
+pub use shrink::{Shrunk, shrink};
 pub use two_phase::{Outcome, Report, RunCounters, Setup, run_plan, run_seed};
 pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 

@@ -43,6 +43,9 @@ fn default_campaigns_find_nothing() {
 fn look() {
     for config in protocols() {
         let kind = config.kind();
+        if std::env::var("KIND").is_ok_and(|wanted| wanted != format!("{kind:?}")) {
+            continue;
+        }
         let setup = Setup::of(config);
         let began = std::time::Instant::now();
         let (mut restarts, mut rejected, mut acknowledged, mut submitted, mut heights) = (0, 0, 0, 0, 0);
@@ -50,7 +53,14 @@ fn look() {
         for seed in 0..count {
             let report = run_seed(&setup, seed);
             if !report.is_passed() {
-                println!("{kind:?} seed {seed} n={}: {:?}", report.validators, report.outcome);
+                let shrunk = shrink(&setup, &report, 300);
+                println!(
+                    "{kind:?} seed {seed} n={} {} runs: {:?}\n{}",
+                    report.validators,
+                    shrunk.runs,
+                    shrunk.report.outcome,
+                    shrunk.report.plan.to_json()
+                );
             }
             restarts += report.counters.restarts;
             rejected += report.counters.rejected;

@@ -1,0 +1,149 @@
+//! Files of results: one line of JSON a seed.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead},
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::sim::{Outcome, Report};
+
+/// Failures that a summary names; further ones are only counted.
+const FAILURES_MAX: usize = 100;
+
+/// Why results can't be read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ResultsError {
+    /// The file can't be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// A line that is not the last is no result.
+    #[error("line {line} of the results is none: {source}")]
+    Line {
+        /// Counted from 1.
+        line: usize,
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
+}
+
+/// What became of many seeds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Summary {
+    /// Seeds that were run.
+    pub seeds: u64,
+    /// Of them, those in which everything held.
+    pub passed: u64,
+    /// How often each invariant was broken; `failed` where the simulator gave up.
+    pub broken: BTreeMap<String, u64>,
+    /// The failures with the lowest seeds.
+    pub failures: BTreeMap<u64, Failure>,
+    /// Steps of all runs.
+    pub steps: u64,
+    /// Virtual time of all runs, in milliseconds.
+    pub virtual_ms: u64,
+    /// Transactions acknowledged as final.
+    pub acknowledged: u64,
+    /// Restarts after crashes.
+    pub restarts: u64,
+    /// How often each named point of coverage was passed.
+    pub marks: BTreeMap<String, u64>,
+    /// How many seeds had each kind of fault.
+    pub faults: BTreeMap<String, u64>,
+}
+
+/// One failure of a summary.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// Which invariant.
+    pub invariant: String,
+    /// What was seen.
+    pub detail: String,
+}
+
+impl Summary {
+    /// Counts a report.
+    pub fn add(&mut self, report: &Report) {
+        self.seeds += 1;
+        self.steps += report.counters.steps;
+        self.virtual_ms += report.counters.virtual_ms;
+        self.acknowledged += report.counters.acknowledged;
+        self.restarts += report.counters.restarts;
+        for (name, count) in &report.marks {
+            *self.marks.entry(name.clone()).or_default() += count;
+        }
+        let mut kinds: Vec<_> = report.plan.faults.iter().map(|fault| fault.what.label()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        for kind in kinds {
+            *self.faults.entry(kind.to_owned()).or_default() += 1;
+        }
+        let (invariant, detail) = match &report.outcome {
+            Outcome::Passed => {
+                self.passed += 1;
+                return;
+            }
+            Outcome::Violated(violation) => (violation.invariant.to_string(), violation.to_string()),
+            Outcome::Failed { error } => ("failed".to_owned(), error.clone()),
+        };
+        *self.broken.entry(invariant.clone()).or_default() += 1;
+        self.failures.insert(report.seed, Failure { invariant, detail });
+        if self.failures.len() > FAILURES_MAX {
+            self.failures.pop_last();
+        }
+    }
+
+    /// Counts what another part of the campaign counted.
+    pub fn merge(&mut self, other: Self) {
+        self.seeds += other.seeds;
+        self.passed += other.passed;
+        self.steps += other.steps;
+        self.virtual_ms += other.virtual_ms;
+        self.acknowledged += other.acknowledged;
+        self.restarts += other.restarts;
+        let counts =
+            [(&mut self.broken, other.broken), (&mut self.marks, other.marks), (&mut self.faults, other.faults)];
+        for (own, others) in counts {
+            for (name, count) in others {
+                *own.entry(name).or_default() += count;
+            }
+        }
+        self.failures.extend(other.failures);
+        while self.failures.len() > FAILURES_MAX {
+            self.failures.pop_last();
+        }
+    }
+}
+
+impl FromIterator<Report> for Summary {
+    fn from_iter<I: IntoIterator<Item = Report>>(reports: I) -> Self {
+        let mut summary = Self::default();
+        reports.into_iter().for_each(|report| summary.add(&report));
+        summary
+    }
+}
+
+/// Reads a file of results, each given to `take`; of two results of one seed both are given. Answers the length in bytes up to
+/// the end of the last whole line: what is after it was torn by a kill, and has to be cut off before more is appended.
+///
+/// # Errors
+/// [`ResultsError`]: the file can't be read, or a line before the last is no result.
+pub fn read_results(mut file: impl BufRead, mut take: impl FnMut(Report)) -> Result<u64, ResultsError> {
+    let (mut whole, mut line, mut bytes) = (0, 0, Vec::new());
+    loop {
+        bytes.clear();
+        let length = file.read_until(b'\n', &mut bytes)?;
+        if length == 0 || bytes.last() != Some(&b'\n') {
+            return Ok(whole);
+        }
+        line += 1;
+        let text = bytes.trim_ascii();
+        if !text.is_empty() {
+            take(serde_json::from_slice(text).map_err(|source| ResultsError::Line { line, source })?);
+        }
+        whole += length as u64;
+    }
+}

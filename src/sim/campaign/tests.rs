@@ -1,0 +1,89 @@
+use core::convert::Infallible;
+
+use super::*;
+use crate::consensus::{ConsensusConfig, pbft::PbftConfig};
+
+fn campaign(seeds: Range<u64>) -> Campaign {
+    Campaign::new(Setup::of(ConsensusConfig::Pbft(PbftConfig::default())), seeds)
+}
+
+/// The file that a campaign writes.
+fn file(campaign: &Campaign, done: &BTreeSet<u64>) -> Vec<u8> {
+    let mut lines = Vec::new();
+    let written = campaign.run(done, |report| {
+        lines.extend(serde_json::to_vec(&report).unwrap());
+        lines.push(b'\n');
+        Ok::<(), Infallible>(())
+    });
+    written.unwrap();
+    lines
+}
+
+fn read(file: &[u8]) -> (Vec<Report>, u64) {
+    let mut reports = Vec::new();
+    let whole = read_results(file, |report| reports.push(report)).unwrap();
+    (reports, whole)
+}
+
+#[test]
+fn shards_are_parts_of_the_whole() {
+    let whole = campaign(3..13);
+    let mut seeds = Vec::new();
+    for index in 0..3 {
+        seeds.extend(whole.clone().with_shard(Shard::new(index, 3).unwrap()).seeds());
+    }
+    assert_eq!(seeds, [3, 6, 9, 12, 4, 7, 10, 5, 8, 11]);
+    assert_eq!("2/3".parse(), Shard::new(2, 3));
+    assert_eq!("3/3".parse::<Shard>(), Err(ShardError::Range { index: 3, count: 3 }));
+    assert_eq!("0/0".parse::<Shard>(), Err(ShardError::Range { index: 0, count: 0 }));
+    for wrong in ["", "3", "a/b", "1/-2"] {
+        assert!(matches!(wrong.parse::<Shard>(), Err(ShardError::Form { .. })), "{wrong}");
+    }
+}
+
+#[test]
+fn a_killed_shard_goes_on_where_it_was_and_gives_the_same() {
+    let campaign = campaign(0..6);
+    let full = file(&campaign, &BTreeSet::new());
+    let want: Summary = read(&full).0.into_iter().collect();
+    assert_eq!((want.seeds, read(&full).1), (6, full.len() as u64));
+    for cut in [0, 10, full.len() / 3, full.len() - 1] {
+        let torn = &full[..cut];
+        let (reports, whole) = read(torn);
+        let done: BTreeSet<u64> = reports.iter().map(|report| report.seed).collect();
+        let mut file_again = torn[..whole as usize].to_vec();
+        file_again.extend(file(&campaign, &done));
+        assert_eq!(file_again, full);
+    }
+    let damaged = [b"nonsense\n".as_slice(), &full].concat();
+    assert!(matches!(read_results(damaged.as_slice(), drop), Err(ResultsError::Line { line: 1, .. })));
+}
+
+#[test]
+fn parts_sum_up_to_the_whole() {
+    let whole: Summary = read(&file(&campaign(0..6), &BTreeSet::new())).0.into_iter().collect();
+    let mut sum = Summary::default();
+    for index in 0..2 {
+        let part = campaign(0..6).with_shard(Shard::new(index, 2).unwrap());
+        sum.merge(read(&file(&part, &BTreeSet::new())).0.into_iter().collect());
+    }
+    assert_eq!(sum, whole);
+    assert_eq!(serde_json::from_str::<Summary>(&serde_json::to_string(&sum).unwrap()).unwrap(), sum);
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn several_threads_give_what_one_gives() {
+    let campaign = campaign(0..6);
+    let mut reports = Vec::new();
+    let done = BTreeSet::from([2]);
+    run_parallel(&campaign, &done, 3, |report| {
+        reports.push(report);
+        Ok::<(), Infallible>(())
+    })
+    .unwrap();
+    reports.sort_by_key(|report| report.seed);
+    assert_eq!(reports, read(&file(&campaign, &done)).0);
+    let stopped = run_parallel(&campaign, &BTreeSet::new(), 2, Err);
+    assert!(stopped.is_err());
+}
