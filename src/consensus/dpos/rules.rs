@@ -10,6 +10,7 @@ use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     consensus::{Authenticator, BlockId, SealError, ValidatorSet},
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    system::{SystemCall, SystemContext, staking},
 };
 
 /// Links that the rules remember, in each of two generations.
@@ -316,6 +317,20 @@ impl HeaderRules for DposRules {
         let link = self.judge(&parent, block)?;
         self.remember(link);
         Ok(())
+    }
+
+    /// The producer and those who missed slots, then every double production that the block tells.
+    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
+        let payload = Payload::decode(context.payload).map_err(|error| rule_error(&error.into()))?;
+        let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
+        for evidence in &payload.evidence {
+            let (hash, seal) = (evidence.first.hash_slow(), &evidence.first_seal);
+            let offender = self.authenticator.author(hash, seal).map_err(|error| rule_error(&error.into()))?;
+            let height = Height::new(evidence.first.number.max(evidence.second.number));
+            let time = Timestamp::from_secs(evidence.first.timestamp);
+            calls.push(staking::slash(offender, staking::Offence::DoubleSign, height, time));
+        }
+        Ok(calls)
     }
 }
 
