@@ -39,10 +39,12 @@ pub(crate) enum Mutation {
     DposWrongProducer,
     /// Delegated proof of stake: a schedule is in force at once, not when it is irreversible.
     DposScheduleEarly,
-    /// Delegated proof of stake: the longest branch wins, whatever others proposed or made irreversible.
+    /// Delegated proof of stake: of branches that made the same irreversible the longest wins, whatever they proposed.
     DposLengthAlone,
     /// Delegated proof of stake: a producer that implied a block confirms branches without it.
     DposLockIgnored,
+    /// Delegated proof of stake: both of the last two, which is how EOSIO does it.
+    DposClassic,
     /// Proof of stake: more than half of the stake justifies.
     PosJustifiesAtHalf,
     /// Proof of stake: two justified epochs in a row finalise the first, whatever the second came from.

@@ -37,9 +37,9 @@ impl Standing {
     }
 
     fn rank(&self) -> (Height, Height, Height, Reverse<u64>, Reverse<B256>) {
-        let by_length = mutation::active(Mutation::DposLengthAlone);
-        let (irreversible, proposed) = if by_length { Default::default() } else { (self.irreversible, self.proposed) };
-        (irreversible, proposed, self.block.height, Reverse(self.slot), Reverse(self.block.hash))
+        let by_length = mutation::active(Mutation::DposLengthAlone) || mutation::active(Mutation::DposClassic);
+        let proposed = if by_length { Height::default() } else { self.proposed };
+        (self.irreversible, proposed, self.block.height, Reverse(self.slot), Reverse(self.block.hash))
     }
 }
 

@@ -1,3 +1,8 @@
 //! The state machine, its pure model, and both against faults.
 
+mod elections;
+mod faults;
+mod invalid;
+mod lab;
 mod model;
+mod normal;

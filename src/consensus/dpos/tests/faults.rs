@@ -1,0 +1,204 @@
+//! Forks, crashes and double production; what happens without watermark and lock.
+
+use std::collections::BTreeSet;
+
+use super::{super::*, lab::*};
+use crate::{consensus::mutation, primitives::Height};
+
+/// SplitMix64.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
+/// Random cuts, stops and restarts of four replicas over 60 slots, then 40 quiet ones.
+fn random_run(seed: u64, per_turn: u32) -> Lab {
+    let mut random = Dice(seed);
+    let mut lab = Lab::with_config(4, 4, DposConfig::default().with_blocks_per_turn(per_turn));
+    for _ in 0..60 {
+        match random.below(8) {
+            0 => (0..4).for_each(|index| lab.groups[index] = random.below(2)),
+            1 => lab.heal(),
+            2 => lab.stop(random.below(4)),
+            3 => {
+                let index = random.below(4);
+                lab.restart(index);
+            }
+            _ => {}
+        }
+        if random.below(4) == 0 {
+            // Two slots' blocks cross each other.
+            lab.begin_slot();
+            lab.begin_slot();
+            lab.settle();
+        } else {
+            lab.slot();
+        }
+    }
+    lab.heal();
+    (0..4).filter(|index| lab.replicas[*index].is_none()).collect::<Vec<_>>().into_iter().for_each(|i| lab.restart(i));
+    lab.slots(40);
+    lab
+}
+
+/// Names of what breaks in the runs up to the one that breaks `want`.
+fn broken_within(seeds: u64, want: &str) -> BTreeSet<&'static str> {
+    let mut names = BTreeSet::new();
+    for seed in 0..seeds {
+        if names.contains(want) {
+            break;
+        }
+        for broken in random_run(seed, 1 + seed as u32 % 2).broken {
+            names.insert(match broken {
+                Broken::Agreement(_) => "agreement",
+                Broken::ConfirmedTwice(..) => "confirmed twice",
+                Broken::SlotTwice(..) => "slot twice",
+                Broken::SlotOwner(_) => "slot owner",
+                Broken::ScheduleEarly(_) => "schedule early",
+            });
+        }
+    }
+    names
+}
+
+#[test]
+fn random_cuts_crashes_and_crossings_break_nothing() {
+    let mut forks = 0;
+    for seed in 0..60 {
+        let lab = random_run(seed, 1 + seed as u32 % 2);
+        assert!(lab.broken.is_empty(), "seed {seed}: {:?}", lab.broken);
+        assert!(lab.evidence.is_empty(), "seed {seed}: {:?}", lab.evidence);
+        assert!(lab.is_agreed(), "seed {seed}: {:?}", lab.heads());
+        let lag = lab.heads()[0].height.get() - lab.irreversible(0);
+        assert!(lag <= 16, "seed {seed}: {lag} blocks are not irreversible");
+        forks += lab.mark("dpos/reorg");
+    }
+    assert!(forks > 60, "{forks}");
+}
+
+#[test]
+fn lost_promises_and_other_bugs_are_seen_by_the_checker() {
+    for (bug, want) in [
+        (Mutation::DposPromiseForgotten, "confirmed twice"),
+        (Mutation::DposConfirmsTwice, "confirmed twice"),
+        (Mutation::DposSlotTwice, "slot twice"),
+        (Mutation::DposWrongProducer, "slot owner"),
+    ] {
+        let found = mutation::with(bug, || broken_within(40, want));
+        assert!(found.contains(want), "{bug:?}: {found:?}");
+    }
+}
+
+/// Two of four were away for long, so that much becomes irreversible at once: one comes back and gives the last confirmation, the
+/// other (the loner) hears nothing of it. Nobody hears of the block that makes it irreversible either, and all but the loner
+/// sleep until its branch is longer. Then all wake up but the one who knows. By length alone they follow the loner, and
+/// a second block of the same height becomes irreversible.
+fn sleepers() -> Lab {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    let (loner, back) = (lab.owner(0, 9), lab.owner(0, 10));
+    let others: Vec<_> = (0..4).filter(|index| *index != loner).collect();
+    lab.stop(loner);
+    lab.stop(back);
+    lab.slots(16);
+    let steady = lab.owner(0, 11);
+    while [loner, back].contains(&lab.owner(steady, lab.now + 1)) {
+        lab.slot();
+    }
+    lab.restart(loner);
+    lab.slot();
+    let fork = lab.replica(loner).head().height;
+    assert_eq!(lab.replica(loner).head(), lab.replica(steady).head());
+    let groups: Vec<_> = (0..4).map(|index| usize::from(index == loner)).collect();
+    lab.cut(&groups);
+    lab.slots(12);
+    lab.restart(back);
+    let knows = |lab: &Lab, index: usize| lab.replica(index).finality().finalized.height > fork;
+    while !others.iter().any(|index| knows(&lab, *index)) {
+        lab.settle();
+        lab.begin_slot();
+    }
+    lab.queue.clear();
+    let (wise, unaware): (Vec<_>, Vec<_>) = others.iter().copied().partition(|index| knows(&lab, *index));
+    assert_eq!(wise.len(), 1);
+    let longest = lab.heads().iter().map(|head| head.height).max().unwrap();
+    others.iter().for_each(|index| lab.stop(*index));
+    while lab.replica(loner).head().height.get() < longest.get() + 4 {
+        lab.slot();
+    }
+    lab.heal();
+    unaware.iter().for_each(|index| lab.restart(*index));
+    lab.slots(60);
+    lab.restart(wise[0]);
+    lab.slots(20);
+    lab
+}
+
+#[test]
+fn sleepers_come_back_to_what_they_implied() {
+    let lab = sleepers();
+    assert!(lab.broken.is_empty(), "{:?}", lab.broken);
+    assert!(lab.is_agreed() && lab.irreversible(0) > 30);
+}
+
+#[test]
+fn by_length_alone_and_without_locks_two_blocks_become_irreversible() {
+    // Each of both rules is enough against this one.
+    let by_length = mutation::with(Mutation::DposLengthAlone, sleepers);
+    assert!(!by_length.broken.iter().any(|broken| matches!(broken, Broken::Agreement(_))), "{:?}", by_length.broken);
+    assert!(by_length.mark("dpos/locked-out") > 0);
+    let classic = mutation::with(Mutation::DposClassic, sleepers);
+    assert!(classic.broken.iter().any(|broken| matches!(broken, Broken::Agreement(_))), "{:?}", classic.broken);
+}
+
+#[test]
+fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    let owner = lab.owner(0, 9);
+    lab.faulty.insert(owner);
+    lab.stop(owner);
+    let one = lab.block((owner + 1) % 4, 9, &Odd { salt: 100, ..Odd::default() });
+    let two = lab.block((owner + 1) % 4, 9, &Odd { salt: 101, ..Odd::default() });
+    for index in (0..4).filter(|index| *index != owner) {
+        let (first, second) = if index % 2 == 0 { (&one, &two) } else { (&two, &one) };
+        lab.announce(index, first);
+        lab.announce(index, second);
+    }
+    lab.now += 1;
+    assert_eq!(lab.evidence.len(), 3);
+    let offender = lab.signers[owner].address();
+    for (_, evidence) in &lab.evidence {
+        let want = Evidence::DoubleSign { offender, height: Height::new(9), first: one.hash(), second: two.hash() };
+        let swapped = Evidence::DoubleSign { offender, height: Height::new(9), first: two.hash(), second: one.hash() };
+        assert!(*evidence == want || *evidence == swapped, "{evidence:?}");
+    }
+    lab.slots(8);
+    let told: Vec<_> = (10..=lab.heads()[0].height.get())
+        .filter(|height| {
+            let payload = Payload::decode(&lab.sealed((owner + 1) % 4, *height).payload).unwrap();
+            payload
+                .evidence
+                .iter()
+                .any(|evidence| evidence.hashes() == (one.hash().min(two.hash()), one.hash().max(two.hash())))
+        })
+        .collect();
+    assert_eq!(told, [10], "told once, by the very next block");
+    assert!(lab.replica((owner + 1) % 4).offences.is_empty());
+    let sealed = lab.sealed((owner + 1) % 4, 10);
+    let header = crate::primitives::Header::default();
+    let rules = DposRules::new(lab.config, lab.set(4), lab.authenticator.clone());
+    let context = crate::system::SystemContext { header: &sealed.header, parent: &header, payload: &sealed.payload };
+    let calls = crate::chain::HeaderRules::system_calls(&rules, &context).unwrap();
+    let time = crate::primitives::Timestamp::from_secs(9);
+    let slash =
+        crate::system::staking::slash(offender, crate::system::staking::Offence::DoubleSign, Height::new(9), time);
+    assert_eq!(calls, [crate::system::staking::begin_block(sealed.header.beneficiary, &[]), slash]);
+}

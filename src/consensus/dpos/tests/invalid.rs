@@ -1,0 +1,167 @@
+//! What is refused leaves the state as it was.
+
+use super::{super::*, lab::*};
+use crate::primitives::{B256, Bytes, Header, Height, KeyPair};
+
+fn message(block: &Arc<Block>) -> Event {
+    Event::Message { from: ReplicaId::new(1), message: Message::Block(block.clone()) }
+}
+
+/// Delivers to replica 0 and demands that it refuses, for a reason that has `named`.
+fn refuse(lab: &Lab, event: Event, named: &str) {
+    let mut replica = lab.replica(0).clone();
+    let mut effects = Vec::new();
+    replica.step(event, &mut effects);
+    let [Effect::Reject(rejection)] = effects.as_slice() else { panic!("{named}: {effects:?}") };
+    assert!(rejection.to_string().contains(named), "{named}: {rejection}");
+    assert_eq!(replica, *lab.replica(0), "{named}");
+    assert_eq!(replica.digest(), lab.replica(0).digest(), "{named}");
+}
+
+fn payload(lab: &Lab, change: impl FnOnce(&mut Payload)) -> Odd {
+    let mut payload = Payload::decode(lab.block(0, lab.now + 1, &Odd::default()).payload()).unwrap();
+    change(&mut payload);
+    Odd { payload: Some(payload), ..Odd::default() }
+}
+
+#[test]
+fn invalid_blocks_leave_the_state_as_it_was() {
+    let mut lab = Lab::with_config(5, 4, DposConfig::default());
+    lab.slots(10);
+    let slot = lab.now + 1;
+    let (owner, other) = (lab.owner(0, slot), lab.owner(0, slot + 1));
+    let other_set = lab.set(3);
+    let cases = [
+        ("is none of the 4 producers", Odd { author: Some(4), confirmed: Some(1), ..Odd::default() }),
+        ("belongs to", Odd { author: Some(other), ..Odd::default() }),
+        ("timestamp is", Odd { timestamp: Some(lab.now), ..Odd::default() }),
+        ("beneficiary is", Odd { beneficiary: Some(Address::ZERO), ..Odd::default() }),
+        ("difficulty is not zero", Odd { difficulty: 1, ..Odd::default() }),
+        ("mixHash is not zero", Odd { mix_hash: B256::repeat_byte(1), ..Odd::default() }),
+        ("are confirmed", Odd { confirmed: Some(5), ..Odd::default() }),
+        ("missed slots", payload(&lab, |payload| payload.absent.push(Address::ZERO))),
+        ("proposes", payload(&lab, |payload| payload.proposes = Some(other_set))),
+        ("activates", payload(&lab, |payload| payload.activates = Some(B256::ZERO))),
+    ];
+    for (named, odd) in cases {
+        refuse(&lab, message(&lab.block(0, slot, &odd)), named);
+    }
+    let good = lab.block(0, slot, &Odd::default());
+    let unsealed = Arc::new(good.as_ref().clone().with_seal(Bytes::new()));
+    refuse(&lab, message(&unsealed), "seal has 0 bytes");
+    let forged = Arc::new(good.as_ref().clone().with_seal(lab.signers[owner].sign(B256::ZERO)));
+    refuse(&lab, message(&forged), "was not made by");
+    let other_payload = Block::new(good.header().clone(), Vec::new(), vec![0xc0].into(), Vec::new());
+    refuse(&lab, message(&Arc::new(other_payload.with_seal(good.seal().clone()))), "extraData");
+    let parent = lab.heads()[0];
+    let garbage = lab.raw(parent, owner, Bytes::from_static(&[0xc1, 0x01]), slot, &Odd::default());
+    refuse(&lab, message(&garbage), "payload");
+}
+
+#[test]
+fn old_far_and_repeated_blocks_leave_the_state_as_it_was() {
+    let mut lab = Lab::with_config(5, 4, DposConfig::default());
+    lab.slots(10);
+    let head = lab.blocks[&lab.heads()[0].hash].clone();
+    refuse(&lab, message(&head), "not asked for");
+    let old = lab.sealed(0, 3);
+    let old = Arc::new(Block::new(old.header, Vec::new(), old.payload, Vec::new()).with_seal(old.seal));
+    refuse(&lab, message(&old), "below the oldest");
+    let far = (lab.now + SLOTS_AHEAD_MAX + 1..).find(|slot| lab.owner(0, *slot) == 0).unwrap();
+    refuse(&lab, message(&lab.block(0, far, &Odd::default())), "above");
+    let nowhere = |height: u64, author| {
+        let parent = BlockId { height: Height::new(height - 1), hash: B256::repeat_byte(9) };
+        lab.raw(parent, author, Bytes::new(), 99, &Odd::default())
+    };
+    refuse(&lab, message(&nowhere(20_000, 0)), "above");
+    refuse(&lab, message(&nowhere(12, 4)), "no candidate");
+}
+
+#[test]
+fn answers_to_nothing_leave_the_state_as_it_was() {
+    let mut lab = Lab::new(4);
+    lab.slots(10);
+    let head = lab.heads()[0];
+    let block = lab.blocks[&head.hash].clone();
+    refuse(&lab, Event::BlockJudged { block: head, verdict: Verdict::VALID }, "verdict");
+    refuse(&lab, Event::BlockSynced { from: ReplicaId::new(1), block: block.clone() }, "block");
+    refuse(&lab, Event::Admin(crate::consensus::Admin::Read { request: 1 }), "elected by stake");
+    for event in [
+        Event::Random { ticket: Ticket::new(9), value: 1 },
+        Event::Timer(TimerId::new(9)),
+        Event::Persisted(Ticket::new(99)),
+        Event::BlockBuilt { ticket: Ticket::new(999), block },
+    ] {
+        let mut replica = lab.replica(0).clone();
+        let mut effects = Vec::new();
+        replica.step(event, &mut effects);
+        assert!(effects.iter().all(|effect| matches!(effect, Effect::Mark(_))), "{effects:?}");
+        assert_eq!(replica, *lab.replica(0));
+    }
+}
+
+#[test]
+fn evidence_that_proves_nothing_is_refused() {
+    let mut lab = Lab::with_config(5, 4, DposConfig::default());
+    lab.slots(10);
+    let sealed = |author: usize, time: u64, salt: u64, gas_used: u64| {
+        let header = Header { timestamp: time, gas_limit: salt, gas_used, number: 7, ..Header::default() };
+        let seal = lab.signers[author].sign(header.hash_slow());
+        (header, seal)
+    };
+    let with = |proofs: Vec<DoubleProduction>| payload(&lab, |payload| payload.evidence = proofs);
+    let good = DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 2, 0));
+    let swapped = DoubleProduction {
+        first: good.second.clone(),
+        first_seal: good.second_seal.clone(),
+        second: good.first.clone(),
+        second_seal: good.first_seal.clone(),
+    };
+    let cases = [
+        ("ascending order", vec![swapped]),
+        ("ascending order", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 1, 0))]),
+        ("two slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
+        ("last 8192 slots", vec![DoubleProduction::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
+        ("one and the same producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
+        ("one and the same producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
+        ("told before", vec![good.clone(), good.clone()]),
+    ];
+    for (named, proofs) in cases {
+        refuse(&lab, message(&lab.block(0, lab.now + 1, &with(proofs))), named);
+    }
+    let told = lab.block(0, lab.now + 1, &with(vec![good.clone()]));
+    lab.announce(0, &told);
+    assert_eq!(lab.replica(0).head(), BlockId::of(&told));
+    lab.now += 1;
+    let again = payload(&lab, |payload| payload.evidence = vec![good]);
+    refuse(&lab, message(&lab.block(0, lab.now + 1, &again)), "told before");
+}
+
+#[test]
+fn what_strangers_and_one_producer_can_fill_is_bounded() {
+    let mut lab = Lab::new(4);
+    lab.slots(10);
+    let stranger = lab.authenticator.signer(&KeyPair::from_seed(77, "nobody"));
+    let replica = lab.replicas[0].as_mut().unwrap();
+    let mut effects = Vec::new();
+    let before = replica.clone();
+    for salt in 0..1_000 {
+        let header = Header { number: 12, gas_limit: salt, ..Header::default() };
+        let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
+        let seal = stranger.sign(block.hash());
+        replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
+    }
+    assert_eq!(*replica, before);
+    let signer = lab.signers[1].clone();
+    for salt in 0..1_000 {
+        let header = Header { number: 12 + salt % 20, gas_limit: salt, ..Header::default() };
+        let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
+        let seal = signer.sign(block.hash());
+        replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
+    }
+    assert_eq!(replica.orphans.len(), 64);
+    // The others are heard all the same.
+    lab.slots(30);
+    assert_eq!(lab.irreversible(0), 35);
+    assert!(lab.replica(0).orphans.is_empty(), "orphans at and below what is irreversible are forgotten");
+}
