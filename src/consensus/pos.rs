@@ -36,7 +36,7 @@ mod tree;
 mod votes;
 
 use core::hash;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 
@@ -151,7 +151,7 @@ impl Pos {
     ) -> Result<Self, PosError> {
         config.check()?;
         let kept = Kept::decode(&config, head_record).ok_or(PosError::Record { key: "head" })?;
-        let tree = kept.tree(&config, Vec::new());
+        let tree = kept.tree(&config, &BTreeMap::new());
         Ok(Self::at(config, tree, authenticator, signer).with_kept(kept))
     }
 
@@ -179,10 +179,10 @@ impl Pos {
                 let of_nodes =
                     records.range(NODE_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(NODE_PREFIX));
                 let nodes = of_nodes.map(|(_, record)| record::decode_node(&config, record));
-                let nodes: Option<Vec<Node>> = nodes.collect();
-                let mut nodes = nodes.ok_or(PosError::Record { key: "node" })?;
-                nodes.push(genesis_node(&config, genesis, validators));
-                Self::at(config, kept.tree(&config, nodes), authenticator, signer).with_kept(kept)
+                let nodes = nodes.chain([Some(genesis_node(&config, genesis, validators))]);
+                let nodes: Option<BTreeMap<_, _>> = nodes.map(|node| node.map(|it| (it.link.block.hash, it))).collect();
+                let nodes = nodes.ok_or(PosError::Record { key: "node" })?;
+                Self::at(config, kept.tree(&config, &nodes), authenticator, signer).with_kept(kept)
             }
         };
         replica.promises = promises;

@@ -273,3 +273,36 @@ fn many_seeds_with_latencies_longer_than_a_slot_stay_in_agreement() {
     }
     assert!(reorgs > 50, "{reorgs}");
 }
+
+#[test]
+fn campaigns_find_nothing() {
+    let setup = Setup::of(ConsensusConfig::Pos(config()));
+    for seed in 0..20 {
+        let report = run_seed(&setup, seed);
+        assert!(report.is_passed(), "seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+        assert!(report.counters.height > 3, "{report:?}");
+    }
+}
+
+#[test]
+#[ignore = "a look at many seeds"]
+fn look() {
+    let setup = Setup::of(ConsensusConfig::Pos(config()));
+    let number = |name: &str, default| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default);
+    let (first, count) = (number("FIRST", 0), number("SEEDS", 200));
+    let began = std::time::Instant::now();
+    let mut marks = std::collections::BTreeMap::<String, u64>::new();
+    let mut totals = [0; 6];
+    for seed in first..first + count {
+        let report = run_seed(&setup, seed);
+        if !report.is_passed() {
+            println!("seed {seed} n={}: {:?}", report.validators, report.outcome);
+        }
+        report.marks.into_iter().for_each(|(name, count)| *marks.entry(name).or_default() += count);
+        let counters = report.counters;
+        let own =
+            [counters.steps, counters.height, counters.reorgs, counters.restarts, counters.evidence, counters.rejected];
+        totals.iter_mut().zip(own).for_each(|(total, own)| *total += own);
+    }
+    println!("{:?}; steps, height, reorgs, restarts, evidence, rejected {totals:?}\n{marks:#?}", began.elapsed());
+}

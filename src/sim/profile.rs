@@ -99,7 +99,7 @@ impl Profile {
     /// What this protocol promises to bear.
     pub fn of(config: &ConsensusConfig) -> Self {
         match config {
-            ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) => Self::byzantine(),
+            ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) | ConsensusConfig::Pos(_) => Self::byzantine(),
             _ => Self::crash_only(),
         }
     }

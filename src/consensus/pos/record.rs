@@ -1,6 +1,6 @@
 //! What a replica keeps to go on after a restart.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Checkpoint, LatestMessage, Link, Offence, PosConfig, State, Vote,
@@ -118,18 +118,22 @@ impl Kept {
         bytes.is_empty().then_some(kept)
     }
 
-    /// The tree as it was, of those blocks whose records are here; of the head alone when the way to it from the final
-    /// checkpoint has gaps.
-    pub(super) fn tree(&self, config: &PosConfig, mut nodes: Vec<Node>) -> Tree {
-        nodes.push(self.head.clone());
-        nodes.sort_by_key(|node| node.link.block);
-        nodes.dedup_by_key(|node| node.link.block);
-        let root = nodes.iter().find(|node| node.link.block == self.finalized.block).cloned();
-        let mut tree =
-            root.map(|root| grown(config, root, &nodes, self.slot)).unwrap_or_else(|| Tree::new(self.head.clone()));
-        if tree.get(&self.head.link.block.hash).is_none() {
-            tree = Tree::new(self.head.clone());
+    /// The tree as it was, of the head and its ancestors: what lies aside is fetched again if anybody speaks of it. Of the head
+    /// alone when the way to it from the final checkpoint has gaps.
+    pub(super) fn tree(&self, config: &PosConfig, nodes: &BTreeMap<B256, Node>) -> Tree {
+        let mut branch = vec![self.head.clone()];
+        while let Some(node) = branch.last().filter(|node| node.link.block != self.finalized.block)
+            && let Some(parent) = nodes.get(&node.parent)
+        {
+            branch.push(parent.clone());
         }
+        if branch.last().is_none_or(|root| root.link.block != self.finalized.block) {
+            branch.truncate(1);
+        }
+        let mut oldest_first = branch.into_iter().rev();
+        let root = oldest_first.next().unwrap_or_else(|| self.head.clone());
+        let mut tree = Tree::new(root);
+        oldest_first.for_each(|node| tree.insert(config, node, self.slot));
         (tree.justified, tree.finalized) = (self.justified, self.finalized);
         (tree.unrealized, tree.weights) = (self.unrealized, self.weights.clone());
         self.votes.iter().for_each(|(validator, message)| tree.vote(*validator, message.epoch, message.block));
@@ -137,16 +141,6 @@ impl Kept {
         tree.set_head(self.head.link.block);
         tree
     }
-}
-
-fn grown(config: &PosConfig, root: Node, nodes: &[Node], slot: u64) -> Tree {
-    let mut tree = Tree::new(root);
-    for node in nodes {
-        if tree.get(&node.link.block.hash).is_none() && tree.get(&node.parent).is_some() {
-            tree.insert(config, node.clone(), slot);
-        }
-    }
-    tree
 }
 
 /// The record of one block's branch.

@@ -6,7 +6,11 @@ use serde_json::Value;
 
 use crate::{
     chain::Block,
-    consensus::{Message, Signer, pbft::PbftMessage},
+    consensus::{
+        Message, Signer,
+        pbft::PbftMessage,
+        pos::{PosMessage, Vote},
+    },
     primitives::{B256, Timestamp},
     sim::SimRng,
 };
@@ -49,6 +53,10 @@ fn signed(message: &Message, signer: Option<&Signer>) -> Message {
         (Message::Pbft(message), Some(signer)) => {
             Message::Pbft(Arc::new(PbftMessage::signed(message.body.clone(), signer)))
         }
+        (Message::Pos(message), Some(signer)) => match message.as_ref() {
+            PosMessage::Vote(vote) => Vote::signed(vote.data, signer).into(),
+            _ => Message::Pos(message.clone()),
+        },
         _ => message.clone(),
     }
 }
