@@ -1,1 +1,7 @@
-//! Scenarios, bad input, random runs.
+//! The state machine alone: scenarios, bad input, changes of the set, restarts.
+
+mod attacks;
+mod invalid;
+mod lab;
+mod life;
+mod sets;

@@ -1,0 +1,310 @@
+//! Known attacks on Gasper, and what becomes of them.
+
+use std::collections::BTreeSet;
+
+use super::lab::{Lab, WEIGHT, config};
+use crate::{
+    consensus::{
+        Event, Evidence, Protocol, Rejection, ReplicaId,
+        pos::{ATTEST_TIMER, MessageError, OffenceKind, Pos, PosConfig, SLOT_TIMER, Vote, VoteData, offenders},
+    },
+    primitives::{Address, B256},
+};
+
+fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
+    let named = lab.evidence.iter().map(|(_, evidence)| match evidence {
+        Evidence::Slashable { offender, offence } => (*offender, offence.kind()),
+        other => panic!("{other:?}"),
+    });
+    named.collect()
+}
+
+/// Sixteen validators, four a slot. The proposer of slot 10 keeps its block for itself, with a vote of one of that slot's
+/// attesters, and shows both when the block of slot 11 is there. Answers the two blocks and the honest head.
+fn ex_ante(config: PosConfig) -> (B256, B256, B256) {
+    let mut lab = Lab::with_config(16, config);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let attacker = lab.committee(0, 10, parent)[0];
+    let (late, timely) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 11, &[]));
+    // The attacker's own replica knows the block from the start.
+    let mut private = lab.clone();
+    private.deliver(1, Event::Timer(SLOT_TIMER));
+    private.give_block(1, &late);
+    let vote = private.vote(1, attacker, 10, late.hash());
+    for _ in 0..2 {
+        lab.deliver(0, Event::Timer(SLOT_TIMER));
+    }
+    lab.give_block(0, &timely);
+    lab.give_block(0, &late);
+    lab.give_vote(0, &vote);
+    assert!(lab.rejections.is_empty(), "{:?}", lab.rejections);
+    lab.deliver(0, Event::Timer(ATTEST_TIMER));
+    (late.hash(), timely.hash(), lab.replicas[0].head().hash)
+}
+
+#[test]
+fn an_ex_ante_reorg_works_without_the_boost_and_not_with_it() {
+    let (_, timely, head) = ex_ante(config());
+    assert_eq!(head, timely, "a vote of a quarter of a slot is less than the boost of 40 %");
+    let (late, _, head) = ex_ante(config().with_boost_percent(0));
+    assert_eq!(head, late);
+}
+
+#[test]
+fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
+    let mut lab = Lab::new(16);
+    lab.run(8);
+    let parent = lab.heads()[0];
+    // The proposer of slot 9 makes two blocks; half of the slot sees one first, half the other.
+    let (left, right) = (lab.forge(0, parent, 9, &[]), lab.forge(0, parent, 9, &[]));
+    let villain = lab.proposer(0, 9, parent);
+    let committee = lab.committee(0, 9, parent);
+    let (x, y) = (0, 1);
+    for replica in [x, y] {
+        lab.deliver(replica, Event::Timer(SLOT_TIMER));
+    }
+    for (replica, first, second) in [(x, &left, &right), (y, &right, &left)] {
+        lab.give_block(replica, first);
+        lab.give_block(replica, second);
+    }
+    assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
+    for (place, who) in committee.iter().enumerate() {
+        let head = if place % 2 == 0 { &left } else { &right };
+        let vote = lab.vote(x, *who, 9, head.hash());
+        [x, y].into_iter().for_each(|replica| lab.give_vote(replica, &vote));
+    }
+    for replica in [x, y] {
+        lab.deliver(replica, Event::Timer(SLOT_TIMER));
+    }
+    // Whoever votes in slot 10 for one block here and for the other there keeps the two apart.
+    let swayer = lab.committee(x, 10, left.hash())[0];
+    let (for_left, for_right) = (lab.vote(x, swayer, 10, left.hash()), lab.vote(x, swayer, 10, right.hash()));
+    lab.give_vote(x, &for_left);
+    lab.give_vote(y, &for_right);
+    for replica in [x, y] {
+        lab.deliver(replica, Event::Timer(SLOT_TIMER));
+    }
+    assert_eq!((lab.heads()[x], lab.heads()[y]), (left.hash(), right.hash()), "balanced");
+    // An honest block in time, on either side, gathers both; and the two votes meet.
+    let block = lab.forge(x, left.hash(), 11, &[]);
+    [x, y].into_iter().for_each(|replica| lab.give_block(replica, &block));
+    assert_eq!((lab.heads()[x], lab.heads()[y]), (block.hash(), block.hash()));
+    lab.give_vote(x, &for_right);
+    lab.give_vote(y, &for_left);
+    assert!(named(&lab).contains(&(lab.address(swayer), OffenceKind::DoubleVote)));
+    for replica in [x, y] {
+        assert!(lab.replicas[replica].tree.forks.equivocators().contains(&lab.address(swayer)));
+    }
+}
+
+#[test]
+fn a_withheld_justification_moves_nobody_back() {
+    let mut lab = Lab::new(4);
+    lab.run(18);
+    // The last block of epoch 4 has the votes that justify it; it is shown in the middle of epoch 5.
+    let parent = lab.heads()[0];
+    let votes: Vec<_> =
+        lab.replicas[0].votes().filter(|(_, vote)| vote.data.target.epoch == 4).map(|(_, v)| v.clone()).collect();
+    let packed = lab.link(0, parent).state;
+    let missing: Vec<Vote> =
+        votes.into_iter().filter(|vote| !packed.has_vote(&vote.signer(&lab.authenticator).unwrap(), 4)).collect();
+    let withheld = lab.forge(0, parent, 19, &missing);
+    let villain = lab.proposer(0, 19, parent);
+    lab.tick();
+    // It attests as always, but for its block.
+    lab.down[villain] = true;
+    lab.propose();
+    lab.down[villain] = false;
+    lab.attest();
+    lab.run(2);
+    let finalized = lab.finalized();
+    (0..4).for_each(|replica| lab.give_block(replica, &withheld));
+    lab.settle();
+    lab.run(11);
+    assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
+    for (before, after) in finalized.iter().zip(lab.finalized()) {
+        assert!(after.epoch >= before.epoch + 2, "{before:?} {after:?}");
+    }
+    assert!(lab.evidence.is_empty());
+}
+
+#[test]
+fn nothing_at_stake_is_not_free() {
+    let mut lab = Lab::new(7);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    // One proposes two blocks, another votes for both.
+    let (left, right) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 10, &[]));
+    let proposer = lab.proposer(0, 10, parent);
+    lab.down[proposer] = true;
+    lab.tick();
+    for replica in (0..7).filter(|replica| *replica != proposer) {
+        lab.give_block(replica, &left);
+        lab.give_block(replica, &right);
+    }
+    let witness = (0..7).find(|replica| *replica != proposer).unwrap();
+    let voter = lab.committee(witness, 10, left.hash()).into_iter().find(|who| *who != proposer).unwrap();
+    lab.down[voter] = true;
+    let votes = [&left, &right].map(|head| lab.vote(witness, voter, 10, head.hash()));
+    for replica in (0..7).filter(|replica| *replica != proposer && *replica != voter) {
+        votes.iter().for_each(|vote| lab.give_vote(replica, vote));
+    }
+    lab.run(30);
+    let want = [(lab.address(proposer), OffenceKind::DoubleProposal), (lab.address(voter), OffenceKind::DoubleVote)];
+    assert_eq!(named(&lab), want.into(), "they and nobody else");
+    let honest = (0..7).find(|replica| *replica != proposer && *replica != voter).unwrap();
+    let state = lab.replicas[honest].head_state().unwrap().clone();
+    for (offender, _) in want {
+        assert!(state.is_slashed(&offender) && !state.current.set.contains(&offender));
+    }
+    assert_eq!(state.current.set.len(), 5);
+    assert!(lab.replicas[honest].finalized().epoch >= 7, "the others go on");
+    // Besides the cut, each loses in proportion to how many offended together.
+    lab.run(12);
+    let fines: Vec<_> = lab
+        .chain_of(honest)
+        .iter()
+        .filter_map(|block| super::super::Payload::decode(block.payload()).unwrap().accounts)
+        .flat_map(|accounts| accounts.penalties)
+        .filter(|(_, gwei)| *gwei > WEIGHT / 2)
+        .collect();
+    assert_eq!(fines.len(), 2, "{fines:?}");
+}
+
+/// A chain of the same genesis, made with all keys, that differs from the first slot on.
+fn forged_history(config: PosConfig, slots: u64) -> Lab {
+    let mut lab = Lab::with_config(4, config);
+    lab.salt = 1_000_000;
+    lab.run(slots);
+    lab
+}
+
+#[test]
+fn a_history_from_keys_whose_stake_has_left_is_refused() {
+    let config = config().with_unbonding_epochs(6);
+    let mut lab = Lab::with_config(4, config);
+    lab.run(60);
+    let forged = forged_history(config, 60);
+    let fork = forged.chain_of(0);
+    // Whoever was here knows better.
+    let before = lab.replicas[0].clone();
+    let (old, new) = fork.split_at(before.finalized().block.height.get() as usize + 1);
+    for block in old {
+        lab.give_block(0, block);
+        assert!(matches!(lab.rejections.last(), Some((0, Rejection::Pos(_) | Rejection::TooOld { .. }))));
+    }
+    assert!(lab.replicas[0] == before);
+    // What is above waits for parents that never come.
+    new.iter().for_each(|block| lab.give_block(0, block));
+    assert_eq!((lab.replicas[0].head(), lab.replicas[0].finalized()), (before.head(), before.finalized()));
+    assert_eq!(lab.replicas[0].orphans.len(), new.len());
+
+    // Whoever begins anew can't tell the two apart, and believes neither.
+    let newcomer = |trusted: Option<(u64, B256)>| {
+        let mut lab = Lab::with_config(4, trusted.map_or(config, |(epoch, block)| config.with_trusted(epoch, block)));
+        lab.slot = 60;
+        while lab.replicas[0].slot() < 60 {
+            lab.deliver(0, Event::Timer(SLOT_TIMER));
+        }
+        lab
+    };
+    let true_chain = lab.chain_of(0);
+    let mut alone = newcomer(None);
+    for chain in [&true_chain, &fork] {
+        let before = alone.replicas[0].clone();
+        alone.give_block(0, &chain[0]);
+        let refused = &alone.rejections.last().unwrap().1;
+        assert!(matches!(refused, Rejection::Pos(MessageError::WeakSubjectivity { limit: 6, .. })), "{refused}");
+        assert!(alone.replicas[0] == before);
+    }
+    // With a checkpoint from a friend it takes the true chain and no other.
+    let friend = lab.replicas[0].finalized();
+    let mut told = newcomer(Some((friend.epoch, friend.block.hash)));
+    for block in &fork {
+        told.give_block(0, block);
+    }
+    let untrusted = |rejection: &Rejection| matches!(rejection, Rejection::Pos(MessageError::Untrusted { .. }));
+    assert!(told.rejections.iter().any(|(_, rejection)| untrusted(rejection)));
+    assert!(told.replicas[0].head().height < friend.block.height);
+    let mut told = newcomer(Some((friend.epoch, friend.block.hash)));
+    for block in &true_chain {
+        told.give_block(0, block);
+    }
+    assert_eq!(told.replicas[0].head(), lab.replicas[0].head());
+}
+
+#[test]
+fn more_than_a_third_break_finality_and_are_named() {
+    // Validators 2 and 3 run on both sides of a cut, with one key each.
+    let (mut left, mut right) = (Lab::new(4), Lab::new(4));
+    left.down[1] = true;
+    right.down[0] = true;
+    right.salt = 1_000_000;
+    left.run(40);
+    right.run(40);
+    let (one, other) = (left.replicas[0].finalized(), right.replicas[1].finalized());
+    assert!(one.epoch >= 4 && other.epoch >= 4, "{one:?} {other:?}");
+    let at = |lab: &Lab, replica: usize| lab.chain_of(replica)[0].hash();
+    assert_ne!(at(&left, 0), at(&right, 1), "two chains are final from the first block on");
+
+    let (votes_left, votes_right) = (left.votes_of(0), right.votes_of(1));
+    let guilty = offenders(&votes_left, &votes_right, &left.authenticator);
+    assert_eq!(guilty, [left.address(2), left.address(3)].into());
+    let set = left.genesis_set();
+    let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
+    assert!(3 * weight >= set.total_weight(), "at least a third of the stake");
+
+    // A replica that hears the votes of the other side finds them too, and blames nobody else.
+    let recent = right.replicas[1].votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
+    for vote in &recent {
+        left.give_vote(0, vote);
+    }
+    let kinds = named(&left);
+    let accused: BTreeSet<_> = kinds.iter().map(|(offender, _)| *offender).collect();
+    assert_eq!(accused, guilty);
+}
+
+#[test]
+fn a_surrounding_vote_is_found_however_late_it_comes() {
+    let mut lab = Lab::new(4);
+    lab.run(26);
+    let epoch = lab.replicas[0].epoch();
+    let villain = lab.replicas[0].votes().map(|(who, _)| *who).next().unwrap();
+    let own: Vec<VoteData> =
+        lab.replicas[0].votes().filter(|(who, _)| **who == villain).map(|(_, vote)| vote.data).collect();
+    let last = own.iter().max_by_key(|data| data.target.epoch).unwrap();
+    let first = own.iter().min_by_key(|data| data.source.epoch).unwrap();
+    assert!(first.source.epoch + 1 < last.source.epoch);
+    // From the oldest source to the newest target, in a slot of its own.
+    let signer = lab.signers[lab.index_of(&villain)].clone();
+    let data = VoteData { source: first.source, ..*last };
+    lab.give_vote(0, &Vote::signed(data, &signer));
+    assert_eq!(named(&lab), [(villain, OffenceKind::SurroundVote)].into());
+    assert!(epoch >= 6);
+}
+
+#[test]
+fn evidence_travels_and_counts_once() {
+    let mut lab = Lab::new(4);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let villain = lab.committee(0, 10, parent)[0];
+    let vote = |lab: &Lab, slot| lab.vote(0, villain, slot, parent);
+    lab.deliver(0, Event::Timer(SLOT_TIMER));
+    lab.deliver(0, Event::Timer(SLOT_TIMER));
+    let (one, two) = (vote(&lab, 10), vote(&lab, 11));
+    lab.give_vote(0, &one);
+    lab.give_vote(0, &two);
+    lab.settle();
+    let heard: BTreeSet<_> = lab.evidence.iter().map(|(index, _)| *index).collect();
+    assert_eq!(heard.len(), 4, "all heard of it, the villain too");
+    assert_eq!(lab.evidence.len(), 4);
+    let offence = lab.replicas[0].offences().next().unwrap().1.clone();
+    let before = lab.replicas[1].clone();
+    lab.deliver(1, Event::Message { from: ReplicaId::new(0), message: Lab::offence_message(offence) });
+    assert!(lab.replicas[1] == before);
+    assert_eq!(lab.evidence.len(), 4);
+    let is_alone = |replica: &Pos| replica.offences().count() == 1;
+    assert!(lab.replicas.iter().all(is_alone));
+}
