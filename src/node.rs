@@ -25,6 +25,7 @@ mod simulate;
 mod snapshot;
 mod subscription;
 pub mod testing;
+mod validators;
 mod view;
 mod writer;
 

@@ -90,6 +90,9 @@ pub trait HeaderRules: Debug + Send + Sync {
 
     /// Calls to system contracts that the execution of a block begins with; by default none.
     ///
+    /// On a chain with stake whose protocol makes none, the chain itself makes one: the author is the proposer, nobody was
+    /// absent (see [`begin_block`](crate::system::staking::begin_block)).
+    ///
     /// They follow from the context alone: whoever builds the block and whoever checks it make the same.
     ///
     /// # Errors

@@ -46,10 +46,13 @@ pub(super) fn run(
         receipts_root: empty_header().receipts_root,
         ..header.clone()
     };
-    let calls = shared
+    let mut calls = shared
         .rules
         .system_calls(&SystemContext { header: &header, parent, payload })
         .map_err(|error| SystemCallFailure::Invalid(BlockError::Rule(error)))?;
+    if calls.is_empty() && shared.spec.staking.is_some() {
+        calls.push(staking::begin_block(shared.rules.author(&header), &[]));
+    }
     let mut changes = Vec::new();
     if calls.is_empty() {
         return Ok(changes);

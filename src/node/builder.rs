@@ -57,6 +57,7 @@ pub struct NodeBuilder {
     validators: u32,
     stakes: Option<Vec<U256>>,
     staking: Option<StakingParams>,
+    candidates: u32,
     consensus: Option<ConsensusConfig>,
     seed: u64,
     gas_limit: u64,
@@ -85,6 +86,7 @@ impl NodeBuilder {
             validators: 1,
             stakes: None,
             staking: None,
+            candidates: 0,
             consensus: None,
             seed: 0,
             gas_limit: defaults.gas_limit,
@@ -153,6 +155,12 @@ impl NodeBuilder {
     /// The staking contract's parameters, on a chain with stake.
     pub const fn with_staking(mut self, params: StakingParams) -> Self {
         self.staking = Some(params);
+        self
+    }
+
+    /// So many replicas more, with keys of their own (see [`Node::validator_key`]), that are no validators and may become some.
+    pub const fn with_candidates(mut self, count: u32) -> Self {
+        self.candidates = count;
         self
     }
 
@@ -260,6 +268,7 @@ impl NodeBuilder {
                 listeners: Listeners::default(),
                 clock,
                 consensus,
+                seed: self.seed,
                 accounts: keys.iter().map(KeyPair::address).collect(),
                 keys,
                 mnemonic: wallet.phrase().to_owned(),
@@ -337,6 +346,7 @@ impl NodeBuilder {
             .with_genesis(genesis)
             .with_consensus(consensus)
             .with_validators(self.validators)
+            .with_candidates(self.candidates)
             .with_seed(self.seed)
             .with_seals(SealScheme::Secp256k1)
             .with_production(Production::OnDemand)

@@ -28,6 +28,8 @@ pub(super) struct Shared {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) consensus: ConsensusKind,
     pub(super) keys: Vec<KeyPair>,
+    /// Where the validators' keys come from.
+    pub(super) seed: u64,
     pub(super) accounts: Vec<Address>,
     pub(super) mnemonic: String,
     pub(super) registry: TemplateRegistry,

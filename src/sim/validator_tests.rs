@@ -5,13 +5,14 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig,
+        ConsensusConfig, ConsensusKind, Machine, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig,
+        raft::RaftConfig,
     },
     primitives::{Address, KeyPair, U256, ether},
     system::staking::{StakingParams, ValidatorRecord, ValidatorStatus},
 };
 
-const LONG: Duration = Duration::from_secs(400);
+const LONG: Duration = Duration::from_secs(1_000);
 
 fn key(index: u32) -> KeyPair {
     NetworkBuilder::validator_key(1, index)
@@ -24,7 +25,11 @@ fn network(config: ConsensusConfig) -> NetworkBuilder {
 
 fn staked() -> Vec<NetworkBuilder> {
     let params = StakingParams { unbonding_secs: 20, ..StakingParams::default() };
-    let configs = [ConsensusConfig::Pbft(PbftConfig::default()), ConsensusConfig::Dpos(DposConfig::default())];
+    let configs = [
+        ConsensusConfig::Pbft(PbftConfig::default()),
+        ConsensusConfig::Dpos(DposConfig::default()),
+        ConsensusConfig::Pos(PosConfig::default().with_period(2).with_slots_per_epoch(4)),
+    ];
     configs.map(|config| network(config).with_staking(params)).into()
 }
 
@@ -38,7 +43,7 @@ fn validates(network: &Network, address: Address) -> bool {
 
 #[test]
 fn with_stake_everything_is_a_transaction() {
-    for builder in staked().split_off(1) {
+    for builder in staked() {
         let mut network = builder.build().unwrap();
         let kind = network.config().kind();
         network.run_to_height(3).unwrap();

@@ -191,6 +191,12 @@ pub enum ValidatorActionError {
     /// The transaction could not be made.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
+    /// It was taken, and no block could be made.
+    #[error("it waits in the pool: {reason}")]
+    NotMined {
+        /// Why.
+        reason: String,
+    },
     /// The network did not take it.
     #[error(transparent)]
     Network(#[from] NetworkError),
@@ -363,5 +369,9 @@ impl Network {
 /// Why a call to the staking contract failed: its custom error where it is one.
 fn reason(outcome: &CallOutcome) -> String {
     let error = outcome.revert_data().and_then(|data| StakingContractErrors::abi_decode(data).ok());
-    error.map_or_else(|| outcome.describe(), |error| format!("{error:?}"))
+    let Some(error) = error else { return outcome.describe() };
+    // The error as it is declared, without the name of the list that it is in.
+    let text = format!("{error:?}");
+    let inner = text.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
+    inner.unwrap_or(&text).to_owned()
 }

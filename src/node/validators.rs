@@ -1,0 +1,110 @@
+//! The life of validators.
+
+use std::sync::Arc;
+
+use super::{Node, QueryError, SendError};
+use crate::{
+    primitives::KeyPair,
+    sim::{NetworkBuilder, Submitted, ValidatorAction, ValidatorActionError},
+    system::staking::ValidatorRecord,
+};
+
+impl Node {
+    /// The validators at the head, in ascending order of address: those that the protocol counts, and on chains with stake also
+    /// those that wait, are jailed or left.
+    ///
+    /// # Errors
+    /// [`QueryError`] when the state can't be read.
+    pub fn validators(&self) -> Result<Vec<ValidatorRecord>, QueryError> {
+        Ok(self.write().network.validators()?)
+    }
+
+    /// The key of validator `index` of genesis; those after them are the candidates'.
+    pub fn validator_key(&self, index: u32) -> KeyPair {
+        NetworkBuilder::validator_key(self.shared.seed, index)
+    }
+
+    /// Passes on what an operator or a delegator wants, whatever the protocol; a transaction is in a block when this returns where
+    /// blocks are made for each.
+    ///
+    /// # Errors
+    /// [`ValidatorActionError`]: the protocol has no notion of it, or the staking contract would refuse it; nothing is changed then.
+    pub fn validator_action(
+        &self,
+        actor: &KeyPair,
+        action: &ValidatorAction,
+    ) -> Result<Submitted, ValidatorActionError> {
+        let mut writer = self.write();
+        if !writer.chain().has_stake() {
+            return writer.network.validator_action(actor, action);
+        }
+        let transaction = Arc::new(writer.network.validator_transaction(actor, action)?);
+        let hash = transaction.hash();
+        let sent = writer.submit(&self.shared, transaction).and_then(|()| Ok(writer.settle(&self.shared)?));
+        match sent {
+            Ok(()) => Ok(Submitted::Transaction(hash)),
+            Err(SendError::Pool(error)) => Err(ValidatorActionError::Network(error.into())),
+            Err(other) => Err(ValidatorActionError::NotMined { reason: other.to_string() }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        consensus::ConsensusKind,
+        node::NodeBuilder,
+        primitives::{U256, ether},
+        system::staking::{StakingParams, ValidatorStatus},
+    };
+
+    fn node(kind: ConsensusKind) -> NodeBuilder {
+        Node::builder().with_consensus(kind.on_demand().unwrap()).with_validators(4).with_candidates(1)
+    }
+
+    #[test]
+    fn a_candidate_joins_and_leaves_a_chain_of_stake() {
+        let node = node(ConsensusKind::Dpos).with_stakes([10, 11, 12, 13].map(ether)).build().unwrap();
+        assert_eq!(node.validators().unwrap().iter().map(|record| record.weight).sum::<u64>(), 46_000_000_000);
+        let newcomer = node.validator_key(4);
+        let join = ValidatorAction::Join { stake: ether(99), commission_bps: 0 };
+        let Submitted::Transaction(hash) = node.validator_action(&newcomer, &join).unwrap() else { panic!() };
+        assert!(node.mined(hash).unwrap().unwrap().is_success());
+        let record = |node: &Node| {
+            let records = node.validators().unwrap();
+            records.into_iter().find(|record| record.address == newcomer.address()).unwrap()
+        };
+        assert_eq!((record(&node).status, record(&node).weight), (ValidatorStatus::Bonded, 99_000_000_000));
+        node.validator_action(&newcomer, &ValidatorAction::Exit).unwrap();
+        assert_eq!(record(&node).status, ValidatorStatus::Unbonding);
+        let error = node.validator_action(&newcomer, &ValidatorAction::Exit).unwrap_err().to_string();
+        assert!(error.contains("AlreadyExiting"), "{error}");
+        assert!(node.templates().by_name("staking").is_some(), "clients can read the contract's interface");
+    }
+
+    #[test]
+    fn an_account_of_the_node_delegates_and_earns() {
+        let params = StakingParams { block_reward: ether(1), ..StakingParams::default() };
+        let node = node(ConsensusKind::Dpos).with_staking(params).build().unwrap();
+        let (alice, validator) = (node.keys()[0].clone(), node.validator_key(0).address());
+        node.validator_action(&alice, &ValidatorAction::Delegate { validator, amount: ether(32) }).unwrap();
+        node.mine(8).unwrap();
+        let before = node.view().balance(alice.address(), Default::default()).unwrap();
+        node.validator_action(&alice, &ValidatorAction::ClaimRewards { validator }).unwrap();
+        let after = node.view().balance(alice.address(), Default::default()).unwrap();
+        assert!(after > before + ether(1) / U256::from(4), "{before} {after}");
+    }
+
+    #[test]
+    fn without_stake_the_protocol_says_so() {
+        let node = node(ConsensusKind::Poa).build().unwrap();
+        let join = ValidatorAction::Join { stake: U256::ZERO, commission_bps: 0 };
+        let submitted = node.validator_action(&node.validator_key(4), &join).unwrap();
+        assert!(matches!(submitted, Submitted::Votes(_)));
+        node.mine(8).unwrap();
+        assert_eq!(node.validators().unwrap().len(), 5);
+        let error = node.validator_action(&node.validator_key(0), &ValidatorAction::Unjail).unwrap_err();
+        assert!(matches!(error, ValidatorActionError::Unsupported { .. }));
+    }
+}
