@@ -25,6 +25,7 @@ mod records;
 mod regression;
 mod replica;
 mod rng;
+pub mod scenario;
 mod scheduler;
 mod seed;
 mod shrink;

@@ -46,6 +46,8 @@ pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapsho
 
 /// Fires when the replica may make its next block.
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
+/// Fires when no block came for so long that others may have missed this replica's.
+pub const ANNOUNCE_TIMER: TimerId = TimerId::new(2);
 /// Blocks kept while their parent is missing.
 const ORPHANS_MAX: usize = 256;
 /// Blocks being executed at once.
@@ -69,6 +71,8 @@ pub struct Poa {
     duty: Duty,
     /// The newest block that this replica sealed; it never seals another of that height.
     signed: Option<BlockId>,
+    /// The same block, to announce it again when the chain stands still; forgotten in a crash.
+    newest: Option<Arc<Block>>,
     next_ticket: Ticket,
 }
 
@@ -156,6 +160,7 @@ impl Poa {
             wishes: OrdMap::new(),
             duty: Duty::Idle,
             signed: None,
+            newest: None,
             next_ticket: Ticket::default(),
         })
     }
@@ -285,6 +290,7 @@ impl Poa {
             }
         }
         if let Some(ticket) = own {
+            self.newest = Some(block.clone());
             let message = Message::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
@@ -325,6 +331,7 @@ impl Poa {
 
     /// Decides anew what to do about the block after the head (EIP-225, "Authorization strategies").
     fn plan(&mut self, effects: &mut Vec<Effect>) {
+        self.watch(effects);
         match self.duty {
             Duty::Waiting => effects.push(Effect::DisarmTimer(SEAL_TIMER)),
             Duty::Building(_) => effects.push(Effect::CancelBuild),
@@ -350,6 +357,25 @@ impl Poa {
             self.duty = Duty::Drawing(ticket);
             effects.push(Effect::Draw { ticket, bound });
         }
+    }
+
+    /// Signers that were cut off from each other may all have to wait for others' blocks when they are connected again, and
+    /// then nobody says anything: so each says its own newest block again when none came for twice the longest wait.
+    fn watch(&self, effects: &mut Vec<Effect>) {
+        if self.config.period > 0 && self.signer.is_some() {
+            let longest = self.config.wiggle_nanos(self.snapshot().signers().len());
+            let nanos = self.config.period.saturating_mul(1_000_000_000).saturating_add(longest).saturating_mul(2);
+            effects.push(Effect::ArmTimer { timer: ANNOUNCE_TIMER, deadline: Deadline::After { nanos } });
+        }
+    }
+
+    fn announce_again(&self, effects: &mut Vec<Effect>) {
+        if let Some(block) = &self.newest {
+            let message = Message::Block(block.clone());
+            effects.push(Effect::Send { to: Recipients::Others, message, after: None });
+            effects.push(Effect::Mark("poa/announce-again"));
+        }
+        self.watch(effects);
     }
 
     /// Waits for the time of the next block and `then_nanos` more.
@@ -458,6 +484,7 @@ impl Protocol for Poa {
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),
             Event::Random { ticket, value } if self.duty == Duty::Drawing(ticket) => self.wait(value, effects),
             Event::Timer(SEAL_TIMER) if self.duty == Duty::Waiting => self.ask_for_block(effects),
+            Event::Timer(ANNOUNCE_TIMER) if self.config.period > 0 => self.announce_again(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("poa/stale-answer")),
             Event::Persisted(_) => {}
             Event::Admin(admin) => self.on_admin(admin, effects),
@@ -493,6 +520,10 @@ impl Protocol for Poa {
         out.u8(duty);
         out.u64(ticket.get());
         out.option(self.signed, |out, block| block.encode(out));
+        out.option(self.newest.as_ref(), |out, block| {
+            BlockId::of(block).encode(out);
+            out.bytes(block.seal());
+        });
         out.u64(self.next_ticket.get());
     }
 

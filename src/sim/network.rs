@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{
     FaultPlan, Invariant, NetworkBuilder, NetworkError, Process, Replica, RunDigest, SimTime,
     plan::FaultId,
-    trace::{Incident, Trace},
+    trace::{Incident, Trace, TraceEntry},
     world::{Happening, Parcel, World},
 };
 use crate::{
@@ -195,6 +195,11 @@ impl Network {
     pub fn trace(&self) -> Option<Trace> {
         let machines = self.replicas.iter().map(|replica| (replica.id(), replica.machine()));
         Some(self.world.recorder.as_ref()?.trace(self.now(), machines))
+    }
+
+    /// What was recorded so far, entry by entry, without making a trace of it; nothing when none is recorded.
+    pub fn recorded(&self) -> impl DoubleEndedIterator<Item = &TraceEntry> {
+        self.world.recorder.iter().flat_map(|recorder| recorder.entries().iter())
     }
 
     /// Puts a note into the trace, if one is recorded.

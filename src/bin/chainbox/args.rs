@@ -5,6 +5,8 @@ use std::{net::IpAddr, path::PathBuf};
 use chainbox::{consensus::ConsensusKind, primitives::DEFAULT_MNEMONIC};
 use clap::{Args, Parser, Subcommand};
 
+use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
+
 /// Chain id of a development chain unless another is asked for.
 pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
 
@@ -19,6 +21,8 @@ pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
 Examples:
   chainbox dev                                   a chain at http://127.0.0.1:8545 with ten funded accounts
   cast block-number                              any Ethereum client works: ethers, viem, web3.py, cast, wallets
+  chainbox sim --list                            scenarios of five consensus protocols, each with what it shows
+  chainbox sim pbft-primary-crash --svg run.svg  one of them, drawn as a space-time diagram
 
 `chainbox dev --help` explains every flag."
 )]
@@ -45,6 +49,39 @@ Examples:
 
 Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.")]
     Dev(Box<DevOptions>),
+    /// Run a scenario, or a network with planned faults, in virtual time, and check what it must show
+    #[command(after_help = "\
+Examples:
+  chainbox sim --list                            every scenario with what it must show
+  chainbox sim raft-leader-crash --svg run.svg   and a picture of it
+  chainbox sim poa-double-signing --trace run.ndjson
+                                                 everything that happened, for `chainbox replay`
+  chainbox sim --protocol pbft --validators 7 --plan faults.toml --for 2m
+                                                 no script: seven validators, the faults of a file, two minutes
+
+The exit status is 1 when the outcome does not show or an invariant does not hold.")]
+    Sim(Box<SimOptions>),
+    /// Run a recorded trace again without its seed, or a finding of a campaign, step by step
+    #[command(after_help = "\
+Examples:
+  chainbox replay run.ndjson                     run it again and compare every output
+  chainbox replay run.ndjson --step --until 3s   and show what happens until then
+  chainbox replay regressions/pbft-17.toml       a finding of a campaign, with its shrunk plan
+
+The exit status is 1 when the run shows a violation.")]
+    Replay(ReplayOptions),
+    /// Run many seeds with planned faults, in two phases each, on all cores or a part of them on each of many machines
+    #[command(after_help = "\
+Examples:
+  chainbox campaign --protocol pbft --seeds 0..10000 --out pbft.ndjson
+  chainbox campaign --protocol pbft --seeds 0..10000 --out pbft.ndjson --resume
+                                                 after it was stopped: only what is missing
+  chainbox campaign --protocol raft --seeds 0..10000 --shard 2/4 --out raft-2.ndjson
+                                                 every fourth seed; a scheduler's environment names the shard too
+  chainbox campaign merge raft-*.ndjson --expect 0..10000
+
+Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 1 when there is one.")]
+    Campaign(Box<CampaignOptions>),
 }
 
 /// Flags of `dev`.

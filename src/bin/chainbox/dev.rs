@@ -34,7 +34,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     runtime.shutdown_timeout(Duration::from_millis(100));
     result?;
     if let Some(path) = &options.dump_state {
-        let dump = node.dump().map_err(|cause| with_causes(&cause))?;
+        let dump = node.dump().map_err(|cause| files::with_causes(&cause))?;
         write(path, dump.as_bytes())?;
     }
     Ok(())
@@ -53,7 +53,7 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
         allowed_hosts: options.allow_host.clone(),
         allowed_origins: options.allow_origin.clone(),
     };
-    let server = Server::bind(chains.clone(), config).await.map_err(|cause| with_causes(&cause))?;
+    let server = Server::bind(chains.clone(), config).await.map_err(|cause| files::with_causes(&cause))?;
     let address = server.local_addr();
     let stop = stop_signal()?;
     tokio::spawn(server::drive(chains.default_rpc().clone()));
@@ -98,21 +98,21 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         builder = builder.with_base_fee((base_fee > 0).then_some(base_fee));
     }
     if let Some(path) = &options.genesis {
-        let text = String::from_utf8(read(path)?).map_err(|cause| format!("{}: {cause}", path.display()))?;
+        let text = String::from_utf8(files::read(path)?).map_err(|cause| format!("{}: {cause}", path.display()))?;
         let genesis = GenesisSpec::from_json(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
         builder = with_genesis(builder, options, genesis);
     }
     if let Some(path) = &options.load_state {
-        builder = builder.with_dump(Dump::from_bytes(read(path)?));
+        builder = builder.with_dump(Dump::from_bytes(files::read(path)?));
     }
     if let Some(path) = &options.db_path {
-        let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| with_causes(&cause))?;
+        let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| files::with_causes(&cause))?;
         if let Some(genesis) = stored_genesis(options, &store)? {
             builder = with_genesis(builder, options, genesis);
         }
         builder = builder.with_database(Database::Store(Arc::new(store)));
     }
-    builder.build().map_err(|cause| with_causes(&cause))
+    builder.build().map_err(|cause| files::with_causes(&cause).into())
 }
 
 /// The genesis, with as many validators as it lists unless another number is asked for.
@@ -130,7 +130,7 @@ fn stored_genesis(options: &DevOptions, store: &RocksStore) -> Result<Option<Gen
     if options.genesis.is_some() {
         return Ok(None);
     }
-    let stored = Chain::stored_spec(store).map_err(|cause| with_causes(&cause))?;
+    let stored = Chain::stored_spec(store).map_err(|cause| files::with_causes(&cause))?;
     match stored.as_ref().map(|genesis| genesis.chain_id) {
         Some(held) if held != options.chain_id && options.chain_id != DEFAULT_CHAIN_ID => Err(format!(
             "the database at {} holds the chain with id {held}, --chain-id says {}: leave it out, or choose another folder",
@@ -180,24 +180,6 @@ fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     })
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    std::fs::read(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()).into())
-}
-
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     files::write_atomically(path, bytes).map_err(|cause| format!("cannot write {}: {cause}", path.display()).into())
-}
-
-/// A failure and what caused it, in one line.
-fn with_causes(failure: &(dyn Error + 'static)) -> Failure {
-    let mut text = failure.to_string();
-    let mut source = failure.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text.into()
 }

@@ -1,10 +1,13 @@
-//! Writing files whole or not at all.
+//! Reading and writing files, and telling why that failed.
 
 use std::{
+    error::Error,
     fs::{self, OpenOptions},
     io::{self, Write},
     path::Path,
 };
+
+type Failure = Box<dyn Error>;
 
 /// Writes `bytes` beside `path` and moves them there, so that a reader never sees half of them. Only the owner may read.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
@@ -25,4 +28,37 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
         let _ = fs::remove_file(&temporary);
     }
     moved
+}
+
+/// Reads a file whole.
+pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
+    fs::read(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()).into())
+}
+
+/// Reads a file of text.
+pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
+    String::from_utf8(read(path)?).map_err(|cause| format!("{}: {cause}", path.display()).into())
+}
+
+/// Writes a file that anybody may read, and the folder that it is in.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    let failed = |cause: io::Error| format!("cannot write {}: {cause}", path.display());
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    fs::write(path, bytes).map_err(|cause| failed(cause).into())
+}
+
+/// A failure and what caused it, in one line.
+pub(crate) fn with_causes(failure: &(dyn Error + 'static)) -> String {
+    let mut text = failure.to_string();
+    let mut source = failure.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
 }

@@ -2,10 +2,16 @@
 
 mod args;
 mod banner;
+mod campaign;
 mod config_out;
 mod console;
 mod dev;
 mod files;
+mod progress;
+mod replay;
+mod sim;
+mod sim_args;
+mod table;
 
 use std::process::ExitCode;
 
@@ -18,10 +24,15 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let args = args::Cli::parse();
     let result = match args.command {
-        args::Command::Dev(options) => dev::run(&options),
+        args::Command::Dev(options) => dev::run(&options).map(|()| true),
+        args::Command::Sim(options) => sim::run(&options),
+        args::Command::Replay(options) => replay::run(&options),
+        args::Command::Campaign(options) => campaign::run(&options),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        // It has told what is wrong.
+        Ok(false) => ExitCode::FAILURE,
         Err(failure) => {
             anstream::eprintln!("{}error:{} {failure}", banner::ERROR, banner::ERROR.render_reset());
             ExitCode::FAILURE

@@ -286,7 +286,10 @@ fn a_replica_seals_once_a_height_and_announces_after_its_record() {
     let setup = Setup::new(1);
     let mut poa = setup.replica(Some(0));
     let armed = drive(&mut poa, Event::Start);
-    assert!(matches!(armed.as_slice(), [Effect::ArmTimer { timer: SEAL_TIMER, .. }]));
+    assert!(matches!(
+        armed.as_slice(),
+        [Effect::ArmTimer { timer: ANNOUNCE_TIMER, .. }, Effect::ArmTimer { timer: SEAL_TIMER, .. }]
+    ));
     let asked = drive(&mut poa, Event::Timer(SEAL_TIMER));
     let [Effect::Build(request)] = asked.as_slice() else { panic!("{asked:?}") };
     let block = setup.block(&setup.genesis, 0, &Odd::default());

@@ -44,6 +44,11 @@ impl Recorder {
         }
     }
 
+    /// The entries so far.
+    pub(in crate::sim) fn entries(&self) -> &Vector<TraceEntry> {
+        &self.entries
+    }
+
     /// What was recorded, with the states at `now`.
     pub(in crate::sim) fn trace<'a>(
         &self,

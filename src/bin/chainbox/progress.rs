@@ -1,0 +1,36 @@
+//! Progress on the terminal; nothing when nobody looks.
+
+use std::{io::IsTerminal, time::Duration};
+
+use chainbox::sim::Network;
+use indicatif::{ProgressBar, ProgressStyle};
+
+/// A run whose end is not known.
+pub(crate) fn spinner(is_quiet: bool) -> ProgressBar {
+    if is_quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new_spinner();
+    bar.enable_steady_tick(Duration::from_millis(100));
+    bar
+}
+
+/// Where the network is.
+pub(crate) fn show(bar: &ProgressBar, network: &Network) {
+    let (height, steps) = (network.lowest_height(), network.steps());
+    bar.set_message(format!("{} of virtual time, lowest head at height {height}, {steps} steps", network.now()));
+}
+
+/// A number of seeds.
+pub(crate) fn seeds(count: u64, is_quiet: bool) -> ProgressBar {
+    if is_quiet || !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new(count);
+    let template = "{bar:32} {pos}/{len} seeds  {per_sec}  {eta} left  {msg}";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(200));
+    bar
+}

@@ -1,0 +1,227 @@
+//! `chainbox replay`: a recorded run again, step by step.
+
+use std::{error::Error, fmt::Write as _, time::Duration};
+
+use chainbox::sim::{
+    Outcome, Regression, SimTime,
+    diagram::{DiagramOptions, draw},
+    trace::{Incident, Input, Output, Replay, Trace, TraceEntry, What},
+};
+
+use crate::{
+    banner::{ERROR, FAINT, GOOD, HEADING},
+    files,
+    sim_args::ReplayOptions,
+};
+
+type Failure = Box<dyn Error>;
+
+/// Replays the file; `false` when it shows a violation.
+pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
+    let bytes = files::read(&options.file)?;
+    let in_file = |error: &(dyn Error + 'static)| format!("{}: {}", options.file.display(), files::with_causes(error));
+    if options.file.extension().is_some_and(|extension| extension == "toml") {
+        return run_regression(options, &bytes);
+    }
+    let trace = Trace::read(&bytes).map_err(|error| in_file(&error))?;
+    let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
+    anstream::println!("{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", trace.header.title, trace.header.seed);
+
+    let labels = labels(&trace);
+    let mut replay = Replay::new(&trace).map_err(|error| in_file(&error))?;
+    let (mut steps, mut violations) = (0_u64, Vec::new());
+    // What a replay has not got to yet is seen by its time.
+    let end = trace.entries.partition_point(|entry| entry.at_ns <= until.as_nanos());
+    for entry in &trace.entries[..end] {
+        replay.step().map_err(|error| in_file(&error))?;
+        steps += u64::from(matches!(entry.what, What::Step { .. }));
+        if let What::Incident(Incident::Violation { invariant, detail }) = &entry.what {
+            violations.push((entry.at_ns, format!("invariant `{invariant}` is broken: {detail}")));
+        }
+        if is_shown(entry, options) {
+            anstream::println!("{}", describe(&trace, &labels, entry));
+        }
+    }
+    if let Some(path) = &options.svg {
+        files::write(path, draw(&trace, &DiagramOptions::default()).as_bytes())?;
+        anstream::println!("{FAINT}wrote {}{FAINT:#}", path.display());
+    }
+    anstream::println!(
+        "\n{GOOD}replayed{GOOD:#} {steps} steps of {} replicas without the seed: every output is as it was recorded",
+        trace.header.replicas.len()
+    );
+    for (replica, name) in trace.header.replicas.iter().enumerate() {
+        use chainbox::consensus::Protocol as _;
+        match replay.machine_of(replica as u32) {
+            Some(machine) => anstream::println!("  {}: head {}", name.name, machine.head()),
+            None => anstream::println!("  {}: changed by hand, not followed", name.name),
+        }
+    }
+    for (at, text) in &violations {
+        anstream::println!("{ERROR}{} at {}{ERROR:#}", text, SimTime::from_nanos(*at));
+    }
+    Ok(violations.is_empty())
+}
+
+/// Runs a finding of a campaign again.
+fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure> {
+    let text = core::str::from_utf8(bytes).map_err(|error| format!("{}: {error}", options.file.display()))?;
+    let regression = Regression::from_toml(text)
+        .map_err(|error| format!("{}: {}", options.file.display(), files::with_causes(&error)))?;
+    anstream::println!("{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", regression.about, regression.seed);
+    anstream::println!("{}", regression.plan.to_toml());
+    let (report, is_as_expected) = regression.replay();
+    let counters = report.counters;
+    anstream::println!(
+        "{} validators, {} ms of virtual time, {} steps, height {}, {} restarts, digest {}",
+        report.validators,
+        counters.virtual_ms,
+        counters.steps,
+        counters.height,
+        counters.restarts,
+        report.digest
+    );
+    match &report.outcome {
+        Outcome::Passed => anstream::println!("{GOOD}everything holds{GOOD:#}"),
+        Outcome::Violated(violation) => anstream::println!("{ERROR}{violation}{ERROR:#}"),
+        Outcome::Failed { error } => anstream::println!("{ERROR}{error}{ERROR:#}"),
+    }
+    if options.step || options.svg.is_some() {
+        show_run(options, &regression)?;
+    }
+    if !is_as_expected {
+        anstream::println!("{ERROR}expected: {:?}{ERROR:#}", regression.expected);
+    }
+    Ok(is_as_expected)
+}
+
+/// Records the faulty phase of a finding again, to show it step by step or as a picture.
+fn show_run(options: &ReplayOptions, regression: &Regression) -> Result<(), Failure> {
+    let built = regression.setup.builder(regression.seed, &regression.plan);
+    let mut network = built.with_trace(regression.about.clone()).build().map_err(|error| files::with_causes(&error))?;
+    let span = options.until.unwrap_or(Duration::from_millis(regression.setup.fault_ms));
+    if let Err(error) = network.run_to(SimTime::ZERO.plus(span)) {
+        anstream::println!("{ERROR}{}{ERROR:#}", files::with_causes(&error));
+    }
+    let Some(trace) = network.trace() else { return Ok(()) };
+    if options.step {
+        let labels = labels(&trace);
+        for entry in &trace.entries {
+            if is_shown(entry, options) {
+                anstream::println!("{}", describe(&trace, &labels, entry));
+            }
+        }
+    }
+    match &options.svg {
+        Some(path) => {
+            anstream::println!("{FAINT}wrote {} (without clients' transactions){FAINT:#}", path.display());
+            files::write(path, draw(&trace, &DiagramOptions::default()).as_bytes())
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether an entry is worth a line.
+fn is_shown(entry: &TraceEntry, options: &ReplayOptions) -> bool {
+    match (&entry.what, options.replica) {
+        (What::Message { .. } | What::Block { .. } | What::State { .. }, _) => false,
+        (What::Incident(_), _) => true,
+        (What::Step { replica, .. } | What::Status { replica, .. }, Some(wanted)) => options.step && *replica == wanted,
+        (What::Sent { from, to, .. }, Some(wanted)) => options.step && (*from == wanted || *to == wanted),
+        _ => options.step,
+    }
+}
+
+/// The kinds of messages, by number.
+fn labels(trace: &Trace) -> Vec<&str> {
+    let told = trace.entries.iter().filter_map(|entry| match &entry.what {
+        What::Message { label, .. } => Some(label.as_str()),
+        _ => None,
+    });
+    told.collect()
+}
+
+/// One line an entry, and one more for each output that matters.
+fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
+    let name = |replica: u32| trace.header.replicas.get(replica as usize).map_or("?", |replica| replica.name.as_str());
+    let mut out = format!("{FAINT}{}{FAINT:#}  ", SimTime::from_nanos(entry.at_ns));
+    let _ = match &entry.what {
+        What::Sent { from, to, label, arrives_ns, .. } => match arrives_ns {
+            Some(at) => write!(
+                out,
+                "{} -> {}  {label}  {FAINT}arrives at {}{FAINT:#}",
+                name(*from),
+                name(*to),
+                SimTime::from_nanos(*at)
+            ),
+            None => write!(out, "{} -> {}  {label}  {ERROR}lost{ERROR:#}", name(*from), name(*to)),
+        },
+        What::Status { replica, status } => {
+            let leader = status.leader.map_or_else(|| "nobody".to_owned(), |leader| name(leader).to_owned());
+            write!(
+                out,
+                "{}  {HEADING}round {}, {:?}, led by {leader}{HEADING:#}",
+                name(*replica),
+                status.round,
+                status.part
+            )
+        }
+        What::Step { replica, input, outputs } => {
+            let _ = write!(out, "{}  {}", name(*replica), describe_input(input, labels));
+            outputs.iter().filter_map(describe_output).try_for_each(|line| write!(out, "\n                    {line}"))
+        }
+        What::Incident(incident) => write!(out, "{ERROR}{}{ERROR:#}", describe_incident(incident, &name)),
+        other => write!(out, "{other:?}"),
+    };
+    out
+}
+
+fn describe_input(input: &Input, labels: &[&str]) -> String {
+    match input {
+        Input::Message { from, message } => {
+            let label = labels.get(*message as usize).copied();
+            format!("hears {} from replica {from}", label.unwrap_or("a message"))
+        }
+        Input::Timer { timer } => format!("timer {timer} fires"),
+        Input::Judged { id, invalid: None, .. } => format!("{id} is valid"),
+        Input::Judged { id, invalid: Some(reason), .. } => format!("{id} is invalid: {reason}"),
+        Input::Start => "starts".to_owned(),
+        Input::Persisted { ticket } => format!("write {ticket} is durable"),
+        Input::Built { block, .. } => format!("block number {block} of the trace is built"),
+        Input::Random { value, .. } => format!("draws {value}"),
+        Input::Synced { from, block } => format!("gets block number {block} of the trace from replica {from}"),
+        other => format!("{other:?}"),
+    }
+}
+
+fn describe_output(output: &Output) -> Option<String> {
+    Some(match output {
+        Output::Head { new, reorg_depth: 0, .. } => format!("head moves to {new}"),
+        Output::Head { new, reorg_depth, .. } => format!("{ERROR}reorg of {reorg_depth}:{ERROR:#} head moves to {new}"),
+        Output::Justified { id } => format!("justified: {id}"),
+        Output::Final { finalized, .. } => format!("{GOOD}final:{GOOD:#} {finalized}"),
+        Output::Evidence { text } => format!("{ERROR}evidence:{ERROR:#} {text}"),
+        Output::Reject { reason } => format!("refuses it: {reason}"),
+        Output::Mark { name } => format!("{FAINT}{name}{FAINT:#}"),
+        Output::Other { text } => text.clone(),
+        _ => return None,
+    })
+}
+
+fn describe_incident<'a>(incident: &Incident, name: &impl Fn(u32) -> &'a str) -> String {
+    match incident {
+        Incident::Began { fault, kind, replicas, text } => {
+            let who: Vec<_> = replicas.iter().map(|replica| name(*replica)).collect();
+            format!("fault {fault} begins: {kind} {} {text}", who.join(", "))
+        }
+        Incident::Ended { fault } => format!("fault {fault} ends"),
+        Incident::Crashed { replica } => format!("{} crashes", name(*replica)),
+        Incident::Restarted { replica, records } => {
+            format!("{} restarts with {} records", name(*replica), records.len())
+        }
+        Incident::Altered { replica, how } => format!("{} is changed by hand: {how}", name(*replica)),
+        Incident::Note { text, .. } => text.clone(),
+        Incident::Violation { invariant, detail } => format!("invariant `{invariant}` is broken: {detail}"),
+        other => format!("{other:?}"),
+    }
+}

@@ -1,0 +1,195 @@
+//! The flags of `sim`, `replay` and `campaign`.
+
+use std::{path::PathBuf, time::Duration};
+
+use chainbox::{consensus::ConsensusKind, sim::Shard};
+use clap::{Args, Subcommand};
+
+/// Flags of `sim`.
+#[derive(Args, Debug)]
+pub(crate) struct SimOptions {
+    /// Name of the scenario; without one, a network of --protocol runs freely
+    #[arg(required_unless_present_any = ["list", "protocol"], conflicts_with = "list")]
+    pub(crate) scenario: Option<String>,
+    /// Show every scenario with what it must show
+    #[arg(long)]
+    pub(crate) list: bool,
+
+    /// Seed of everything drawn at random; by default the scenario's own, or 0
+    #[arg(long, env = "CHAINBOX_SEED", help_heading = "Run")]
+    pub(crate) seed: Option<u64>,
+    /// Number of validators; by default the scenario's own, or 4
+    #[arg(long, env = "CHAINBOX_VALIDATORS", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Run")]
+    pub(crate) validators: Option<u32>,
+    /// With --list: only its scenarios. Without a scenario: what the network runs
+    #[arg(long, value_parser = protocol, help_heading = "Run")]
+    pub(crate) protocol: Option<ConsensusKind>,
+    /// Faults to do besides, as TOML or JSON
+    #[arg(long, value_name = "FILE", help_heading = "Run")]
+    pub(crate) plan: Option<PathBuf>,
+    /// Virtual time that a free run takes, such as 500ms, 30s, 2m or 1h
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration, conflicts_with_all = ["height", "scenario"], help_heading = "Run")]
+    pub(crate) duration: Option<Duration>,
+    /// Height that every replica of a free run must reach
+    #[arg(long, conflicts_with = "scenario", help_heading = "Run")]
+    pub(crate) height: Option<u64>,
+
+    /// Write everything that happened: NDJSON, or the compact form when the name ends in .bin
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) trace: Option<PathBuf>,
+    /// Draw what happened as a space-time diagram
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Virtual time that the picture shows, such as 2s..5500ms; by default what is worth seeing
+    #[arg(long, value_name = "FROM..UNTIL", value_parser = window, requires = "svg", help_heading = "Output")]
+    pub(crate) window: Option<(Duration, Duration)>,
+    /// Print the result as JSON
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+    /// Show no progress bar
+    #[arg(long, short, help_heading = "Output")]
+    pub(crate) quiet: bool,
+}
+
+/// Flags of `replay`.
+#[derive(Args, Debug)]
+pub(crate) struct ReplayOptions {
+    /// A trace (of `sim --trace`) or a regression file (of `campaign`)
+    pub(crate) file: PathBuf,
+    /// Show every step
+    #[arg(long)]
+    pub(crate) step: bool,
+    /// Stop at this virtual time, such as 3s or 3250ms
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub(crate) until: Option<Duration>,
+    /// Draw what happened as a space-time diagram
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Only the steps of this replica
+    #[arg(long, value_name = "NUMBER", requires = "step")]
+    pub(crate) replica: Option<u32>,
+}
+
+/// Flags of `campaign`.
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct CampaignOptions {
+    #[command(subcommand)]
+    pub(crate) command: Option<CampaignCommand>,
+    #[command(flatten)]
+    pub(crate) run: Option<CampaignRun>,
+}
+
+/// What else there is to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum CampaignCommand {
+    /// Put the results of shards together and sum them up
+    Merge(MergeOptions),
+}
+
+/// Flags of `campaign merge`.
+#[derive(Args, Debug)]
+pub(crate) struct MergeOptions {
+    /// Results of shards (NDJSON)
+    #[arg(required = true)]
+    pub(crate) files: Vec<PathBuf>,
+    /// Write the merged results, ordered by seed
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Seeds that must all be there, such as 0..10000
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    pub(crate) expect: Option<(u64, u64)>,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Flags of a campaign's run.
+#[derive(Args, Debug)]
+pub(crate) struct CampaignRun {
+    /// What the networks run
+    #[arg(long, value_parser = protocol)]
+    pub(crate) protocol: ConsensusKind,
+    /// Seeds, the last one excluded, such as 0..10000
+    #[arg(long, value_name = "A..B", value_parser = range)]
+    pub(crate) seeds: (u64, u64),
+    /// Which part of the seeds, from 0, of how many; by default from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<Shard>,
+    /// Write one line a seed (NDJSON)
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+    /// Leave out seeds that --out has already
+    #[arg(long, requires = "out")]
+    pub(crate) resume: bool,
+    /// Threads; by default one a core
+    #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub(crate) jobs: Option<u32>,
+    /// Folder for a regression file of each finding, its plan shrunk
+    #[arg(long, value_name = "FOLDER", default_value = "regressions")]
+    pub(crate) findings: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Show no progress bar
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// Reads a protocol's name, whole or short.
+pub(crate) fn protocol(name: &str) -> Result<ConsensusKind, String> {
+    ConsensusKind::from_name(name).ok_or_else(|| {
+        let names: Vec<_> = ConsensusKind::ALL.into_iter().map(ConsensusKind::short_name).collect();
+        format!("choose one of {}", names.join(", "))
+    })
+}
+
+/// Reads a number with its unit: ms, s, m or h; without one, seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let number: u64 =
+        number.parse().map_err(|_| "give a number and a unit, such as 500ms, 30s, 2m or 1h".to_owned())?;
+    let seconds = |factor: u64| number.checked_mul(factor).map(Duration::from_secs);
+    let duration = match unit {
+        "ms" => Some(Duration::from_millis(number)),
+        "" | "s" => seconds(1),
+        "m" => seconds(60),
+        "h" => seconds(3_600),
+        other => return Err(format!("unit {other:?}; choose one of ms, s, m, h")),
+    };
+    duration.filter(|duration| duration.as_secs() <= 10 * 365 * 86_400).ok_or_else(|| "at most ten years".to_owned())
+}
+
+fn window(text: &str) -> Result<(Duration, Duration), String> {
+    let (from, until) = text.split_once("..").ok_or("give two times, such as 2s..5500ms")?;
+    let (from, until) = (duration(from)?, duration(until)?);
+    if from < until { Ok((from, until)) } else { Err("the first time must be before the second".to_owned()) }
+}
+
+/// Reads `A..B`.
+pub(crate) fn range(text: &str) -> Result<(u64, u64), String> {
+    let (from, until) = text.split_once("..").ok_or("give two numbers, such as 0..10000")?;
+    let number = |text: &str| text.trim().parse::<u64>().map_err(|error| format!("{text:?}: {error}"));
+    let (from, until) = (number(from)?, number(until)?);
+    if from < until { Ok((from, until)) } else { Err(format!("{text} has no seed; the second number is excluded")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_and_ranges_are_read_or_told() {
+        for (text, millis) in [("500ms", 500), ("30s", 30_000), ("2m", 120_000), ("1h", 3_600_000), ("7", 7_000)] {
+            assert_eq!(duration(text).unwrap(), Duration::from_millis(millis), "{text}");
+        }
+        for text in ["", "s", "5x", "-1s", "99999999999999h"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        assert_eq!(range("3..10").unwrap(), (3, 10));
+        assert!(range("10..10").is_err() && range("5").is_err() && range("a..b").is_err());
+        assert_eq!(window("2s..5500ms").unwrap(), (Duration::from_secs(2), Duration::from_millis(5_500)));
+        assert!(window("5s..2s").is_err());
+    }
+}

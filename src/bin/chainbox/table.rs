@@ -1,0 +1,33 @@
+//! Tables in plain columns.
+
+use core::fmt;
+
+use comfy_table::{CellAlignment, presets};
+
+/// A table whose numbers are aligned to the right.
+#[derive(Debug)]
+pub(crate) struct Table(comfy_table::Table);
+
+impl Table {
+    /// Only headings yet; the first column is aligned to the left.
+    pub(crate) fn new(headings: &[&str]) -> Self {
+        let mut table = comfy_table::Table::new();
+        table.load_style(presets::NOTHING).set_header(headings.iter().copied());
+        for column in table.column_iter_mut().skip(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        Self(table)
+    }
+
+    /// One more row.
+    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
+        self.0.add_row(cells.into_iter().collect::<Vec<_>>());
+    }
+}
+
+/// Without spaces at the ends of lines.
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.lines().try_for_each(|line| writeln!(f, "{}", line.trim_end()))
+    }
+}

@@ -1,0 +1,195 @@
+//! Scenarios of PBFT.
+
+use std::sync::Arc;
+
+use super::{Scenario, ScenarioError, Script, Stage, stage::id};
+use crate::{
+    consensus::{
+        Authenticator, BlockId, ConsensusConfig, Machine, Message,
+        pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
+    },
+    sim::{
+        Behaviour, FaultKind, NetworkBuilder, NetworkError, Trigger,
+        trace::{Input, What},
+    },
+};
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "pbft-primary-crash",
+        protocol: "pbft",
+        summary: "the primary crashes, comes back later",
+        outcome: "the others change the view and go on; the old primary catches up; nothing committed is lost",
+        script: Script::Network { validators: 4, seed: 7, consensus, setup, play: primary_crash },
+    },
+    Scenario {
+        name: "pbft-equivocating-primary",
+        protocol: "pbft",
+        summary: "the primary of seven proposes two blocks in one place, each to half of the others",
+        outcome: "neither gets a quorum; a view change takes the primary's place away, and the honest agree",
+        script: Script::Network { validators: 7, seed: 7, consensus, setup, play: equivocating_primary },
+    },
+    Scenario {
+        name: "pbft-f-plus-1-byzantine",
+        protocol: "pbft",
+        summary: "f + 1 = 2 of 4 lie: the primary proposes two blocks, and a backup votes for both",
+        outcome: "two honest replicas commit different blocks, and the invariant agreement reports it",
+        script: Script::Network { validators: 4, seed: 7, consensus, setup, play: f_plus_1 },
+    },
+    Scenario {
+        name: "pbft-lost-view-changes",
+        protocol: "pbft",
+        summary: "the primary crashes, and for a while all view-changes are lost",
+        outcome: "they are sent again, and the next view begins once they get through",
+        script: Script::Network { validators: 4, seed: 7, consensus, setup, play: lost_view_changes },
+    },
+];
+
+fn consensus() -> ConsensusConfig {
+    ConsensusConfig::Pbft(PbftConfig::default())
+}
+
+const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
+    builder
+}
+
+fn pbft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pbft> {
+    match stage.machine(number) {
+        Machine::Pbft(pbft) => Some(pbft),
+        _ => None,
+    }
+}
+
+fn view(stage: &Stage<'_>, number: u32) -> u64 {
+    pbft(stage, number).map_or(0, |pbft| pbft.view().get())
+}
+
+/// Who leads, as replica 0 knows it, and all others.
+fn primary(stage: &Stage<'_>) -> (u32, Vec<u32>) {
+    let address = pbft(stage, 0).map(Pbft::primary);
+    let replicas = stage.network().replicas();
+    let found = replicas.iter().find(|replica| replica.address().is_some() && replica.address() == address);
+    let primary = found.map_or(0, |replica| replica.id().get());
+    (primary, (0..stage.count()).filter(|number| *number != primary).collect())
+}
+
+fn primary_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(10_000, 2)?;
+    stage.run_ms(600)?;
+    stage.show_from_here();
+    let (primary, others) = primary(stage);
+    let committed = stage.highest();
+    stage.run_some_to_height(&others, 5_000, committed + 1)?;
+    stage.run_ms(100)?;
+    stage.crash(primary)?;
+    let crashed_at = stage.network().now();
+    stage.run_until(20_000, "a new view", |stage| others.iter().all(|number| view(stage, *number) > 0))?;
+    let waited = stage.network().now().as_nanos() - crashed_at.as_nanos();
+    stage.run_some_to_height(&others, 20_000, committed + 3)?;
+    stage.run_ms(100)?;
+    stage.restart(primary)?;
+    let goal = stage.highest() + 1;
+    stage.run_to_height(30_000, goal)?;
+    stage.run_ms(80)?;
+    stage.show_until_here();
+    let everybody: Vec<u32> = (0..stage.count()).collect();
+    for height in 1..=goal {
+        stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+    }
+    let (view, millis) = (view(stage, others[0]), waited / 1_000_000);
+    Ok(format!("view {view} began {millis} ms after the crash; all agree up to height {goal}"))
+}
+
+fn equivocating_primary(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(10_000, 2)?;
+    let (primary, others) = primary(stage);
+    stage.misbehave(primary, Behaviour::Equivocate)?;
+    stage.run_until(30_000, "a new view", |stage| others.iter().all(|number| view(stage, *number) > 0))?;
+    let goal = stage.highest() + 3;
+    stage.run_some_to_height(&others, 60_000, goal)?;
+    for height in 1..=goal {
+        stage.must(stage.agree_at(&others, height), format!("one block at height {height}"))?;
+    }
+    let found: u64 = others.iter().map(|number| stage.evidence(*number)).sum();
+    let view = others.iter().map(|number| view(stage, *number)).max().unwrap_or_default();
+    Ok(format!("view {view}, {found} pieces of evidence, the honest agree up to height {goal}"))
+}
+
+fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(10_000, 2)?;
+    let (primary, others) = primary(stage);
+    stage.misbehave(primary, Behaviour::Equivocate)?;
+    // Nobody votes before the liars know who is shown what.
+    let lost = stage.lose(&["prepare", "commit"])?;
+    let height = stage.highest() + 1;
+    // Two of the others are shown one block and the third another.
+    let mut found = None;
+    stage.run_until(20_000, "two proposals for one height", |stage| {
+        found = alone(stage, &others, height);
+        found.is_some()
+    })?;
+    let Some([lonely, first, (helper, _)]) = found else { return Ok(String::new()) };
+    // The helper's own protocol is honest; this is what it says besides.
+    stage.begin(FaultKind::Byzantine { replica: id(helper), behaviour: Behaviour::Silent, when: Trigger::Never })?;
+    stage.end(lost)?;
+    for (number, block) in [lonely, first] {
+        let view = View::new(view(stage, number));
+        vote(stage, helper, number, Body::Prepare { view, block })?;
+        vote(stage, helper, number, Body::Commit { view, block })?;
+        vote(stage, primary, number, Body::Commit { view, block })?;
+    }
+    match stage.run_ms(5_000) {
+        Err(ScenarioError::Network(NetworkError::Violated(violation))) if violation.invariant == "agreement" => {
+            Ok(format!("agreement is broken: {}", violation.detail))
+        }
+        Err(error) => Err(error),
+        Ok(()) => stage.must(false, "a violation of agreement").map(|()| String::new()),
+    }
+}
+
+/// Who judged another block of this height than the rest, with that block, and the two others with theirs.
+fn alone(stage: &Stage<'_>, others: &[u32], height: u64) -> Option<[(u32, BlockId); 3]> {
+    let judged: Vec<_> =
+        others.iter().filter_map(|number| Some((*number, proposed(stage, *number, height)?))).collect();
+    let [one, two, three] = judged[..] else { return None };
+    [[one, two, three], [two, one, three], [three, one, two]]
+        .into_iter()
+        .find(|[lonely, first, second]| lonely.1 != first.1 && first.1 == second.1)
+}
+
+/// The block of this height that a replica has judged.
+fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
+    stage.network().recorded().rev().find_map(|entry| match &entry.what {
+        What::Step { replica, input: Input::Judged { id, .. }, .. }
+            if *replica == number && id.height.get() == height =>
+        {
+            Some(*id)
+        }
+        _ => None,
+    })
+}
+
+/// One replica says something to another that its protocol would not say.
+fn vote(stage: &mut Stage<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
+    let seed = stage.seed();
+    let signer = Authenticator::symbolic(seed).signer(&NetworkBuilder::validator_key(seed, from));
+    let signature = signer.sign(body.signing_hash()).into();
+    let message = Message::Pbft(Arc::new(PbftMessage { body, signature }));
+    Ok(stage.network_mut().inject(id(from), id(to), message)?)
+}
+
+fn lost_view_changes(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(10_000, 2)?;
+    let (primary, others) = primary(stage);
+    let lost = stage.lose(&["view-change"])?;
+    stage.crash(primary)?;
+    stage.run_ms(12_000)?;
+    let before = stage.highest();
+    stage.must(stage.sent("view-change").0 > 0, "view-changes")?;
+    stage.must(stage.sent("new-view").0 == 0, "no new view while they are lost")?;
+    stage.end(lost)?;
+    stage.run_until(60_000, "a new view", |stage| stage.sent("new-view").0 > 0)?;
+    stage.run_some_to_height(&others, 60_000, before + 2)?;
+    let (sent, _) = stage.sent("view-change");
+    Ok(format!("{sent} view-changes were sent; blocks go on at height {}", before + 2))
+}

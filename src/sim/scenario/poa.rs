@@ -1,0 +1,207 @@
+//! Scenarios of proof of authority.
+
+use std::sync::Arc;
+
+use super::{Scenario, ScenarioError, Script, Stage, stage::id};
+use crate::{
+    chain::GenesisSpec,
+    consensus::{Admin, ConsensusConfig, Protocol, poa::PoaConfig},
+    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+    sim::{Behaviour, NetworkBuilder, NetworkError},
+};
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "poa-deadlock-equal-length",
+        protocol: "poa",
+        summary: "EIP-3436: eight signers cut in halves, neither of which can go on alone",
+        outcome: "both halves stop after four blocks; healed, they agree on one branch and go on",
+        script: Script::Network { validators: 8, seed: 5, consensus, setup, play: equal_length },
+    },
+    Scenario {
+        name: "poa-deadlock-other-length",
+        protocol: "poa",
+        summary: "EIP-3436: eight signers cut in halves, one signer down, so that branches differ in length",
+        outcome: "both halves stop; healed, they agree on one branch and go on without the one that is down",
+        script: Script::Network { validators: 8, seed: 5, consensus, setup, play: other_length },
+    },
+    Scenario {
+        name: "poa-deadlock-exact",
+        protocol: "poa",
+        summary: "the two constellations of EIP-3436, block by block",
+        outcome: "every signer takes the branch that the EIP says, and one of them can sign on it",
+        script: Script::Protocol {
+            tests: &[
+                "consensus::poa::tests::forks_of_equal_weight_and_other_length_do_not_deadlock",
+                "consensus::poa::tests::forks_of_equal_weight_and_length_do_not_deadlock",
+            ],
+        },
+    },
+    Scenario {
+        name: "poa-four-signers",
+        protocol: "poa",
+        summary: "four signers cut in halves make branches of equal difficulty",
+        outcome: "healed, all take one of the two and go on",
+        script: Script::Network { validators: 4, seed: 5, consensus, setup, play: four_signers },
+    },
+    Scenario {
+        name: "poa-double-signing",
+        protocol: "poa",
+        summary: "a signer makes two blocks of one height and shows each half of the others another",
+        outcome: "the honest find it out, agree on one block a height, and go on",
+        script: Script::Network { validators: 5, seed: 5, consensus, setup, play: double_signing },
+    },
+    Scenario {
+        name: "poa-censoring-signer",
+        protocol: "poa",
+        summary: "a signer leaves all transactions out of its blocks",
+        outcome: "a transaction gets in with another signer's block",
+        script: Script::Network { validators: 4, seed: 5, consensus, setup: funded, play: censoring },
+    },
+    Scenario {
+        name: "poa-vote-spam",
+        protocol: "poa",
+        summary: "one signer votes for one stranger after another",
+        outcome: "nobody joins by its votes alone; one who has more than half of the signers joins at once",
+        script: Script::Network { validators: 4, seed: 5, consensus, setup, play: vote_spam },
+    },
+];
+
+fn consensus() -> ConsensusConfig {
+    ConsensusConfig::Poa(PoaConfig::default().with_period(1))
+}
+
+const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
+    builder
+}
+
+fn funded(builder: NetworkBuilder) -> NetworkBuilder {
+    builder.with_genesis(GenesisSpec::new(CHAIN_ID).with_balance(client().address(), ether(1)))
+}
+
+const CHAIN_ID: u64 = 1_337;
+
+fn client() -> KeyPair {
+    KeyPair::from_seed(1, "client")
+}
+
+fn all(stage: &Stage<'_>) -> Vec<u32> {
+    (0..stage.count()).collect()
+}
+
+/// Cuts the halves after so many blocks, heals them once they stand still, and lets them go on; answers the heights of both
+/// branches and the common goal.
+fn split_and_heal(stage: &mut Stage<'_>, after: u64, down: &[u32]) -> Result<(u64, u64, u64), ScenarioError> {
+    stage.run_to_height(30_000, after)?;
+    let everybody = all(stage);
+    let half = everybody.len() / 2;
+    let (one, other) = everybody.split_at(half);
+    for number in down {
+        stage.crash(*number)?;
+    }
+    let cut = stage.partition(&[one, other])?;
+    stage.run_ms(40_000)?;
+    let highest = |stage: &Stage<'_>, half: &[u32]| {
+        half.iter().map(|number| stage.head(*number).height.get()).max().unwrap_or_default()
+    };
+    let (left, right) = (highest(stage, one), highest(stage, other));
+    stage.run_ms(40_000)?;
+    stage.must((left, right) == (highest(stage, one), highest(stage, other)), "both halves stop")?;
+    stage.end(cut)?;
+    let up: Vec<u32> = everybody.iter().copied().filter(|number| !down.contains(number)).collect();
+    let goal = left.max(right) + 8;
+    stage.run_some_to_height(&up, 120_000, goal)?;
+    stage.run_until(60_000, "one branch", |stage| stage.agree_at(&up, goal))?;
+    Ok((left, right, goal))
+}
+
+fn equal_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    // Nobody has signed yet, so that each of a half may sign once.
+    let (left, right, goal) = split_and_heal(stage, 0, &[])?;
+    stage.must(left == right, "branches of the same length")?;
+    Ok(format!("both halves stopped at height {left}; healed, all agree at height {goal}"))
+}
+
+fn other_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let down = stage.count() - 1;
+    let (left, right, goal) = split_and_heal(stage, 0, &[down])?;
+    stage.must(left != right, "branches of different length")?;
+    Ok(format!("the halves stopped at heights {left} and {right}; healed, all agree at height {goal}"))
+}
+
+fn four_signers(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let (left, right, goal) = split_and_heal(stage, 0, &[])?;
+    stage.must(left == right, "branches of the same length")?;
+    Ok(format!("the halves stopped at heights {left} and {right}; healed, all agree at height {goal}"))
+}
+
+fn double_signing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(30_000, 2)?;
+    stage.misbehave(0, Behaviour::Equivocate)?;
+    let honest: Vec<u32> = (1..stage.count()).collect();
+    stage.run_until(120_000, "evidence", |stage| honest.iter().all(|number| stage.evidence(*number) > 0))?;
+    let goal = stage.highest() + 6;
+    stage.run_some_to_height(&honest, 120_000, goal)?;
+    let settled = goal - 4;
+    stage
+        .run_until(60_000, "one block a height", |stage| (1..=settled).all(|height| stage.agree_at(&honest, height)))?;
+    let found: u64 = honest.iter().map(|number| stage.evidence(*number)).sum();
+    Ok(format!("{found} pieces of evidence at {} replicas; the honest agree up to height {settled}", honest.len()))
+}
+
+fn censoring(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(30_000, 2)?;
+    stage.misbehave(0, Behaviour::Censor { senders: Vec::new() })?;
+    let transaction = transfer().map_err(|error| NetworkError::Options { reason: error.to_string() })?;
+    let hash = transaction.hash();
+    let sent_at = stage.highest();
+    stage.network_mut().submit(transaction, id(0))?;
+    stage.run_until(60_000, "the transaction in a block", |stage| {
+        let receiver = stage.replica(1).chain().latest_state().ok();
+        receiver.is_some_and(
+            |state| matches!(state.account(&RECEIVER), Ok(Some(account)) if account.balance == U256::from(1)),
+        )
+    })?;
+    let chain = stage.replica(1).chain();
+    let blocks = (1..=stage.head(1).height.get())
+        .filter_map(|height| chain.block_at(crate::primitives::Height::new(height)).ok());
+    let mut with_it = blocks.filter(|block| block.block().transactions().iter().any(|other| other.hash() == hash));
+    let author = with_it.next().map(|block| (block.block().height(), block.block().header().beneficiary));
+    let censor = stage.replica(0).address();
+    stage.must(author.is_some_and(|(_, author)| Some(author) != censor), "another signer's block")?;
+    let height = author.map_or(0, |(height, _)| height.get());
+    Ok(format!("sent at height {sent_at}, in block {height}, which the censor did not make"))
+}
+
+const RECEIVER: Address = Address::repeat_byte(0xbb);
+
+fn transfer() -> Result<Arc<Transaction>, crate::primitives::TransactionError> {
+    let request = TransactionRequest {
+        chain_id: Some(CHAIN_ID),
+        to: Some(RECEIVER),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: 100_000_000_000,
+        ..TransactionRequest::default()
+    };
+    Ok(Arc::new(request.sign(&client())?))
+}
+
+fn vote_spam(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(30_000, 1)?;
+    let signers = stage.count() as usize;
+    for stranger in 1..=100 {
+        stage.admin(0, Admin::Vote { target: Address::repeat_byte(stranger), authorize: true })?;
+    }
+    stage.run_to_height(300_000, 60)?;
+    stage.must(stage.machine(1).validators().len() == signers, "the signers as they were")?;
+    let target = Address::repeat_byte(7);
+    for voter in 1..stage.count() {
+        stage.admin(voter, Admin::Vote { target, authorize: true })?;
+    }
+    stage.run_until(300_000, "the one with a majority joins", |stage| {
+        (0..stage.count()).all(|number| stage.machine(number).validators().contains(&target))
+    })?;
+    stage.must(stage.machine(1).validators().len() == signers + 1, "nobody else joins")?;
+    Ok(format!("100 strangers stayed out for 60 blocks; the one with {} of {signers} votes joined", signers - 1))
+}

@@ -1,0 +1,5 @@
+//! Scenarios of proof of stake.
+
+use super::Scenario;
+
+pub(super) const SCENARIOS: &[Scenario] = &[];

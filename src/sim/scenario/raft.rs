@@ -1,0 +1,258 @@
+//! Scenarios of Raft.
+
+use super::{Scenario, ScenarioError, Script, Stage, stage::id};
+use crate::{
+    consensus::{
+        Admin, ConsensusConfig, Machine,
+        raft::{Assignment, Change, Raft, RaftConfig, Role},
+    },
+    primitives::Address,
+    sim::{Latency, NetworkBuilder},
+};
+
+pub(super) const SCENARIOS: &[Scenario] = &[
+    Scenario {
+        name: "raft-leader-crash",
+        protocol: "raft",
+        summary: "the leader crashes, comes back later",
+        outcome: "another one is elected in a later term; the old leader follows; nothing committed is lost",
+        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: leader_crash },
+    },
+    Scenario {
+        name: "raft-figure-7",
+        protocol: "raft",
+        summary: "the logs of figure 7 of the Raft paper under a new leader",
+        outcome: "every follower's log comes to agree with the leader's",
+        script: Script::Protocol {
+            tests: &["consensus::raft::tests::replication::figure_7_every_log_comes_to_agree_with_the_leader"],
+        },
+    },
+    Scenario {
+        name: "raft-figure-8",
+        protocol: "raft",
+        summary: "figure 8 of the Raft paper: an old entry on a majority, and a new leader without it",
+        outcome: "it is not committed by counting; once an entry of the leader's own term is, nobody can overwrite it",
+        script: Script::Protocol {
+            tests: &[
+                "consensus::raft::tests::replication::figure_8_an_older_entry_is_not_committed_by_count",
+                "consensus::raft::tests::replication::figure_8_with_an_own_entry_committed_nobody_can_overwrite",
+            ],
+        },
+    },
+    Scenario {
+        name: "raft-duelling-candidates",
+        protocol: "raft",
+        summary: "links are as slow as the voters are impatient, so that several stand at once",
+        outcome: "two or more ask for votes before anybody leads, and in the end one leader is elected and blocks go on",
+        script: Script::Network { validators: 4, seed: 3, consensus, setup: slow_links, play: duel },
+    },
+    Scenario {
+        name: "raft-disruptive-rejoiner",
+        protocol: "raft",
+        summary: "a follower is cut off for long, then comes back",
+        outcome: "it catches up and follows: leader and term are the same as before (pre-vote)",
+        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: rejoiner },
+    },
+    Scenario {
+        name: "raft-one-way-isolation",
+        protocol: "raft",
+        summary: "the leader is heard by all and hears nobody",
+        outcome: "it steps down because no majority answers (check-quorum), and another one leads",
+        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: one_way },
+    },
+    Scenario {
+        name: "raft-leader-removed-while-joint",
+        protocol: "raft",
+        summary: "the leader and one more leave together through a joint configuration",
+        outcome: "it leads until the joint configuration is left, then steps down, and the others go on",
+        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: removed_while_joint },
+    },
+    Scenario {
+        name: "raft-learner-must-vote",
+        protocol: "raft",
+        summary: "a learner was made a voter and does not know it yet; its vote is needed",
+        outcome: "it votes, and a leader is elected",
+        script: Script::Protocol {
+            tests: &["consensus::raft::tests::members::a_learner_votes_when_it_does_not_know_of_its_promotion"],
+        },
+    },
+    Scenario {
+        name: "raft-append-aba",
+        protocol: "raft",
+        summary: "a slow write of an entry ends after another leader has rewritten that entry",
+        outcome: "the rewritten entry does not count as durable",
+        script: Script::Protocol {
+            tests: &["consensus::raft::tests::replication::an_old_write_does_not_make_a_rewritten_entry_durable"],
+        },
+    },
+    Scenario {
+        name: "raft-compacted-log",
+        protocol: "raft",
+        summary: "a follower is cut off until the leader's log no longer has what it needs",
+        outcome: "it is told so, fetches the blocks instead, and follows again",
+        script: Script::Network { validators: 3, seed: 4, consensus: short_log, setup, play: compacted },
+    },
+];
+
+fn consensus() -> ConsensusConfig {
+    ConsensusConfig::Raft(RaftConfig::default())
+}
+
+fn short_log() -> ConsensusConfig {
+    ConsensusConfig::Raft(RaftConfig { log_keep: 4, ..RaftConfig::default() })
+}
+
+const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
+    builder
+}
+
+const fn slow_links(builder: NetworkBuilder) -> NetworkBuilder {
+    use core::time::Duration;
+    builder.with_latency(Latency::Uniform { min: Duration::from_millis(150), max: Duration::from_millis(420) })
+}
+
+fn raft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Raft> {
+    match stage.machine(number) {
+        Machine::Raft(raft) => Some(raft),
+        _ => None,
+    }
+}
+
+fn term(stage: &Stage<'_>, number: u32) -> u64 {
+    raft(stage, number).map_or(0, Raft::term)
+}
+
+fn leads(stage: &Stage<'_>, number: u32) -> bool {
+    raft(stage, number).is_some_and(Raft::is_leader)
+}
+
+/// Who leads among these, in the highest term.
+fn leader_of(stage: &Stage<'_>, among: &[u32]) -> Option<u32> {
+    among.iter().copied().filter(|number| leads(stage, *number)).max_by_key(|number| term(stage, *number))
+}
+
+/// The leader and all others, after `height` blocks.
+fn begin(stage: &mut Stage<'_>, height: u64) -> Result<(u32, Vec<u32>), ScenarioError> {
+    stage.run_to_height(60_000, height)?;
+    let everybody: Vec<u32> = (0..stage.count()).collect();
+    let leader = leader_of(stage, &everybody);
+    stage.must(leader.is_some(), "a leader")?;
+    let leader = leader.unwrap_or_default();
+    Ok((leader, everybody.into_iter().filter(|number| *number != leader).collect()))
+}
+
+fn agree_up_to(stage: &Stage<'_>, replicas: &[u32], goal: u64) -> Result<(), ScenarioError> {
+    (1..=goal)
+        .try_for_each(|height| stage.must(stage.agree_at(replicas, height), format!("one block at height {height}")))
+}
+
+fn leader_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(stage, 2)?;
+    let before = term(stage, leader);
+    stage.run_ms(500)?;
+    stage.show_from_here();
+    let committed = stage.highest();
+    stage.run_some_to_height(&others, 5_000, committed + 1)?;
+    stage.run_ms(60)?;
+    stage.crash(leader)?;
+    let crashed_at = stage.network().now();
+    stage.run_until(20_000, "another leader", |stage| leader_of(stage, &others).is_some())?;
+    let waited = stage.network().now().as_nanos() - crashed_at.as_nanos();
+    stage.run_some_to_height(&others, 20_000, committed + 3)?;
+    stage.run_ms(60)?;
+    stage.restart(leader)?;
+    let goal = stage.highest() + 1;
+    stage.run_to_height(20_000, goal)?;
+    stage.run_ms(60)?;
+    stage.show_until_here();
+    let everybody: Vec<u32> = (0..stage.count()).collect();
+    agree_up_to(stage, &everybody, goal)?;
+    stage.must(!leads(stage, leader) && term(stage, leader) > before, "the old leader follows in a later term")?;
+    let next = leader_of(stage, &others).unwrap_or_default();
+    let (millis, term) = (waited / 1_000_000, term(stage, leader));
+    Ok(format!("replica {next} leads term {term} from {millis} ms after the crash on; all agree up to height {goal}"))
+}
+
+fn duel(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let everybody: Vec<u32> = (0..stage.count()).collect();
+    stage.run_until(120_000, "a leader", |stage| leader_of(stage, &everybody).is_some())?;
+    let (asked, candidates) = stage.sent("raft-pre-vote-request");
+    stage.must(candidates >= 2, "two candidates or more")?;
+    stage.run_to_height(120_000, 3)?;
+    Ok(format!("{candidates} asked for votes ({asked} times) before one led; blocks go on at height 3"))
+}
+
+fn rejoiner(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(stage, 3)?;
+    let term_before = term(stage, leader);
+    let away = others.first().copied().unwrap_or_default();
+    let cut = stage.isolate(away)?;
+    stage.run_ms(20_000)?;
+    stage.must(stage.head(away).height.get() < stage.highest(), "the one cut off falls behind")?;
+    stage.end(cut)?;
+    let goal = stage.highest() + 5;
+    stage.run_to_height(30_000, goal)?;
+    stage.must(leads(stage, leader) && term(stage, leader) == term_before, "the same leader in the same term")?;
+    Ok(format!("replica {leader} still leads term {term_before} at height {goal}"))
+}
+
+fn one_way(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(stage, 3)?;
+    let before = term(stage, leader);
+    stage.one_way(&others, &[leader])?;
+    stage.run_until(30_000, "the leader steps down", |stage| !leads(stage, leader))?;
+    stage.run_until(30_000, "another leader", |stage| leader_of(stage, &others).is_some())?;
+    let goal = stage.highest() + 3;
+    stage.run_some_to_height(&others, 60_000, goal)?;
+    let next = leader_of(stage, &others).unwrap_or_default();
+    stage.must(term(stage, next) > before, "a later term")?;
+    stage.must(stage.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
+    Ok(format!("replica {leader} stepped down from term {before}; replica {next} leads term {}", term(stage, next)))
+}
+
+fn removed_while_joint(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(stage, 3)?;
+    let also = others.first().copied().unwrap_or_default();
+    let staying: Vec<u32> = others.iter().copied().filter(|number| *number != also).collect();
+    let leave = |number: u32| Assignment { replica: id(number), address: Address::ZERO, role: Role::Removed };
+    let change = Change::EnterJoint { assignments: vec![leave(leader), leave(also)], auto_leave: true };
+    stage.run_until(10_000, "everything committed", |stage| {
+        raft(stage, leader)
+            .is_some_and(|raft| raft.committed_index() == raft.last_index() && raft.head_link().term == raft.term())
+    })?;
+    stage.admin(leader, Admin::ChangeMembers(change))?;
+    stage.run_until(20_000, "a joint configuration", |stage| {
+        raft(stage, leader).is_some_and(|raft| raft.membership().is_joint())
+    })?;
+    stage.must(leads(stage, leader), "it leads while the configuration is joint")?;
+    stage.run_until(30_000, "the joint configuration is left", |stage| {
+        staying.iter().all(|number| {
+            raft(stage, *number).is_some_and(|raft| {
+                !raft.membership().is_joint() && raft.membership().incoming().len() == staying.len()
+            })
+        })
+    })?;
+    stage.run_until(30_000, "another leader", |stage| !leads(stage, leader) && leader_of(stage, &staying).is_some())?;
+    let goal = stage.highest() + 3;
+    stage.run_some_to_height(&staying, 60_000, goal)?;
+    Ok(format!(
+        "replica {leader} led to the end of the joint configuration; {} voters go on at height {goal}",
+        staying.len()
+    ))
+}
+
+fn compacted(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(stage, 2)?;
+    let behind = others.first().copied().unwrap_or_default();
+    let cut = stage.isolate(behind)?;
+    let needed = stage.head(behind).height.get() + 1;
+    let goal = needed + 12;
+    stage.run_some_to_height(&[leader], 120_000, goal)?;
+    stage.must(raft(stage, leader).is_some_and(|raft| raft.compacted_index() > needed), "a compacted log")?;
+    stage.end(cut)?;
+    stage.run_to_height(60_000, goal)?;
+    stage.must(stage.marks("raft/snapshot") > 0, "that it was told to fetch (raft/snapshot)")?;
+    stage.must(stage.sent("block-request").0 > 0, "that it asked for blocks")?;
+    let (asked, _) = stage.sent("block-request");
+    Ok(format!("replica {behind} fetched {asked} blocks and is at height {}", stage.head(behind).height))
+}
