@@ -47,6 +47,7 @@ use self::{
 use super::{
     Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
     Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    mutation::{self, Mutation},
 };
 use crate::primitives::{Address, B256, Height, Timestamp};
 
@@ -376,7 +377,7 @@ impl Pbft {
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
         match timer {
             BUILD_TIMER if self.duty == Duty::Waiting => self.ask_for_block(effects),
-            SUSPECT_TIMER if self.me.is_some() => {
+            SUSPECT_TIMER if self.me.is_some() && !mutation::active(Mutation::PbftNeverSuspects) => {
                 effects.push(Effect::Mark("pbft/timeout"));
                 self.doublings = self.doublings.saturating_add(1);
                 self.start_view_change(self.view.next(), effects);

@@ -75,6 +75,8 @@ pub struct Raft {
     /// The newest applied block, and the members after it.
     head: Link,
     applying: Option<Applying>,
+    /// Term and index of what it acknowledged last to a leader.
+    acknowledged: (u64, u64),
     sync: Option<BlockSync>,
     next_ticket: Ticket,
 }
@@ -170,6 +172,8 @@ impl Raft {
         if mutation::active(Mutation::RaftForgetsVote) {
             raft.vote = None;
         }
+        let forgets = mutation::active(Mutation::RaftForgetsEntries);
+        let records = if forgets { &Records::new() } else { records };
         while let Some(entry) = record::find_entry(records, raft.log.last_index() + 1, raft.log.last_term()) {
             let entry = entry.ok_or(RaftError::Record { key: "entry" })?;
             if entry.term > raft.term {
@@ -210,6 +214,7 @@ impl Raft {
             log: Log::starting_at(head.index, head.term, head.block),
             head,
             applying: None,
+            acknowledged: (0, 0),
             sync: None,
             next_ticket: Ticket::default(),
         })
@@ -290,7 +295,7 @@ impl Raft {
         }
         let newest_write = self.log.newest_write();
         for Send { to, message, promise } in output.sends {
-            let after = newest_write.filter(|_| promise);
+            let after = newest_write.filter(|_| promise && !mutation::active(Mutation::RaftSendsEarly));
             let (to, message) = (Recipients::One(to), Message::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
         }
@@ -427,6 +432,8 @@ impl Protocol for Raft {
         self.log.encode(out);
         self.head.encode(out);
         out.option(self.applying.as_ref(), |out, applying| applying.encode(out));
+        out.u64(self.acknowledged.0);
+        out.u64(self.acknowledged.1);
         out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
         out.u64(self.next_ticket.get());
     }

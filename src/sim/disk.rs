@@ -89,7 +89,8 @@ impl Disk {
             return Writing::Done;
         }
         let takes = self.slow.map_or(0, |(_, latency)| rng(latency));
-        self.synced_at = self.synced_at.max(now.plus_nanos(takes));
+        // One after the other, at different times, so that they end in order.
+        self.synced_at = self.synced_at.plus_nanos(1).max(now.plus_nanos(takes));
         Writing::Until { at: self.synced_at, life: self.life }
     }
 
@@ -155,7 +156,7 @@ mod tests {
             for ticket in 1..5 {
                 let writing =
                     disk.write(Ticket::new(ticket), record(ticket as u8 + 1), SimTime::ZERO, |_| 100 / ticket);
-                assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(100), life: 0 }, "in order");
+                assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(99 + ticket), life: 0 }, "in order");
             }
             assert!(disk.synced(Ticket::new(1), 0) && !disk.synced(Ticket::new(3), 0));
             let lost = disk.crash(&mut rng);
@@ -176,6 +177,6 @@ mod tests {
         disk.write(Ticket::new(0), record(1), SimTime::ZERO, |_| 50);
         disk.end(FaultId::new(1));
         let writing = disk.write(Ticket::new(1), record(2), SimTime::from_nanos(10), |_| 0);
-        assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(50), life: 0 });
+        assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(51), life: 0 });
     }
 }

@@ -144,9 +144,9 @@ impl Replica {
     pub(super) fn twin(&self, slot: ReplicaId, world: &mut World) -> Self {
         let mut twin = self.forked();
         twin.slot = slot;
-        for (timer, (generation, at)) in &twin.timers {
-            let happening = Happening::Timer { replica: slot, timer: *timer, generation: *generation };
-            world.scheduler.at(*at, happening);
+        for (timer, armed) in &twin.timers {
+            let happening = Happening::Timer { replica: slot, timer: *timer, generation: armed.generation };
+            world.scheduler.at(armed.queued, happening);
         }
         twin
     }

@@ -42,8 +42,8 @@ pub struct Replica {
     pub(super) machine: Machine,
     pub(super) chain: Chain,
     pub(super) pool: Pool,
-    /// Running timers, the generation that counts (an event of an older one is void), and when they fire.
-    pub(super) timers: OrdMap<TimerId, (u64, SimTime)>,
+    /// Running timers.
+    pub(super) timers: OrdMap<TimerId, Armed>,
     generation: u64,
     /// The block that was asked for and is made on demand.
     pub(super) wanted: Option<BuildRequest>,
@@ -64,6 +64,18 @@ pub struct Replica {
     marks: OrdMap<&'static str, u64>,
     last_rejection: Option<Rejection>,
     pub(super) counters: Counters,
+}
+
+/// A running timer. When it is moved to later, its event stays in the queue and is put anew when it comes: most are moved
+/// many times before they fire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Armed {
+    /// The one that counts; an event of an older one is void.
+    pub(super) generation: u64,
+    /// When it fires.
+    pub(super) at: SimTime,
+    /// When its event comes, not later.
+    pub(super) queued: SimTime,
 }
 
 /// What a replica did so far.
@@ -275,7 +287,13 @@ impl Replica {
 
     /// A timer's event; void when the timer was moved or stopped since.
     pub(super) fn on_timer(&mut self, timer: TimerId, generation: u64, world: &mut World) -> Result<(), NetworkError> {
-        if self.timers.get(&timer).is_none_or(|(counts, _)| *counts != generation) {
+        let Some(armed) = self.timers.get_mut(&timer).filter(|armed| armed.generation == generation) else {
+            return Ok(());
+        };
+        if armed.at > world.scheduler.now() {
+            armed.queued = armed.at;
+            let replica = self.slot;
+            world.scheduler.at(armed.at, Happening::Timer { replica, timer, generation });
             return Ok(());
         }
         self.timers.remove(&timer);
@@ -372,9 +390,16 @@ impl Replica {
                 _ => self.say(to, &message, world),
             },
             Effect::ArmTimer { timer, deadline } => {
-                self.generation += 1;
-                let at = world.arm(self.slot, timer, self.generation, deadline);
-                self.timers.insert(timer, (self.generation, at));
+                let at = world.moment_of_timer(self.slot, deadline);
+                match self.timers.get_mut(&timer).filter(|armed| armed.queued <= at) {
+                    Some(armed) => armed.at = at,
+                    None => {
+                        self.generation += 1;
+                        let (replica, generation) = (self.slot, self.generation);
+                        world.scheduler.at(at, Happening::Timer { replica, timer, generation });
+                        self.timers.insert(timer, Armed { generation, at, queued: at });
+                    }
+                }
             }
             Effect::DisarmTimer(timer) => {
                 self.timers.remove(&timer);

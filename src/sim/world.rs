@@ -139,19 +139,17 @@ impl World {
         self.draws.below(bound)
     }
 
-    /// Puts a timer's event; answers when it is.
-    pub(super) fn arm(&mut self, replica: ReplicaId, timer: TimerId, generation: u64, deadline: Deadline) -> SimTime {
+    /// When a timer with this deadline fires.
+    pub(super) fn moment_of_timer(&self, replica: ReplicaId, deadline: Deadline) -> SimTime {
         let now = self.scheduler.now();
         let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
         let lasts = |nanos| skew.map_or(nanos, |skew| skew.lasts(nanos));
-        let at = match deadline {
+        match deadline {
             Deadline::After { nanos } => now.plus_nanos(lasts(nanos)),
             Deadline::AtTimestamp { timestamp, then_nanos } => {
                 self.moment_of(replica, self.clock.moment(timestamp)).plus_nanos(lasts(then_nanos)).max(now)
             }
-        };
-        self.scheduler.at(at, Happening::Timer { replica, timer, generation });
-        at
+        }
     }
 
     /// Sends a protocol's message.

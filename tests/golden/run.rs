@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("b7dccdc1f56c29ef1fe96179ddb1dac482c6a09baa2b12c17b6ae00b0625829b");
+pub(crate) const DIGEST: B256 = b256!("7814e71d438f5363fe3562c1c0f86a28784f2f42f855a3189fca54114ab533e0");
 
 /// The network, to be built in whatever way must make no difference.
 pub(crate) fn builder() -> NetworkBuilder {

@@ -21,7 +21,7 @@ impl Pbft {
             return;
         }
         self.view = view;
-        self.is_changing = true;
+        self.is_changing = !mutation::active(Mutation::PbftSkipsNewView);
         self.forget_plan(effects);
         self.wanted.clear();
         effects.push(Effect::Mark("pbft/view-change"));

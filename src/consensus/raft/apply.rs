@@ -22,7 +22,10 @@ impl Raft {
         }
         while let Some(entry) = self.log.next_to_apply() {
             if let Some(block) = entry.block.clone() {
-                return self.execute(block, output);
+                // Who sealed it was judged when the entry was taken.
+                let author = block.header().beneficiary;
+                let judged = check_block(&self.config, &self.head, &block, author);
+                return self.execute(block, judged, output);
             }
             self.log.applied_one();
         }
@@ -30,9 +33,9 @@ impl Raft {
         self.plan_block(output);
     }
 
-    /// Asks for the execution of the block after the head.
-    pub(super) fn execute(&mut self, block: Arc<Block>, output: &mut Output<'_>) {
-        match self.judge(&block) {
+    /// Asks for the execution of the block after the head, which was judged so.
+    pub(super) fn execute(&mut self, block: Arc<Block>, judged: Result<Link, HeaderError>, output: &mut Output<'_>) {
+        match judged {
             Ok(link) => {
                 self.applying = Some(Applying { link });
                 output.effects.push(Effect::Validate { block });

@@ -7,7 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     chain::Block,
-    consensus::{BlockId, Encoder, Ticket},
+    consensus::{
+        BlockId, Encoder, Ticket,
+        mutation::{self, Mutation},
+    },
 };
 
 /// One entry: a block, or nothing, which a new leader needs to commit what is before it.
@@ -138,6 +141,9 @@ impl Log {
         let news = entries.iter().position(|entry| self.term(entry.index) != Some(entry.term))?;
         let first = entries[news].index;
         if first <= self.committed {
+            return None;
+        }
+        if mutation::active(Mutation::RaftKeepsConflicts) && first <= self.last_index() {
             return None;
         }
         self.truncate(first);

@@ -77,6 +77,9 @@ impl Payload {
     /// # Errors
     /// [`PayloadError`].
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
+        if let Some((term, index)) = decode_plain(bytes) {
+            return Ok(Self { term, index, change: None, next_voters: None });
+        }
         let fields = Fields::decode(&mut &*bytes)?;
         let assignments = fields.assignments.iter().map(Assignment::from).collect();
         let change = match fields.change {
@@ -89,6 +92,18 @@ impl Payload {
         let payload = Self { term: fields.term, index: fields.index, change, next_voters };
         if payload.encoded().as_ref() == bytes { Ok(payload) } else { Err(PayloadError::NotCanonical) }
     }
+}
+
+/// Term and index of a canonical payload that changes nothing, as almost all are; `None` for any other bytes.
+fn decode_plain(bytes: &[u8]) -> Option<(u64, u64)> {
+    // The list's length, two numbers, then zero, an empty list and an empty string.
+    let (&[length], numbers) = bytes.split_first_chunk::<1>()?;
+    let mut numbers = numbers.strip_suffix(&[0x80, 0xc0, 0x80])?;
+    if usize::from(length) != 0xc0 + bytes.len() - 1 || bytes.len() > 56 {
+        return None;
+    }
+    let (term, index) = (u64::decode(&mut numbers).ok()?, u64::decode(&mut numbers).ok()?);
+    numbers.is_empty().then_some((term, index))
 }
 
 impl From<&Assignment> for AssignmentFields {
@@ -145,6 +160,23 @@ mod tests {
         ) {
             let payload = Payload { term, index, change, next_voters: next.map(B256::new) };
             prop_assert_eq!(Payload::decode(&payload.encoded()), Ok(payload));
+        }
+
+        #[test]
+        fn a_plain_payload_is_read_at_once_and_a_damaged_one_as_any_other(
+            term in any::<u64>(),
+            index in 0_u64..300,
+            at in 0_usize..24,
+            byte in any::<u8>(),
+        ) {
+            let plain = Payload { term, index, change: None, next_voters: None };
+            let mut bytes = plain.encoded().to_vec();
+            prop_assert_eq!(decode_plain(&bytes), Some((term, index)));
+            let at = at % bytes.len();
+            bytes[at] = byte;
+            if let Ok(payload) = Payload::decode(&bytes) {
+                prop_assert_eq!(payload.encoded(), bytes);
+            }
         }
 
         #[test]

@@ -6,7 +6,10 @@ use std::collections::BTreeSet;
 
 use smallvec::SmallVec;
 
-use crate::consensus::ReplicaId;
+use crate::consensus::{
+    ReplicaId,
+    mutation::{self, Mutation},
+};
 
 /// How a vote stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -27,6 +30,7 @@ pub fn majority_committed(voters: &BTreeSet<ReplicaId>, matched: impl Fn(Replica
     indexes.sort_unstable();
     // Of n sorted indexes, the one at (n - 1) / 2 is reached by itself and all above: n / 2 + 1 voters.
     let median = indexes.len().saturating_sub(1) / 2;
+    let median = if mutation::active(Mutation::RaftCommitsByMinority) { median + 1 } else { median };
     indexes.get(median).copied().unwrap_or(u64::MAX)
 }
 
@@ -44,7 +48,7 @@ pub fn majority_vote(voters: &BTreeSet<ReplicaId>, vote: impl Fn(ReplicaId) -> O
     if voters.is_empty() {
         return VoteResult::Won;
     }
-    let quorum = voters.len() / 2 + 1;
+    let quorum = voters.len() / 2 + usize::from(!mutation::active(Mutation::RaftElectsByMinority));
     let yes = voters.iter().filter(|voter| vote(**voter) == Some(true)).count();
     let missing = voters.iter().filter(|voter| vote(**voter).is_none()).count();
     if yes >= quorum {

@@ -3,7 +3,10 @@
 use super::{
     BUILD_TIMER, Body, ELECTION_TIMER, Entry, HEARTBEAT_TIMER, Output, Part, Payload, Raft, production::Leader,
 };
-use crate::consensus::{BlockId, Deadline, Effect, ReplicaId};
+use crate::consensus::{
+    BlockId, Deadline, Effect, ReplicaId,
+    mutation::{self, Mutation},
+};
 
 impl Raft {
     pub(super) fn become_leader(&mut self, output: &mut Output<'_>) {
@@ -32,8 +35,9 @@ impl Raft {
         let (term, committed) = (self.term, self.log.committed());
         let Part::Leader(leader) = &mut self.part else { return };
         leader.round += 1;
+        let commits_all = mutation::active(Mutation::RaftHeartbeatCommitsAll);
         for (replica, progress) in &leader.progress {
-            let commit = progress.matched().min(committed);
+            let commit = if commits_all { committed } else { progress.matched().min(committed) };
             output.send(*replica, term, Body::Heartbeat { commit, round: leader.round });
         }
     }
@@ -156,8 +160,13 @@ impl Raft {
             output.entries_changed(first);
         }
         let index = entries.last().map_or(prev_index, |entry| entry.index);
-        self.log.commit(commit.min(index));
-        output.promise(from, self.term, Body::Appended { index });
+        let is_committed = self.log.commit(commit.min(index));
+        // What only tells how far the log is committed needs no second acknowledgement; should the first be lost, the answer
+        // to a heartbeat has the entries sent again.
+        if !(is_committed && entries.is_empty() && self.acknowledged == (self.term, index)) {
+            self.acknowledged = (self.term, index);
+            output.promise(from, self.term, Body::Appended { index });
+        }
         self.apply(output);
     }
 
@@ -229,7 +238,8 @@ impl Raft {
         let index = self.head.membership.committed(|voter| {
             if Some(voter) == own_id { durable } else { leader.progress.get(&voter).map_or(0, |p| p.matched()) }
         });
-        if self.log.term(index) == Some(self.term) && self.log.commit(index) {
+        let is_own = self.log.term(index) == Some(self.term) || mutation::active(Mutation::RaftCommitsOldTerms);
+        if is_own && self.log.commit(index) {
             self.broadcast_append(output);
             self.apply(output);
         }

@@ -110,7 +110,8 @@ impl Raft {
             && self.applying.is_none()
             && let Some(block) = sync.blocks.get(&head.height.next()).cloned()
         {
-            self.execute(block, output);
+            let judged = self.judge(&block);
+            self.execute(block, judged, output);
         }
     }
 }

@@ -126,9 +126,13 @@ fn a_replayed_message_changes_no_log() {
 fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
-    (0..4).for_each(|_| drop(cluster.produce(0)));
+    for _ in 0..4 {
+        cluster.produce(0);
+    }
     cluster.elect(1);
-    (0..4).for_each(|_| drop(cluster.produce(1)));
+    for _ in 0..4 {
+        cluster.produce(1);
+    }
     for number in 0..3 {
         let mut durable = Records::new();
         for records in cluster.nodes[number as usize].writes.clone() {

@@ -1,0 +1,123 @@
+//! The checker is checked: every deliberate bug of [`Mutation`] is found by the default campaign of its protocol, by an
+//! invariant with a name, and without bugs it finds nothing.
+//!
+//! `scripts/mutations` runs the whole table and writes `docs/mutations.md`.
+
+use std::{sync::Mutex, thread};
+
+use super::*;
+use crate::consensus::{
+    ConsensusConfig,
+    mutation::{self, Mutation},
+    pbft::PbftConfig,
+    raft::RaftConfig,
+};
+
+/// Seeds that a campaign may take to find a bug.
+const SEEDS_MAX: u64 = 1_000;
+
+/// Every bug, with the most seeds that continuous integration looks at; 0: the whole table only.
+const TABLE: &[(Mutation, u64)] = &[
+    (Mutation::PbftQuorumOneShort, 0),
+    (Mutation::PbftTwoProposals, 0),
+    (Mutation::PbftCommitsUnprepared, 0),
+    (Mutation::PbftWatermarkStays, 0),
+    (Mutation::PbftForgetsPrepared, 60),
+    (Mutation::PbftForgetsPromises, 40),
+    (Mutation::PbftSkipsNewView, 40),
+    (Mutation::PbftNeverSuspects, 60),
+    (Mutation::RaftVotesTwice, 0),
+    (Mutation::RaftForgetsVote, 0),
+    (Mutation::RaftVotesForAnyLog, 0),
+    (Mutation::RaftElectsByMinority, 0),
+    (Mutation::RaftCommitsByMinority, 60),
+    (Mutation::RaftCommitsOldTerms, 0),
+    (Mutation::RaftHeartbeatCommitsAll, 60),
+    (Mutation::RaftForgetsEntries, 80),
+    (Mutation::RaftKeepsConflicts, 60),
+    (Mutation::RaftSendsEarly, 0),
+];
+
+/// The protocol that a bug is of, as the campaign runs it by default.
+fn setup(protocol: &str) -> Setup {
+    Setup::of(match protocol {
+        "Pbft" => ConsensusConfig::Pbft(PbftConfig::default()),
+        "Raft" => ConsensusConfig::Raft(RaftConfig::default()),
+        other => panic!("no campaign for {other}"),
+    })
+}
+
+/// The protocol and the bug's own name.
+fn names(mutation: Mutation) -> (String, String) {
+    let name = format!("{mutation:?}");
+    let end = name.char_indices().skip(1).find(|(_, letter)| letter.is_uppercase()).map_or(name.len(), |(at, _)| at);
+    (name[..end].to_owned(), name[end..].to_owned())
+}
+
+/// The first of these seeds that something is found with, and by which invariant.
+fn first_finding(setup: &Setup, seeds: core::ops::Range<u64>) -> Option<(u64, String)> {
+    seeds.into_iter().find_map(|seed| match run_seed(setup, seed).outcome {
+        Outcome::Passed => None,
+        Outcome::Violated(violation) => Some((seed, violation.invariant.into_owned())),
+        Outcome::Failed { error } => Some((seed, format!("no invariant: {error}"))),
+    })
+}
+
+fn finding_of(mutation: Mutation, seeds: u64) -> Option<(u64, String)> {
+    let setup = setup(&names(mutation).0);
+    mutation::with(mutation, || first_finding(&setup, 0..seeds))
+}
+
+/// Does `work` for every item, on as many threads as there are cores.
+fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
+    let next = Mutex::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let taken = {
+                        let mut next = next.lock().unwrap();
+                        *next += 1;
+                        *next - 1
+                    };
+                    let Some(item) = items.get(taken) else { return };
+                    work(item);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn quick_bugs_are_found_by_named_invariants() {
+    for (mutation, seeds) in TABLE.iter().filter(|(_, seeds)| *seeds > 0) {
+        let found = finding_of(*mutation, *seeds);
+        let invariant = found.as_ref().map(|(_, invariant)| invariant.as_str());
+        assert!(invariant.is_some_and(|name| !name.starts_with("no invariant")), "{mutation:?}: {found:?}");
+    }
+}
+
+/// Prints the table; `MUTATION` in the environment chooses those whose name has it.
+#[test]
+#[ignore = "minutes: scripts/mutations"]
+fn mutation_table() {
+    let wanted = std::env::var("MUTATION").unwrap_or_default();
+    let chosen: Vec<_> = TABLE.iter().filter(|(mutation, _)| format!("{mutation:?}").contains(&wanted)).collect();
+    let rows = Mutex::new(Vec::new());
+    in_parallel(&chosen, |(mutation, _)| {
+        let (protocol, bug) = names(*mutation);
+        let row = match finding_of(*mutation, SEEDS_MAX) {
+            Some((seed, invariant)) => format!("| {protocol} | {bug} | {} | {invariant} |", seed + 1),
+            None => format!("| {protocol} | {bug} | not in {SEEDS_MAX} | - |"),
+        };
+        eprintln!("{row}");
+        let place = TABLE.iter().position(|(other, _)| other == mutation);
+        rows.lock().unwrap().push((place, row));
+    });
+    let mut rows = rows.into_inner().unwrap();
+    rows.sort();
+    println!("| protocol | mutation | seeds until found | invariant |\n|---|---|---|---|");
+    rows.iter().for_each(|(_, row)| println!("{row}"));
+    let missed = |row: &&(Option<usize>, String)| row.1.contains("not in") || row.1.contains("no invariant");
+    assert_eq!(rows.iter().filter(missed).count(), 0);
+}
