@@ -292,8 +292,13 @@ impl Pbft {
         } else {
             let head = self.head.height;
             let above = self.log.bound().into_iter().filter(|block| block.height > head);
-            above.for_each(|block| self.want(block, effects));
+            for block in above {
+                if self.misses_body(&block) {
+                    self.want(block, effects);
+                }
+            }
             self.expect_block(effects);
+            self.judge_next(effects);
             self.plan(effects);
         }
         self.arm_resend(effects);

@@ -178,7 +178,7 @@ impl Pbft {
     }
 
     /// Whether a chosen block is neither committed nor held here.
-    fn misses_body(&self, block: &BlockId) -> bool {
+    pub(super) fn misses_body(&self, block: &BlockId) -> bool {
         let held = self.log.slot(block.height).is_some_and(|slot| slot.bodies.contains_key(&block.hash));
         block.height > self.head.height && !held
     }

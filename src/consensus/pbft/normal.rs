@@ -306,10 +306,11 @@ impl Pbft {
         self.set_standing(id.height, Standing::Accepted);
         let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
         slot.pre_prepare(view, id.hash);
+        let body = slot.bodies.get(&id.hash).cloned();
         if self.me.is_some() {
+            body.iter().for_each(|body| self.journal.body(body));
             self.journal.pre_prepared(view, id);
         }
-        let body = slot.bodies.get(&id.hash).cloned();
         if is_primary {
             self.propose(body.as_ref(), effects);
         } else if let (Some(me), Some(message)) =

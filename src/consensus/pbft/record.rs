@@ -5,6 +5,7 @@
 //! | `head` | head, time, validators, view, checkpoints | with every head |
 //! | `c/` height | the same | with every head, in case the write of `head` is cut short |
 //! | `s/` height | hash of the stable checkpoint | when it moves |
+//! | `b/` height, first 8 bytes of the hash | block that was pre-prepared, until its height is committed | with the next |
 //! | `q/` height, view | hash that was pre-prepared | before a pre-prepare or prepare is sent |
 //! | `p/` height, view | hash that was prepared | before a commit is sent |
 //! | `v/` view, 0 or 1 | wanted (0) or begun (1), and what its new-view chose | before a view-change or new-view is sent |
@@ -14,13 +15,17 @@
 //! stable checkpoint makes useless is forgotten by the write after the one that notes the checkpoint, or by the same one
 //! after that note.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use super::{
     InView, PbftConfig, PbftError, Succession, View,
     log::{Log, Proposal, Standing},
 };
 use crate::{
+    chain::Block,
     consensus::{
         BlockId, Encoder, Record, Records,
         encoding::{Decoder, check_record, checked_record},
@@ -36,6 +41,7 @@ const COMMITTED: u8 = b'c';
 const STABLE: u8 = b's';
 const PRE_PREPARED: u8 = b'q';
 const PREPARED: u8 = b'p';
+const BODY: u8 = b'b';
 const VIEW: u8 = b'v';
 
 /// The head and what every replica of its chain has in common there.
@@ -62,6 +68,16 @@ pub(super) struct Journal {
 }
 
 impl Journal {
+    /// The block itself, which others may miss when everybody comes back at once.
+    pub(super) fn body(&mut self, block: &Block) {
+        let (height, place) = (block.height(), body_place(&block.hash()));
+        if self.kept.entry(height).or_default().insert((BODY, place)) {
+            let encoded = block.encode_stored();
+            let value = checked_record(encoded.len(), |out| out.raw(&encoded));
+            self.waiting.push(Record { key: key_in(BODY, height, place), value });
+        }
+    }
+
     /// A block was pre-prepared.
     pub(super) fn pre_prepared(&mut self, view: View, block: BlockId) {
         self.promise(PRE_PREPARED, view, block);
@@ -96,6 +112,13 @@ impl Journal {
     pub(super) fn head(&mut self, head: &Head) {
         let value = head.encoded();
         let (height, none) = (head.block.height, View::default());
+        if let Some(kinds) = self.kept.get_mut(&height) {
+            let bodies: Vec<_> = kinds.iter().filter(|(kind, _)| *kind == BODY).copied().collect();
+            for body in bodies {
+                kinds.remove(&body);
+                self.useless.push(key_in(BODY, height, body.1));
+            }
+        }
         // A checkpoint that is stable at once needs no second copy: it has nothing below it that could be lost.
         self.kept.entry(height).or_default().insert((COMMITTED, none));
         self.waiting.push(Record { key: key(COMMITTED, height), value: value.clone() });
@@ -162,7 +185,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
     let mut head: Option<Head> = None;
     let mut stable = genesis;
     let (mut journal, mut view, mut chosen) = (Journal::default(), (View::default(), true), Vec::new());
-    let (mut committed, mut promises) = (Vec::new(), Vec::new());
+    let (mut committed, mut promises, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
     for (key, record) in records {
         let Some(content) = check_record(record) else { continue };
         let (kind, numbers) = match parse(key) {
@@ -188,6 +211,11 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
                     view = found;
                     chosen = Decoder::new(content).list(block).ok_or(PbftError::Record { key: "view" })?;
                 }
+            }
+            (BODY, Some((height, place))) => {
+                let body = Block::decode_stored(content).map_err(|_| PbftError::Record { key: "block" })?;
+                journal.kept.entry(Height::new(height)).or_default().insert((kind, View::new(place)));
+                bodies.push(Arc::new(body));
             }
             (_, Some((height, number))) => {
                 let (height, in_view) = (Height::new(height), View::new(number));
@@ -235,9 +263,14 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
             chosen.push(block);
         }
     }
+    for body in bodies.into_iter().filter(|body| body.height() > top.height) {
+        if let Some(slot) = log.slot_mut(body.height()) {
+            slot.bodies.insert(body.hash(), body);
+        }
+    }
     for block in chosen.into_iter().filter(|block| begun && block.height > top.height) {
         if let Some(slot) = log.slot_mut(block.height) {
-            // Its body is fetched again.
+            // Its body is fetched again where it is missing.
             slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
         }
     }
@@ -299,6 +332,10 @@ fn key_of(kind: u8, height: Height, view: View) -> Vec<u8> {
     if matches!(kind, COMMITTED | STABLE) { key(kind, height) } else { key_in(kind, height, view) }
 }
 
+fn body_place(hash: &B256) -> View {
+    View::new(hash.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes)))
+}
+
 fn view_key(view: View, begun: bool) -> Vec<u8> {
     let mut key = Vec::with_capacity(11);
     key.extend_from_slice(&[VIEW, b'/']);
@@ -315,7 +352,7 @@ fn parse(key: &[u8]) -> Option<(u8, Option<(u64, u64)>)> {
     let second = match (kind, rest) {
         (COMMITTED | STABLE, []) => 0,
         (VIEW, [begun @ 0..=1]) => u64::from(*begun),
-        (PREPARED | PRE_PREPARED, view) => u64::from_be_bytes(view.try_into().ok()?),
+        (PREPARED | PRE_PREPARED | BODY, view) => u64::from_be_bytes(view.try_into().ok()?),
         _ => return None,
     };
     Some((kind, Some((first, second))))
