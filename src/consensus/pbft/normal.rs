@@ -284,6 +284,7 @@ impl Pbft {
             self.commit(id, &block, block.seal().clone(), &updates, effects);
             self.trust_proven_checkpoint();
             self.advance(effects);
+            self.follow_view_of(&block, effects);
         }
         Ok(())
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use super::{
-    Body, MessageError, Pbft, PbftMessage, SUSPECT_TIMER, VIEW_CHANGES_AHEAD_MAX, View, ViewChange, broadcast,
+    Body, MessageError, Pbft, PbftMessage, SUSPECT_TIMER, Seal, VIEW_CHANGES_AHEAD_MAX, View, ViewChange, broadcast,
     log::PRE_PREPARED_MAX,
 };
 use crate::{
+    chain::Block,
     consensus::{
         Deadline, Effect, Message, Recipients, ReplicaId,
         mutation::{self, Mutation},
@@ -26,6 +27,17 @@ impl Pbft {
         self.wanted.clear();
         effects.push(Effect::Mark("pbft/view-change"));
         self.ask_for_view(effects);
+    }
+
+    /// A certificate of a later view shows that this replica missed how that view began, such as an old primary that was
+    /// down: it asks for the view, and those who are in it tell.
+    pub(super) fn follow_view_of(&mut self, certified: &Block, effects: &mut Vec<Effect>) {
+        if let Ok(certificate) = Seal::certificate(certified.seal())
+            && certificate.view > self.view
+        {
+            effects.push(Effect::Mark("pbft/view-missed"));
+            self.start_view_change(certificate.view, effects);
+        }
     }
 
     /// Says that it wants its view to begin.
