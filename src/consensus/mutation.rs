@@ -69,18 +69,24 @@ pub(crate) enum Mutation {
     PosJustifiesAtHalf,
     /// Proof of stake: two justified epochs in a row finalise the first, whatever the second came from.
     PosFinalizesWithoutSource,
+    /// Proof of stake: what is justified counts as final.
+    PosFinalizesJustified,
+    /// Proof of stake: a vote for the checkpoint of another branch counts on this one.
+    PosCountsAnyTarget,
     /// Proof of stake: votes of equivocators count in fork choice.
     PosCountsEquivocators,
+    /// Proof of stake: the proposer boost stays with its block.
+    PosBoostStays,
+    /// Proof of stake: fork choice goes where the justified checkpoint is not known.
+    PosIgnoresViability,
+    /// Proof of stake: a validator votes in each slot from its duty on.
+    PosVotesEachSlot,
     /// Proof of stake: a validator's guard lets it surround its own vote.
     PosSurroundsOwnVote,
     /// Proof of stake: a validator forgets its vote when it restarts.
     PosForgetsVote,
-    /// Proof of stake: a validator forgets its proposal when it restarts.
-    PosForgetsProposal,
-    /// Proof of stake: fork choice looks at branches that do not know the justified checkpoint.
-    PosIgnoresViability,
-    /// Proof of stake: the proposer boost stays with its block.
-    PosBoostStays,
+    /// Proof of stake: a vote is sent before its record is durable.
+    PosVotesBeforePersist,
 }
 
 /// Whether `mutation` is switched on in this thread.

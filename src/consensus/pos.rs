@@ -58,7 +58,7 @@ use crate::{
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
-pub use config::{PosConfig, PosError, Trusted};
+pub use config::{EMPTY_SLOTS_MAX, PosConfig, PosError, Trusted};
 pub use fork_choice::{ForkBlock, ForkChoice, LatestMessage, View};
 pub use light::LightVerifier;
 pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData, proposal_hash, reveal_hash};
@@ -66,7 +66,7 @@ pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
-pub use rules::{EMPTY_SLOTS_MAX, HeaderError, Link, PosRules, VoteError, check_header};
+pub use rules::{HeaderError, Link, PosRules, VoteError, check_header};
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
 
@@ -106,6 +106,8 @@ pub struct Pos {
     /// Proof of one offence of each offender.
     offences: OrdMap<Address, Arc<Offence>>,
     promises: Promises,
+    /// Of the newest record of promises; what is said again waits for it.
+    promised: Option<Ticket>,
     duty: Duty,
     peers: OrdSet<ReplicaId>,
     /// Requests made, so that the next one goes to another peer.
@@ -189,9 +191,6 @@ impl Pos {
         if mutation::active(Mutation::PosForgetsVote) {
             replica.promises.vote = None;
         }
-        if mutation::active(Mutation::PosForgetsProposal) {
-            replica.promises.proposed = None;
-        }
         Ok(replica)
     }
 
@@ -214,6 +213,7 @@ impl Pos {
             proposals: OrdMap::new(),
             offences: OrdMap::new(),
             promises: Promises::default(),
+            promised: None,
             duty: Duty::Idle,
             peers: OrdSet::new(),
             requests: 0,
@@ -266,6 +266,20 @@ impl Pos {
     /// The votes that it keeps: the first of each validator for each epoch that may still matter.
     pub fn votes(&self) -> impl Iterator<Item = (&Address, &Vote)> {
         self.votes.iter().map(|((validator, _), vote)| (validator, vote.as_ref()))
+    }
+
+    /// What it knows of branches and votes.
+    pub const fn fork_choice(&self) -> &ForkChoice {
+        &self.tree.forks
+    }
+
+    /// Whether the branch of its head knows the newest justified checkpoint, or one recent enough for its votes to count.
+    pub fn is_head_viable(&self) -> bool {
+        let (justified, epoch) = (self.tree.justified, self.epoch());
+        let Some(node) = self.tree.head_node().filter(|node| node.link.block != justified.block) else { return true };
+        let is_over = epoch > node.link.state.epoch();
+        let source = if is_over { node.unrealized.justified } else { node.link.state.casper.justified };
+        justified.epoch == 0 || source.epoch == justified.epoch || source.epoch + 2 >= epoch
     }
 
     /// Among several replicas that wait to build a block on demand, who comes first: slots that would stay empty.
@@ -437,6 +451,7 @@ impl Protocol for Pos {
         out.list(self.offences.values(), |out, offence| offence.encode(out));
         out.option(self.promises.vote.as_ref(), |out, vote| vote.encode(out));
         out.option(self.promises.proposed, Encoder::u64);
+        out.option(self.promised, |out, ticket| out.u64(ticket.get()));
         let (duty, ticket, slot, parent) = match self.duty {
             Duty::Idle => (0, Ticket::default(), 0, BlockId::default()),
             Duty::Building { ticket, slot, parent } => (1, ticket, slot, parent),

@@ -6,6 +6,7 @@
 
 mod agreement;
 mod honesty;
+mod pos;
 mod state;
 
 use core::fmt;
@@ -18,6 +19,7 @@ use crate::consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol};
 
 pub use agreement::{Agreement, FinalityStays};
 pub use honesty::HonestyUnblamed;
+pub use pos::{EarnedFinality, FairForkChoice, HonestStake};
 pub use state::StateRoots;
 
 /// Something that must always hold.
@@ -95,11 +97,10 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 /// What must hold of this protocol beside what holds of all.
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
-        ConsensusConfig::Poa(_)
-        | ConsensusConfig::Raft(_)
-        | ConsensusConfig::Pbft(_)
-        | ConsensusConfig::Pos(_)
-        | ConsensusConfig::Dpos(_) => Vec::new(),
+        ConsensusConfig::Poa(_) | ConsensusConfig::Raft(_) | ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) => {
+            Vec::new()
+        }
+        ConsensusConfig::Pos(_) => pos::all(),
     }
 }
 

@@ -169,6 +169,11 @@ impl Network {
         self.world.trouble.as_ref().is_none_or(|trouble| !trouble.dishonest.contains(&replica))
     }
 
+    /// Who tells whose signature is whose.
+    pub fn authenticator(&self) -> &Authenticator {
+        &self.shared.authenticator
+    }
+
     /// Virtual time.
     pub const fn now(&self) -> SimTime {
         self.world.scheduler.now()

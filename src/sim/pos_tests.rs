@@ -8,6 +8,7 @@ use crate::{
     chain::GenesisSpec,
     consensus::{
         Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        mutation::{self, Mutation},
         poa::SealedHeader,
         pos::{LightVerifier, Pos, PosConfig, PosError},
     },
@@ -297,6 +298,9 @@ fn look() {
         let report = run_seed(&setup, seed);
         if !report.is_passed() {
             println!("seed {seed} n={}: {:?}", report.validators, report.outcome);
+            if count == 1 {
+                println!("{}", report.plan.to_toml());
+            }
         }
         report.marks.into_iter().for_each(|(name, count)| *marks.entry(name).or_default() += count);
         let counters = report.counters;
@@ -305,4 +309,53 @@ fn look() {
         totals.iter_mut().zip(own).for_each(|(total, own)| *total += own);
     }
     println!("{:?}; steps, height, reorgs, restarts, evidence, rejected {totals:?}\n{marks:#?}", began.elapsed());
+}
+
+/// The first seed from `first` on, and the invariant, that shows a deliberate bug.
+fn found(mutation: Mutation, seeds: core::ops::Range<u64>) -> Option<(u64, String)> {
+    let setup = Setup::of(ConsensusConfig::Pos(config()));
+    mutation::with(mutation, || {
+        seeds.into_iter().find_map(|seed| match run_seed(&setup, seed).outcome {
+            Outcome::Passed => None,
+            Outcome::Violated(violation) => Some((seed, violation.invariant.into_owned())),
+            Outcome::Failed { error } => Some((seed, format!("failed: {error}"))),
+        })
+    })
+}
+
+const MUTATIONS: [Mutation; 11] = [
+    Mutation::PosJustifiesAtHalf,
+    Mutation::PosFinalizesWithoutSource,
+    Mutation::PosFinalizesJustified,
+    Mutation::PosCountsAnyTarget,
+    Mutation::PosCountsEquivocators,
+    Mutation::PosBoostStays,
+    Mutation::PosIgnoresViability,
+    Mutation::PosVotesEachSlot,
+    Mutation::PosSurroundsOwnVote,
+    Mutation::PosForgetsVote,
+    Mutation::PosVotesBeforePersist,
+];
+
+#[test]
+#[ignore = "runs up to 1,000 seeds for each"]
+fn every_deliberate_bug_is_found_within_a_thousand_seeds() {
+    for mutation in MUTATIONS {
+        let found = found(mutation, 0..1_000);
+        println!("{mutation:?}: {found:?}");
+        assert!(found.is_some_and(|(_, how)| !how.starts_with("failed")), "{mutation:?}");
+    }
+}
+
+/// The seeds that show those bugs that are shown soonest; the rest takes a campaign.
+#[test]
+fn deliberate_bugs_are_found_by_their_invariants() {
+    for (mutation, seed, invariant) in [
+        (Mutation::PosFinalizesJustified, 0, "finality-is-earned"),
+        (Mutation::PosBoostStays, 0, "fork-choice-is-fair"),
+        (Mutation::PosVotesEachSlot, 0, "honesty-unblamed"),
+    ] {
+        assert_eq!(found(mutation, seed..seed + 1), Some((seed, invariant.to_owned())), "{mutation:?}");
+        assert_eq!(run_seed(&Setup::of(ConsensusConfig::Pos(config())), seed).outcome, Outcome::Passed);
+    }
 }

@@ -137,6 +137,8 @@ impl Replica {
     /// Loses its disk, the chain too.
     pub(super) fn wipe(&mut self) {
         self.disk.wipe();
+        // What is remembered speaks of blocks that are gone with the disk.
+        self.remembered = None;
         self.counters.wipes += 1;
     }
 

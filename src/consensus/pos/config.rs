@@ -83,6 +83,12 @@ pub enum PosError {
 /// The most slots that an epoch may have.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
+/// How many slots in a row may stay empty.
+pub const EMPTY_SLOTS_MAX: u64 = 65_536;
+/// The same in epochs, where blocks are made on demand: whoever is asked takes the next slot of its own, and most of the stake
+/// may be of validators that run nowhere.
+const EPOCHS_AHEAD_MAX: u64 = 64;
+
 impl Default for PosConfig {
     fn default() -> Self {
         Self {
@@ -150,6 +156,11 @@ impl PosConfig {
     /// The first slot of `epoch`.
     pub const fn start_of(&self, epoch: u64) -> u64 {
         epoch.saturating_mul(self.slots_per_epoch)
+    }
+
+    /// How many slots after its parent's a block may be. Without a clock nothing else bounds it.
+    pub const fn reach(&self) -> u64 {
+        if self.period == 0 { EPOCHS_AHEAD_MAX * self.slots_per_epoch } else { EMPTY_SLOTS_MAX }
     }
 
     /// When `slot` begins, on a chain that began at `genesis`; without a period, any time.

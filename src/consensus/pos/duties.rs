@@ -95,23 +95,26 @@ impl Pos {
             return;
         }
         let (source, target) = (state.casper.justified, state.checkpoints[1]);
-        if self.promises.vote.as_ref().is_some_and(|vote| vote.data.target.epoch >= epoch) {
+        let is_careless = mutation::active(Mutation::PosVotesEachSlot);
+        if self.promises.vote.as_ref().is_some_and(|vote| vote.data.target.epoch >= epoch) && !is_careless {
             return;
         }
-        if !self.promises.allows_vote(source.epoch, epoch) && !mutation::active(Mutation::PosSurroundsOwnVote) {
+        let is_careless = is_careless || mutation::active(Mutation::PosSurroundsOwnVote);
+        if !self.promises.allows_vote(source.epoch, epoch) && !is_careless {
             return effects.push(Effect::Mark("pos/refuse-surround"));
         }
         let data = VoteData { slot, head: node.link.block, source, target };
         let vote = Vote::signed(data, &signer);
         self.promises.vote = Some(vote.clone());
-        let after = self.promise(effects);
+        let ticket = self.promise(effects);
+        let after = (!mutation::active(Mutation::PosVotesBeforePersist)).then_some(ticket);
         self.count(
             signer.address(),
             Arc::new(vote.clone()),
             if self.has_timers() { Counting::AfterItsSlot } else { Counting::Now },
             effects,
         );
-        effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after: Some(after) });
+        effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after });
     }
 
     /// Says its newest vote again when no block of the head's branch has it after a while.
@@ -123,7 +126,7 @@ impl Pos {
         if self.slot > vote.data.slot + 1 && epoch + 1 >= self.epoch() && !state.has_vote(&signer.address(), epoch) {
             effects.push(Effect::Mark("pos/resend"));
             let message = Message::Pos(Arc::new(PosMessage::Vote(vote.clone())));
-            effects.push(Effect::Send { to: Recipients::Others, message, after: None });
+            effects.push(Effect::Send { to: Recipients::Others, message, after: self.promised });
         }
     }
 
@@ -154,16 +157,21 @@ impl Pos {
         self.ask_for_block(&signer, slot, effects);
     }
 
-    /// Its first slot after the head's, within this epoch and the next.
+    /// Its first slot after the head's, as far as a block may reach.
     fn next_own_slot(&self, signer: &Signer) -> Option<u64> {
-        let state = self.head_state()?;
-        let own = |slot: &u64, epoch: &super::Epoch| epoch.proposer(&self.config, *slot) == Some(signer.address());
-        let end = self.config.start_of(state.epoch() + 1);
-        let this = (state.slot + 1..end).find(|slot| own(slot, &state.current));
-        this.or_else(|| {
-            let next = state.look_ahead(&self.config);
-            (end..end + self.config.slots_per_epoch).find(|slot| own(slot, &next))
-        })
+        let mut state = self.head_link()?.state.clone();
+        let (first, last) = (state.slot + 1, state.slot.saturating_add(self.config.reach()));
+        let mut epoch = state.epoch();
+        loop {
+            let (start, end) = (self.config.start_of(epoch), self.config.start_of(epoch + 1));
+            let mut slots = start.max(first)..end.min(last + 1);
+            let own = slots.find(|slot| state.current.proposer(&self.config, *slot) == Some(signer.address()));
+            if own.is_some() || end > last || !state.is_validator_soon(&signer.address()) {
+                return own;
+            }
+            epoch += 1;
+            state = state_in(&self.config, &state, epoch);
+        }
     }
 
     fn ask_for_block(&mut self, signer: &Signer, slot: u64, effects: &mut Vec<Effect>) {
@@ -252,6 +260,7 @@ impl Pos {
     /// Makes durable what this validator may no longer contradict.
     fn promise(&mut self, effects: &mut Vec<Effect>) -> crate::consensus::Ticket {
         let ticket = self.next_ticket.take_next();
+        self.promised = Some(ticket);
         effects.push(Effect::Persist { ticket, records: vec![self.promises.record()] });
         ticket
     }

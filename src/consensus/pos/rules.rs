@@ -12,15 +12,16 @@ use super::{
 };
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
-    consensus::{Authenticator, BlockId, SealError, ValidatorSet},
+    consensus::{
+        Authenticator, BlockId, SealError, ValidatorSet,
+        mutation::{self, Mutation},
+    },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256, keccak256},
     system::{SystemCall, SystemContext},
 };
 
 /// Links that the rules remember, in each of two generations.
 const LINKS_MAX: usize = 512;
-/// How many slots in a row may stay empty.
-pub const EMPTY_SLOTS_MAX: u64 = 65_536;
 
 /// What a block's judgement needs of its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,9 +282,7 @@ pub(super) fn mixed(mix: B256, reveal: &[u8]) -> B256 {
 
 fn check_slot(config: &PosConfig, parent: &State, got: u64) -> Result<(), HeaderError> {
     let parent = parent.slot;
-    // Without a clock nothing else bounds how far a block may reach.
-    let reach = if config.period == 0 { 2 * config.slots_per_epoch } else { EMPTY_SLOTS_MAX };
-    let max = parent.saturating_add(reach);
+    let max = parent.saturating_add(config.reach());
     if got > parent && got <= max { Ok(()) } else { Err(HeaderError::Slot { got, parent, max }) }
 }
 
@@ -377,7 +376,7 @@ impl State {
         if data.source != self.source_at(place) {
             return Err(VoteError::Source);
         }
-        if data.target != self.checkpoints[place] {
+        if data.target != self.checkpoints[place] && !mutation::active(Mutation::PosCountsAnyTarget) {
             return Err(VoteError::Target);
         }
         Ok((place, index))

@@ -175,6 +175,11 @@ impl State {
         self.stake.slashed.contains_key(validator)
     }
 
+    /// Whether `validator` votes in this epoch or the next.
+    pub(super) fn is_validator_soon(&self, validator: &Address) -> bool {
+        self.current.set.contains(validator) || self.next.0.contains(validator)
+    }
+
     /// Whether `validator` has stake that an offence could cost.
     pub fn is_slashable(&self, validator: &Address) -> bool {
         let sets = [&self.previous.set, &self.current.set, &self.next.0];

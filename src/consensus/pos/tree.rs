@@ -132,6 +132,7 @@ impl Tree {
                 self.weights = state_in(config, &node.link.state, justified.epoch).current.set.clone();
             }
         }
+        let finalized = if mutation::active(Mutation::PosFinalizesJustified) { justified } else { finalized };
         if finalized.epoch > self.finalized.epoch {
             self.finalized = finalized;
         }

@@ -47,7 +47,7 @@ impl Pos {
             return Err(MessageError::Known.into());
         }
         // Without a clock a vote comes with its block or before it.
-        let latest = self.slot + if self.has_timers() { 1 } else { 2 * self.config.slots_per_epoch };
+        let latest = self.slot.saturating_add(if self.has_timers() { 1 } else { self.config.reach() });
         if data.slot > latest {
             return Err(MessageError::FutureSlot { slot: data.slot, now: self.slot }.into());
         }
