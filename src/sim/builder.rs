@@ -261,9 +261,11 @@ impl NetworkBuilder {
         let (state, store) = self.stores.take().unwrap_or_else(|| {
             (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
         });
-        let record = HeadRecord::of_chain(self.genesis.chain_id);
-        let stored = record.load(store.as_ref())?;
-        let record = Arc::new(record);
+        let is_alone = keys.len() == 1 && self.observers == 0;
+        let keeps_others = is_alone && matches!(config, ConsensusConfig::Pbft(_) | ConsensusConfig::Raft(_));
+        let record = Arc::new(HeadRecord::of_chain(self.genesis.chain_id, store.clone(), keeps_others));
+        let stored = record.load()?;
+        let records = record.load_all()?.filter(|records| !records.is_empty());
         let authenticator = Authenticator::new(self.seals, self.seed);
         let rules = config.header_rules(validators.clone(), authenticator.clone(), stored.as_deref())?;
         let opened = Chain::builder(self.genesis.clone(), state, store)
@@ -285,11 +287,15 @@ impl NetworkBuilder {
         let mut replicas = Vec::new();
         for (number, signer) in (0..).zip(&shared.signers) {
             let address = signer.as_ref().map(Signer::address);
-            let machine = shared.machine_at(&chain, head, signer.clone(), stored.as_deref())?;
+            let recovered = records.as_ref().and_then(|records| shared.recovered_at(&chain, head, records, signer));
+            let machine = match recovered {
+                Some(machine) => machine,
+                None => shared.machine_at(&chain, head, signer.clone(), stored.as_deref())?,
+            };
             let (chain, durable) =
                 if number == 0 { (chain.clone(), Some(record.clone())) } else { (chain.replica(), None) };
             let replica = Replica::new(ReplicaId::new(number), address, machine, chain, pool.clone(), durable);
-            replicas.push(replica.with_head_record(stored.as_deref()));
+            replicas.push(replica.with_records(stored.as_deref(), records.as_ref()));
         }
         let mut world = self.world(&replicas, &chain);
         world.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);

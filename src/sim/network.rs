@@ -12,7 +12,7 @@ use super::{
 use crate::{
     chain::{Added, Chain, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
     consensus::{
-        Admin, Authenticator, BlockId, ConsensusConfig, Event, Machine, Message, Protocol, ReplicaId, Signer,
+        Admin, Authenticator, BlockId, ConsensusConfig, Event, Machine, Message, Protocol, Records, ReplicaId, Signer,
         ValidatorSet,
     },
     primitives::{B256, Gas, Height, Timestamp, Transaction},
@@ -54,6 +54,20 @@ pub(super) struct Shared {
 }
 
 impl Shared {
+    /// The protocol of a replica that is alone, with all that it had promised; `None` when its records are not of this head.
+    pub(super) fn recovered_at(
+        &self,
+        chain: &Chain,
+        head: BlockId,
+        records: &Records,
+        signer: &Option<Signer>,
+    ) -> Option<Machine> {
+        let (genesis, validators) = (chain.genesis().block(), self.validators.clone());
+        let (authenticator, signer) = (self.authenticator.clone(), signer.clone());
+        let recovered = self.config.recover(genesis, validators, records, authenticator, signer).ok();
+        recovered.filter(|machine| machine.head() == head)
+    }
+
     /// A replica's protocol at the chain's head: by the record that was kept with it, or at genesis without one.
     pub(super) fn machine_at(
         &self,

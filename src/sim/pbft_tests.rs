@@ -238,6 +238,52 @@ fn a_reopened_network_goes_on_at_its_head() {
     assert!(second.replicas().iter().all(|replica| pbft(replica).view().get() == 0));
 }
 
+/// A single validator on a database: what it promised is there when it is opened again.
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_validator_alone_goes_on_from_its_own_promises() {
+    use crate::{
+        consensus::raft::RaftConfig,
+        state::{PagedState, StateStore},
+        store::{KeyValue, RocksOptions, RocksStore},
+    };
+    let raft = RaftConfig::default().with_period(0);
+    for config in [ConsensusConfig::Pbft(config().with_period(0)), ConsensusConfig::Raft(raft)] {
+        let directory = tempfile::tempdir().unwrap();
+        let open = || {
+            let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
+            let store: Arc<dyn KeyValue> = Arc::new(store);
+            let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).unwrap());
+            let builder = network(1, 3).with_consensus(config.clone()).with_production(Production::OnDemand);
+            builder.with_stores(state, store).build().unwrap()
+        };
+        let mut first = open();
+        for _ in 0..7 {
+            first.produce_block(&BlockOrder::default()).unwrap();
+        }
+        let snapshot = first.clone();
+        first.produce_block(&BlockOrder::default()).unwrap();
+        let (head, kept) = (first.primary().head(), first.primary().records());
+        drop((first, snapshot));
+        let mut second = open();
+        assert_eq!((second.primary().head(), second.primary().machine().head()), (head, head));
+        assert!(kept.iter().all(|(key, value)| second.primary().records().get(key) == Some(value)), "{config:?}");
+        if let Machine::Raft(raft) = second.primary().machine() {
+            assert!(raft.term() >= 1 && raft.last_index() >= 8);
+        }
+        let snapshot = second.clone();
+        for _ in 0..3 {
+            second.produce_block(&BlockOrder::default()).unwrap();
+        }
+        second.restore(&snapshot).unwrap();
+        let (head, kept) = (second.primary().head(), second.primary().records());
+        drop((second, snapshot));
+        let mut third = open();
+        assert_eq!((third.primary().head(), third.primary().records().len()), (head, kept.len()), "{config:?}");
+        assert_eq!(third.produce_block(&BlockOrder::default()).unwrap().block.height(), head.height.next());
+    }
+}
+
 #[test]
 fn many_seeds_with_latencies_longer_than_the_patience_stay_in_agreement() {
     let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };

@@ -17,8 +17,8 @@ use crate::{
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
-        BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Machine, Message, Protocol, Recipients, Rejection,
-        ReplicaId, Ticket, TimerId, Verdict,
+        BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Machine, Message, Protocol, Recipients, Records,
+        Rejection, ReplicaId, Ticket, TimerId, Verdict,
     },
     primitives::{Address, Timestamp, Transaction, U256},
 };
@@ -207,9 +207,12 @@ impl Replica {
         Self { chain: self.chain.replica(), durable: None, ..self.clone() }
     }
 
-    /// The same with what its protocol keeps of its head, as it was stored.
-    pub(super) fn with_head_record(mut self, record: Option<&[u8]>) -> Self {
-        self.set_head_record(record);
+    /// The same with what its protocol keeps, of its head and, when it is alone, beside that, as it was stored.
+    pub(super) fn with_records(mut self, head: Option<&[u8]>, all: Option<&Records>) -> Self {
+        for (key, value) in all.into_iter().flatten() {
+            self.disk.put(key, Some(value));
+        }
+        self.set_head_record(head);
         self
     }
 
@@ -238,6 +241,10 @@ impl Replica {
             self.set_head_record(earlier.as_deref());
             return Err(self.chain_error(source));
         }
+        if let Some(durable) = &self.durable {
+            // What was promised on the chain before means nothing on this one.
+            durable.replace(core::iter::empty())?;
+        }
         self.machine = machine;
         (self.wanted, self.held) = (None, Vector::new());
         self.timers.clear();
@@ -252,6 +259,9 @@ impl Replica {
         self.chain.restore(&snapshot.chain).map_err(|source| self.chain_error(source))?;
         let restored = core::mem::replace(self, snapshot.clone());
         (self.chain, self.durable) = (restored.chain, restored.durable);
+        if let Some(durable) = &self.durable {
+            durable.replace(self.disk.records().iter())?;
+        }
         Ok(())
     }
 
@@ -406,6 +416,9 @@ impl Replica {
             }
             Effect::Persist { ticket, records } => {
                 let now = world.scheduler.now();
+                if let Some(durable) = &self.durable {
+                    durable.write(&records)?;
+                }
                 match self.disk.write(ticket, records, now, |latency| world.disk_nanos(latency)) {
                     Writing::Done => {
                         self.on_persisted(ticket, world);

@@ -210,10 +210,19 @@ fn check_seal(
     }
 }
 
+impl PbftRules {
+    /// Whether this very block, its seal too, was judged before.
+    fn is_judged(&self, block: &Block) -> bool {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let judged = known.young.get(&block.hash()).or_else(|| known.old.get(&block.hash()));
+        judged.is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal())
+    }
+}
+
 impl HeaderRules for PbftRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
         // Another replica of this process had it judged.
-        if self.find(&block.hash()).is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal()) {
+        if self.is_judged(block) {
             return Ok(());
         }
         let before = self.before_child(block.parent_hash(), parent, ancestors)?;
