@@ -81,8 +81,6 @@ pub(crate) enum Mutation {
     PosIgnoresViability,
     /// Proof of stake: a validator votes in each slot from its duty on.
     PosVotesEachSlot,
-    /// Proof of stake: a validator's guard lets it surround its own vote.
-    PosSurroundsOwnVote,
     /// Proof of stake: a validator forgets its vote when it restarts.
     PosForgetsVote,
     /// Proof of stake: a vote is sent before its record is durable.

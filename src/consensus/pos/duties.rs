@@ -99,7 +99,6 @@ impl Pos {
         if self.promises.vote.as_ref().is_some_and(|vote| vote.data.target.epoch >= epoch) && !is_careless {
             return;
         }
-        let is_careless = is_careless || mutation::active(Mutation::PosSurroundsOwnVote);
         if !self.promises.allows_vote(source.epoch, epoch) && !is_careless {
             return effects.push(Effect::Mark("pos/refuse-surround"));
         }

@@ -9,7 +9,7 @@ use super::{
     Accounts, Checkpoint, Epoch, PosConfig,
     state::{Stake, State, epoch_seed},
 };
-use crate::primitives::Address;
+use crate::{consensus::ValidatorSet, primitives::Address};
 
 /// What an epoch of absence adds to a score (`INACTIVITY_SCORE_BIAS`).
 const SCORE_ABSENT: u64 = 4;
@@ -67,7 +67,7 @@ impl State {
         let mut stake = Stake::clone(&self.stake);
         stake.scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
         self.settle_absence(config, &mut stake, dues);
-        settle_correlation(config, self.epoch(), self.current.set.total_weight(), &mut stake, dues);
+        settle_correlation(config, self.epoch(), &self.current.set, &mut stake, dues);
         if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
             && let Some((_, members)) = stake.elected.take()
         {
@@ -123,7 +123,10 @@ impl State {
 }
 
 /// What offenders lose on top once it is known how many there were (`process_slashings`).
-fn settle_correlation(config: &PosConfig, epoch: u64, total: u128, stake: &mut Stake, dues: &mut Dues) {
+fn settle_correlation(config: &PosConfig, epoch: u64, set: &ValidatorSet, stake: &mut Stake, dues: &mut Dues) {
+    // Of the stake as it was with the offenders, who have left the set.
+    let gone = stake.slashed.iter().filter(|(offender, _)| !set.contains(offender));
+    let total = set.total_weight() + gone.map(|(_, (_, weight))| u128::from(*weight)).sum::<u128>();
     let delay = config.correlation_delay;
     let due: Vec<_> = stake.slashed.iter().filter(|(_, (at, _))| at.saturating_add(delay) == epoch).collect();
     let due: Vec<_> = due.into_iter().map(|(validator, entry)| (*validator, *entry)).collect();

@@ -229,14 +229,7 @@ fn refused_blocks_change_nothing() {
         ("difficulty", sealed_anew(&lab, &|header| header.difficulty = U256::from(2), 20, proposer), "difficulty"),
         ("mix", sealed_anew(&lab, &|header| header.mix_hash = B256::ZERO, 20, proposer), "mixHash"),
         ("extra data", sealed_anew(&lab, &|header| header.extra_data = Bytes::new(), 20, proposer), "extraData"),
-        (
-            "of a far slot",
-            {
-                let far = lab.forge(0, parent, 25, &[]);
-                far
-            },
-            "future",
-        ),
+        ("of a far slot", lab.forge(0, parent, 25, &[]), "future"),
         ("below the final one", lab.chain_of(0)[0].clone(), "oldest"),
         ("beside the final one", fork, "not built upon"),
         ("no payload", garbage, "names no slot"),
