@@ -75,6 +75,8 @@ mod tests;
 mod validator_tests;
 
 #[cfg(test)]
+mod dpos_campaign_tests;
+#[cfg(test)]
 mod dpos_tests;
 #[cfg(test)]
 mod pbft_tests;

@@ -193,6 +193,11 @@ impl Dpos {
         &self.tree.head().link
     }
 
+    /// The same of another block from the last irreversible one up, on whatever branch.
+    pub fn link_of(&self, block: &BlockId) -> Option<&Link> {
+        self.tree.get(block).map(|node| &node.link)
+    }
+
     /// What this replica may not contradict as a producer.
     pub const fn promise(&self) -> &Promise {
         &self.promise

@@ -5,6 +5,7 @@
 //! [`NetworkError::Violated`](super::NetworkError::Violated).
 
 mod agreement;
+pub mod dpos;
 mod honesty;
 mod pos;
 mod state;
@@ -97,10 +98,11 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 /// What must hold of this protocol beside what holds of all.
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
-        ConsensusConfig::Poa(_) | ConsensusConfig::Raft(_) | ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) => {
-            Vec::new()
-        }
+        ConsensusConfig::Poa(_) | ConsensusConfig::Raft(_) | ConsensusConfig::Pbft(_) => Vec::new(),
         ConsensusConfig::Pos(_) => pos::all(),
+        ConsensusConfig::Dpos(_) => {
+            vec![Box::new(dpos::ProducersKeepTheirWord::default()), Box::new(dpos::Schedules::default())]
+        }
     }
 }
 

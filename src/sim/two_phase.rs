@@ -100,6 +100,8 @@ impl Setup {
         let validators = match &consensus {
             ConsensusConfig::Raft(_) => vec![3, 5],
             ConsensusConfig::Pbft(_) => vec![4, 4, 7],
+            // Fewer than a third of four producers misbehave, whoever is elected.
+            ConsensusConfig::Dpos(config) if config.producers == 4 => vec![4, 5, 6],
             _ => vec![4, 5, 7],
         };
         let profile = Profile::of(&consensus);
@@ -215,7 +217,11 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(setup: &'a Setup, seed: u64, network: Network) -> Self {
         let replicas = setup.validators_of(seed);
-        let workload = Workload::new(seed, setup.transactions, setup.fault_ms, replicas);
+        let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, replicas);
+        if matches!(setup.consensus, ConsensusConfig::Dpos(_)) {
+            // Votes, so that elections have something to count.
+            workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
+        }
         Self { setup, seed, network, workload, oracle: Oracle::default() }
     }
 

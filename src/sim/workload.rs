@@ -4,16 +4,21 @@ use core::time::Duration;
 use std::sync::Arc;
 
 use super::{SimRng, SimTime, Streams};
+use alloy_sol_types::SolCall;
+
 use crate::{
     chain::GenesisSpec,
     consensus::ReplicaId,
     primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+    system::staking::{STAKING_ADDRESS, interface::StakingContract},
 };
 
 /// Chain id of simulated networks.
 const CHAIN_ID: u64 = 1_337;
 /// Clients; each sends its transfers in order.
 const CLIENTS: u32 = 4;
+/// Gas of a delegation, and more.
+const DELEGATION_GAS: u64 = 1_000_000;
 /// Pays the base fee of every block that a run can have.
 const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
 
@@ -26,13 +31,22 @@ pub(super) struct Workload {
     span_ms: u64,
     replicas: u32,
     clients: Vec<(KeyPair, u64)>,
+    /// To whom clients delegate now and then, on chains with stake.
+    validators: Vec<Address>,
 }
 
 impl Workload {
     /// `count` transfers within `span_ms` milliseconds, to so many replicas.
     pub(super) fn new(seed: u64, count: u32, span_ms: u64, replicas: u32) -> Self {
         let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
-        Self { rng: Streams::new(seed).stream("workload"), left: count, at_ms: 0, span_ms, replicas, clients }
+        let rng = Streams::new(seed).stream("workload");
+        Self { rng, left: count, at_ms: 0, span_ms, replicas, clients, validators: Vec::new() }
+    }
+
+    /// The same where every third transaction is a delegation to one of these validators.
+    pub(super) fn with_delegations(mut self, validators: impl IntoIterator<Item = Address>) -> Self {
+        self.validators = validators.into_iter().collect();
+        self
     }
 
     /// A genesis in which the clients have something to send.
@@ -55,7 +69,7 @@ impl Workload {
         let replica = ReplicaId::new(self.rng.below(u64::from(self.replicas)) as u32);
         let client = self.rng.below(self.clients.len() as u64) as usize;
         let (key, nonce) = self.clients.get_mut(client)?;
-        let request = TransactionRequest {
+        let mut request = TransactionRequest {
             chain_id: Some(CHAIN_ID),
             nonce: *nonce,
             to: Some(Address::repeat_byte(0xbb)),
@@ -64,6 +78,12 @@ impl Workload {
             max_fee_per_gas: MAX_FEE_PER_GAS,
             ..TransactionRequest::default()
         };
+        if !self.validators.is_empty() && self.rng.below(3) == 0 {
+            let validator = self.validators[self.rng.below(self.validators.len() as u64) as usize];
+            let call = StakingContract::delegateCall { validator };
+            (request.to, request.value) = (Some(STAKING_ADDRESS), ether(1 + self.rng.below(40)));
+            (request.input, request.gas_limit) = (call.abi_encode().into(), DELEGATION_GAS);
+        }
         *nonce += 1;
         let transaction = Arc::new(request.sign(key).ok()?);
         Some((SimTime::ZERO.plus(Duration::from_millis(self.at_ms)), transaction, replica))
