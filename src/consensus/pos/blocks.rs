@@ -174,11 +174,11 @@ impl Pos {
         missing
     }
 
-    /// Whether somebody could be a validator, as far as the head's branch knows.
+    /// Whether somebody is a validator on some branch, as far as the head's and the final one know: offenders that left
+    /// the head's branch may still be needed on another.
     pub(super) fn check_known(&self, signer: &Address) -> Result<(), Rejection> {
-        let is_known = self.head_state().is_some_and(|state| {
-            [&state.previous.set, &state.current.set, &state.next.0].iter().any(|set| set.contains(signer))
-        });
+        let root = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.as_ref());
+        let is_known = self.head_state().into_iter().chain(root).any(|state| state.knows(signer));
         let epoch = self.epoch();
         if is_known { Ok(()) } else { Err(MessageError::NotValidator { signer: *signer, epoch }.into()) }
     }

@@ -175,6 +175,13 @@ impl State {
         self.stake.slashed.contains_key(validator)
     }
 
+    /// Whether `signer` votes in one of the epochs about this one, or has stake or had it when it offended.
+    pub(super) fn knows(&self, signer: &Address) -> bool {
+        let sets = [&self.previous.set, &self.current.set, &self.next.0];
+        let is_bonded = self.stake.bonded.binary_search_by_key(signer, |member| member.address).is_ok();
+        is_bonded || self.is_slashed(signer) || sets.iter().any(|set| set.contains(signer))
+    }
+
     /// Whether `validator` votes in this epoch or the next.
     pub(super) fn is_validator_soon(&self, validator: &Address) -> bool {
         self.current.set.contains(validator) || self.next.0.contains(validator)
