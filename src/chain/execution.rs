@@ -21,7 +21,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp, Transaction},
     state::{CommitId, Journal, StateChanges, StateError},
     store::Batch,
-    system::ValidatorUpdates,
+    system::{ValidatorUpdates, staking::STAKING_ADDRESS},
     vm::BlockContext,
 };
 
@@ -398,6 +398,7 @@ impl Shared {
             chain_id: self.spec.chain_id,
             allow_impersonated: self.spec.allow_interventions,
             is_london: self.spec.forks.is_london(height),
+            tips_to: self.spec.staking.filter(|params| params.share_fees).map(|_| STAKING_ADDRESS),
         }
     }
 }

@@ -152,7 +152,8 @@ impl<'a> Executor<'a> {
         // Sums of what existed before: they can't overflow on a chain whose supply fits 256 bits.
         self.journal.add_balance(&transaction.sender(), purchase.price * U256::from(back.get()))?;
         if !purchase.tip.is_zero() {
-            self.journal.add_balance(&self.context.beneficiary, purchase.tip * U256::from(used.get()))?;
+            let author = self.rules.tips_to.unwrap_or(self.context.beneficiary);
+            self.journal.add_balance(&author, purchase.tip * U256::from(used.get()))?;
         }
         Ok(used)
     }

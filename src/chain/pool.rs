@@ -274,7 +274,10 @@ impl Pool {
     /// What can be judged without executing; answers the sender's next nonce.
     fn check(&self, transaction: &Transaction, context: &PoolContext) -> Result<u64, PoolError> {
         let PoolConfig { chain_id, allow_impersonated, .. } = self.config;
-        validate::check_fields(transaction, &Rules { chain_id, allow_impersonated, is_london: context.is_london })?;
+        validate::check_fields(
+            transaction,
+            &Rules { chain_id, allow_impersonated, is_london: context.is_london, tips_to: None },
+        )?;
         let (have, limit) = (transaction.gas_limit(), context.gas_limit);
         if have > limit {
             return Err(InvalidTransaction::GasLimitAboveBlock { have, limit }.into());

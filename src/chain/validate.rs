@@ -1,6 +1,6 @@
 //! What makes a transaction executable at all: the checks that pool and executor share.
 
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{Address, B256, U256};
 
 use super::InvalidTransaction;
 use crate::{
@@ -18,6 +18,8 @@ pub(super) struct Rules {
     pub(super) allow_impersonated: bool,
     /// Whether type 2 is taken.
     pub(super) is_london: bool,
+    /// Who gets their tips, when it is not the block's beneficiary.
+    pub(super) tips_to: Option<Address>,
 }
 
 /// Checks everything that needs no state; answers the intrinsic gas.

@@ -9,6 +9,7 @@ pub mod dpos;
 mod honesty;
 mod pos;
 mod state;
+mod supply;
 
 use core::fmt;
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ pub use agreement::{Agreement, FinalityStays};
 pub use honesty::HonestyUnblamed;
 pub use pos::{EarnedFinality, FairForkChoice, HonestStake};
 pub use state::StateRoots;
+pub use supply::SupplyKept;
 
 /// Something that must always hold.
 ///
@@ -85,6 +87,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
         Box::new(FinalityStays::default()),
         Box::new(StateRoots::default()),
         Box::new(HonestyUnblamed::default()),
+        Box::new(SupplyKept::default()),
     ]
 }
 

@@ -41,6 +41,7 @@ use crate::vm::{
 
 pub use calls::{Offence, begin_block, end_epoch, penalize, slash, weight_changes};
 pub use delegations::UNBONDINGS_MAX;
+pub use layout::StakeSums;
 pub use params::{DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDATORS_MAX, WEIGHT_UNIT};
 pub use record::{StakeRecord, ValidatorRecord, ValidatorStatus};
 pub use views::PAGE_MAX;

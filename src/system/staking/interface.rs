@@ -14,6 +14,7 @@ alloy_sol_types::sol! {
             uint256 minDelegation;
             uint32 maxValidators;
             uint256 blockReward;
+            bool shareFees;
             uint16 genesisCommissionBps;
             uint64 commissionChangeSecs;
             uint32 doubleSignSlashPpm;

@@ -19,9 +19,12 @@ use super::{
     interface as sol,
     params::{PPM, StakingParams, WEIGHT_UNIT},
 };
-use crate::vm::{
-    Host, Stop,
-    abi::{self, PANIC_OVERFLOW},
+use crate::{
+    state::{StateError, StateView},
+    vm::{
+        Host, Stop,
+        abi::{self, PANIC_OVERFLOW},
+    },
 };
 
 const fn slot(number: u64) -> U256 {
@@ -42,6 +45,46 @@ const QUEUED: U256 = slot(14);
 const VALIDATORS: U256 = slot(15);
 const DELEGATIONS: U256 = slot(16);
 pub(super) const UNBONDINGS: U256 = slot(17);
+
+/// What the contract holds for whom, and what it made and destroyed since genesis, read from a state without calling it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StakeSums {
+    /// The contract's balance.
+    pub balance: U256,
+    /// Stake in pools.
+    pub bonded: U256,
+    /// Stake on its way out, before slashing.
+    pub unbonding: U256,
+    /// Rewards and commissions owed.
+    pub rewards: U256,
+    /// Made since genesis.
+    pub minted: U256,
+    /// Destroyed since genesis.
+    pub burned: U256,
+}
+
+impl StakeSums {
+    /// Reads them; all are zero where there is no contract.
+    ///
+    /// # Errors
+    /// [`StateError`] when the state can't be read.
+    pub fn read(state: &dyn StateView) -> Result<Self, StateError> {
+        let sum = |slot: &U256| state.storage(&super::STAKING_ADDRESS, slot);
+        Ok(Self {
+            balance: state.account(&super::STAKING_ADDRESS)?.unwrap_or_default().balance,
+            bonded: sum(&BONDED)?,
+            unbonding: sum(&UNBONDING)?,
+            rewards: sum(&REWARDS)?,
+            minted: sum(&MINTED)?,
+            burned: sum(&BURNED)?,
+        })
+    }
+
+    /// What it owes; the rest of its balance are fees that it shares out with the next block.
+    pub fn owed(&self) -> U256 {
+        self.bonded.saturating_add(self.unbonding).saturating_add(self.rewards)
+    }
+}
 
 /// Of a validator, counted from its slot: flags and commission, times, then one number each.
 const META: u64 = 0;
@@ -180,7 +223,8 @@ impl Staking<'_, '_> {
                 pair(params.double_sign_slash_ppm, params.downtime_slash_ppm),
                 u64::from(params.downtime_min_signed_ppm)
                     | u64::from(params.downtime_window) << 32
-                    | u64::from(params.genesis_commission_bps) << 48,
+                    | u64::from(params.genesis_commission_bps) << 48
+                    | u64::from(params.share_fees) << 63,
             ]),
             params.min_self_stake,
             params.min_delegation,
@@ -207,7 +251,9 @@ impl Staking<'_, '_> {
             min_delegation,
             max_validators: low(counts),
             block_reward,
-            genesis_commission_bps: (downtime >> 48) as u16,
+            share_fees: downtime >> 63 == 1,
+            // At most 10,000, so that the highest bit is free.
+            genesis_commission_bps: (downtime >> 48) as u16 & 0x7fff,
             commission_change_secs,
             double_sign_slash_ppm: low(cuts),
             downtime_slash_ppm: high(cuts),

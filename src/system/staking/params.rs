@@ -42,6 +42,9 @@ pub struct StakingParams {
     /// Minted for every block, for its proposer and those who delegate to it; a hundredth of a token. May be 0.
     #[serde(with = "amount")]
     pub block_reward: U256,
+    /// Whether the tips of a block's transactions go to the contract, which shares them like rewards, instead of to its beneficiary;
+    /// no by default. The base fee is burned all the same.
+    pub share_fees: bool,
     /// Commission of the validators of genesis; 10 %. They may change it to anything, once in [`StakingParams::commission_change_secs`].
     pub genesis_commission_bps: u16,
     /// Time between two changes of a commission; a day.
@@ -76,6 +79,7 @@ impl Default for StakingParams {
             min_delegation: WEIGHT_UNIT,
             max_validators: 1_000,
             block_reward: uint!(10_000_000_000_000_000_U256),
+            share_fees: false,
             genesis_commission_bps: 1_000,
             commission_change_secs: 86_400,
             double_sign_slash_ppm: 50_000,
@@ -175,6 +179,7 @@ impl From<&StakingParams> for sol::Params {
             minDelegation: params.min_delegation,
             maxValidators: params.max_validators,
             blockReward: params.block_reward,
+            shareFees: params.share_fees,
             genesisCommissionBps: params.genesis_commission_bps,
             commissionChangeSecs: params.commission_change_secs,
             doubleSignSlashPpm: params.double_sign_slash_ppm,
@@ -197,6 +202,7 @@ impl From<sol::Params> for StakingParams {
             min_delegation: params.minDelegation,
             max_validators: params.maxValidators,
             block_reward: params.blockReward,
+            share_fees: params.shareFees,
             genesis_commission_bps: params.genesisCommissionBps,
             commission_change_secs: params.commissionChangeSecs,
             double_sign_slash_ppm: params.doubleSignSlashPpm,
@@ -217,12 +223,12 @@ mod tests {
 
     #[test]
     fn defaults_are_right_and_come_back_from_json() {
-        let params = StakingParams::default();
+        let params = StakingParams { share_fees: true, ..StakingParams::default() };
         assert_eq!(params.check(), Ok(()));
         assert_eq!(params.absences_max(), 50);
         let json = serde_json::to_string(&params).unwrap();
         assert_eq!(serde_json::from_str::<StakingParams>(&json).unwrap(), params);
-        assert_eq!(serde_json::from_str::<StakingParams>("{}").unwrap(), params);
+        assert_eq!(serde_json::from_str::<StakingParams>("{}").unwrap(), StakingParams::default());
         assert!(serde_json::from_str::<StakingParams>(r#"{"unbondingSec": 1}"#).is_err());
         assert_eq!(StakingParams::from(sol::Params::from(&params)), params);
     }

@@ -1,5 +1,6 @@
 //! The contract against the rules of the Cosmos SDK, with exact numbers, and against a model.
 
+mod cost;
 mod delegations;
 mod lab;
 mod model;

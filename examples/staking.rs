@@ -1,0 +1,49 @@
+//! The life of a validator: join with stake, be delegated to, earn, leave.
+//!
+//! `cargo run --example staking`
+
+use chainbox::{
+    consensus::ConsensusKind,
+    node::Node,
+    primitives::{U256, ether},
+    sim::ValidatorAction,
+    system::staking::{StakingParams, ValidatorStatus},
+};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let consensus = ConsensusKind::Dpos.on_demand().ok_or("this build has no DPoS")?;
+    let params = StakingParams { unbonding_secs: 60, block_reward: ether(1), ..StakingParams::default() };
+    let node =
+        Node::builder().with_consensus(consensus).with_validators(3).with_candidates(1).with_staking(params).build()?;
+
+    // The fourth replica has a key of its own and becomes a validator.
+    let newcomer = node.validator_key(3);
+    node.validator_action(&newcomer, &ValidatorAction::Join { stake: ether(40), commission_bps: 500 })?;
+    let alice = node.keys()[0].clone();
+    let validator = newcomer.address();
+    node.validator_action(&alice, &ValidatorAction::Delegate { validator, amount: ether(60) })?;
+    for record in node.validators()? {
+        println!("{} weighs {} gwei, {:?}", record.address, record.weight, record.status);
+    }
+
+    // Its blocks bring rewards: 5 % of each is its commission, and of the rest 60 % are Alice's.
+    node.mine(40)?;
+    let before = node.view().balance(alice.address(), Default::default())?;
+    node.validator_action(&alice, &ValidatorAction::ClaimRewards { validator })?;
+    let earned = node.view().balance(alice.address(), Default::default())? - before;
+    println!("alice earned {} gwei", earned / U256::from(1_000_000_000));
+    assert!(earned > ether(1));
+
+    // What she takes out waits for the unbonding period.
+    node.validator_action(&alice, &ValidatorAction::Undelegate { validator, amount: U256::MAX })?;
+    let early = node.validator_action(&alice, &ValidatorAction::Withdraw).map(drop).unwrap_err();
+    println!("{early}");
+    node.increase_time(61);
+    node.mine(1)?;
+    node.validator_action(&alice, &ValidatorAction::Withdraw)?;
+
+    node.validator_action(&newcomer, &ValidatorAction::Exit)?;
+    let left = node.validators()?.into_iter().find(|record| record.address == validator).ok_or("it is listed")?;
+    assert_eq!(left.status, ValidatorStatus::Unbonding);
+    Ok(())
+}
