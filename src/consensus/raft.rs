@@ -250,6 +250,11 @@ impl Raft {
         self.log.committed()
     }
 
+    /// How far its log is durable here.
+    pub const fn durable_index(&self) -> u64 {
+        self.log.durable()
+    }
+
     /// Where its log ends.
     pub fn last_index(&self) -> u64 {
         self.log.last_index()

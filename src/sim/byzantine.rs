@@ -10,7 +10,7 @@ use super::{Behaviour, NetworkError, Replica, SimRng, Trigger, plan::FaultId, wo
 use crate::{
     chain::{Block, BlockAttributes, Candidates, InvalidTransaction},
     consensus::{Effect, Event, Message, Protocol, Recipients, ReplicaId, Signer},
-    primitives::{Address, Gas, Transaction},
+    primitives::{Address, Gas, Height, Transaction},
 };
 
 /// Own messages that a replica remembers, to say them again.
@@ -27,8 +27,8 @@ pub(super) struct Conduct {
     signer: Option<Signer>,
     /// What it said, oldest first.
     said: Vector<Message>,
-    /// Who hears it, while it shows others something else.
-    audience: Option<Vec<ReplicaId>>,
+    /// Who hears it until its head is at this height, while it shows others something else.
+    audience: Option<(Height, Vec<ReplicaId>)>,
 }
 
 impl Conduct {
@@ -79,7 +79,10 @@ impl Replica {
             Recipients::One(one) => vec![one],
             Recipients::Others => others.clone().collect(),
         };
-        let heard = heard.into_iter().filter(|to| self.conduct.audience.as_ref().is_none_or(|some| some.contains(to)));
+        let height = self.head().height;
+        self.conduct.audience.take_if(|(until, _)| height > *until);
+        let audience = self.conduct.audience.as_ref();
+        let heard = heard.into_iter().filter(|to| audience.is_none_or(|(_, some)| some.contains(to)));
         let mut outgoing: Vec<_> = heard.map(|to| Outgoing { to, message: message.clone(), late_ms: 0 }).collect();
         let behaviours = self.behaviours(&mut rng);
         for behaviour in behaviours {
@@ -149,7 +152,7 @@ impl Replica {
                 }
             }
         }
-        self.conduct.audience = Some(first);
+        self.conduct.audience = Some((block.height(), first));
         Ok(())
     }
 

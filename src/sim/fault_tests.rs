@@ -1,76 +1,69 @@
-//! Whole networks under faults: invariants, two-phase runs, what each fault does.
+//! Whole networks under faults: what each fault does, invariants, two-phase runs.
+
+mod behaviours;
+mod campaigns;
+mod links;
+mod processes;
+
+use core::time::Duration;
 
 use super::*;
-use crate::consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig};
+use crate::{
+    consensus::{ConsensusConfig, ReplicaId, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
+    primitives::Height,
+};
 
-fn protocols() -> [ConsensusConfig; 3] {
-    [
-        ConsensusConfig::Pbft(PbftConfig::default()),
-        ConsensusConfig::Raft(RaftConfig::default()),
-        ConsensusConfig::Poa(PoaConfig::default().with_period(1)),
-    ]
+fn id(number: u32) -> ReplicaId {
+    ReplicaId::new(number)
 }
 
-#[test]
-fn runs_pass_and_are_the_same_twice() {
-    for config in protocols() {
-        let setup = Setup::of(config);
-        let report = run_seed(&setup, 1);
-        assert!(report.is_passed(), "{report:?}");
-        assert_eq!(run_seed(&setup, 1), report);
-        assert_ne!(run_seed(&setup, 2).digest, report.digest);
-        assert!(report.counters.height > 5 && report.counters.submitted == 12, "{report:?}");
-        let text = serde_json::to_string(&report).unwrap();
-        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
-    }
+fn pbft() -> ConsensusConfig {
+    ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8))
 }
 
-/// What does not pass among some seeds of each protocol, for a look.
-#[test]
-fn default_campaigns_find_nothing() {
-    for config in protocols() {
-        let setup = Setup::of(config);
-        for seed in 0..20 {
-            let report = run_seed(&setup, seed);
-            assert!(report.is_passed(), "seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
-            assert!(report.counters.height > 3, "{report:?}");
-        }
-    }
+fn raft() -> ConsensusConfig {
+    ConsensusConfig::Raft(RaftConfig::default())
 }
 
-#[test]
-#[ignore = "a look at many seeds"]
-fn look() {
-    for config in protocols() {
-        let kind = config.kind();
-        if std::env::var("KIND").is_ok_and(|wanted| wanted != format!("{kind:?}")) {
-            continue;
-        }
-        let setup = Setup::of(config);
-        let began = std::time::Instant::now();
-        let (mut restarts, mut rejected, mut acknowledged, mut submitted, mut heights) = (0, 0, 0, 0, 0);
-        let count = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
-        for seed in 0..count {
-            let report = run_seed(&setup, seed);
-            if !report.is_passed() {
-                let shrunk = shrink(&setup, &report, 300);
-                println!(
-                    "{kind:?} seed {seed} n={} {} runs: {:?}\n{}",
-                    report.validators,
-                    shrunk.runs,
-                    shrunk.report.outcome,
-                    shrunk.report.plan.to_json()
-                );
-            }
-            restarts += report.counters.restarts;
-            rejected += report.counters.rejected;
-            acknowledged += report.counters.acknowledged;
-            submitted += report.counters.submitted;
-            heights += report.counters.height;
-        }
-        println!(
-            "{kind:?}: {:?} restarts {restarts} rejected {rejected} acknowledged {acknowledged} of {submitted}, heights {heights}",
-            began.elapsed()
-        );
-    }
+fn poa() -> ConsensusConfig {
+    ConsensusConfig::Poa(PoaConfig::default().with_period(1))
+}
+
+/// A network with every invariant, one-second blocks and 20 ms links.
+fn builder(config: ConsensusConfig, validators: u32) -> NetworkBuilder {
+    Network::builder()
+        .with_genesis(workload::Workload::genesis())
+        .with_invariants(invariant::of_protocol(&config))
+        .with_consensus(config)
+        .with_validators(validators)
+        .with_seed(5)
+        .with_latency(Latency::Constant(Duration::from_millis(20)))
+}
+
+fn network(config: ConsensusConfig, validators: u32) -> Network {
+    builder(config, validators).build().unwrap()
+}
+
+fn run_ms(network: &mut Network, ms: u64) {
+    network.run_for(Duration::from_millis(ms)).unwrap();
+}
+
+fn height(network: &Network, replica: u32) -> u64 {
+    network.replica(id(replica)).unwrap().head().height.get()
+}
+
+fn heights(network: &Network) -> Vec<u64> {
+    network.replicas().iter().map(|replica| replica.head().height.get()).collect()
+}
+
+fn marks(network: &Network, name: &str) -> u64 {
+    let all = network.replicas().iter().flat_map(Replica::marks);
+    all.filter(|(marked, _)| *marked == name).map(|(_, count)| count).sum()
+}
+
+/// Everybody gets `blocks` further than the highest is now, within a minute.
+fn everybody_goes_on(network: &mut Network, blocks: u64) {
+    let goal = Height::new(heights(network).into_iter().max().unwrap() + blocks);
+    let outcome = network.run_until(Duration::from_secs(60), |network| network.lowest_height() >= goal);
+    outcome.unwrap_or_else(|error| panic!("{error}: {:?}", heights(network)));
 }

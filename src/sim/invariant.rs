@@ -7,7 +7,10 @@
 mod agreement;
 pub mod dpos;
 mod honesty;
+pub mod pbft;
+pub mod poa;
 mod pos;
+pub mod raft;
 mod state;
 mod supply;
 
@@ -101,7 +104,15 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 /// What must hold of this protocol beside what holds of all.
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
-        ConsensusConfig::Poa(_) | ConsensusConfig::Raft(_) | ConsensusConfig::Pbft(_) => Vec::new(),
+        ConsensusConfig::Poa(_) => {
+            vec![Box::new(poa::SignersTakeTurns::default()), Box::new(poa::SealsOnce::default())]
+        }
+        ConsensusConfig::Raft(_) => vec![
+            Box::new(raft::ElectionSafety::default()),
+            Box::new(raft::LogMatching::default()),
+            Box::new(raft::CommittedStays::default()),
+        ],
+        ConsensusConfig::Pbft(_) => vec![Box::new(pbft::PreparedUnique::default()), Box::new(pbft::Watermarks)],
         ConsensusConfig::Pos(_) => pos::all(),
         ConsensusConfig::Dpos(_) => {
             vec![Box::new(dpos::ProducersKeepTheirWord::default()), Box::new(dpos::Schedules::default())]

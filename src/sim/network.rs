@@ -173,6 +173,11 @@ impl Network {
         &self.shared.config
     }
 
+    /// Who tells whose seals are whose.
+    pub fn authenticator(&self) -> &Authenticator {
+        &self.shared.authenticator
+    }
+
     /// The validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
         &self.shared.validators
@@ -181,11 +186,6 @@ impl Network {
     /// Whether a replica never misbehaved so far: what it promises must hold.
     pub fn is_honest(&self, replica: ReplicaId) -> bool {
         self.world.trouble.as_ref().is_none_or(|trouble| !trouble.dishonest.contains(&replica))
-    }
-
-    /// Who tells whose signature is whose.
-    pub fn authenticator(&self) -> &Authenticator {
-        &self.shared.authenticator
     }
 
     /// Virtual time.

@@ -161,7 +161,8 @@ pub enum FaultKind {
         replica: ReplicaId,
     },
     /// A replica's key runs on two machines with one past ("Twins: BFT Systems Made Robust", Bano et al., 2021). One is
-    /// connected to `group`, the other to everybody else.
+    /// connected to `group`, the other to everybody else. Of two such replicas the first machines hear each other, and the
+    /// second ones.
     Twins {
         /// Whose.
         replica: ReplicaId,

@@ -97,17 +97,18 @@ impl Trouble {
     }
 
     /// Which machine hears what the one at `from` says to `to`; `None` when they are not connected.
+    ///
+    /// Of two such keys the first machines hear each other, and the second ones.
     pub(super) fn machine(&self, from: ReplicaId, to: ReplicaId) -> Option<ReplicaId> {
         let speaker = self.identity(from);
-        for route in &self.routes {
-            let is_first = from == route.replica;
-            if (is_first || from == route.second) && route.group.contains(&to) != is_first {
-                return None;
-            }
-        }
-        match self.routes.iter().find(|route| route.replica == to) {
-            Some(route) if !route.group.contains(&speaker) => Some(route.second),
-            _ => Some(to),
+        let listens = self.routes.iter().find(|route| route.replica == to);
+        let Some(speaks) = self.routes.iter().find(|route| route.replica == speaker) else {
+            return Some(listens.filter(|route| !route.group.contains(&speaker)).map_or(to, |route| route.second));
+        };
+        let is_first = from == speaks.replica;
+        match listens {
+            Some(route) => Some(if is_first { to } else { route.second }),
+            None => (speaks.group.contains(&to) == is_first).then_some(to),
         }
     }
 }
@@ -126,6 +127,10 @@ mod tests {
         assert_eq!((trouble.machine(id(0), id(1)), trouble.machine(id(0), id(2))), (Some(id(1)), None));
         assert_eq!((trouble.machine(id(4), id(1)), trouble.machine(id(4), id(2))), (None, Some(id(2))));
         assert_eq!(trouble.machine(id(1), id(2)), Some(id(2)));
+        trouble.add_route(FaultId::new(1), id(1), id(5), vec![id(2)]);
+        assert_eq!((trouble.machine(id(0), id(1)), trouble.machine(id(4), id(1))), (Some(id(1)), Some(id(5))));
+        assert_eq!((trouble.machine(id(5), id(0)), trouble.machine(id(5), id(2))), (Some(id(4)), None));
+        trouble.end(FaultId::new(1));
         assert_eq!(trouble.end(FaultId::new(0)), Some(id(4)));
         assert_eq!(trouble.machine(id(0), id(2)), Some(id(2)));
     }

@@ -1,0 +1,164 @@
+//! What misbehaviour does, and that fewer than a third of it does no harm.
+
+use super::*;
+use crate::consensus::{Machine, Message};
+
+/// Twenty seconds of PBFT with one replica of four misbehaving from the beginning, and a clean end.
+fn with(behaviour: Behaviour, when: Trigger) -> Network {
+    let mut network = network(pbft(), 4);
+    network.misbehave(id(1), behaviour, when).unwrap();
+    run_ms(&mut network, 20_000);
+    assert!(!network.is_honest(id(1)) && network.is_honest(id(0)));
+    let honest = [0, 2, 3].map(|replica| height(&network, replica));
+    assert!(honest.iter().all(|height| *height > 3), "{honest:?}");
+    network
+}
+
+fn rejected(network: &Network) -> u64 {
+    [0, 2, 3].iter().map(|replica| network.replica(id(*replica)).unwrap().counters().rejected).sum()
+}
+
+#[test]
+fn never_is_as_if_honest() {
+    let quiet = rejected(&with(Behaviour::Silent, Trigger::Never));
+    let mut network = network(pbft(), 4);
+    run_ms(&mut network, 20_000);
+    assert_eq!(rejected(&network), quiet);
+}
+
+#[test]
+fn a_silent_replica_is_voted_out() {
+    let network = with(Behaviour::Silent, Trigger::Always);
+    assert!(marks(&network, "pbft/timeout") > 0);
+    let Machine::Pbft(pbft) = network.primary().machine() else { panic!("not pbft") };
+    assert!(pbft.view().get() > 0);
+}
+
+#[test]
+fn a_selective_one_is_heard_by_some_only() {
+    // The two that it speaks to are no quorum without the third.
+    let network = with(Behaviour::SelectiveSend { to: vec![id(0)] }, Trigger::Always);
+    assert!(marks(&network, "pbft/timeout") > 0);
+}
+
+#[test]
+fn an_equivocating_one_shows_each_half_another_block() {
+    let mut network = network(pbft(), 4);
+    let Machine::Pbft(first) = network.primary().machine() else { panic!("not pbft") };
+    let leader = network.replicas().iter().find(|replica| replica.address() == Some(first.primary())).unwrap().id();
+    network.misbehave(leader, Behaviour::Equivocate, Trigger::Always).unwrap();
+    run_ms(&mut network, 20_000);
+    // With it, two of the others are a quorum; the third has the wrong block and fetches the right one.
+    assert!(marks(&network, "pbft/synced") > 3);
+    assert!(network.lowest_height().get() > 3, "{:?}", heights(&network));
+
+    // In proof of authority both blocks travel, and whoever has both holds the proof.
+    let mut network = network_of_poa();
+    network.misbehave(id(1), Behaviour::Equivocate, Trigger::Always).unwrap();
+    run_ms(&mut network, 30_000);
+    let offender = network.replica(id(1)).unwrap().address();
+    let evidence: Vec<_> = network.replicas().iter().flat_map(Replica::evidence).collect();
+    assert!(!evidence.is_empty() && evidence.iter().all(|piece| Some(piece.offender()) == offender), "{evidence:?}");
+}
+
+fn network_of_poa() -> Network {
+    network(poa(), 4)
+}
+
+#[test]
+fn garbled_messages_are_refused_and_change_nothing() {
+    let network = with(Behaviour::Invalid, Trigger::Always);
+    assert!(rejected(&network) > 30, "{}", rejected(&network));
+}
+
+#[test]
+fn old_messages_and_those_of_the_future_are_refused() {
+    let quiet = rejected(&with(Behaviour::Silent, Trigger::Never));
+    for behaviour in [Behaviour::Replay, Behaviour::FutureSpam] {
+        let network = with(behaviour.clone(), Trigger::Always);
+        assert!(rejected(&network) > quiet + 100, "{behaviour:?}: {} against {quiet}", rejected(&network));
+    }
+}
+
+#[test]
+fn one_that_withholds_is_late() {
+    let network = with(Behaviour::Withhold { ms: 5_000 }, Trigger::Always);
+    assert!(marks(&network, "pbft/timeout") > 0);
+}
+
+#[test]
+fn triggers_choose_occasions() {
+    let chance = rejected(&with(Behaviour::Invalid, Trigger::Chance { per_mille: 100 }));
+    let always = rejected(&with(Behaviour::Invalid, Trigger::Always));
+    let some = rejected(&with(Behaviour::Invalid, Trigger::Heights { heights: vec![2] }));
+    assert!(0 < chance && chance < always && 0 < some && some < always, "{chance} {some} {always}");
+}
+
+#[test]
+fn a_censor_leaves_out_whom_it_wants() {
+    let mut network = network(raft(), 1);
+    let mut clients = workload::Workload::new(1, 8, 8, 1);
+    let transactions: Vec<_> = core::iter::from_fn(|| clients.next()).map(|(_, transaction, _)| transaction).collect();
+    let victim = transactions[0].sender();
+    let of_victim = transactions.iter().filter(|transaction| transaction.sender() == victim).count();
+    let censorship = network.misbehave(id(0), Behaviour::Censor { senders: vec![victim] }, Trigger::Always).unwrap();
+    for transaction in transactions {
+        network.submit(transaction, id(0)).unwrap();
+    }
+    run_ms(&mut network, 8_000);
+    assert_eq!(network.primary().pool().len(), of_victim);
+    network.end_fault(censorship).unwrap();
+    run_ms(&mut network, 5_000);
+    assert!(network.primary().pool().is_empty());
+}
+
+#[test]
+fn one_pair_of_twins_is_borne_and_two_break_agreement() {
+    let mut network = network(pbft(), 4);
+    network.begin_fault(FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] }).unwrap();
+    run_ms(&mut network, 20_000);
+    assert!([1, 2, 3].iter().all(|replica| height(&network, *replica) > 3), "{:?}", heights(&network));
+
+    // The negative control: f + 1 of 3f + 1 lie, and the checker sees what comes of it.
+    let violation = (0..10).find_map(two_of_four).expect("two of four that lie make a disagreement");
+    assert!(violation.invariant == "agreement" && violation.detail.contains("is final as"), "{violation}");
+}
+
+/// Two replicas run on two machines each, one half with either honest one, and clients speak to both halves.
+fn two_of_four(seed: u64) -> Option<Violation> {
+    let one_way = |from, to| FaultKind::OneWay { from: vec![id(from)], to: vec![id(to)] };
+    let plan = FaultPlan::default()
+        .with_lasting(0, FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] })
+        .with_lasting(0, FaultKind::Twins { replica: id(1), group: vec![id(0), id(2)] })
+        .with_lasting(0, one_way(2, 3))
+        .with_lasting(0, one_way(3, 2));
+    let network = Network::builder()
+        .with_genesis(workload::Workload::genesis())
+        .with_invariants(invariant::generic())
+        .with_consensus(pbft())
+        .with_validators(4)
+        .with_seed(seed)
+        .with_faults(plan);
+    let mut network = network.build().unwrap();
+    let mut clients = workload::Workload::new(seed, 20, 20_000, 4);
+    while let Some((at, transaction, replica)) = clients.next() {
+        if let Err(NetworkError::Violated(violation)) = network.run_to(at) {
+            return Some(*violation);
+        }
+        drop(network.submit(transaction, replica));
+    }
+    None
+}
+
+#[test]
+fn whole_blocks_are_garbled_and_advanced_too() {
+    let mut network = network(poa(), 4);
+    network.misbehave(id(1), Behaviour::Invalid, Trigger::Always).unwrap();
+    network.misbehave(id(2), Behaviour::FutureSpam, Trigger::Always).unwrap();
+    run_ms(&mut network, 30_000);
+    assert!(network.replica(id(0)).unwrap().counters().rejected > 3);
+    // A message by hand goes through links and faults as any other.
+    let block = network.primary().chain().head().block().clone();
+    network.inject(id(0), id(3), Message::Block(block)).unwrap();
+    run_ms(&mut network, 100);
+}

@@ -1,0 +1,134 @@
+//! Two-phase runs of many seeds, shrinking, regression files.
+
+use super::*;
+use crate::consensus::mutation::{self, Mutation};
+
+fn protocols() -> [ConsensusConfig; 3] {
+    [pbft(), raft(), poa()]
+}
+
+#[test]
+fn runs_are_the_same_twice_and_differ_by_seed() {
+    for config in protocols() {
+        let setup = Setup::of(config);
+        let report = run_seed(&setup, 1);
+        assert_eq!(run_seed(&setup, 1), report);
+        assert_ne!(run_seed(&setup, 2).digest, report.digest);
+        assert_ne!(run_plan(&setup, 1, &FaultPlan::default()).digest, report.digest);
+        let text = serde_json::to_string(&report).unwrap();
+        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+    }
+}
+
+#[test]
+fn quiet_runs_pass_and_acknowledge_everything() {
+    for config in protocols() {
+        let kind = config.kind();
+        let report = run_plan(&Setup::of(config), 4, &FaultPlan::default());
+        assert!(report.is_passed(), "{kind:?}: {:?}", report.outcome);
+        let counters = report.counters;
+        assert!(counters.height > 15 && counters.submitted == 12, "{kind:?}: {counters:?}");
+        assert_eq!((counters.restarts, counters.evidence), (0, 0));
+        if kind != crate::consensus::ConsensusKind::Poa {
+            assert_eq!(counters.acknowledged, 12, "{kind:?}");
+        }
+    }
+}
+
+#[test]
+fn default_campaigns_find_nothing() {
+    for config in [pbft(), raft()] {
+        let kind = config.kind();
+        let campaign = Campaign::new(Setup::of(config), 0..40);
+        if let Some(report) = campaign.first_failure() {
+            panic!("{kind:?} seed {}: {:?}\n{}", report.seed, report.outcome, report.plan.to_toml());
+        }
+    }
+}
+
+#[test]
+fn a_deliberate_bug_is_found_shrunk_kept_and_gone_without_it() {
+    let setup = Setup::of(pbft());
+    let (shrunk, regression) = mutation::with(Mutation::PbftQuorumOneShort, || {
+        let found = Campaign::new(setup.clone(), 0..1_000).first_failure().expect("a quorum of two is found");
+        let violation = found.violation().expect("by an invariant").clone();
+        let shrunk = shrink(&setup, &found, 60);
+        assert_eq!(shrunk.report.violation().map(|violation| &violation.invariant), Some(&violation.invariant));
+        assert!(shrunk.report.plan.faults.len() <= shrunk.faults_before);
+        let regression = Regression::mended("a quorum of 2f", setup.clone(), &shrunk.report);
+        assert!(!regression.replay().1, "broken still");
+        (shrunk, regression)
+    });
+    assert!(shrunk.runs <= 60);
+    let text = regression.to_toml().unwrap();
+    let read = Regression::from_toml(&text).unwrap();
+    assert_eq!(read, regression, "{text}");
+    let (report, is_mended) = read.replay();
+    assert!(is_mended, "{:?}", report.outcome);
+}
+
+#[test]
+fn every_regression_file_shows_what_it_must() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")).collect();
+    files.sort();
+    assert!(!files.is_empty());
+    for file in files {
+        let text = std::fs::read_to_string(&file).unwrap();
+        let regression = Regression::from_toml(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let (report, is_as_expected) = regression.replay();
+        assert!(is_as_expected, "{}: {} must: {:?}", file.display(), regression.about, report.outcome);
+    }
+}
+
+#[test]
+#[ignore = "writes tests/regressions"]
+fn write_controls() {
+    let twins = |replica, other| FaultKind::Twins { replica: id(replica), group: vec![id(other), id(2)] };
+    let one_way = |from, to| FaultKind::OneWay { from: vec![id(from)], to: vec![id(to)] };
+    let plan = FaultPlan::default()
+        .with_lasting(0, twins(0, 1))
+        .with_lasting(0, twins(1, 0))
+        .with_lasting(0, one_way(2, 3))
+        .with_lasting(0, one_way(3, 2));
+    let setup = Setup { validators: vec![4], ..Setup::of(pbft()) };
+    let seed = (0..40)
+        .find(|seed| run_plan(&setup, *seed, &plan).violation().is_some_and(|v| v.invariant == "pbft-prepared-unique"));
+    let about = "negative control: two of four replicas lie, each half believes another block".to_owned();
+    let expected = Expected::Breaks("pbft-prepared-unique".to_owned());
+    let control = Regression { about, seed: seed.unwrap(), expected, setup, plan };
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
+    std::fs::write(folder.join("pbft-two-twins.toml"), control.to_toml().unwrap()).unwrap();
+}
+
+#[test]
+#[ignore = "a look at many seeds: SEEDS, KIND"]
+fn look() {
+    for config in protocols() {
+        let kind = config.kind();
+        if std::env::var("KIND").is_ok_and(|wanted| wanted != format!("{kind:?}")) {
+            continue;
+        }
+        let setup = Setup::of(config);
+        let began = std::time::Instant::now();
+        let count = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
+        let mut summary = Summary::default();
+        for seed in 0..count {
+            let report = run_seed(&setup, seed);
+            summary.add(&report);
+            if !report.is_passed() && summary.failures.len() <= 5 {
+                let shrunk = shrink(&setup, &report, 200);
+                println!(
+                    "seed {seed} n={} {:?}\n{}",
+                    report.validators,
+                    shrunk.report.outcome,
+                    shrunk.report.plan.to_toml()
+                );
+            }
+        }
+        summary.failures.clear();
+        println!("{kind:?}: {:?} {summary:?}", began.elapsed());
+    }
+}

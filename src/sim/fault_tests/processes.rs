@@ -1,0 +1,177 @@
+//! What happens to processes, disks and clocks.
+
+use super::*;
+use crate::consensus::{Machine, Protocol};
+
+#[test]
+fn a_crashed_replica_comes_back_with_what_it_kept() {
+    for config in [pbft(), raft(), poa()] {
+        let kind = config.kind();
+        let mut network = network(config, 5);
+        run_ms(&mut network, 5_500);
+        let before = network.replica(id(1)).unwrap().head();
+        network.crash(id(1)).unwrap();
+        assert_eq!(network.replica(id(1)).unwrap().process(), Process::Down);
+        run_ms(&mut network, 6_000);
+        assert_eq!(network.replica(id(1)).unwrap().head(), before, "{kind:?}");
+        assert!(height(&network, 0) > before.height.get(), "{kind:?}: {:?}", heights(&network));
+        network.restart(id(1)).unwrap();
+        let back = network.replica(id(1)).unwrap();
+        assert_eq!((back.process(), back.counters().restarts), (Process::Running, 1));
+        // A disk without delay loses nothing.
+        assert_eq!((back.head(), back.chain().head().hash()), (before, before.hash), "{kind:?}");
+        everybody_goes_on(&mut network, 4);
+    }
+}
+
+#[test]
+fn everybody_may_crash_at_once_and_final_stays_final() {
+    for config in [pbft(), raft()] {
+        let mut network = network(config, 4);
+        run_ms(&mut network, 6_300);
+        let finalized = network.primary().machine().finality().finalized;
+        for replica in 0..4 {
+            network.crash(id(replica)).unwrap();
+        }
+        let before = heights(&network);
+        run_ms(&mut network, 20_000);
+        assert_eq!(heights(&network), before);
+        network.heal_all().unwrap();
+        everybody_goes_on(&mut network, 3);
+        for replica in network.replicas() {
+            assert!(replica.chain().is_canonical(finalized.hash));
+        }
+    }
+}
+
+#[test]
+fn what_was_on_its_way_to_the_disk_is_lost_and_torn() {
+    let (mut lost, mut torn) = (0, 0);
+    for seed in 0..12 {
+        let mut network = builder(raft(), 3).with_seed(seed).build().unwrap();
+        run_ms(&mut network, 2_000);
+        for replica in 0..3 {
+            let delay = Delay::Constant { ms: 700 };
+            network.begin_fault(FaultKind::Disk { replica: id(replica), delay }).unwrap();
+        }
+        run_ms(&mut network, 4_000);
+        for replica in 0..3 {
+            network.crash(id(replica)).unwrap();
+            network.restart(id(replica)).unwrap();
+        }
+        let of_all = |of: fn(&Counters) -> u64| network.replicas().iter().map(|r| of(&r.counters())).sum::<u64>();
+        lost += of_all(|counters| counters.writes_lost);
+        torn += of_all(|counters| counters.writes_torn);
+        network.heal_all().unwrap();
+        everybody_goes_on(&mut network, 2);
+    }
+    assert!(lost > 10 && torn > 3 && torn < lost, "{lost} lost, {torn} torn");
+}
+
+#[test]
+fn a_paused_replica_takes_what_waited() {
+    let mut network = network(pbft(), 4);
+    run_ms(&mut network, 2_500);
+    network.pause(id(2)).unwrap();
+    let before = height(&network, 2);
+    run_ms(&mut network, 8_000);
+    assert_eq!((height(&network, 2), network.replica(id(2)).unwrap().process()), (before, Process::Paused));
+    assert!(height(&network, 0) > before + 3);
+    let transaction = workload::Workload::new(1, 1, 1, 1).next().unwrap().1;
+    assert!(matches!(network.submit(transaction, id(2)), Err(NetworkError::Down { .. })));
+    network.resume(id(2)).unwrap();
+    run_ms(&mut network, 500);
+    assert!(height(&network, 2) > before + 3, "at once, from what waited");
+}
+
+#[test]
+fn a_crash_during_a_pause_and_two_crashes_at_once_end_with_the_last() {
+    let mut network = network(pbft(), 4);
+    run_ms(&mut network, 1_500);
+    let first = network.crash(id(1)).unwrap();
+    let second = network.crash(id(1)).unwrap();
+    network.pause(id(1)).unwrap();
+    network.end_fault(first).unwrap();
+    assert_eq!(network.replica(id(1)).unwrap().process(), Process::Down);
+    network.end_fault(second).unwrap();
+    assert_eq!(network.replica(id(1)).unwrap().process(), Process::Paused);
+    network.resume(id(1)).unwrap();
+    assert_eq!(network.replica(id(1)).unwrap().process(), Process::Running);
+    everybody_goes_on(&mut network, 3);
+}
+
+#[test]
+fn a_wiped_replica_begins_at_genesis_and_catches_up() {
+    let mut network = network(pbft(), 4);
+    run_ms(&mut network, 10_000);
+    network.wipe(id(3)).unwrap();
+    assert!(!network.is_honest(id(3)), "it may contradict what it said");
+    network.restart(id(3)).unwrap();
+    let wiped = network.replica(id(3)).unwrap();
+    assert_eq!((wiped.head().height, wiped.counters().wipes), (Height::GENESIS, 1));
+    assert!(wiped.records().is_empty());
+    everybody_goes_on(&mut network, 3);
+}
+
+#[test]
+fn amnesia_takes_back_what_was_durable() {
+    let mut network = network(pbft(), 4);
+    run_ms(&mut network, 4_500);
+    let then = height(&network, 1);
+    let amnesia = network.begin_fault(FaultKind::Amnesia { replica: id(1) }).unwrap();
+    run_ms(&mut network, 6_000);
+    assert!(height(&network, 1) > then + 2);
+    network.end_fault(amnesia).unwrap();
+    assert_eq!(height(&network, 1), then);
+    everybody_goes_on(&mut network, 3);
+}
+
+#[test]
+fn a_clock_that_is_ahead_makes_blocks_of_the_future() {
+    let timestamps = |offset_ms, drift_ppm| {
+        let mut network = network(raft(), 1);
+        network.begin_fault(FaultKind::Clock { replica: id(0), offset_ms, drift_ppm }).unwrap();
+        run_ms(&mut network, 10_000);
+        let head = network.primary().chain().head().block().timestamp().as_secs();
+        (head - network.primary().chain().genesis().block().timestamp().as_secs(), heights(&network)[0])
+    };
+    let (right, ahead, fast) = (timestamps(0, 0), timestamps(5_000, 0), timestamps(0, 500_000));
+    assert!(ahead.0 >= right.0 + 4, "{right:?} {ahead:?}");
+    assert!(fast.1 >= right.1 + 3, "{right:?} {fast:?}");
+    assert!(timestamps(0, -500_000).1 + 3 <= right.1);
+}
+
+#[test]
+fn a_snapshot_in_the_middle_of_trouble_goes_on_as_the_original() {
+    let plan = FaultPlan::random(3, 4, &Profile::byzantine());
+    let mut live = builder(pbft(), 4).with_faults(plan).build().unwrap();
+    run_ms(&mut live, 8_000);
+    let snapshot = live.clone();
+    let mut fork = live.fork();
+    run_ms(&mut live, 12_000);
+    run_ms(&mut fork, 12_000);
+    assert_eq!(live.digest(), fork.digest());
+    let digest = live.digest();
+    live.restore(&snapshot).unwrap();
+    run_ms(&mut live, 12_000);
+    assert_eq!(live.digest(), digest);
+}
+
+#[test]
+fn promises_survive_a_crash() {
+    let mut network = network(raft(), 3);
+    run_ms(&mut network, 4_000);
+    let terms = |network: &Network| -> Vec<u64> {
+        let term = |replica: &Replica| match replica.machine() {
+            Machine::Raft(raft) => raft.term(),
+            other => panic!("not raft: {other:?}"),
+        };
+        network.replicas().iter().map(term).collect()
+    };
+    let before = terms(&network);
+    for replica in 0..3 {
+        network.crash(id(replica)).unwrap();
+        network.restart(id(replica)).unwrap();
+    }
+    assert_eq!(terms(&network), before);
+}

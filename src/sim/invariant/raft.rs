@@ -1,0 +1,185 @@
+//! What must hold of Raft at every moment (Ongaro and Ousterhout, figure 3).
+
+use std::collections::BTreeMap;
+
+use super::{Invariant, Violation, honest};
+use crate::{
+    consensus::{
+        Machine, ReplicaId,
+        raft::{Entry, Raft},
+    },
+    primitives::B256,
+    sim::{Network, Step},
+};
+
+/// The Raft of the replica that a step was of.
+fn stepped<'a>(network: &'a Network, step: &Step) -> Option<(ReplicaId, &'a Raft)> {
+    let replica = honest(network, step)?;
+    match replica.machine() {
+        Machine::Raft(raft) => Some((replica.id(), raft)),
+        _ => None,
+    }
+}
+
+/// At most one leader in a term.
+#[derive(Clone, Debug, Default)]
+pub struct ElectionSafety {
+    leaders: BTreeMap<u64, ReplicaId>,
+}
+
+impl Invariant for ElectionSafety {
+    fn name(&self) -> &'static str {
+        "raft-election-safety"
+    }
+
+    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+        let Some((id, raft)) = stepped(network, step).filter(|(_, raft)| raft.is_leader()) else { return Ok(()) };
+        match *self.leaders.entry(raft.term()).or_insert(id) {
+            first if first != id => {
+                let detail = format!("{first} and {id} both lead in term {}", raft.term());
+                Err(Violation::new(self.name(), network, detail))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Logs that have an entry of one index and term have the same up to it.
+#[derive(Clone, Debug, Default)]
+pub struct LogMatching {
+    /// For each index and term: the term of the entry before it, and its block.
+    entries: BTreeMap<(u64, u64), (u64, Option<B256>)>,
+    /// The terms of each replica's log as they were last seen, by index from 0.
+    seen: BTreeMap<ReplicaId, Vec<u64>>,
+}
+
+impl Invariant for LogMatching {
+    fn name(&self) -> &'static str {
+        "raft-log-matching"
+    }
+
+    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+        let Some((id, raft)) = stepped(network, step) else { return Ok(()) };
+        let seen = self.seen.entry(id).or_default();
+        let (compacted, last) = (raft.compacted_index(), raft.last_index());
+        seen.resize(last as usize + 1, 0);
+        // What changed is at the end of the log: back to the first entry that was here before.
+        for index in (compacted + 1..=last).rev() {
+            let Some(Entry { term, block, .. }) = raft.entry(index) else { break };
+            if seen[index as usize] == *term {
+                break;
+            }
+            seen[index as usize] = *term;
+            // Of the entry at the compacted end the term is not known here; zero stands for any.
+            let before = raft.entry(index - 1).map_or(0, |entry| entry.term);
+            let block = block.as_ref().map(|block| block.hash());
+            let known = self.entries.entry((index, *term)).or_insert((before, block));
+            if known.0 == 0 {
+                known.0 = before;
+            }
+            if (before != 0 && known.0 != before) || known.1 != block {
+                let detail = format!(
+                    "{id} has entry {index} of term {term} after term {before} with block {block:?}; another log has it \
+                     after term {} with block {:?}",
+                    known.0, known.1
+                );
+                return Err(Violation::new(self.name(), network, detail));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What is committed is in the log of every later leader, is the same everywhere, and is durable on a majority.
+#[derive(Clone, Debug, Default)]
+pub struct CommittedStays {
+    /// The term of each committed entry, by index from 1.
+    committed: Vec<u64>,
+    /// The newest term in which each replica was seen to lead.
+    led: BTreeMap<ReplicaId, u64>,
+    seen: BTreeMap<ReplicaId, (u64, u64)>,
+}
+
+impl Invariant for CommittedStays {
+    fn name(&self) -> &'static str {
+        "raft-committed-stays"
+    }
+
+    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+        let Some((id, raft)) = stepped(network, step) else { return Ok(()) };
+        let restarts = network.replica(id).map_or(0, |replica| replica.counters().restarts);
+        let before = match self.seen.insert(id, (restarts, raft.committed_index())) {
+            Some((life, committed)) if life == restarts => committed,
+            _ => raft.compacted_index(),
+        };
+        for index in before + 1..=raft.committed_index() {
+            let Some(entry) = raft.entry(index) else { continue };
+            match self.committed.get(index as usize - 1) {
+                Some(term) if *term != entry.term => {
+                    let detail = format!(
+                        "{id} commits entry {index} of term {}, which is committed with term {term} elsewhere",
+                        entry.term
+                    );
+                    return Err(Violation::new("raft-state-machine-safety", network, detail));
+                }
+                Some(_) => {}
+                None if self.committed.len() as u64 + 1 == index => {
+                    is_durable(network, index, entry.term)
+                        .map_err(|detail| Violation::new("raft-committed-durable", network, detail))?;
+                    self.committed.push(entry.term);
+                }
+                None => {}
+            }
+        }
+        if raft.is_leader() && self.led.insert(id, raft.term()) != Some(raft.term()) {
+            return self
+                .is_complete(id, raft)
+                .map_err(|detail| Violation::new("raft-leader-completeness", network, detail));
+        }
+        Ok(())
+    }
+}
+
+impl CommittedStays {
+    fn is_complete(&self, id: ReplicaId, raft: &Raft) -> Result<(), String> {
+        for (index, term) in (1..).zip(&self.committed) {
+            let has = raft.entry(index).map(|entry| entry.term);
+            let is_here = index <= raft.compacted_index() || has == Some(*term);
+            if *term < raft.term() && !is_here {
+                return Err(format!(
+                    "{id} leads in term {} without committed entry {index} of term {term}; it has {has:?}",
+                    raft.term()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a majority of the voters has an entry where no crash takes it.
+fn is_durable(network: &Network, index: u64, term: u64) -> Result<(), String> {
+    let rafts: Vec<_> = network
+        .replicas()
+        .iter()
+        .filter_map(|replica| match replica.machine() {
+            Machine::Raft(raft) => Some((replica.id(), raft.as_ref())),
+            _ => None,
+        })
+        .collect();
+    let Some((_, newest)) = rafts.iter().max_by_key(|(_, raft)| raft.head_link().block.height) else { return Ok(()) };
+    let members = newest.membership();
+    if members.is_joint() {
+        return Ok(());
+    }
+    let has = |raft: &Raft| {
+        raft.durable_index() >= index
+            && (index <= raft.compacted_index() || raft.entry(index).is_some_and(|entry| entry.term == term))
+    };
+    let voters = members.incoming();
+    let have = rafts.iter().filter(|(id, raft)| voters.contains(id) && has(raft)).count();
+    if 2 * have > voters.len() {
+        Ok(())
+    } else {
+        Err(format!("entry {index} of term {term} is committed and durable on {have} of {} voters", voters.len()))
+    }
+}
