@@ -110,6 +110,14 @@ pub struct Played {
 }
 
 impl Played {
+    /// The picture of what is worth seeing.
+    #[cfg(feature = "diagram")]
+    pub fn picture(&self, scenario: &Scenario) -> String {
+        let mut options = super::diagram::DiagramOptions::default().with_caption(scenario.outcome);
+        options.window = self.window;
+        self.trace().map_or_else(String::new, |trace| super::diagram::draw(&trace, &options))
+    }
+
     /// Everything that happened.
     pub fn trace(&self) -> Option<Trace> {
         self.network.trace()

@@ -59,7 +59,7 @@ Examples:
   chainbox sim --protocol pbft --validators 7 --plan faults.toml --for 2m
                                                  no script: seven validators, the faults of a file, two minutes
 
-The exit status is 1 when the outcome does not show or an invariant does not hold.")]
+The exit status is 3 when the outcome does not show or an invariant does not hold.")]
     Sim(Box<SimOptions>),
     /// Run a recorded trace again without its seed, or a finding of a campaign, step by step
     #[command(after_help = "\
@@ -68,7 +68,7 @@ Examples:
   chainbox replay run.ndjson --step --until 3s   and show what happens until then
   chainbox replay regressions/pbft-17.toml       a finding of a campaign, with its shrunk plan
 
-The exit status is 1 when the run shows a violation.")]
+The exit status is 3 when the run shows a violation.")]
     Replay(ReplayOptions),
     /// Run many seeds with planned faults, in two phases each, on all cores or a part of them on each of many machines
     #[command(after_help = "\
@@ -80,7 +80,7 @@ Examples:
                                                  every fourth seed; a scheduler's environment names the shard too
   chainbox campaign merge raft-*.ndjson --expect 0..10000
 
-Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 1 when there is one.")]
+Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there is one.")]
     Campaign(Box<CampaignOptions>),
 }
 

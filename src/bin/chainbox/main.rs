@@ -21,6 +21,9 @@ use clap::Parser;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+/// Exit status of a run that does not show what it must, or that breaks something; 1 is for a command that could not be done.
+const NOT_SHOWN: u8 = 3;
+
 fn main() -> ExitCode {
     let args = args::Cli::parse();
     let result = match args.command {
@@ -32,7 +35,7 @@ fn main() -> ExitCode {
     match result {
         Ok(true) => ExitCode::SUCCESS,
         // It has told what is wrong.
-        Ok(false) => ExitCode::FAILURE,
+        Ok(false) => ExitCode::from(NOT_SHOWN),
         Err(failure) => {
             anstream::eprintln!("{}error:{} {failure}", banner::ERROR, banner::ERROR.render_reset());
             ExitCode::FAILURE

@@ -63,7 +63,7 @@ pub(crate) fn run(options: &SimOptions) -> Result<bool, Failure> {
     }
     if let (Some(path), Some(trace)) = (&options.svg, &trace) {
         let chosen = options.window.map(|(from, until)| (SimTime::ZERO.plus(from), SimTime::ZERO.plus(until)));
-        write_picture(path, trace, chosen.or(ran.window), Some(&ran))?;
+        write_picture(path, trace, chosen.or(ran.window), &ran)?;
     }
     let again = command(options, &ran);
     if options.json {
@@ -200,15 +200,10 @@ fn write_trace(path: &Path, trace: &Trace) -> Result<(), Failure> {
     files::write(path, &bytes)
 }
 
-fn write_picture(
-    path: &Path,
-    trace: &Trace,
-    window: Option<(SimTime, SimTime)>,
-    ran: Option<&Ran>,
-) -> Result<(), Failure> {
+fn write_picture(path: &Path, trace: &Trace, window: Option<(SimTime, SimTime)>, ran: &Ran) -> Result<(), Failure> {
     let mut diagram = DiagramOptions::default();
     diagram.window = window;
-    diagram.caption = ran.map(|ran| ran.must.clone());
+    diagram.caption = Some(ran.must.clone());
     files::write(path, draw(trace, &diagram).as_bytes())
 }
 

@@ -21,6 +21,7 @@ pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout) -> Group {
     let picture = shades(picture, scene, layout);
     let picture = lines(picture, scene, layout);
     let picture = time(picture, layout);
+    let picture = shade_labels(picture, scene, layout);
     let picture = bands(picture, scene, layout);
     let picture = arrows(picture, scene, layout);
     let picture = band_texts(picture, scene, layout);
@@ -283,15 +284,37 @@ fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
 }
 
 fn lane_shade(picture: Group, shade: &Shade, words: &str, (left, right, y): (i64, i64, i64), lane: i64) -> Group {
-    let half = (lane / 2 - 40).min(230);
-    let (fill, class) = match shade.kind.as_str() {
-        "crash" => ("url(#down)", "s h g"),
-        "pause" => ("#eaeef2", "s h g"),
-        "isolate" | "one-way" | "clock" | "disk" | "note" => ("#fff8c5", "s h o"),
-        _ => ("#ffe3e3", "s h r"),
+    let half = shade_half(lane);
+    let fill = match shade.kind.as_str() {
+        "crash" => "url(#down)",
+        "pause" => "#eaeef2",
+        "isolate" | "one-way" | "clock" | "disk" | "note" => "#fff8c5",
+        _ => "#ffe3e3",
     };
     let shape = rectangle(left, y - half, right - left, 2 * half, fill).set("rx", 4).add(hint(words));
-    picture.add(shape).add(text(left + 40, y + half - 30, class, words))
+    picture.add(shape)
+}
+
+/// What happens to a replica, at the lower left of its shade and above the cuts.
+fn shade_labels(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+    for shade in &scene.shades {
+        let class = match shade.kind.as_str() {
+            "crash" | "pause" => "s h g",
+            "isolate" | "one-way" | "clock" | "disk" | "note" => "s h o",
+            _ => "s h r",
+        };
+        let words = if shade.text.is_empty() { &shade.kind } else { &shade.text };
+        for replica in &shade.replicas {
+            let y = layout.y(*replica) + shade_half(layout.lane) - 30;
+            picture = picture.add(text(layout.x(shade.from) + 60, y, class, words));
+        }
+    }
+    picture
+}
+
+/// Half the height of a replica's shade.
+fn shade_half(lane: i64) -> i64 {
+    (lane / 2 - 40).min(230)
 }
 
 fn violations(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {

@@ -128,7 +128,7 @@ impl Recorder {
 
     /// A replica has another machine than before, such as after a restart.
     pub(in crate::sim) fn stands(&mut self, now: SimTime, replica: ReplicaId, machine: &Machine) {
-        let status = Status::of(machine, replica, &self.replicas);
+        let Some(status) = Status::of(machine, replica, &self.replicas) else { return };
         if self.status.get(&replica.get()) != Some(&status) {
             self.status.insert(replica.get(), status);
             self.push(now, What::Status { replica: replica.get(), status });

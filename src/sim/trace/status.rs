@@ -36,10 +36,10 @@ pub enum Part {
 }
 
 impl Status {
-    /// Where `machine`, that of `replica`, stands.
+    /// Where `machine`, that of `replica`, stands; `None` for a protocol without rounds.
     #[allow(unreachable_patterns, reason = "a protocol without rounds needs no line here")]
-    pub(super) fn of(machine: &Machine, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Self {
-        match machine {
+    pub(super) fn of(machine: &Machine, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Option<Self> {
+        let status = match machine {
             Machine::Pbft(pbft) => {
                 let leader = replicas.get(&pbft.primary()).copied();
                 let part = match pbft.is_changing() {
@@ -57,7 +57,9 @@ impl Status {
                 };
                 Self { round: raft.term(), part, leader: raft.leader().map(ReplicaId::get) }
             }
-            _ => Self::default(),
-        }
+            Machine::Pos(pos) => Self { round: pos.epoch(), ..Self::default() },
+            _ => return None,
+        };
+        Some(status)
     }
 }
