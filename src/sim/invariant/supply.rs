@@ -74,7 +74,7 @@ impl SupplyKept {
             return Ok(Some(format!("the staking contract holds {} and owes {}", sums.balance, sums.owed())));
         }
         let fees = self.base_fees_up_to(chain, head)?;
-        if head.height().get() % SUM_EVERY != 0 {
+        if !head.height().get().is_multiple_of(SUM_EVERY) {
             return Ok(None);
         }
         let Some(held) = total(&state)? else { return Ok(None) };

@@ -498,7 +498,8 @@ impl Run {
             let mut amounts: Vec<_> = entries.iter().map(|entry| (entry.completesAt, entry.amount)).collect();
             let own = self.model.outgoing.iter().filter(|entry| entry.person == person);
             let mut want: Vec<_> = own.map(|entry| (entry.completes, entry.left)).collect();
-            (amounts.sort_unstable(), want.sort_unstable());
+            amounts.sort_unstable();
+            want.sort_unstable();
             prop_assert_eq!(amounts, want);
         }
         let unbonding = self.model.outgoing.iter().fold(U256::ZERO, |sum, entry| sum + entry.begun_with);
