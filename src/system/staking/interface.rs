@@ -127,8 +127,6 @@ alloy_sol_types::sol! {
         error IsTombstoned(address validator);
         /// It has left, or waits in the exit queue.
         error AlreadyExiting(address validator);
-        /// A jailed validator takes no part in consensus and need not exit: `unstake` and `undelegate` work.
-        error IsJailed(address validator);
         /// Genesis lists a validator twice, or without a stake of at least one gwei.
         error BadGenesisStake(address validator, uint256 stake);
         /// The contract was given less than the stakes of genesis sum up to.
