@@ -65,7 +65,7 @@ impl SimRng {
         const LN_2: u128 = 2_977_044_472;
         // -log2(u) = 64 - log2(x) for x uniform in 1..2^64.
         let minus_log2 = (64_u64 << 32) - log2(self.next_u64().max(1));
-        let nanos = (u128::from(minus_log2) * LN_2 >> 32) * u128::from(mean) >> 32;
+        let nanos = (((u128::from(minus_log2) * LN_2) >> 32) * u128::from(mean)) >> 32;
         u64::try_from(nanos).unwrap_or(u64::MAX)
     }
 }
@@ -77,7 +77,7 @@ fn log2(number: u64) -> u64 {
     let mut mantissa = u128::from(number << (63 - whole));
     let mut fraction = 0;
     for _ in 0..32 {
-        mantissa = mantissa * mantissa >> 63;
+        mantissa = (mantissa * mantissa) >> 63;
         fraction <<= 1;
         if mantissa >> 64 != 0 {
             fraction |= 1;

@@ -124,15 +124,24 @@ fn collect<'a>(value: &'a mut Value, leaves: &mut Vec<&'a mut Value>) {
 
 /// Adds `by` to everything that names a time.
 fn advance(value: &mut Value, by: u64) -> bool {
+    let mut is_changed = false;
     match value {
-        Value::Array(items) => items.iter_mut().fold(false, |changed, item| advance(item, by) || changed),
-        Value::Object(fields) => fields.iter_mut().fold(false, |changed, (name, field)| {
-            if let (true, Some(number)) = (TIMES.contains(&name.as_str()), field.as_u64()) {
-                *field = Value::from(number.saturating_add(by));
-                return true;
+        Value::Array(items) => {
+            for item in items {
+                is_changed |= advance(item, by);
             }
-            advance(field, by) || changed
-        }),
-        _ => false,
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                if let (true, Some(number)) = (TIMES.contains(&name.as_str()), field.as_u64()) {
+                    *field = Value::from(number.saturating_add(by));
+                    is_changed = true;
+                } else {
+                    is_changed |= advance(field, by);
+                }
+            }
+        }
+        _ => {}
     }
+    is_changed
 }

@@ -178,7 +178,7 @@ fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
 fn vote(stage: &mut Stage<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
     let seed = stage.seed();
     let signer = Authenticator::symbolic(seed).signer(&NetworkBuilder::validator_key(seed, from));
-    let signature = signer.sign(body.signing_hash()).into();
+    let signature = signer.sign(body.signing_hash());
     let message = Message::Pbft(Arc::new(PbftMessage { body, signature }));
     Ok(stage.network_mut().inject(id(from), id(to), message)?)
 }
