@@ -34,7 +34,7 @@ mod tree;
 use core::hash;
 use std::{collections::BTreeMap, sync::Arc};
 
-use imbl::OrdMap;
+use imbl::{OrdMap, Vector};
 
 use self::{
     production::Duty,
@@ -93,6 +93,8 @@ pub struct Dpos {
     passed: u64,
     /// Double productions to tell, by slot and offender.
     offences: OrdMap<(u64, Address), Arc<DoubleProduction>>,
+    /// Irreversible blocks that the chain is told of once their record is durable: it forgets other branches then.
+    untold_final: Vector<(Ticket, BlockId)>,
     next_ticket: Ticket,
 }
 
@@ -179,6 +181,7 @@ impl Dpos {
             promise,
             passed: 0,
             offences: OrdMap::new(),
+            untold_final: Vector::new(),
             next_ticket: Ticket::default(),
         })
     }
@@ -293,8 +296,11 @@ impl Dpos {
         }
         let ticket = self.next_ticket.take_next();
         effects.push(Effect::Persist { ticket, records });
+        if (self.tree.safe(), self.tree.finalized()) != marks {
+            self.untold_final.push_back((ticket, self.tree.finalized()));
+        }
         if let Some(Moved { reorg_depth, .. }) = moved {
-            self.tell_head(old, id, reorg_depth, marks, effects);
+            self.tell_head(old, id, reorg_depth, marks.1, effects);
         }
         if let Some(ticket) = own {
             let message = Message::Block(block);
@@ -312,7 +318,7 @@ impl Dpos {
         old: BlockId,
         new: BlockId,
         reorg_depth: u64,
-        marks: (BlockId, BlockId),
+        finalized_before: BlockId,
         effects: &mut Vec<Effect>,
     ) {
         effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new, reorg_depth }));
@@ -323,10 +329,7 @@ impl Dpos {
         if head.state.pending().is_some_and(|pending| pending.proposed_at == head.block.height) {
             effects.push(Effect::Mark("dpos/schedule-proposed"));
         }
-        if (self.tree.safe(), self.tree.finalized()) != marks {
-            effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: None }));
-        }
-        if self.tree.finalized() != marks.1 {
+        if self.tree.finalized() != finalized_before {
             effects.push(Effect::Mark("dpos/irreversible"));
             let root = self.tree.root().height;
             self.orphans = self.orphans.iter().filter(|(id, _)| id.height > root).map(clone_pair).collect();
@@ -337,6 +340,20 @@ impl Dpos {
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
+        }
+    }
+
+    /// Tells the chain what is irreversible by records up to this one.
+    fn on_persisted(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
+        let mut newest = None;
+        while let Some((_, block)) = self.untold_final.front().filter(|(waits_for, _)| *waits_for <= ticket) {
+            newest = Some(*block);
+            self.untold_final.pop_front();
+        }
+        if let Some(finalized) = newest {
+            let safe = self.tree.safe();
+            let finality = Finality { safe, ..Finality::both(finalized, FinalityKind::Irreversible) };
+            effects.push(Effect::Chain(ChainEvent::Final { finality, proof: None }));
         }
     }
 
@@ -386,7 +403,7 @@ impl Protocol for Dpos {
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),
             Event::Timer(SLOT_TIMER) => self.on_slot(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("dpos/stale-answer")),
-            Event::Persisted(_) => {}
+            Event::Persisted(ticket) => self.on_persisted(ticket, effects),
             Event::Admin(_) => {
                 let reason =
                     "producers are elected by stake: vote with transactions to the staking contract".to_owned();
@@ -422,6 +439,10 @@ impl Protocol for Dpos {
             let (first, second) = proof.hashes();
             out.hash(&first);
             out.hash(&second);
+        });
+        out.list(self.untold_final.iter(), |out, (ticket, block)| {
+            out.u64(ticket.get());
+            block.encode(out);
         });
         out.u64(self.next_ticket.get());
     }

@@ -106,7 +106,18 @@ impl Replica {
             NetworkError::Violated(Box::new(Violation { invariant: "recovery".into(), at: now, step, detail }))
         })?;
         self.machine = machine;
-        self.rewind().map_err(|source| NetworkError::Chain { replica: id, source })?;
+        match self.rewind() {
+            // Amnesia can reach further back than the chain: it forgot the branch when another became irreversible.
+            Err(ChainError::UnknownBlock { .. }) => {
+                self.wipe();
+                let (validators, signer) =
+                    (shared.validators.clone(), shared.signers.get(id.index()).cloned().flatten());
+                self.machine = shared.config.start(&genesis, validators, shared.authenticator.clone(), signer)?;
+                self.rewind()
+            }
+            other => other,
+        }
+        .map_err(|source| NetworkError::Chain { replica: id, source })?;
         if let Some(durable) = &self.durable {
             durable.set(self.disk.get(HEAD_RECORD).map(<[u8]>::to_vec));
         }

@@ -138,7 +138,8 @@ fn block_key(id: BlockId) -> Vec<u8> {
     [BLOCK_PREFIX, id.height.get().to_be_bytes().as_slice(), id.hash.as_slice()].concat()
 }
 
-/// The tree from the last irreversible block up, every block judged again. Blocks whose parent is missing are left out.
+/// The head's branch from the last irreversible block up, every block judged again. Blocks whose parent is missing are left
+/// out, and so are other branches: a chain that lost its newest blocks may not have them any more, and peers do.
 pub(super) fn rebuild(
     config: &DposConfig,
     authenticator: &Authenticator,
@@ -159,6 +160,7 @@ pub(super) fn rebuild(
             tree.insert(node);
         }
     }
+    tree.drop_side_blocks();
     Ok(tree)
 }
 

@@ -170,6 +170,13 @@ impl Tree {
         forgotten
     }
 
+    /// Forgets everything but the head's branch.
+    pub(super) fn drop_side_blocks(&mut self) {
+        let branch: OrdSet<BlockId> = self.branch(&self.head).map(|node| node.link.block).collect();
+        let side: Vec<_> = self.nodes.keys().copied().filter(|block| !branch.contains(block)).collect();
+        side.iter().for_each(|block| self.forget(block));
+    }
+
     fn forget(&mut self, block: &BlockId) {
         if let Some(node) = self.nodes.remove(block) {
             self.slots.remove(&(node.link.slot, *block));
