@@ -94,13 +94,15 @@ impl Disk {
         Writing::Until { at: self.synced_at, life: self.life }
     }
 
-    /// The oldest write is durable. `false`: it was of another life.
-    pub(super) fn synced(&mut self, ticket: Ticket, life: u64) -> bool {
-        let is_it = life == self.life && self.unsynced.front().is_some_and(|write| write.ticket == ticket);
-        if is_it {
-            self.unsynced.pop_front();
+    /// A write is durable, and with it every one before: a replica that stood still hears of several at once, in any order.
+    /// Answers their tickets; none when the write was of another life or is known to be durable.
+    pub(super) fn synced(&mut self, ticket: Ticket, life: u64) -> Vec<Ticket> {
+        if life != self.life {
+            return Vec::new();
         }
-        is_it
+        let Some(place) = self.unsynced.iter().position(|write| write.ticket == ticket) else { return Vec::new() };
+        let later = self.unsynced.split_off(place + 1);
+        core::mem::replace(&mut self.unsynced, later).into_iter().map(|write| write.ticket).collect()
     }
 
     /// Loses what is not durable.
@@ -158,13 +160,14 @@ mod tests {
                     disk.write(Ticket::new(ticket), record(ticket as u8 + 1), SimTime::ZERO, |_| 100 / ticket);
                 assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(99 + ticket), life: 0 }, "in order");
             }
-            assert!(disk.synced(Ticket::new(1), 0) && !disk.synced(Ticket::new(3), 0));
+            assert_eq!(disk.synced(Ticket::new(1), 0), [Ticket::new(1)]);
+            assert_eq!(disk.synced(Ticket::new(1), 0), [], "known to be durable");
             let lost = disk.crash(&mut rng);
             let kept = disk.get(b"k").unwrap()[0];
             assert_eq!(u64::from(kept), 5 - lost.writes);
             seen[kept as usize - 1] = true;
             torn += u64::from(lost.is_torn);
-            assert!(!disk.synced(Ticket::new(2), 0), "of the life before");
+            assert_eq!(disk.synced(Ticket::new(2), 0), [], "of the life before");
         }
         assert_eq!(seen, [false, true, true, true, true], "what was synced is never lost, all else sometimes");
         assert!(torn > 40);
@@ -178,5 +181,7 @@ mod tests {
         disk.end(FaultId::new(1));
         let writing = disk.write(Ticket::new(1), record(2), SimTime::from_nanos(10), |_| 0);
         assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(51), life: 0 });
+        assert_eq!(disk.synced(Ticket::new(1), 0), [Ticket::new(0), Ticket::new(1)], "told in another order");
+        assert_eq!(disk.synced(Ticket::new(0), 0), []);
     }
 }

@@ -316,8 +316,9 @@ impl Network {
         if paused.process() == Process::Paused {
             paused.set_process(Process::Running);
             let now = self.world.scheduler.now();
-            for happening in paused.take_stalled() {
-                self.world.scheduler.at(now, happening);
+            for (place, happening) in (0..).zip(paused.take_stalled()) {
+                // In the order in which it came.
+                self.world.scheduler.at(now.plus_nanos(place), happening);
             }
         }
     }

@@ -475,11 +475,11 @@ impl Replica {
 
     /// A slow write is durable.
     pub(super) fn on_written(&mut self, ticket: Ticket, life: u64, world: &mut World) -> Result<(), NetworkError> {
-        if !self.disk.synced(ticket, life) {
-            return Ok(());
+        for ticket in self.disk.synced(ticket, life) {
+            self.on_persisted(ticket, world);
+            self.handle(Event::Persisted(ticket), world)?;
         }
-        self.on_persisted(ticket, world);
-        self.handle(Event::Persisted(ticket), world)
+        Ok(())
     }
 
     /// Sends what waited for this ticket; disks keep the order.
