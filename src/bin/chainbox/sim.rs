@@ -136,7 +136,9 @@ fn find(name: &str) -> Result<&'static Scenario, Failure> {
 
 /// A network without a script: it must reach a height, or go on for some time, with all invariants.
 fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) -> Result<Ran, Failure> {
-    let kind = options.protocol.ok_or("give a scenario or --protocol")?;
+    let kind = options
+        .protocol
+        .ok_or("give a scenario, or --protocol to run freely; `chainbox sim --list` shows the scenarios")?;
     let consensus = scenario::usual(kind);
     let validators = options.validators.unwrap_or(4);
     let seed = options.seed.unwrap_or(0);

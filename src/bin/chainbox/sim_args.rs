@@ -9,7 +9,7 @@ use clap::{Args, Subcommand};
 #[derive(Args, Debug)]
 pub(crate) struct SimOptions {
     /// Name of the scenario; without one, a network of --protocol runs freely
-    #[arg(required_unless_present_any = ["list", "protocol"], conflicts_with = "list")]
+    #[arg(conflicts_with = "list")]
     pub(crate) scenario: Option<String>,
     /// Show every scenario with what it must show
     #[arg(long)]

@@ -59,7 +59,7 @@ fn places(scene: &Scene, layout: &Layout) -> BTreeMap<B256, (i64, usize)> {
         (heights.iter().min().copied().unwrap_or_default(), heights.iter().max().copied().unwrap_or_default());
     let columns = (highest - lowest + 1) as i64;
     for node in &scene.nodes {
-        let by_time = layout.x(node.at) - WIDTH / 2;
+        let by_time = (layout.x(node.at) - WIDTH / 2).max(LEFT);
         let by_height = LEFT + (node.height - lowest) as i64 * ((wide - WIDTH) / columns.max(1)).min(WIDTH + 4 * ROOM);
         let wanted = if is_even { by_height } else { by_time };
         let parent = places.get(&node.parent).copied();

@@ -42,7 +42,7 @@ fn lines(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
 /// Cuts, ticks and their times.
 fn time(mut picture: Group, layout: &Layout) -> Group {
     let (top, bottom) = (layout.top - 60, layout.bottom() + 20);
-    let mut last = -10_000;
+    let mut last = LEFT - 300;
     for stretch in layout.axis.stretches() {
         let (left, right) = (LEFT + stretch.left, LEFT + stretch.left + stretch.width);
         if stretch.is_cut {

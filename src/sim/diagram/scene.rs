@@ -166,7 +166,10 @@ impl Scene {
             (shade.from, shade.until) = (shade.from.max(from), shade.until.min(until));
         }
         self.violations.retain(|(at, _)| within.contains(at));
-        self.nodes.retain(|node| within.contains(&node.at));
+        // What a block in the picture is built on is shown too, at the left end.
+        let nodes = self.nodes.iter().filter(|node| within.contains(&node.at));
+        let parents: BTreeSet<B256> = nodes.map(|node| node.parent).collect();
+        self.nodes.retain(|node| within.contains(&node.at) || (node.at < from && parents.contains(&node.hash)));
         (self.from, self.until) = (from, until);
     }
 }
@@ -305,7 +308,7 @@ impl Gathering {
         match incident {
             Incident::Began { fault, kind, replicas, text } => {
                 let shade =
-                    Shade { replicas: replicas.clone(), from: at, until: at, kind: kind.clone(), text: text.clone() };
+                    Shade { replicas: replicas.clone(), from: at, until: at, kind: kind.clone(), text: in_words(text) };
                 self.running.insert(*fault, shade);
             }
             Incident::Ended { fault } => {
@@ -428,6 +431,34 @@ impl Gathering {
             node.is_justified = self.justified.contains(&node.hash);
             node.is_pending = !node.is_canonical && Some(node.parent) == best && Some(node.height) > highest;
         }
+    }
+}
+
+/// A fault's parameters without the signs of JSON; other text as it is.
+fn in_words(text: &str) -> String {
+    let words = serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value| words_of(&value));
+    words.chars().take(100).collect()
+}
+
+fn words_of(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::Object(fields) => {
+            // Names of shapes, which say nothing to people.
+            let is_shape = |key: &str| matches!(key, "groups" | "effect" | "constant" | "replica" | "behaviour");
+            let parts = fields.iter().map(|(key, value)| match (is_shape(key), words_of(value)) {
+                (true, words) => words,
+                (false, words) if words.is_empty() => key.replace('_', " "),
+                (false, words) => format!("{} {words}", key.replace('_', " ")),
+            });
+            parts.collect::<Vec<_>>().join(", ")
+        }
+        serde_json::Value::Array(items) => {
+            let is_nested = items.iter().any(serde_json::Value::is_array);
+            items.iter().map(words_of).collect::<Vec<_>>().join(if is_nested { " | " } else { ", " })
+        }
+        serde_json::Value::String(text) => text.clone(),
+        serde_json::Value::Null => String::new(),
+        other => other.to_string(),
     }
 }
 

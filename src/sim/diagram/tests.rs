@@ -16,8 +16,10 @@ fn recorded(consensus: ConsensusConfig) -> Trace {
     let network = Network::builder().with_consensus(consensus).with_validators(4).with_seed(2).with_latency(latency);
     let mut network = network.with_trace("a <run> & its title").build().unwrap();
     network.run_to_height(3).unwrap();
-    let text = "cut off".to_owned();
+    let text = r#"{"isolate":{"replica":2}}"#.to_owned();
     network.note(Incident::Began { fault: 1, kind: "isolate".to_owned(), replicas: vec![2], text });
+    let text = r#"{"partition":{"groups":[[0,1],[2,3]]}}"#.to_owned();
+    network.note(Incident::Began { fault: 2, kind: "partition".to_owned(), replicas: vec![], text });
     network.note(Incident::Crashed { replica: 1 });
     network.run_to_height(5).unwrap();
     network.note(Incident::Violation { invariant: "agreement".to_owned(), detail: "none".to_owned() });
@@ -35,9 +37,15 @@ fn every_protocol_is_drawn_the_same_way_twice() {
         let picture = draw(&trace, &DiagramOptions::default());
         assert_eq!(picture, draw(&trace, &DiagramOptions::default()), "{name}");
         assert!(picture.len() < 150_000, "{name}: {} bytes", picture.len());
-        for wanted in
-            ["validator 3", "a &lt;run&gt; &amp; its title", round, "cut off", "url(#down)", "✗ agreement: none"]
-        {
+        for wanted in [
+            "validator 3",
+            "a &lt;run&gt; &amp; its title",
+            round,
+            "isolate 2",
+            "partition 0, 1 | 2, 3",
+            "url(#down)",
+            "✗ agreement: none",
+        ] {
             assert!(picture.contains(wanted), "{name}: no {wanted:?}");
         }
         assert!(!picture.contains("NaN") && !picture.contains("--"), "{name}");

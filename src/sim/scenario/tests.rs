@@ -75,3 +75,22 @@ fn protocol_tests_that_are_named_exist() {
         assert!(error.to_string().contains(tests[0]), "{error}");
     }
 }
+
+/// The pictures of the documentation; `CHAINBOX_BLESS=1` draws them anew.
+#[cfg(feature = "diagram")]
+#[test]
+fn pictures_of_the_documentation_are_drawn_again_byte_for_byte() {
+    for name in ["pbft-primary-crash", "raft-leader-crash", "pos-late-block", "dpos-fork"] {
+        let scenario = find(name).unwrap();
+        let played = scenario.play(&ScenarioOptions::default(), &mut |_| {}).unwrap();
+        assert!(played.outcome.is_ok(), "{name}");
+        let picture = played.picture(scenario);
+        assert!(picture.len() < 150_000, "{name}: {} bytes", picture.len());
+        let path = format!("{}/docs/pictures/{name}.svg", env!("CARGO_MANIFEST_DIR"));
+        if std::env::var_os("CHAINBOX_BLESS").is_some() {
+            std::fs::write(&path, &picture).unwrap();
+        }
+        let committed = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+        assert!(committed == picture, "{name} is drawn otherwise: look at it, then CHAINBOX_BLESS=1");
+    }
+}

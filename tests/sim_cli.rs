@@ -1,0 +1,156 @@
+//! The commands `sim`, `replay` and `campaign`, end to end, and the cluster recipes that use them.
+
+use std::{
+    fs,
+    path::Path,
+    process::{Command, Output},
+};
+
+/// Exit statuses: nothing is wrong; something was found; the command can't be done; its flags are wrong.
+const DONE: i32 = 0;
+const FOUND: i32 = 3;
+const FAILED: i32 = 1;
+const USAGE: i32 = 2;
+
+fn chainbox(folder: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chainbox"));
+    for name in ["SLURM_ARRAY_TASK_ID", "JOB_COMPLETION_INDEX", "CHAINBOX_SEED", "CHAINBOX_VALIDATORS"] {
+        command.env_remove(name);
+    }
+    command.current_dir(folder).args(arguments).output().expect("the program runs")
+}
+
+/// Runs it, requires the status, and answers what it printed.
+fn run(folder: &Path, arguments: &[&str], status: i32) -> String {
+    let output = chainbox(folder, arguments);
+    let text = [output.stdout, output.stderr].map(|bytes| String::from_utf8(bytes).expect("text")).concat();
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {text}");
+    text
+}
+
+#[test]
+fn the_list_is_as_committed() {
+    let folder = tempfile::tempdir().unwrap();
+    let list = run(folder.path(), &["sim", "--list"], DONE);
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/scenarios.txt");
+    if std::env::var_os("CHAINBOX_BLESS").is_some() {
+        fs::write(path, &list).unwrap();
+    }
+    assert_eq!(list, fs::read_to_string(path).unwrap(), "look at it, then CHAINBOX_BLESS=1");
+    assert!(run(folder.path(), &["sim", "--list", "--protocol", "raft"], DONE).lines().count() < list.lines().count());
+}
+
+#[test]
+fn a_scenario_is_run_recorded_drawn_and_replayed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let flags = ["sim", "pbft-primary-crash", "--json", "--trace", "run.ndjson", "--svg", "run.svg"];
+    let result: serde_json::Value = serde_json::from_str(&run(path, &flags, DONE)).unwrap();
+    assert_eq!((&result["shown"], &result["seed"]), (&true.into(), &7.into()));
+    assert!(result["command"].as_str().unwrap().starts_with("chainbox sim pbft-primary-crash --seed 7"));
+    assert!(fs::read_to_string(path.join("run.svg")).unwrap().starts_with("<svg"));
+    let text = run(path, &["replay", "run.ndjson", "--step", "--until", "4s"], DONE);
+    assert!(text.contains("validator 0 crashes") && text.contains("replayed"), "{text}");
+
+    run(path, &["sim", "pbft-primary-crash", "--quiet", "--trace", "run.bin"], DONE);
+    assert!(run(path, &["replay", "run.bin"], DONE).contains("without the seed"));
+
+    // A trace with one output changed is not the run.
+    let trace = fs::read_to_string(path.join("run.ndjson")).unwrap();
+    fs::write(path.join("other.ndjson"), trace.replacen("\"timer\":2", "\"timer\":9", 1)).unwrap();
+    assert!(run(path, &["replay", "other.ndjson"], FAILED).contains("answered otherwise"));
+    fs::write(path.join("short.ndjson"), &trace[..trace.len() / 2]).unwrap();
+    assert!(run(path, &["replay", "short.ndjson"], FAILED).contains("line "));
+}
+
+#[test]
+fn a_free_run_takes_a_plan_and_tells_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(
+        path.join("plan.toml"),
+        "version = 1\n[[faults]]\nat_ms = 3000\nfor_ms = 2000\nwhat = { crash = { replica = 1 } }\n",
+    )
+    .unwrap();
+    let text = run(path, &["sim", "--protocol", "raft", "--plan", "plan.toml", "--for", "20s"], DONE);
+    assert!(text.contains("all invariants held"), "{text}");
+    // Three of four down for good: nobody leads.
+    let crash = |replica: u32| format!("[[faults]]\nat_ms = 1500\nwhat = {{ crash = {{ replica = {replica} }} }}\n");
+    fs::write(path.join("dead.toml"), format!("version = 1\n{}{}{}", crash(0), crash(1), crash(2))).unwrap();
+    let flags = ["sim", "--protocol", "pbft", "--plan", "dead.toml", "--height", "20"];
+    let text = run(path, &flags, FOUND);
+    for wanted in ["seed = 0", "replica = 2", "shows it again: chainbox sim --protocol pbft --seed 0 --plan dead.toml"]
+    {
+        assert!(text.contains(wanted), "{wanted:?}: {text}");
+    }
+}
+
+#[test]
+fn wrong_input_is_told_with_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("bad.toml"), "version = 1\n[[faults]]\nat_ms = \"x\"\n").unwrap();
+    for (arguments, status, wanted) in [
+        (&["sim", "pbft-primary-crush"][..], FAILED, "pbft-primary-crash"),
+        (&["sim"], FAILED, "--protocol"),
+        (&["sim", "raft-figure-8"], FAILED, "cargo test --lib"),
+        (&["sim", "raft-leader-crash", "--protocol", "poa"], FAILED, "a scenario of raft"),
+        (&["sim", "--protocol", "pow"], USAGE, "choose one of"),
+        (&["sim", "--protocol", "poa", "--for", "3y"], USAGE, "choose one of ms, s, m, h"),
+        (&["sim", "--protocol", "poa", "--plan", "bad.toml"], FAILED, "bad.toml"),
+        (&["sim", "--protocol", "poa", "--plan", "nowhere.toml"], FAILED, "cannot read nowhere.toml"),
+        (&["replay", "bad.toml"], FAILED, "bad.toml"),
+        (&["campaign", "--protocol", "poa", "--seeds", "5..5"], USAGE, "has no seed"),
+        (&["campaign", "--protocol", "poa", "--seeds", "0..5", "--shard", "4/4"], USAGE, "shard 4 of 4"),
+        (&["campaign", "merge", "nowhere.ndjson"], FAILED, "cannot read nowhere.ndjson"),
+    ] {
+        let text = run(path, arguments, status);
+        assert!(text.contains(wanted), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn shards_resume_and_merge_to_what_one_process_gives() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let campaign = |more: &[&str]| {
+        let fixed = ["campaign", "--protocol", "raft", "--seeds", "0..6", "--json", "--quiet"];
+        let output = chainbox(path, &[&fixed[..], more].concat());
+        assert!(matches!(output.status.code(), Some(DONE | FOUND)), "{output:?}");
+        serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+    };
+    let alone = campaign(&["--out", "alone.ndjson"]);
+    assert_eq!(alone["seeds"], 6);
+    campaign(&["--shard", "0/2", "--out", "0.ndjson"]);
+    campaign(&["--shard", "1/2", "--out", "1.ndjson", "--jobs", "2"]);
+    // A killed process leaves half a line.
+    let results = fs::read_to_string(path.join("1.ndjson")).unwrap();
+    let torn = results.len() - 40;
+    fs::write(path.join("1.ndjson"), &results[..torn]).unwrap();
+    let text = run(path, &["campaign", "merge", "0.ndjson", "1.ndjson", "--expect", "0..6"], FAILED);
+    assert!(text.contains("1 seeds are missing"), "{text}");
+    let again = ["campaign", "--protocol", "raft", "--seeds", "0..6", "--shard", "1/2", "--out", "1.ndjson"];
+    assert!(run(path, &again, FAILED).contains("--resume"));
+    campaign(&["--shard", "1/2", "--out", "1.ndjson", "--resume"]);
+    let output = chainbox(path, &["campaign", "merge", "0.ndjson", "1.ndjson", "--expect", "0..6", "--json"]);
+    assert_eq!(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap(), alone);
+}
+
+#[test]
+fn the_kubernetes_job_is_whole() {
+    let job = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/cluster/kubernetes/job.yaml")).unwrap();
+    let value = |key: &str| {
+        let line = job.lines().map(str::trim).find(|line| line.starts_with(&format!("{key}:")));
+        line.and_then(|line| line.split_once(": ")).map(|(_, value)| value.trim_matches('"').to_owned())
+    };
+    for (key, wanted) in
+        [("apiVersion", "batch/v1"), ("kind", "Job"), ("completionMode", "Indexed"), ("restartPolicy", "Never")]
+    {
+        assert_eq!(value(key).as_deref(), Some(wanted), "{key}");
+    }
+    let shards = job.split("name: CHAINBOX_SHARDS").nth(1).and_then(|rest| rest.split('"').nth(1)).unwrap().to_owned();
+    for key in ["completions", "parallelism", "maxFailedIndexes"] {
+        assert_eq!(value(key).as_ref(), Some(&shards), "{key}");
+    }
+    assert!(!job.contains('\t') && job.lines().all(|line| (line.len() - line.trim_start().len()) % 2 == 0));
+}
