@@ -71,7 +71,7 @@ pub struct Poa {
     duty: Duty,
     /// The newest block that this replica sealed; it never seals another of that height.
     signed: Option<BlockId>,
-    /// The same block, to announce it again when the chain stands still; forgotten in a crash.
+    /// The head, to announce it again when the chain stands still; forgotten in a crash.
     newest: Option<Arc<Block>>,
     next_ticket: Ticket,
 }
@@ -125,7 +125,7 @@ impl Poa {
             author: Address::ZERO,
             standing,
         };
-        Self::at(config, root, block, authenticator, signer)
+        Self::at(config, Tree::new(root, block), authenticator, signer)
     }
 
     /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
@@ -138,14 +138,13 @@ impl Poa {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PoaError> {
-        let (root, settled) = record::decode_head(head_record).ok_or(PoaError::Record { key: "head" })?;
-        Self::at(config, root, settled, authenticator, signer)
+        let tree = record::decode_head(head_record).ok_or(PoaError::Record { key: "head" })?;
+        Self::at(config, tree, authenticator, signer)
     }
 
     fn at(
         config: PoaConfig,
-        root: Node,
-        settled: BlockId,
+        tree: Tree,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PoaError> {
@@ -154,7 +153,7 @@ impl Poa {
             config,
             authenticator,
             signer,
-            tree: Tree::new(root, settled),
+            tree,
             pending: OrdMap::new(),
             orphans: OrdMap::new(),
             wishes: OrdMap::new(),
@@ -276,8 +275,7 @@ impl Poa {
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
         if let Some(Moved { reorg_depth, left_settled }) = moved {
             let ticket = self.next_ticket.take_next();
-            effects
-                .push(Effect::Persist { ticket, records: vec![record::head(self.tree.head(), self.tree.settled())] });
+            effects.push(Effect::Persist { ticket, records: vec![record::head(&self.tree)] });
             effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth }));
             if reorg_depth > 0 {
                 effects.push(Effect::Mark("poa/reorg"));
@@ -289,8 +287,10 @@ impl Poa {
                 effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: None }));
             }
         }
-        if let Some(ticket) = own {
+        if moved.is_some() {
             self.newest = Some(block.clone());
+        }
+        if let Some(ticket) = own {
             let message = Message::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
@@ -360,7 +360,7 @@ impl Poa {
     }
 
     /// Signers that were cut off from each other may all have to wait for others' blocks when they are connected again, and
-    /// then nobody says anything: so each says its own newest block again when none came for twice the longest wait.
+    /// then nobody says anything: so each says its head again, whoever made it, when none came for twice the longest wait.
     fn watch(&self, effects: &mut Vec<Effect>) {
         if self.config.period > 0 && self.signer.is_some() {
             let longest = self.config.wiggle_nanos(self.snapshot().signers().len());

@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("7814e71d438f5363fe3562c1c0f86a28784f2f42f855a3189fca54114ab533e0");
+pub(crate) const DIGEST: B256 = b256!("2a4712db87ed4a778cb65bce40a178d9783fd57eb3f639cc199e66a2a54b0540");
 
 /// The network, to be built in whatever way must make no difference.
 pub(crate) fn builder() -> NetworkBuilder {

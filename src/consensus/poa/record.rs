@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use super::{Link, Snapshot, Standing, tree::Node};
+use super::{
+    Link, Snapshot, Standing,
+    tree::{Node, Tree},
+};
 use crate::{
     consensus::{BlockId, Encoder, Record, encoding::Decoder},
     primitives::{Height, Timestamp},
@@ -13,30 +16,44 @@ pub const HEAD_KEY: &[u8] = b"head";
 /// Key of the newest block that the replica sealed; durable before the block is announced.
 pub const SIGNED_KEY: &[u8] = b"signed";
 
-pub(super) fn head(node: &Node, settled: BlockId) -> Record {
+/// Ancestors of the head that are kept with it at most: as many as more than half of 60 signers.
+const ANCESTORS_MAX: usize = 32;
+
+/// The head, with its branch down to the settled block: another branch may win that parts there.
+pub(super) fn head(tree: &Tree) -> Record {
     let mut out = Encoder::new();
-    node.link.block.encode(&mut out);
-    node.parent.encode(&mut out);
+    encode_node(tree.head(), &mut out);
+    tree.settled().encode(&mut out);
+    let ancestors: Vec<_> = tree.unsettled(ANCESTORS_MAX).collect();
+    out.list(ancestors.into_iter(), |out, node| encode_node(node, out));
+    Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
+}
+
+fn encode_node(node: &Node, out: &mut Encoder) {
+    node.link.block.encode(out);
+    node.parent.encode(out);
     out.timestamp(node.link.timestamp);
     out.address(&node.author);
     out.u128(node.standing.total_difficulty);
     out.u64(node.standing.blocks_since_turn);
-    node.link.snapshot.encode(&mut out);
-    settled.encode(&mut out);
-    Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
+    node.link.snapshot.encode(out);
 }
 
-/// The head's node and the settled block.
-pub(super) fn decode_head(bytes: &[u8]) -> Option<(Node, BlockId)> {
+/// The tree of the head's branch.
+pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
     let mut bytes = Decoder::new(bytes);
-    let (block, parent) = (decode_block(&mut bytes)?, decode_block(&mut bytes)?);
+    let (head, settled) = (decode_node(&mut bytes)?, decode_block(&mut bytes)?);
+    let ancestors = bytes.list(decode_node)?;
+    bytes.is_empty().then(|| Tree::with_ancestors(head, ancestors, settled))
+}
+
+fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
+    let (block, parent) = (decode_block(bytes)?, decode_block(bytes)?);
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let author = bytes.address()?;
     let standing = Standing { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
-    let snapshot = Arc::new(Snapshot::decode(&mut bytes)?);
-    let settled = decode_block(&mut bytes)?;
-    let node = Node { link: Link { block, timestamp, snapshot }, parent, author, standing };
-    bytes.is_empty().then_some((node, settled))
+    let snapshot = Arc::new(Snapshot::decode(bytes)?);
+    Some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
 }
 
 pub(super) fn signed(block: BlockId) -> Record {
@@ -75,8 +92,14 @@ mod tests {
             author,
             standing: Standing { total_difficulty: 2, block, blocks_since_turn: 0 },
         };
-        let bytes = head(&node, BlockId::default()).value;
-        assert_eq!(decode_head(&bytes), Some((node, BlockId::default())));
+        let above = BlockId { height: Height::new(2), hash: B256::repeat_byte(8) };
+        let mut newer = Node { parent: block, ..node.clone() };
+        (newer.link.block, newer.standing.block) = (above, above);
+        newer.standing.total_difficulty = 3;
+        let mut tree = Tree::new(node, BlockId::default());
+        tree.insert(newer);
+        let bytes = head(&tree).value;
+        assert_eq!(decode_head(&bytes), Some(tree), "with the block below");
         assert_eq!(decode_head(&bytes[1..]), None);
         assert_eq!(decode_head(&[bytes.as_slice(), &[0]].concat()), None);
     }

@@ -46,6 +46,19 @@ impl Tree {
         Self { nodes: OrdMap::unit(block, head.clone()), head, settled }
     }
 
+    /// The same with blocks below, so that a branch that parts there can still win.
+    pub(super) fn with_ancestors(root: Node, ancestors: Vec<Node>, settled: BlockId) -> Self {
+        let mut tree = Self::new(root, settled);
+        tree.nodes.extend(ancestors.into_iter().map(|node| (node.link.block, Arc::new(node))));
+        tree
+    }
+
+    /// The head's ancestors down to the settled block, newest first; never more than `most`.
+    pub(super) fn unsettled(&self, most: usize) -> impl Iterator<Item = &Node> {
+        let settled = self.settled.height;
+        self.branch(&self.head).skip(1).take_while(move |node| node.link.block.height >= settled).take(most)
+    }
+
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
         self.nodes.get(block)
     }

@@ -37,7 +37,7 @@ fn quiet_runs_pass_and_acknowledge_everything() {
 
 #[test]
 fn default_campaigns_find_nothing() {
-    for config in [pbft(), raft()] {
+    for config in protocols() {
         let kind = config.kind();
         let campaign = Campaign::new(Setup::of(config), 0..40);
         if let Some(report) = campaign.first_failure() {
