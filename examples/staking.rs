@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let consensus = ConsensusKind::Dpos.on_demand().ok_or("this build has no DPoS")?;
+    let consensus = ConsensusKind::Dpos.on_demand();
     let params = StakingParams { unbonding_secs: 60, block_reward: ether(1), ..StakingParams::default() };
     let node =
         Node::builder().with_consensus(consensus).with_validators(3).with_candidates(1).with_staking(params).build()?;

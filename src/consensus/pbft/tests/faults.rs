@@ -242,11 +242,6 @@ fn a_synced_block_without_its_certificate_is_refused() {
 }
 
 impl Lab {
-    pub(super) fn suspect_one(&mut self, index: usize) {
-        self.fire(index, SUSPECT_TIMER);
-        self.settle();
-    }
-
     /// A silent primary of the new view is passed over too.
     fn suspect_if_changing(&mut self) {
         if self.replicas.iter().enumerate().any(|(index, replica)| !self.cut[index] && replica.is_changing()) {
