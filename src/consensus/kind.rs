@@ -74,14 +74,14 @@ impl ConsensusKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name || kind.short_name() == name)
     }
 
-    /// The protocol with its usual parameters and blocks on demand only; `None` for one that this build can't run.
-    pub fn on_demand(self) -> Option<ConsensusConfig> {
+    /// The protocol with its usual parameters and blocks on demand only.
+    pub fn on_demand(self) -> ConsensusConfig {
         match self {
-            Self::Poa => Some(ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() })),
-            Self::Pbft => Some(ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() })),
-            Self::Raft => Some(ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() })),
-            Self::Dpos => Some(ConsensusConfig::Dpos(DposConfig { period: 0, ..DposConfig::default() })),
-            Self::Pos => Some(ConsensusConfig::Pos(PosConfig { period: 0, ..PosConfig::default() })),
+            Self::Poa => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
+            Self::Pbft => ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() }),
+            Self::Raft => ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() }),
+            Self::Dpos => ConsensusConfig::Dpos(DposConfig { period: 0, ..DposConfig::default() }),
+            Self::Pos => ConsensusConfig::Pos(PosConfig { period: 0, ..PosConfig::default() }),
         }
     }
 }
@@ -95,7 +95,7 @@ mod tests {
         for kind in ConsensusKind::ALL {
             assert_eq!(ConsensusKind::from_name(kind.name()), Some(kind));
             assert_eq!(ConsensusKind::from_name(kind.short_name()), Some(kind));
-            let Some(config) = kind.on_demand() else { continue };
+            let config = kind.on_demand();
             assert_eq!((config.kind(), config.period()), (kind, 0));
             for name in [kind.name(), kind.short_name()] {
                 let mut section = config.section();

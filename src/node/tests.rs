@@ -5,11 +5,12 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{
-    BlockRef, ContractError, Mining, Node, NodeEvent, SendError, SubscriptionError,
+    BlockRef, ContractError, Mining, Node, NodeBuilder, NodeEvent, SendError, SubscriptionError,
     testing::{expect_balance_changes, expect_event, expect_revert},
 };
 use crate::{
     chain::{CallRequest, PoolError},
+    consensus::ConsensusKind,
     primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
     templates::{Erc20Params, erc20::interface as erc20},
 };
@@ -298,33 +299,87 @@ fn four_validators_take_turns_and_agree() {
     assert_eq!(authors.len(), 4);
 }
 
-/// Every protocol makes blocks on demand, agrees at once, and goes back with the node.
-#[test]
-fn other_protocols_make_blocks_on_demand() {
-    use crate::consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig};
+/// Every protocol with one validator and with several.
+fn protocols() -> impl Iterator<Item = (ConsensusKind, u32)> {
+    ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)])
+}
 
-    let raft = ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() });
-    let pbft = ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() });
-    for (name, validators, consensus) in
-        [("raft, alone", 1, raft.clone()), ("raft", 3, raft), ("pbft, alone", 1, pbft.clone()), ("pbft", 4, pbft)]
-    {
-        let node = Node::builder().with_validators(validators).with_consensus(consensus).build().unwrap();
+fn node_of((kind, validators): (ConsensusKind, u32)) -> NodeBuilder {
+    Node::builder().with_validators(validators).with_consensus(kind.on_demand())
+}
+
+#[test]
+fn every_protocol_makes_blocks_on_demand_and_goes_back_with_the_node() {
+    for chain in protocols() {
+        let node = node_of(chain).build().unwrap();
         let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
         for height in 1..=5 {
             let mined = node.transfer(alice, bob, U256::from(1)).unwrap();
-            assert_eq!(mined.block().height().get(), height, "{name}");
+            assert_eq!(mined.block().height().get(), height, "{chain:?}");
         }
-        let view = node.view();
-        assert_eq!(
-            view.block(BlockRef::Finalized).unwrap().hash(),
-            view.head().hash(),
-            "{name}: what is committed is final"
-        );
-        let (snapshot, before) = (node.snapshot(), view.head().hash());
+        let (snapshot, before) = (node.snapshot(), node.view().head().hash());
         node.mine(3).unwrap();
         assert!(node.revert(snapshot).unwrap());
-        assert_eq!(node.view().head().hash(), before, "{name}");
-        assert_eq!(node.transfer(alice, bob, U256::from(1)).unwrap().block().height().get(), 6, "{name}");
+        assert_eq!(node.view().head().hash(), before, "{chain:?}");
+        assert_eq!(node.transfer(alice, bob, U256::from(1)).unwrap().block().height().get(), 6, "{chain:?}");
+    }
+}
+
+/// At height 64, in the sense of each protocol: a certificate and a log commit are at once, a slot or two make a block
+/// irreversible, a checkpoint takes two epochs, and depth is only as deep as there are signers.
+#[test]
+fn finality_follows_the_protocol() {
+    for chain in protocols() {
+        let node = node_of(chain).build().unwrap();
+        node.mine(64).unwrap();
+        let view = node.view();
+        let height = |block| view.block(block).unwrap().height().get();
+        let lag = 64 - height(BlockRef::Finalized);
+        let want = match chain {
+            (ConsensusKind::Pbft | ConsensusKind::Raft, _) => 0..=0,
+            (ConsensusKind::Dpos, 1) => 0..=1,
+            (ConsensusKind::Dpos, _) => 1..=5,
+            (ConsensusKind::Pos, _) => 8..=24,
+            (ConsensusKind::Poa, _) => 0..=4,
+        };
+        assert!(want.contains(&lag), "{chain:?}: {lag} blocks behind");
+        assert!((height(BlockRef::Finalized)..=64).contains(&height(BlockRef::Safe)), "{chain:?}");
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn every_protocol_goes_on_after_reopening() {
+    use crate::store::{RocksOptions, RocksStore};
+
+    for chain in protocols() {
+        let folder = tempfile::tempdir().unwrap();
+        let open = || {
+            let store = RocksStore::open(folder.path().join("database"), RocksOptions::default()).unwrap();
+            node_of(chain).with_database(super::Database::Store(Arc::new(store))).build().unwrap()
+        };
+        let mut head = open().view().head().hash();
+        for _ in 0..3 {
+            let node = open();
+            assert_eq!(node.view().head().hash(), head, "{chain:?}");
+            let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+            for _ in 0..11 {
+                node.transfer(alice, bob, U256::from(1)).unwrap();
+            }
+            head = node.view().head().hash();
+        }
+    }
+}
+
+#[test]
+fn every_protocol_goes_on_from_a_dump() {
+    for chain in protocols() {
+        let node = node_of(chain).build().unwrap();
+        node.mine(33).unwrap();
+        let other = node_of(chain).with_dump(node.dump().unwrap()).build().unwrap();
+        assert_eq!(other.view().head().hash(), node.view().head().hash(), "{chain:?}");
+        other.mine(20).unwrap();
+        assert_eq!(other.view().head().height().get(), 53, "{chain:?}");
     }
 }
 

@@ -60,7 +60,7 @@ mod tests {
     };
 
     fn node(kind: ConsensusKind) -> NodeBuilder {
-        Node::builder().with_consensus(kind.on_demand().unwrap()).with_validators(4).with_candidates(1)
+        Node::builder().with_consensus(kind.on_demand()).with_validators(4).with_candidates(1)
     }
 
     #[test]

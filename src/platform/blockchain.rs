@@ -117,7 +117,7 @@ impl BlockchainSpec {
 
 /// The mechanism of this name; the service knows whole names only.
 fn named(name: &str) -> Option<ConsensusKind> {
-    ConsensusKind::ALL.into_iter().find(|kind| kind.name() == name && kind.on_demand().is_some())
+    ConsensusKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
 /// Why a chain did not start: parameters that no such chain can have are the caller's to change.
@@ -194,7 +194,7 @@ impl Blockchain {
             .with_mnemonic(wallet.mnemonic())
             .with_accounts(1)
             .with_balance(spec.native_token.premine)
-            .with_consensus(spec.consensus.on_demand().unwrap_or_default())
+            .with_consensus(spec.consensus.on_demand())
             .with_validators(u32::try_from(spec.validators.len()).unwrap_or(u32::MAX).max(1))
             .with_mining(mining);
         if let Some(gas_limit) = spec.block_gas_limit {

@@ -203,15 +203,25 @@ fn a_genesis_file_makes_the_chain_and_its_database_opens_without_it() {
 
 #[test]
 fn each_protocol_serves_a_chain() {
-    for (name, validators) in [("poa", "3"), ("raft", "3"), ("pbft", "4")] {
+    for (name, validators) in [("poa", "3"), ("pos", "4"), ("dpos", "4"), ("pbft", "4"), ("raft", "3")] {
         let folder = tempfile::tempdir().unwrap();
         let dev = Dev::start(folder.path(), &["--quiet", "--consensus", name, "--validators", validators]);
         let (from, to) = (dev.config["accounts"][0].clone(), dev.config["accounts"][1].clone());
         let hash = dev.rpc("eth_sendTransaction", json!([{ "from": from, "to": to, "value": "0x7" }]));
         assert_eq!(dev.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1", "{name}");
-        let number = |tag: &str| dev.rpc("eth_getBlockByNumber", json!([tag, false]))["number"].clone();
-        let expected = if name == "poa" { json!("0x0") } else { json!("0x1") };
-        assert_eq!((number("latest"), number("finalized")), (json!("0x1"), expected), "{name}");
+        dev.rpc("anvil_mine", json!(["0x1f"]));
+        let number = |tag: &str| {
+            let number = dev.rpc("eth_getBlockByNumber", json!([tag, false]))["number"].clone();
+            u64::from_str_radix(number.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
+        };
+        let finalized = match name {
+            "pbft" | "raft" => 32..=32,
+            "pos" => 8..=24,
+            _ => 27..=31,
+        };
+        assert_eq!(number("latest"), 32, "{name}");
+        assert!(finalized.contains(&number("finalized")), "{name}: {}", number("finalized"));
+        assert!((number("finalized")..=32).contains(&number("safe")), "{name}: {}", number("safe"));
         assert!(dev.stop("-TERM").status.success());
     }
     let output = chainbox(&["dev", "--port", "0", "--consensus", "pbft", "--validators", "3"]).output().unwrap();

@@ -160,10 +160,11 @@ pub(crate) struct DevOptions {
 
 /// Reads a protocol's name.
 fn protocol(name: &str) -> Result<ConsensusKind, String> {
-    let known = ConsensusKind::from_name(name).filter(|kind| kind.on_demand().is_some());
-    known.ok_or_else(|| {
-        let known = ConsensusKind::ALL.into_iter().filter(|kind| kind.on_demand().is_some());
-        let names: Vec<_> = known.map(|kind| format!("{} ({})", kind.short_name(), kind.name())).collect();
+    ConsensusKind::from_name(name).ok_or_else(|| {
+        let names = ConsensusKind::ALL.map(|kind| match kind.short_name() {
+            short if short == kind.name() => short.to_owned(),
+            short => format!("{short} ({})", kind.name()),
+        });
         format!("choose one of {}", names.join(", "))
     })
 }

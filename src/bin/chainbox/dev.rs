@@ -88,7 +88,7 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         .with_seed(options.seed)
         .with_gas_limit(options.gas_limit)
         .with_mining(mining);
-    if let Some(consensus) = options.consensus.and_then(ConsensusKind::on_demand) {
+    if let Some(consensus) = options.consensus.map(ConsensusKind::on_demand) {
         builder = builder.with_consensus(consensus);
     }
     if let Some(validators) = options.validators {
