@@ -13,8 +13,6 @@ pub(crate) enum Mutation {
     PbftTwoProposals,
     /// PBFT: a replica commits what it accepted, whoever else prepared it.
     PbftCommitsUnprepared,
-    /// PBFT: the low watermark never moves.
-    PbftWatermarkStays,
     /// PBFT: a view-change does not tell what was prepared.
     PbftForgetsPrepared,
     /// PBFT: a replica that restarts forgets what it had pre-prepared and prepared.
@@ -25,24 +23,18 @@ pub(crate) enum Mutation {
     PbftNeverSuspects,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
-    /// Raft: a replica that restarts forgets whom it voted for in its term.
-    RaftForgetsVote,
     /// Raft: a replica votes for a candidate whose log lacks what its own has.
     RaftVotesForAnyLog,
     /// Raft: one voter fewer than a majority elects.
     RaftElectsByMinority,
     /// Raft: one voter fewer than a majority commits.
     RaftCommitsByMinority,
-    /// Raft: entries of older terms are committed by count.
-    RaftCommitsOldTerms,
     /// Raft: a heartbeat commits what its follower may not have.
     RaftHeartbeatCommitsAll,
     /// Raft: a replica that restarts forgets the entries that are not applied.
     RaftForgetsEntries,
     /// Raft: entries that conflict with a leader's stay.
     RaftKeepsConflicts,
-    /// Raft: votes and acknowledgements are sent before they are durable.
-    RaftSendsEarly,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
     /// Delegated proof of stake: `2n/3` confirmations propose a block.

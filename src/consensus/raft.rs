@@ -169,9 +169,6 @@ impl Raft {
             let hard_state = hard_state.ok_or(RaftError::Record { key: "hard-state" })?;
             (raft.term, raft.vote) = (hard_state.term, hard_state.vote);
         }
-        if mutation::active(Mutation::RaftForgetsVote) {
-            raft.vote = None;
-        }
         let forgets = mutation::active(Mutation::RaftForgetsEntries);
         let records = if forgets { &Records::new() } else { records };
         while let Some(entry) = record::find_entry(records, raft.log.last_index() + 1, raft.log.last_term()) {
@@ -300,7 +297,7 @@ impl Raft {
         }
         let newest_write = self.log.newest_write();
         for Send { to, message, promise } in output.sends {
-            let after = newest_write.filter(|_| promise && !mutation::active(Mutation::RaftSendsEarly));
+            let after = newest_write.filter(|_| promise);
             let (to, message) = (Recipients::One(to), Message::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
         }

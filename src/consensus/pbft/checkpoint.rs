@@ -4,10 +4,7 @@ use std::sync::Arc;
 
 use super::{Body, MessageError, Pbft, PbftMessage, broadcast};
 use crate::{
-    consensus::{
-        BlockId, Effect, Evidence, Ticket,
-        mutation::{self, Mutation},
-    },
+    consensus::{BlockId, Effect, Evidence, Ticket},
     primitives::{Address, Height},
 };
 
@@ -78,7 +75,7 @@ impl Pbft {
 
     /// Raises the low watermark to a checkpoint that a quorum has, and forgets with the next write what that makes useless.
     pub(super) fn make_stable(&mut self, checkpoint: BlockId) {
-        if checkpoint.height <= self.log.stable.height || mutation::active(Mutation::PbftWatermarkStays) {
+        if checkpoint.height <= self.log.stable.height {
             return;
         }
         self.log.make_stable(checkpoint);

@@ -1,6 +1,6 @@
 //! Catching up: blocks of others with their certificates, one after the other, and bodies that a new view needs.
 
-use std::sync::Arc;
+use std::{collections::btree_map::Entry, sync::Arc};
 
 use super::{MessageError, Pbft, Seal};
 use crate::{
@@ -51,8 +51,8 @@ impl Pbft {
         let boundary = next.get().div_ceil(self.config.checkpoint_every).saturating_mul(self.config.checkpoint_every);
         let last = ahead[weak - 1].get().min(boundary).min(self.head.height.get() + FETCH_MAX);
         for height in (next.get()..=last).map(Height::new) {
-            if !self.fetching.contains_key(&height) {
-                self.fetching.insert(height, Fetched::default());
+            if let Entry::Vacant(place) = self.fetching.entry(height) {
+                place.insert(Fetched::default());
                 self.fetch(BlockId { height, hash: B256::ZERO }, effects);
             }
         }
@@ -130,7 +130,7 @@ impl Pbft {
     /// The fetched block with this id, once it was executed.
     pub(super) fn take_synced(&mut self, id: BlockId) -> Option<Arc<Block>> {
         let fetched = self.fetching.get(&id.height).filter(|fetched| fetched.is_judging)?;
-        if !fetched.block.as_ref().is_some_and(|block| BlockId::of(block) == id) {
+        if fetched.block.as_ref().is_none_or(|block| BlockId::of(block) != id) {
             return None;
         }
         self.fetching.remove(&id.height)?.block

@@ -238,8 +238,7 @@ impl Raft {
         let index = self.head.membership.committed(|voter| {
             if Some(voter) == own_id { durable } else { leader.progress.get(&voter).map_or(0, |p| p.matched()) }
         });
-        let is_own = self.log.term(index) == Some(self.term) || mutation::active(Mutation::RaftCommitsOldTerms);
-        if is_own && self.log.commit(index) {
+        if self.log.term(index) == Some(self.term) && self.log.commit(index) {
             self.broadcast_append(output);
             self.apply(output);
         }
