@@ -86,7 +86,7 @@ impl Pos {
     /// A vote that no longer counts may still prove an offence.
     fn on_old_vote(&mut self, signer: Address, vote: &Vote, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         match self.contradiction(&signer, vote) {
-            Some(offence) if !self.offences.contains_key(&signer) => {
+            Some(offence) if self.is_news(&signer, &offence) => {
                 self.punish(signer, offence, true, effects);
                 Ok(())
             }
@@ -175,7 +175,7 @@ impl Pos {
     pub(super) fn on_offence(&mut self, offence: &Offence, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let refuse = |_| MessageError::Malformed { what: "evidence proves nothing" };
         let offender = offence.offender(&self.authenticator).map_err(refuse)?;
-        if self.offences.contains_key(&offender) {
+        if !self.is_news(&offender, offence) {
             return Err(MessageError::Known.into());
         }
         let epoch = self.config.epoch_of(offence.slot());
@@ -188,9 +188,16 @@ impl Pos {
         Ok(())
     }
 
+    /// Whether an offence is the first that is known of its offender, or the first by votes: those take its votes out of fork
+    /// choice, whatever else it did before.
+    fn is_news(&self, offender: &Address, offence: &Offence) -> bool {
+        let by_votes = matches!(offence, Offence::Votes { .. });
+        !self.offences.contains_key(offender) || (by_votes && !self.tree.forks.equivocators().contains(offender))
+    }
+
     /// Takes an offender's votes out of fork choice, keeps the proof for a block, and tells the world, once.
-    pub(super) fn punish(&mut self, offender: Address, offence: Offence, is_news: bool, effects: &mut Vec<Effect>) {
-        if self.offences.contains_key(&offender) {
+    pub(super) fn punish(&mut self, offender: Address, offence: Offence, is_own: bool, effects: &mut Vec<Effect>) {
+        if !self.is_news(&offender, &offence) {
             return;
         }
         if matches!(offence, Offence::Votes { .. }) {
@@ -200,7 +207,7 @@ impl Pos {
         self.offences.insert(offender, offence.clone());
         effects.push(Effect::Mark("pos/offence"));
         effects.push(Effect::Evidence(Evidence::Slashable { offender, offence: offence.clone() }));
-        if is_news {
+        if is_own {
             let message = Message::Pos(Arc::new(PosMessage::Offence(offence.as_ref().clone())));
             effects.push(Effect::Send { to: Recipients::Others, message, after: None });
         }

@@ -335,3 +335,29 @@ fn evidence_undoes_no_justification() {
     assert!(after.is_slashed(&lab.address(villain)));
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
+
+/// Whoever is known for two blocks in one slot and votes twice besides must not keep two halves apart with its votes.
+#[test]
+fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
+    let mut lab = Lab::new(5);
+    lab.run(9);
+    let parent = lab.heads()[0];
+    let (left, right) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 10, &[]));
+    let villain = lab.proposer(0, 10, parent);
+    for _ in 0..2 {
+        lab.deliver(0, Event::Timer(SLOT_TIMER));
+    }
+    lab.give_block(0, &left);
+    lab.give_block(0, &right);
+    assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
+    let equivocators = |lab: &Lab| lab.replicas[0].tree.forks.equivocators().clone();
+    assert!(equivocators(&lab).is_empty());
+    for head in [&left, &right] {
+        let vote = lab.vote(0, villain, 11, head.hash());
+        lab.give_vote(0, &vote);
+    }
+    assert_eq!(equivocators(&lab), [lab.address(villain)].into());
+    assert_eq!(named(&lab).len(), 2, "and the world is told of both");
+    let votes = lab.replicas[0].tree.forks.votes();
+    assert!(!votes.contains_key(&lab.address(villain)));
+}
