@@ -30,6 +30,12 @@ pub(super) trait Setup: Send + Sync + 'static {
     /// What properties ask of a replica.
     type View: Send + Sync + 'static;
 
+    /// Whether replicas crash, so that what they wrote is part of their state.
+    const CRASHES: bool;
+
+    /// Whether a block is built as soon as it is asked for.
+    const BUILDS_AT_ONCE: bool;
+
     /// How many replicas the protocol counts, those included that the model plays itself.
     fn count(&self) -> u32;
 
@@ -45,10 +51,14 @@ pub(super) trait Setup: Send + Sync + 'static {
     fn view(&self, replica: &Replica<Self::Protocol>) -> Self::View;
 
     /// Whether the network loses whatever says this.
-    fn is_lost(&self, content: &Content) -> bool;
+    fn is_lost(&self, _content: &Content) -> bool {
+        false
+    }
 
     /// The events of [`Input::Act`].
-    fn act(&self, replica: &Replica<Self::Protocol>) -> Vec<Event>;
+    fn act(&self, _replica: &Replica<Self::Protocol>) -> Vec<Event> {
+        Vec::new()
+    }
 
     /// Whether delivering this changes nothing now nor ever.
     fn is_dead(&self, view: &Self::View, content: &Content) -> bool;
@@ -92,6 +102,8 @@ pub(super) struct ParcelKey(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Input {
     Deliver(ParcelKey),
+    /// A timer that runs fires.
+    Timer(TimerId),
     /// The block that it asked for is built.
     Build,
     /// What the protocol's own model defines: several events at once.
@@ -144,6 +156,10 @@ impl<S: Setup> World<S> {
         Self { setup, mutation, tables: Mutex::new(tables) }
     }
 
+    pub(super) const fn setup(&self) -> &S {
+        &self.setup
+    }
+
     /// A replica at genesis, started.
     pub(super) fn first(&self, number: u32) -> ReplicaKey {
         let records = Records::new();
@@ -158,6 +174,11 @@ impl<S: Setup> World<S> {
 
     pub(super) fn view(&self, key: ReplicaKey) -> Arc<S::View> {
         self.tables().replicas[key.0 as usize].view.clone()
+    }
+
+    /// The number of a parcel that the model itself puts under way.
+    pub(super) fn parcel_key(&self, parcel: Parcel) -> ParcelKey {
+        self.tables().parcel_key(parcel)
     }
 
     pub(super) fn parcel(&self, key: ParcelKey) -> Arc<Parcel> {
@@ -240,6 +261,10 @@ impl<S: Setup> World<S> {
                     Content::Synced(block) => Event::BlockSynced { from, block },
                 }]
             }
+            Input::Timer(timer) => {
+                replica.armed.remove(&timer);
+                vec![Event::Timer(timer)]
+            }
             Input::Act => self.setup.act(before),
             Input::Build => {
                 let request = replica.wanted.take()?;
@@ -292,8 +317,13 @@ impl<S: Setup> World<S> {
             Effect::ArmTimer { timer, .. } => drop(replica.armed.insert(timer)),
             Effect::DisarmTimer(timer) => drop(replica.armed.remove(&timer)),
             Effect::Persist { ticket, records } => {
-                replica.records.extend(records.into_iter().map(|record| (record.key, record.value)));
+                if S::CRASHES {
+                    replica.records.extend(records.into_iter().map(|record| (record.key, record.value)));
+                }
                 inbox.push_back(Event::Persisted(ticket));
+            }
+            Effect::Build(request) if S::BUILDS_AT_ONCE => {
+                inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(build(&request)) });
             }
             Effect::Build(request) => replica.wanted = Some(request),
             Effect::CancelBuild => replica.wanted = None,
@@ -323,7 +353,7 @@ pub(super) fn build(request: &BuildRequest) -> Block {
         beneficiary: request.beneficiary,
         difficulty: U256::from(request.difficulty),
         mix_hash: request.mix_hash,
-        extra_data: Block::extra_data_of(&request.payload).unwrap(),
+        extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
         ..Header::default()
     };
     Block::new(header, Vec::new(), request.payload.clone(), Vec::new())

@@ -4,6 +4,7 @@ mod byzantine;
 mod faults;
 mod invalid;
 mod lab;
+mod model;
 mod normal;
 mod random;
 mod restart;

@@ -98,6 +98,8 @@ fn has(log: &[Option<Slot>], place: usize, slot: &Slot) -> bool {
 }
 
 impl Setup for ThreeReplicas {
+    const CRASHES: bool = true;
+    const BUILDS_AT_ONCE: bool = false;
     type Protocol = Raft;
     type View = View;
 
@@ -311,6 +313,7 @@ impl Model for RaftModel {
             Input::Deliver(parcel) => take(&mut next.wire, parcel),
             Input::Act => next.spent.campaigns += 1,
             Input::Build => next.spent.blocks += 1,
+            Input::Timer(_) => {}
             Input::Restart => next.spent.crashes += 1,
         }
         next.spent.crashes += u8::from(torn);
