@@ -82,6 +82,8 @@ mod dpos_campaign_tests;
 mod dpos_tests;
 #[cfg(test)]
 mod pbft_tests;
+#[cfg(test)]
+mod poa_campaign_tests;
 
 #[cfg(test)]
 mod pos_tests;

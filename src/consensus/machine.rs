@@ -68,9 +68,6 @@ pub enum ConsensusError {
 /// What a replica made durable, by key.
 pub type Records = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Under this key every protocol keeps the record that is written with its head.
-const HEAD_KEY: &[u8] = b"head";
-
 /// A wish that the protocol of this chain has no notion of, or that means nothing now.
 pub type AdminError = Rejection;
 
@@ -167,29 +164,31 @@ impl ConsensusConfig {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Machine, ConsensusError> {
-        let head = records.get(HEAD_KEY);
-        match (self, head) {
-            (Self::Raft(config), _) => {
+        match self {
+            Self::Raft(config) => {
                 let (root, members) = ((BlockId::of(genesis), genesis.timestamp()), first_members(config, &validators));
                 let raft = Raft::recover(config.clone(), root, members, records, authenticator, signer)?;
                 Ok(Machine::Raft(Box::new(raft)))
             }
-            (Self::Pbft(config), _) => {
+            Self::Pbft(config) => {
                 let root = (BlockId::of(genesis), genesis.timestamp());
                 let pbft = Pbft::recover(*config, root, validators, records, authenticator, signer)?;
                 Ok(Machine::Pbft(Box::new(pbft)))
             }
-            (Self::Dpos(config), _) => {
+            Self::Dpos(config) => {
                 let root = (BlockId::of(genesis), genesis.timestamp());
                 let dpos = Dpos::recover(*config, root, &validators, records, authenticator, signer)?;
                 Ok(Machine::Dpos(Box::new(dpos)))
             }
-            (Self::Pos(config), _) => {
+            Self::Pos(config) => {
                 let pos = Pos::recover(*config, genesis, &validators, records, authenticator, signer)?;
                 Ok(Machine::Pos(Box::new(pos)))
             }
-            (_, Some(head)) => self.restore(head, authenticator, signer),
-            (_, None) => self.start(genesis, validators, authenticator, signer),
+            Self::Poa(config) => {
+                let root = (BlockId::of(genesis), genesis.timestamp());
+                let poa = Poa::recover(*config, root, validators, records, authenticator, signer)?;
+                Ok(Machine::Poa(Box::new(poa)))
+            }
         }
     }
 

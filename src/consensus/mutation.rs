@@ -37,6 +37,24 @@ pub(crate) enum Mutation {
     RaftKeepsConflicts,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
+    /// Proof of authority: turns go by the parent's height.
+    PoaTurnOfParent,
+    /// Proof of authority: every block weighs as one in turn.
+    PoaAlwaysInTurn,
+    /// Proof of authority: half of the signers pass a vote.
+    PoaVotePassesAtHalf,
+    /// Proof of authority: votes of a signer that was voted out stay.
+    PoaRemovedVotesStay,
+    /// Proof of authority: a vote that passed stays open.
+    PoaPassedVotesStay,
+    /// Proof of authority: a checkpoint lets everybody sign again.
+    PoaCheckpointForgetsSigners,
+    /// Proof of authority: a checkpoint keeps open votes.
+    PoaCheckpointKeepsVotes,
+    /// Proof of authority: the period is not waited for.
+    PoaNoPeriod,
+    /// Proof of authority: the longest branch wins, not the heaviest.
+    PoaLongestWins,
     /// Delegated proof of stake: `2n/3` confirmations propose a block.
     DposQuorumOneShort,
     /// Delegated proof of stake: the last irreversible block is what half of the producers imply.

@@ -29,7 +29,8 @@ use imbl::OrdMap;
 use self::tree::{Moved, Node, Tree};
 use super::{
     Admin, Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Finality,
-    FinalityKind, Message, Protocol, Recipients, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, Verdict,
+    FinalityKind, Message, Protocol, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Verdict,
 };
 use crate::{
     chain::Block,
@@ -140,6 +141,29 @@ impl Poa {
     ) -> Result<Self, PoaError> {
         let tree = record::decode_head(head_record).ok_or(PoaError::Record { key: "head" })?;
         Self::at(config, tree, authenticator, signer)
+    }
+
+    /// A replica after a crash, from everything that it had made durable: what it sealed last binds it, whatever its head
+    /// is.
+    ///
+    /// # Errors
+    /// [`PoaError::Record`] when a record does not decode, [`PoaError::Epoch`] for an epoch of 0.
+    pub fn recover(
+        config: PoaConfig,
+        genesis: (BlockId, Timestamp),
+        signers: ValidatorSet,
+        records: &Records,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, PoaError> {
+        let mut poa = match records.get(HEAD_KEY) {
+            Some(head) => Self::restore(config, head, authenticator, signer)?,
+            None => Self::new(config, genesis, signers, authenticator, signer)?,
+        };
+        if let Some(signed) = records.get(SIGNED_KEY) {
+            poa.signed = Some(record::decode_signed(signed).ok_or(PoaError::Record { key: "signed" })?);
+        }
+        Ok(poa)
     }
 
     fn at(

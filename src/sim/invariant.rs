@@ -5,6 +5,7 @@
 //! [`NetworkError::Violated`](super::NetworkError::Violated).
 
 mod agreement;
+mod clique;
 pub mod dpos;
 mod honesty;
 pub mod pbft;
@@ -105,7 +106,7 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
         ConsensusConfig::Poa(_) => {
-            vec![Box::new(poa::SignersTakeTurns::default()), Box::new(poa::SealsOnce::default())]
+            vec![Box::new(poa::SealsOnce::default()), Box::new(clique::CliqueRetold::default())]
         }
         ConsensusConfig::Raft(_) => vec![
             Box::new(raft::ElectionSafety::default()),

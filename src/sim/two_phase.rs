@@ -7,13 +7,14 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FaultPlan, Latency, Network, NetworkBuilder, NetworkError, Oracle, Profile, Replica, SimTime, Streams, Violation,
+    FaultPlan, Latency, Network, NetworkBuilder, NetworkError, Oracle, Profile, Replica, SimRng, SimTime, Streams,
+    Violation,
     invariant::{self, promised},
     workload::Workload,
 };
 use crate::{
-    consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol, ReplicaId},
-    primitives::{B256, Height},
+    consensus::{Admin, BlockId, ConsensusConfig, FinalityKind, Protocol, ReplicaId},
+    primitives::{Address, B256, Height},
 };
 
 /// What is run for every seed of a campaign.
@@ -211,6 +212,8 @@ struct Run<'a> {
     seed: u64,
     network: Network,
     workload: Workload,
+    /// Which votes operators wish for.
+    votes: SimRng,
     oracle: Oracle,
 }
 
@@ -222,13 +225,15 @@ impl<'a> Run<'a> {
             // Votes, so that elections have something to count.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
-        Self { setup, seed, network, workload, oracle: Oracle::default() }
+        let votes = Streams::new(seed).stream("votes");
+        Self { setup, seed, network, workload, votes, oracle: Oracle::default() }
     }
 
     fn go(&mut self) -> Result<(), NetworkError> {
         let end = SimTime::ZERO.plus(Duration::from_millis(self.setup.fault_ms));
         while let Some((at, transaction, replica)) = self.workload.next() {
             self.run_to(at)?;
+            self.wish()?;
             self.oracle.submitted(&transaction);
             match self.network.submit(transaction, replica) {
                 // A replica that is down, or that has what came before on no branch, does not take it: nothing is promised.
@@ -239,6 +244,24 @@ impl<'a> Run<'a> {
         self.run_to(end)?;
         self.network.heal_all()?;
         self.require_life()
+    }
+
+    /// Operators of proof of authority change their minds about the last validator and about a stranger.
+    fn wish(&mut self) -> Result<(), NetworkError> {
+        let ConsensusConfig::Poa(_) = &self.setup.consensus else { return Ok(()) };
+        let last = self.network.replicas().last().and_then(Replica::address).unwrap_or_default();
+        let target = if self.votes.below(2) == 0 { last } else { Address::repeat_byte(0x57) };
+        let authorize = self.votes.below(2) == 0;
+        for number in 0..self.setup.validators_of(self.seed) {
+            if self.votes.below(4) == 0 {
+                continue;
+            }
+            match self.network.admin(Admin::Vote { target, authorize }, ReplicaId::new(number)) {
+                Ok(()) | Err(NetworkError::Refused(_) | NetworkError::Down { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     fn run_to(&mut self, until: SimTime) -> Result<(), NetworkError> {

@@ -3,7 +3,10 @@
 use core::cmp::{Ordering, Reverse};
 
 use crate::{
-    consensus::BlockId,
+    consensus::{
+        BlockId,
+        mutation::{self, Mutation},
+    },
     primitives::{B256, Height},
 };
 
@@ -27,8 +30,10 @@ impl Standing {
         self.cmp(current) == Ordering::Greater
     }
 
-    const fn rank(&self) -> (u128, Reverse<Height>, u64, Reverse<B256>) {
-        (self.total_difficulty, Reverse(self.block.height), self.blocks_since_turn, Reverse(self.block.hash))
+    fn rank(&self) -> (u128, Reverse<Height>, u64, Reverse<B256>) {
+        let is_longest = mutation::active(Mutation::PoaLongestWins);
+        let weight = if is_longest { self.block.height.get().into() } else { self.total_difficulty };
+        (weight, Reverse(self.block.height), self.blocks_since_turn, Reverse(self.block.hash))
     }
 }
 

@@ -62,6 +62,13 @@ pub(super) fn signed(block: BlockId) -> Record {
     Record { key: SIGNED_KEY.to_vec(), value: out.into_bytes() }
 }
 
+/// The block that was sealed last.
+pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
+    let mut bytes = Decoder::new(bytes);
+    let block = decode_block(&mut bytes)?;
+    bytes.is_empty().then_some(block)
+}
+
 fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
     Some(BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? })
 }

@@ -102,14 +102,17 @@ impl Snapshot {
 
     /// The difficulty of a block of `signer` at `height`.
     pub fn difficulty(&self, height: Height, signer: &Address) -> u64 {
-        if self.is_in_turn(height, signer) { DIFFICULTY_IN_TURN } else { DIFFICULTY_OUT_OF_TURN }
+        let is_in_turn = self.is_in_turn(height, signer) || mutation::active(Mutation::PoaAlwaysInTurn);
+        if is_in_turn { DIFFICULTY_IN_TURN } else { DIFFICULTY_OUT_OF_TURN }
     }
 
     /// `(height - index) % N` without wrapping below zero: how many blocks ago it was `signer`'s turn.
     pub fn blocks_since_turn(&self, height: Height, signer: &Address) -> Option<u64> {
         let count = self.signers.len() as u64;
         let index = self.signers.index_of(signer)? as u64;
-        Some((height.get() % count + count - index) % count)
+        let turn =
+            if mutation::active(Mutation::PoaTurnOfParent) { height.get().saturating_sub(1) } else { height.get() };
+        Some((turn % count + count - index) % count)
     }
 
     /// Whether `signer` may sign at `height`.
@@ -141,7 +144,10 @@ impl Snapshot {
         self.check_checkpoint(is_checkpoint, payload)?;
 
         let mut next = self.clone();
-        if is_checkpoint && !next.votes.is_empty() {
+        if is_checkpoint && mutation::active(Mutation::PoaCheckpointForgetsSigners) {
+            next.recents.clear();
+        }
+        if is_checkpoint && !next.votes.is_empty() && !mutation::active(Mutation::PoaCheckpointKeepsVotes) {
             next.votes = Arc::default();
         }
         if let Some(vote) = payload.vote {
@@ -206,11 +212,14 @@ impl Snapshot {
             votes.push(cast);
         }
         let count = votes.iter().filter(|open| open.vote.target == target).count();
-        if count <= self.signers.len() / 2 {
+        let needed = if mutation::active(Mutation::PoaVotePassesAtHalf) { 0 } else { 1 };
+        if count < self.signers.len() / 2 + needed {
             return;
         }
         let authorize = !self.signers.contains(&target);
-        votes.retain(|open| open.vote.target != target && (authorize || open.signer != target));
+        let keeps_passed = mutation::active(Mutation::PoaPassedVotesStay);
+        let keeps_removed = authorize || mutation::active(Mutation::PoaRemovedVotesStay);
+        votes.retain(|open| (keeps_passed || open.vote.target != target) && (keeps_removed || open.signer != target));
         let mut members: Vec<Validator> = self.signers.members().to_vec();
         members.retain(|member| member.address != target);
         if authorize {

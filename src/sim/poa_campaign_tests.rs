@@ -1,0 +1,48 @@
+//! The campaign against proof of authority, with operators who vote: nothing is found in it, and every deliberate bug is.
+
+use super::*;
+use crate::consensus::{
+    ConsensusConfig,
+    mutation::{self, Mutation},
+    poa::PoaConfig,
+};
+
+/// Checkpoints come often enough to be met.
+fn setup() -> Setup {
+    Setup::of(ConsensusConfig::Poa(PoaConfig::default().with_period(1).with_epoch(7)))
+}
+
+#[test]
+fn nothing_is_found() {
+    let setup = setup();
+    for seed in 0..20 {
+        let report = run_seed(&setup, seed);
+        assert!(report.is_passed(), "seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
+    }
+}
+
+/// Few seeds are enough for each; a thousand are allowed.
+#[test]
+fn every_deliberate_bug_is_found_by_a_named_invariant() {
+    let setup = setup();
+    let mut missed = Vec::new();
+    for bug in [
+        Mutation::PoaSignerLimitOneShort,
+        Mutation::PoaTurnOfParent,
+        Mutation::PoaAlwaysInTurn,
+        Mutation::PoaVotePassesAtHalf,
+        Mutation::PoaRemovedVotesStay,
+        Mutation::PoaPassedVotesStay,
+        Mutation::PoaCheckpointForgetsSigners,
+        Mutation::PoaCheckpointKeepsVotes,
+        Mutation::PoaNoPeriod,
+        Mutation::PoaLongestWins,
+    ] {
+        let first = || (0..1_000).find_map(|seed| Some((seed, run_seed(&setup, seed).violation()?.invariant.clone())));
+        match mutation::with(bug, first) {
+            Some((seed, invariant)) => println!("{bug:?}: {invariant}, after {} seeds", seed + 1),
+            None => missed.push(bug),
+        }
+    }
+    assert_eq!(missed, []);
+}
