@@ -27,6 +27,8 @@ mod behaviour;
 mod error;
 mod link;
 mod random;
+#[cfg(any(test, feature = "testing"))]
+mod strategy;
 
 use serde::{Deserialize, Serialize};
 
