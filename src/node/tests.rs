@@ -384,6 +384,24 @@ fn every_protocol_goes_on_from_a_dump() {
 }
 
 #[test]
+fn elected_producers_make_blocks_on_demand_and_finality_follows() {
+    use crate::consensus::ConsensusKind;
+    for validators in [1, 4] {
+        let consensus = ConsensusKind::Dpos.on_demand();
+        let node = Node::builder().with_validators(validators).with_consensus(consensus).build().unwrap();
+        node.mine(12).unwrap();
+        let (snapshot, before) = (node.snapshot(), node.view().head().hash());
+        let finalized = |node: &Node| node.view().block(BlockRef::Finalized).unwrap().height().get();
+        assert_eq!(finalized(&node), if validators == 1 { 11 } else { 7 });
+        node.mine(3).unwrap();
+        assert!(node.revert(snapshot).unwrap());
+        assert_eq!(node.view().head().hash(), before);
+        node.mine(5).unwrap();
+        assert_eq!(finalized(&node), if validators == 1 { 16 } else { 12 });
+    }
+}
+
+#[test]
 fn two_nodes_with_the_same_options_make_the_same_bytes() {
     let run = || {
         let node = Node::builder().with_seed(5).with_validators(3).build().unwrap();

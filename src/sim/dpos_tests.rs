@@ -262,3 +262,21 @@ fn a_reopened_network_goes_on_at_its_head() {
     second.run_to_height(40).unwrap();
     assert!(second.replicas().iter().all(|replica| lag(replica) == 5));
 }
+
+#[test]
+fn a_producer_of_two_blocks_a_slot_is_told_slashed_and_voted_out_by_that() {
+    use crate::system::staking::ValidatorStatus;
+    let offender = ReplicaId::new(1);
+    let what = FaultKind::Byzantine { replica: offender, behaviour: Behaviour::Equivocate, when: Trigger::Always };
+    let plan = FaultPlan { faults: vec![Fault { at_ms: 10, for_ms: None, what }], ..FaultPlan::default() };
+    let mut network = network(5, 6).with_faults(plan).build().unwrap();
+    let address = network.replica(offender).unwrap().address().unwrap();
+    network.run_to_height(40).unwrap();
+    let record = network.validators().unwrap().into_iter().find(|record| record.address == address).unwrap();
+    assert_eq!((record.status, record.weight), (ValidatorStatus::Tombstoned, 0));
+    for replica in network.replicas().iter().filter(|replica| replica.id() != offender) {
+        assert!(!replica.machine().validators().contains(&address), "its next schedule is without the offender");
+        assert!(replica.machine().finality().finalized.height.get() > 25);
+        assert!(replica.evidence().all(|evidence| format!("{evidence:?}").contains(&format!("{address:?}"))));
+    }
+}
