@@ -7,16 +7,15 @@ use std::{sync::Mutex, thread};
 
 use super::*;
 use crate::consensus::{
-    ConsensusConfig, ConsensusKind,
-    dpos::DposConfig,
+    ConsensusKind,
     mutation::{self, Mutation},
-    pos::PosConfig,
 };
 
 /// Seeds that a campaign may take to find a bug.
 const SEEDS_MAX: u64 = 1_000;
 
-/// Every bug that a campaign finds (`RaftVotesTwice` is what model checking finds), with the most seeds that continuous integration looks at; 0: the whole table only.
+/// Every bug that a campaign finds (`RaftVotesTwice` is what model checking finds), with the most seeds that continuous
+/// integration looks at; 0: the whole table only.
 const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PbftQuorumOneShort, 0),
     (Mutation::PbftTwoProposals, 0),
@@ -51,18 +50,9 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PosVotesBeforePersist, 0),
 ];
 
-/// The protocol that a bug is of, as the campaign runs it by default.
+/// The protocol that a bug is of, as `chainbox campaign` runs it.
 fn setup(protocol: &str) -> Setup {
-    let kind = match protocol {
-        "Poa" => ConsensusKind::Poa,
-        "Raft" => ConsensusKind::Raft,
-        "Pbft" => ConsensusKind::Pbft,
-        // Fewer producers than candidates, so that votes change who produces.
-        "Dpos" => return Setup::of(ConsensusConfig::Dpos(DposConfig::default().with_producers(4))),
-        // Epochs of four slots, so that some pass while things go wrong.
-        "Pos" => return Setup::of(ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4))),
-        other => panic!("no campaign for {other}"),
-    };
+    let kind = ConsensusKind::from_name(&protocol.to_lowercase()).expect("named by its mutations");
     Setup::of(scenario::usual(kind))
 }
 

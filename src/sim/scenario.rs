@@ -156,13 +156,14 @@ pub fn all() -> impl Iterator<Item = &'static Scenario> {
     [poa::SCENARIOS, pos::SCENARIOS, dpos::SCENARIOS, pbft::SCENARIOS, raft::SCENARIOS].into_iter().flatten()
 }
 
-/// The protocol with its usual parameters and blocks by time.
+/// The protocol as simulations run it unless told otherwise: its usual parameters, a block or a slot a second, and short epochs.
 pub fn usual(kind: ConsensusKind) -> ConsensusConfig {
     match kind {
         ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
         ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default()),
-        ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default()),
-        ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default()),
+        // Fewer producers than candidates, so that votes change who produces.
+        ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default().with_producers(4)),
+        ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4)),
         ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default().with_period(1)),
     }
 }

@@ -93,8 +93,9 @@ impl Invariant for LogMatching {
 /// What is committed is in the log of every later leader, is the same everywhere, and is durable on a majority.
 #[derive(Clone, Debug, Default)]
 pub struct CommittedStays {
-    /// The term of each committed entry, by index from 1.
-    committed: Vec<u64>,
+    /// By index from 1: the term of each committed entry, and the term in which it was committed, which is later when it came
+    /// with an entry of a later leader. Only leaders of terms after that one must have it (Raft, section 5.4.3).
+    committed: Vec<(u64, u64)>,
     /// The newest term in which each replica was seen to lead.
     led: BTreeMap<ReplicaId, u64>,
     seen: BTreeMap<ReplicaId, (u64, u64)>,
@@ -115,7 +116,7 @@ impl Invariant for CommittedStays {
         for index in before + 1..=raft.committed_index() {
             let Some(entry) = raft.entry(index) else { continue };
             match self.committed.get(index as usize - 1) {
-                Some(term) if *term != entry.term => {
+                Some((term, _)) if *term != entry.term => {
                     let detail = format!(
                         "{id} commits entry {index} of term {}, which is committed with term {term} elsewhere",
                         entry.term
@@ -126,7 +127,7 @@ impl Invariant for CommittedStays {
                 None if self.committed.len() as u64 + 1 == index => {
                     is_durable(network, index, entry.term)
                         .map_err(|detail| Violation::new("raft-committed-durable", network, detail))?;
-                    self.committed.push(entry.term);
+                    self.committed.push((entry.term, raft.term()));
                 }
                 None => {}
             }
@@ -142,10 +143,10 @@ impl Invariant for CommittedStays {
 
 impl CommittedStays {
     fn is_complete(&self, id: ReplicaId, raft: &Raft) -> Result<(), String> {
-        for (index, term) in (1..).zip(&self.committed) {
+        for (index, (term, in_term)) in (1..).zip(&self.committed) {
             let has = raft.entry(index).map(|entry| entry.term);
             let is_here = index <= raft.compacted_index() || has == Some(*term);
-            if *term < raft.term() && !is_here {
+            if *in_term < raft.term() && !is_here {
                 return Err(format!(
                     "{id} leads in term {} without committed entry {index} of term {term}; it has {has:?}",
                     raft.term()
