@@ -7,7 +7,6 @@ use std::{
     fs::{File, OpenOptions},
     io::{self, BufReader, BufWriter, Write},
     path::{Path, PathBuf},
-    time::Instant,
 };
 
 use chainbox::sim::{
@@ -63,7 +62,7 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
     let threads = options.jobs.map_or(cores, |jobs| jobs as usize);
     let mut out = options.out.as_deref().map(append).transpose()?;
     let bar = progress::seeds(count, options.quiet || options.json);
-    let started = Instant::now();
+    let started = progress::wall_clock();
     let mut findings = Vec::new();
     run_parallel(&campaign, &done, threads, |report| -> io::Result<()> {
         if let Some(out) = &mut out {

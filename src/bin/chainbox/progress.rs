@@ -1,6 +1,9 @@
 //! Progress on the terminal; nothing when nobody looks.
 
-use std::{io::IsTerminal, time::Duration};
+use std::{
+    io::IsTerminal,
+    time::{Duration, Instant},
+};
 
 use chainbox::sim::Network;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -33,4 +36,10 @@ pub(crate) fn seeds(count: u64, is_quiet: bool) -> ProgressBar {
     }
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
+}
+
+/// The time of now, to tell people how fast a run was.
+#[allow(clippy::disallowed_methods, reason = "no run depends on it")]
+pub(crate) fn wall_clock() -> Instant {
+    Instant::now()
 }

@@ -1,10 +1,6 @@
 //! `chainbox sim`: a scenario, or a network that runs freely.
 
-use std::{
-    error::Error,
-    path::Path,
-    time::{Duration, Instant},
-};
+use std::{error::Error, path::Path, time::Duration};
 
 use chainbox::{
     consensus::{ConsensusKind, Protocol},
@@ -48,7 +44,7 @@ pub(crate) fn run(options: &SimOptions) -> Result<bool, Failure> {
         return Ok(true);
     }
     let plan = options.plan.as_deref().map(read_plan).transpose()?;
-    let started = Instant::now();
+    let started = progress::wall_clock();
     let bar = progress::spinner(options.quiet || options.json);
     let ran = match &options.scenario {
         Some(name) => play(name, options, plan.clone(), &bar)?,
