@@ -149,7 +149,7 @@ fn broken(replica: &Replica, block: &Block, before: &Link, after: &Link) -> Opti
     }
     if new.proposed() > old.proposed() {
         let confirmers = confirmers(replica, block, new.proposed(), before).len();
-        if confirmers < producers * 2 / 3 + 1 {
+        if confirmers <= producers * 2 / 3 {
             let detail = format!("{confirmers} of {producers} producers proposed height {}", new.proposed());
             return Some(("dpos-proposed-by-quorum", detail));
         }
