@@ -11,7 +11,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "dpos-fork",
         protocol: "dpos",
         summary: "four producers cut in halves",
-        outcome: "both halves go on in their own slots, neither makes a block irreversible; healed, one branch wins and is",
+        outcome: "both halves go on in their own slots, neither makes a block irreversible; healed, one branch wins and becomes final",
         script: Script::Network { validators: 4, seed: 6, consensus, setup, play: fork },
     },
     Scenario {
