@@ -93,8 +93,6 @@ pub(crate) enum Mutation {
     PosVotesEachSlot,
     /// Proof of stake: a validator forgets its vote when it restarts.
     PosForgetsVote,
-    /// Proof of stake: a vote is sent before its record is durable.
-    PosVotesBeforePersist,
 }
 
 /// Whether `mutation` is switched on in this thread.

@@ -218,8 +218,13 @@ impl Poa {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
-        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) || self.orphans.contains_key(&id) {
+        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) {
             return Err(Rejection::Unexpected { what: "block" });
+        }
+        if self.orphans.contains_key(&id) {
+            // Whoever says it again may have what the first one did not send.
+            from.into_iter().for_each(|from| self.fetch_ancestor(&block, from, effects));
+            return Ok(());
         }
         let oldest = self.tree.oldest();
         if id.height <= oldest {
@@ -261,17 +266,21 @@ impl Poa {
         let Some(from) = from.filter(|_| self.orphans.len() < ORPHANS_MAX) else {
             return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
         };
-        // The lowest ancestor that is not here: everything above it waits already.
-        let mut missing = BlockId::parent_of(&block);
+        self.fetch_ancestor(&block, from, effects);
+        self.orphans.insert(id, Orphan { from, block });
+        Ok(())
+    }
+
+    /// Asks for the lowest ancestor that is not here: everything above it waits already.
+    fn fetch_ancestor(&self, block: &Block, from: ReplicaId, effects: &mut Vec<Effect>) {
+        let mut missing = BlockId::parent_of(block);
         while let Some(orphan) = self.orphans.get(&missing) {
             missing = BlockId::parent_of(&orphan.block);
         }
-        self.orphans.insert(id, Orphan { from, block });
         if !self.pending.contains_key(&missing) {
             effects.push(Effect::Fetch { block: missing, from });
             effects.push(Effect::Mark("poa/fetch-parent"));
         }
-        Ok(())
     }
 
     fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {

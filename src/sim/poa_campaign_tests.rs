@@ -2,14 +2,12 @@
 
 use super::*;
 use crate::consensus::{
-    ConsensusConfig,
+    ConsensusKind,
     mutation::{self, Mutation},
-    poa::PoaConfig,
 };
 
-/// Checkpoints come often enough to be met.
 fn setup() -> Setup {
-    Setup::of(ConsensusConfig::Poa(PoaConfig::default().with_period(1).with_epoch(7)))
+    Setup::of(scenario::usual(ConsensusKind::Poa))
 }
 
 #[test]

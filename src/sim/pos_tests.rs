@@ -378,7 +378,7 @@ fn found(mutation: Mutation, seeds: core::ops::Range<u64>) -> Option<(u64, Strin
     })
 }
 
-const MUTATIONS: [Mutation; 10] = [
+const MUTATIONS: [Mutation; 9] = [
     Mutation::PosJustifiesAtHalf,
     Mutation::PosFinalizesWithoutSource,
     Mutation::PosFinalizesJustified,
@@ -388,7 +388,6 @@ const MUTATIONS: [Mutation; 10] = [
     Mutation::PosIgnoresViability,
     Mutation::PosVotesEachSlot,
     Mutation::PosForgetsVote,
-    Mutation::PosVotesBeforePersist,
 ];
 
 #[test]

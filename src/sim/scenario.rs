@@ -164,7 +164,8 @@ pub fn usual(kind: ConsensusKind) -> ConsensusConfig {
         // Fewer producers than candidates, so that votes change who produces.
         ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default().with_producers(4)),
         ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4)),
-        ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default().with_period(1)),
+        // Checkpoints often enough to be met.
+        ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default().with_period(1).with_epoch(7)),
     }
 }
 

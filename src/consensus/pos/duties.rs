@@ -106,14 +106,13 @@ impl Pos {
         let vote = Vote::signed(data, &signer);
         self.promises.vote = Some(vote.clone());
         let ticket = self.promise(effects);
-        let after = (!mutation::active(Mutation::PosVotesBeforePersist)).then_some(ticket);
         self.count(
             signer.address(),
             Arc::new(vote.clone()),
             if self.has_timers() { Counting::AfterItsSlot } else { Counting::Now },
             effects,
         );
-        effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after });
+        effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after: Some(ticket) });
     }
 
     /// Says its newest vote again when no block of the head's branch has it after a while.
