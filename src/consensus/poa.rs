@@ -72,7 +72,7 @@ pub struct Poa {
     duty: Duty,
     /// The newest block that this replica sealed; it never seals another of that height.
     signed: Option<BlockId>,
-    /// The head, to announce it again when the chain stands still; forgotten in a crash.
+    /// The head, to announce it again when the chain stands still; after a crash, the newest block that it sealed.
     newest: Option<Arc<Block>>,
     next_ticket: Ticket,
 }
@@ -161,7 +161,8 @@ impl Poa {
             None => Self::new(config, genesis, signers, authenticator, signer)?,
         };
         if let Some(signed) = records.get(SIGNED_KEY) {
-            poa.signed = Some(record::decode_signed(signed).ok_or(PoaError::Record { key: "signed" })?);
+            let (signed, block) = record::decode_signed(signed).ok_or(PoaError::Record { key: "signed" })?;
+            (poa.signed, poa.newest) = (Some(signed), block.map(Arc::new));
         }
         Ok(poa)
     }
@@ -462,12 +463,12 @@ impl Poa {
         }
         let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
         let record = self.next_ticket;
+        let kept = record::signed(&sealed, self.config.period > 0);
         match self.consider(None, sealed, Some(record), effects) {
             Ok(()) => {
-                let signed = BlockId::of(block);
                 let ticket = self.next_ticket.take_next();
-                effects.push(Effect::Persist { ticket, records: vec![record::signed(signed)] });
-                self.signed = Some(signed);
+                effects.push(Effect::Persist { ticket, records: vec![kept] });
+                self.signed = Some(BlockId::of(block));
                 self.duty = Duty::Idle;
             }
             Err(rejection) => effects.push(Effect::Reject(rejection)),

@@ -105,6 +105,7 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
     });
 }
 
+/// Half a minute in an unoptimised build: a hundred whole runs of networks, a part of them until they are known to be stuck.
 #[test]
 fn quick_bugs_are_found_by_named_invariants() {
     println!("\n| protocol | mutation | seeds until found | invariant |");

@@ -7,6 +7,7 @@ use super::{
     tree::{Node, Tree},
 };
 use crate::{
+    chain::Block,
     consensus::{BlockId, Encoder, Record, encoding::Decoder},
     primitives::{Height, Timestamp},
 };
@@ -15,6 +16,9 @@ use crate::{
 pub const HEAD_KEY: &[u8] = b"head";
 /// Key of the newest block that the replica sealed; durable before the block is announced.
 pub const SIGNED_KEY: &[u8] = b"signed";
+
+/// Height and hash.
+const SIGNED_ID_LEN: usize = 8 + 32;
 
 /// Ancestors of the head that are kept with it at most: as many as more than half of 60 signers.
 const ANCESTORS_MAX: usize = 32;
@@ -56,17 +60,26 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     Some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
 }
 
-pub(super) fn signed(block: BlockId) -> Record {
+/// The newest block that was sealed; whole where it may have to be said again after a crash, since nobody else may have it.
+pub(super) fn signed(block: &Block, is_whole: bool) -> Record {
     let mut out = Encoder::new();
-    block.encode(&mut out);
-    Record { key: SIGNED_KEY.to_vec(), value: out.into_bytes() }
+    BlockId::of(block).encode(&mut out);
+    let mut value = out.into_bytes();
+    if is_whole {
+        value.extend_from_slice(&block.encode_stored());
+    }
+    Record { key: SIGNED_KEY.to_vec(), value }
 }
 
-/// The block that was sealed last.
-pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
-    let mut bytes = Decoder::new(bytes);
-    let block = decode_block(&mut bytes)?;
-    bytes.is_empty().then_some(block)
+/// The block that was sealed last, and the whole of it if it was kept.
+pub(super) fn decode_signed(bytes: &[u8]) -> Option<(BlockId, Option<Block>)> {
+    let (id, block) = bytes.split_at_checked(SIGNED_ID_LEN)?;
+    let id = decode_block(&mut Decoder::new(id))?;
+    if block.is_empty() {
+        return Some((id, None));
+    }
+    let block = Block::decode_stored(block).ok()?;
+    (BlockId::of(&block) == id).then_some((id, Some(block)))
 }
 
 fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
@@ -109,5 +122,18 @@ mod tests {
         assert_eq!(decode_head(&bytes), Some(tree), "with the block below");
         assert_eq!(decode_head(&bytes[1..]), None);
         assert_eq!(decode_head(&[bytes.as_slice(), &[0]].concat()), None);
+    }
+
+    #[test]
+    fn a_signed_block_comes_back_whole_or_by_name_and_a_damaged_one_does_not() {
+        let header = crate::primitives::Header { number: 7, ..Default::default() };
+        let block = Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2]);
+        let id = BlockId::of(&block);
+        let (name, whole) = (signed(&block, false).value, signed(&block, true).value);
+        assert_eq!(decode_signed(&name), Some((id, None)));
+        assert_eq!(decode_signed(&whole), Some((id, Some(block))));
+        assert_eq!(decode_signed(&whole[..whole.len() - 1]), None);
+        assert_eq!(decode_signed(&[&[1], &whole[1..]].concat()), None, "another name than the block's");
+        assert_eq!(decode_signed(&name[1..]), None);
     }
 }
