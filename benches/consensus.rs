@@ -12,6 +12,9 @@ use chainbox::{
 };
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
 
+/// Describes a network of so many validators.
+type Describe = fn(u32) -> NetworkBuilder;
+
 fn network(consensus: ConsensusConfig, validators: u32) -> NetworkBuilder {
     Network::builder().with_consensus(consensus).with_validators(validators).with_seed(7)
 }
@@ -35,6 +38,7 @@ fn processor_time(since: Instant) -> Duration {
 
 /// Measures `run` on forks of `network`, which are made and dropped outside the measurement.
 fn measure(b: &mut Bencher<'_>, network: &Network, run: impl Fn(&mut Network)) {
+    #[allow(clippy::disallowed_methods, reason = "a bench measures real time")]
     let start = Instant::now();
     b.iter_custom(|iterations| {
         let mut total = Duration::ZERO;
@@ -68,7 +72,7 @@ fn warm(builder: NetworkBuilder) -> Network {
 /// Empty blocks, each adopted by every replica; with and without the run's fingerprint.
 fn blocks(c: &mut Criterion) {
     let mut group = c.benchmark_group("blocks");
-    let cases: [(&str, u32, u64, fn(u32) -> NetworkBuilder); 4] =
+    let cases: [(&str, u32, u64, Describe); 4] =
         [("pbft", 4, 5_000, pbft), ("pbft", 7, 2_000, pbft), ("pbft", 100, 10, pbft), ("raft", 5, 5_000, raft)];
     for (name, validators, blocks, builder) in cases {
         group.throughput(Throughput::Elements(blocks));
@@ -87,7 +91,7 @@ fn events(c: &mut Criterion) {
     const EVENTS: u64 = 100_000;
     let mut group = c.benchmark_group("events");
     group.throughput(Throughput::Elements(EVENTS));
-    let cases: [(&str, u32, fn(u32) -> NetworkBuilder); 4] =
+    let cases: [(&str, u32, Describe); 4] =
         [("pbft", 4, pbft), ("pbft", 25, pbft), ("pbft", 100, pbft), ("raft", 5, raft)];
     for (name, validators, builder) in cases {
         let network = LazyCell::new(|| warm(builder(validators)));

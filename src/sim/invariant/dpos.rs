@@ -172,7 +172,7 @@ fn confirmers(replica: &Replica, block: &Block, height: Height, link: &Link) -> 
     while let Some(block) = next.filter(|block| block.height() >= height) {
         let confirmed = Payload::decode(block.payload()).map_or(0, |payload| u64::from(payload.confirmed));
         let author = block.header().beneficiary;
-        if block.height().get() + 1 <= height.get() + confirmed && link.state.active().producers().contains(&author) {
+        if block.height().get() < height.get() + confirmed && link.state.active().producers().contains(&author) {
             found.insert(author);
         }
         next = replica.chain().block(block.parent_hash()).ok().map(|executed| executed.block().clone());
