@@ -1,4 +1,6 @@
-//! What the stateful fuzz targets share: a few addresses, and a state in which they hold something.
+//! What the stateful fuzz targets share: a few addresses, a state in which they hold something, and a cluster.
+
+pub mod cluster;
 
 use std::sync::Arc;
 
@@ -30,9 +32,14 @@ impl Who {
 
 /// A state where everyone holds [`FUNDS`], has nonce 0, and keeps 7 in slot 1.
 pub fn funded_state() -> Arc<dyn StateView> {
+    rich_state(U256::from(FUNDS))
+}
+
+/// The same, where everyone holds `balance`.
+pub fn rich_state(balance: U256) -> Arc<dyn StateView> {
     let mut changes = StateChanges::default();
     for who in Who::ALL {
-        let info = AccountInfo { nonce: 0, balance: U256::from(FUNDS), code_hash: EMPTY_CODE_HASH };
+        let info = AccountInfo { nonce: 0, balance, code_hash: EMPTY_CODE_HASH };
         let storage = [(U256::from(1), U256::from(7))].into_iter().collect();
         changes.accounts.insert(who.address(), AccountChange { info: Some(info), clear_storage: false, storage });
     }
