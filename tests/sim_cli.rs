@@ -3,7 +3,9 @@
 use std::{
     fs,
     path::Path,
-    process::{Command, Output},
+    process::{Command, Output, Stdio},
+    thread,
+    time::{Duration, Instant},
 };
 
 /// Exit statuses: nothing is wrong; something was found; the command can't be done; its flags are wrong.
@@ -131,9 +133,45 @@ fn shards_resume_and_merge_to_what_one_process_gives() {
     assert!(text.contains("1 seeds are missing"), "{text}");
     let again = ["campaign", "--protocol", "raft", "--seeds", "0..6", "--shard", "1/2", "--out", "1.ndjson"];
     assert!(run(path, &again, FAILED).contains("--resume"));
+    // Results of something else are neither gone on with nor added up.
+    let other = ["campaign", "--protocol", "poa", "--seeds", "0..6", "--resume", "--out", "1.ndjson"];
+    let text = run(path, &other, FAILED);
+    assert!(text.contains("results are of raft") && text.contains("expected poa"), "{text}");
+    let text = run(
+        path,
+        &["campaign", "--protocol", "raft", "--seeds", "0..6", "--shard", "0/2", "--resume", "--out", "1.ndjson"],
+        FAILED,
+    );
+    assert!(text.contains("is not of seeds 0..6, shard 0/2"), "{text}");
+    run(path, &["campaign", "--protocol", "poa", "--seeds", "6..8", "--out", "poa.ndjson", "--quiet"], DONE);
+    let text = run(path, &["campaign", "merge", "0.ndjson", "poa.ndjson"], FAILED);
+    assert!(text.contains("poa.ndjson: results are of poa") && text.contains("expected raft"), "{text}");
     campaign(&["--shard", "1/2", "--out", "1.ndjson", "--resume"]);
     let output = chainbox(path, &["campaign", "merge", "0.ndjson", "1.ndjson", "--expect", "0..6", "--json"]);
     assert_eq!(serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap(), alone);
+}
+
+/// As a scheduler ends a job whose time is over.
+#[test]
+fn a_shard_killed_in_the_middle_goes_on_where_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let fixed = ["campaign", "--protocol", "raft", "--seeds", "0..12", "--jobs", "1", "--quiet"];
+    run(path, &[&fixed[..], &["--out", "alone.ndjson"]].concat(), DONE);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_chainbox"));
+    command.current_dir(path).args(fixed).args(["--out", "killed.ndjson"]).stdout(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let lines = || fs::read_to_string(path.join("killed.ndjson")).map_or(0, |text| text.lines().count());
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while lines() < 3 && Instant::now() < deadline {
+        thread::sleep(Duration::from_millis(1));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let before = lines();
+    assert!((3..13).contains(&before), "{before} lines when it was killed");
+    run(path, &[&fixed[..], &["--out", "killed.ndjson", "--resume"]].concat(), DONE);
+    assert_eq!(fs::read(path.join("killed.ndjson")).unwrap(), fs::read(path.join("alone.ndjson")).unwrap());
 }
 
 #[test]

@@ -1,10 +1,11 @@
 //! Many seeds: ranges, shards, results that outlive a killed process, and their sum.
 //!
-//! A campaign is a range of seeds, each independent of the others. A shard runs every `N`th of them and writes one line of
-//! JSON a seed, as it ends. Started again on the same file, it goes on with the seeds that are missing: the last line may be
+//! A campaign is a range of seeds, each independent of the others. A shard runs every `N`th of them and writes a line that
+//! says what is run (its [`Origin`]), then one line of JSON a seed, as it ends. Started again on the same file, it goes on with the seeds that are missing: the last line may be
 //! torn. Files of all shards together give the summary. One process may run several seeds at a time; what a seed gives
 //! does not depend on it, only the order of lines does.
 
+mod origin;
 #[cfg(feature = "cli")]
 mod parallel;
 mod results;
@@ -14,9 +15,10 @@ use std::collections::BTreeSet;
 
 use super::{Report, Setup, run_seed};
 
+pub use origin::{Origin, OriginError};
 #[cfg(feature = "cli")]
 pub use parallel::run_parallel;
-pub use results::{Failure, ResultsError, Summary, read_results};
+pub use results::{Failure, ReadResults, ResultsError, Summary, read_results};
 
 /// Which part of the seeds is run here: those at the places `index`, `index + count`, ... of the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -103,6 +105,12 @@ impl Campaign {
         let step = usize::try_from(self.shard.count).unwrap_or(usize::MAX);
         let first = self.seeds.start.saturating_add(self.shard.index);
         (first..self.seeds.end).step_by(step)
+    }
+
+    /// Whether this part has the seed.
+    pub fn contains(&self, seed: u64) -> bool {
+        let place = seed.checked_sub(self.seeds.start.saturating_add(self.shard.index));
+        self.seeds.contains(&seed) && place.is_some_and(|place| place % self.shard.count == 0)
     }
 
     /// The seeds of this part that are not among `done`.

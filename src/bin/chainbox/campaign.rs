@@ -1,7 +1,7 @@
 //! `chainbox campaign`: many seeds, and what became of them.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeMap, BTreeSet},
     env,
     error::Error,
     fs::{File, OpenOptions},
@@ -11,9 +11,10 @@ use std::{
 
 use chainbox::sim::{
     Campaign, Expected, Outcome, Regression, Report, Setup, Shard, Summary,
-    campaign::{read_results, run_parallel},
+    campaign::{Origin, ReadResults, read_results, run_parallel},
     scenario, shrink,
 };
+use serde::Serialize;
 
 use crate::{
     banner::{ERROR, FAINT, GOOD, HEADING},
@@ -45,31 +46,35 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
     };
     let setup = Setup::of(scenario::usual(options.protocol));
     let campaign = Campaign::new(setup.clone(), options.seeds.0..options.seeds.1).with_shard(shard);
-    let (mut summary, mut done) = (Summary::default(), BTreeSet::new());
+    let origin = Origin::of(&setup);
+    let (mut summary, mut done, mut is_begun) = (Summary::default(), BTreeSet::new(), false);
     if let Some(path) = options.out.as_deref().filter(|path| path.exists()) {
         if !options.resume {
             let hint = "give --resume to go on with it, or another name";
             return Err(format!("{} is there already: {hint}", path.display()).into());
         }
-        let whole = read_into(path, |report| {
-            done.insert(report.seed);
-            summary.add(&report);
+        let read = read_into(path, |report| {
+            if done.insert(report.seed) {
+                summary.add(&report);
+            }
         })?;
-        mend_end(path, whole)?;
+        check_resumed(path, &campaign, &read, &done)?;
+        is_begun = read.origin.is_some();
+        mend_end(path, read.whole_bytes)?;
     }
     let count = campaign.remaining(&done).count() as u64;
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = options.jobs.map_or(cores, |jobs| jobs as usize);
     let mut out = options.out.as_deref().map(append).transpose()?;
+    if let Some(out) = out.as_mut().filter(|_| !is_begun) {
+        write_line(out, &origin)?;
+    }
     let bar = progress::seeds(count, options.quiet || options.json);
     let started = progress::wall_clock();
     let mut findings = Vec::new();
     run_parallel(&campaign, &done, threads, |report| -> io::Result<()> {
         if let Some(out) = &mut out {
-            serde_json::to_writer(&mut *out, &report)?;
-            out.write_all(b"\n")?;
-            // A seed that was told stays told when the process is killed.
-            out.flush()?;
+            write_line(out, &report)?;
         }
         summary.add(&report);
         bar.inc(1);
@@ -101,6 +106,28 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
         }
     }
     Ok(summary.passed == summary.seeds)
+}
+
+/// Refuses to go on with results of something else.
+fn check_resumed(path: &Path, campaign: &Campaign, read: &ReadResults, done: &BTreeSet<u64>) -> Result<(), Failure> {
+    if let Some(origin) = &read.origin {
+        origin.check(&Origin::of(&campaign.setup)).map_err(|error| format!("{}: {error}", path.display()))?;
+    }
+    match done.iter().find(|seed| !campaign.contains(**seed)) {
+        Some(seed) => {
+            let (seeds, shard) = (&campaign.seeds, campaign.shard);
+            let part = format!("seeds {}..{}, shard {shard}", seeds.start, seeds.end);
+            Err(format!("{}: seed {seed} is not of {part}; give another name", path.display()).into())
+        }
+        None => Ok(()),
+    }
+}
+
+/// A line that was told stays told when the process is killed.
+fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, line)?;
+    out.write_all(b"\n")?;
+    out.flush()
 }
 
 /// Shrinks a finding and writes it as a regression file.
@@ -153,15 +180,19 @@ fn shard_of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Shard>, 
 }
 
 fn merge(options: &MergeOptions) -> Result<bool, Failure> {
-    let mut reports = std::collections::BTreeMap::new();
+    let (mut reports, mut origin) = (BTreeMap::new(), None);
     for path in &options.files {
         let mut conflict = None;
-        read_into(path, |report| {
+        let read = read_into(path, |report| {
             let seed = report.seed;
             if reports.insert(seed, report.clone()).is_some_and(|earlier| earlier != report) {
                 conflict = Some(seed);
             }
         })?;
+        if let Some(got) = read.origin {
+            let want = origin.get_or_insert_with(|| got.clone());
+            got.check(want).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
         if let Some(seed) = conflict {
             let why = "were they made by the same build, protocol and options?";
             return Err(format!("{}: seed {seed} has another result in an earlier file: {why}", path.display()).into());
@@ -178,9 +209,11 @@ fn merge(options: &MergeOptions) -> Result<bool, Failure> {
     reports.values().for_each(|report| summary.add(report));
     if let Some(path) = &options.out {
         let mut text = Vec::new();
+        if let Some(origin) = &origin {
+            write_line(&mut text, origin)?;
+        }
         for report in reports.values() {
-            serde_json::to_writer(&mut text, report)?;
-            text.push(b'\n');
+            write_line(&mut text, report)?;
         }
         files::write(path, &text)?;
     }
@@ -192,7 +225,7 @@ fn merge(options: &MergeOptions) -> Result<bool, Failure> {
     Ok(summary.passed == summary.seeds)
 }
 
-fn read_into(path: &Path, take: impl FnMut(Report)) -> Result<u64, Failure> {
+fn read_into(path: &Path, take: impl FnMut(Report)) -> Result<ReadResults, Failure> {
     let file = File::open(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
     read_results(BufReader::new(file), take)
         .map_err(|error| format!("{}: {}", path.display(), files::with_causes(&error)).into())

@@ -116,7 +116,7 @@ pub(crate) struct CampaignRun {
     /// Which part of the seeds, from 0, of how many; by default from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Write one line a seed (NDJSON)
+    /// Write what is run, then one line a seed (NDJSON)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
     /// Leave out seeds that --out has already

@@ -1,4 +1,4 @@
-//! Files of results: one line of JSON a seed.
+//! Files of results: their origin, then one line of JSON a seed.
 
 use std::{
     collections::BTreeMap,
@@ -7,6 +7,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
+use super::Origin;
 use crate::sim::{Outcome, Report};
 
 /// Failures that a summary names; further ones are only counted.
@@ -19,6 +20,13 @@ pub enum ResultsError {
     /// The file can't be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The first line does not say what the results come from.
+    #[error("line 1 does not say which campaign the results are of: {source}")]
+    Origin {
+        /// What is wrong with it.
+        #[source]
+        source: serde_json::Error,
+    },
     /// A line that is not the last is no result.
     #[error("line {line} of the results is none: {source}")]
     Line {
@@ -126,24 +134,36 @@ impl FromIterator<Report> for Summary {
     }
 }
 
-/// Reads a file of results, each given to `take`; of two results of one seed both are given. Answers the length in bytes up to
-/// the end of the last whole line: what is after it was torn by a kill, and has to be cut off before more is appended.
+/// What a file of results is, beside them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReadResults {
+    /// What they come from; none when the file was torn before the end of its first line.
+    pub origin: Option<Origin>,
+    /// Bytes up to the end of the last whole line: what is after it was torn by a kill, and has to be cut off before more is
+    /// appended.
+    pub whole_bytes: u64,
+}
+
+/// Reads a file of results, each given to `take`; of two results of one seed both are given.
 ///
 /// # Errors
-/// [`ResultsError`]: the file can't be read, or a line before the last is no result.
-pub fn read_results(mut file: impl BufRead, mut take: impl FnMut(Report)) -> Result<u64, ResultsError> {
-    let (mut whole, mut line, mut bytes) = (0, 0, Vec::new());
+/// [`ResultsError`]: the file can't be read, its first line is no [`Origin`], or a line before the last is no result.
+pub fn read_results(mut file: impl BufRead, mut take: impl FnMut(Report)) -> Result<ReadResults, ResultsError> {
+    let mut read = ReadResults { origin: None, whole_bytes: 0 };
+    let (mut line, mut bytes) = (0, Vec::new());
     loop {
         bytes.clear();
         let length = file.read_until(b'\n', &mut bytes)?;
         if length == 0 || bytes.last() != Some(&b'\n') {
-            return Ok(whole);
+            return Ok(read);
         }
         line += 1;
         let text = bytes.trim_ascii();
-        if !text.is_empty() {
+        if read.origin.is_none() {
+            read.origin = Some(serde_json::from_slice(text).map_err(|source| ResultsError::Origin { source })?);
+        } else if !text.is_empty() {
             take(serde_json::from_slice(text).map_err(|source| ResultsError::Line { line, source })?);
         }
-        whole += length as u64;
+        read.whole_bytes += length as u64;
     }
 }

@@ -1,14 +1,21 @@
 use core::convert::Infallible;
 
 use super::*;
-use crate::consensus::{ConsensusConfig, pbft::PbftConfig};
+use crate::consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig};
 
 fn campaign(seeds: Range<u64>) -> Campaign {
     Campaign::new(Setup::of(ConsensusConfig::Pbft(PbftConfig::default())), seeds)
 }
 
 /// The file that a campaign writes.
-fn file(campaign: &Campaign, done: &BTreeSet<u64>) -> Vec<u8> {
+fn file(campaign: &Campaign) -> Vec<u8> {
+    let mut lines = serde_json::to_vec(&Origin::of(&campaign.setup)).unwrap();
+    lines.push(b'\n');
+    lines.extend(results(campaign, &BTreeSet::new()));
+    lines
+}
+
+fn results(campaign: &Campaign, done: &BTreeSet<u64>) -> Vec<u8> {
     let mut lines = Vec::new();
     let written = campaign.run(done, |report| {
         lines.extend(serde_json::to_vec(&report).unwrap());
@@ -19,10 +26,10 @@ fn file(campaign: &Campaign, done: &BTreeSet<u64>) -> Vec<u8> {
     lines
 }
 
-fn read(file: &[u8]) -> (Vec<Report>, u64) {
+fn read(file: &[u8]) -> (Vec<Report>, ReadResults) {
     let mut reports = Vec::new();
-    let whole = read_results(file, |report| reports.push(report)).unwrap();
-    (reports, whole)
+    let read = read_results(file, |report| reports.push(report)).unwrap();
+    (reports, read)
 }
 
 #[test]
@@ -44,28 +51,57 @@ fn shards_are_parts_of_the_whole() {
 #[test]
 fn a_killed_shard_goes_on_where_it_was_and_gives_the_same() {
     let campaign = campaign(0..6);
-    let full = file(&campaign, &BTreeSet::new());
+    let full = file(&campaign);
     let want: Summary = read(&full).0.into_iter().collect();
-    assert_eq!((want.seeds, read(&full).1), (6, full.len() as u64));
-    for cut in [0, 10, full.len() / 3, full.len() - 1] {
+    let read_whole = read(&full).1;
+    assert_eq!((want.seeds, read_whole.whole_bytes), (6, full.len() as u64));
+    assert_eq!(read_whole.origin, Some(Origin::of(&campaign.setup)));
+    let head = full.iter().position(|byte| *byte == b'\n').unwrap() + 1;
+    for cut in [0, 10, head, full.len() / 3, full.len() - 1] {
         let torn = &full[..cut];
-        let (reports, whole) = read(torn);
+        let (reports, read) = read(torn);
         let done: BTreeSet<u64> = reports.iter().map(|report| report.seed).collect();
-        let mut file_again = torn[..whole as usize].to_vec();
-        file_again.extend(file(&campaign, &done));
+        let mut file_again = torn[..read.whole_bytes as usize].to_vec();
+        if read.origin.is_none() {
+            file_again.extend(&full[..head]);
+        }
+        file_again.extend(results(&campaign, &done));
         assert_eq!(file_again, full);
     }
-    let damaged = [b"nonsense\n".as_slice(), &full].concat();
-    assert!(matches!(read_results(damaged.as_slice(), drop), Err(ResultsError::Line { line: 1, .. })));
+    let damaged = [&full[..head], b"nonsense\n", &full[head..]].concat();
+    assert!(matches!(read_results(damaged.as_slice(), drop), Err(ResultsError::Line { line: 2, .. })));
+    assert!(matches!(read_results(&full[head..], drop), Err(ResultsError::Origin { .. })));
+}
+
+#[test]
+fn results_of_another_setup_are_told_apart() {
+    let (pbft, mut other) = (campaign(0..6).setup, campaign(0..6).setup);
+    let origin = Origin::of(&pbft);
+    assert_eq!(origin.check(&Origin::of(&pbft)), Ok(()));
+    other.fault_ms += 1;
+    let raft = Setup::of(ConsensusConfig::Raft(RaftConfig::default()));
+    for wrong in [other, raft] {
+        let error = Origin::of(&wrong).check(&origin).unwrap_err();
+        assert_eq!((&error.got, &error.want), (&Origin::of(&wrong), &origin));
+    }
+    let text = Origin::of(&pbft).to_string();
+    assert!(text.starts_with("pbft (setup 0x") && text.contains(env!("CARGO_PKG_VERSION")), "{text}");
+}
+
+#[test]
+fn a_part_contains_its_own_seeds() {
+    let part = campaign(3..13).with_shard(Shard::new(1, 3).unwrap());
+    let own: Vec<_> = (0..20).filter(|seed| part.contains(*seed)).collect();
+    assert_eq!(own, part.seeds().collect::<Vec<_>>());
 }
 
 #[test]
 fn parts_sum_up_to_the_whole() {
-    let whole: Summary = read(&file(&campaign(0..6), &BTreeSet::new())).0.into_iter().collect();
+    let whole: Summary = read(&file(&campaign(0..6))).0.into_iter().collect();
     let mut sum = Summary::default();
     for index in 0..2 {
         let part = campaign(0..6).with_shard(Shard::new(index, 2).unwrap());
-        sum.merge(read(&file(&part, &BTreeSet::new())).0.into_iter().collect());
+        sum.merge(read(&file(&part)).0.into_iter().collect());
     }
     assert_eq!(sum, whole);
     assert_eq!(serde_json::from_str::<Summary>(&serde_json::to_string(&sum).unwrap()).unwrap(), sum);
@@ -83,7 +119,14 @@ fn several_threads_give_what_one_gives() {
     })
     .unwrap();
     reports.sort_by_key(|report| report.seed);
-    assert_eq!(reports, read(&file(&campaign, &done)).0);
+    assert_eq!(
+        reports,
+        read(
+            &[file(&campaign).split_inclusive(|byte| *byte == b'\n').next().unwrap(), &results(&campaign, &done)]
+                .concat()
+        )
+        .0
+    );
     let stopped = run_parallel(&campaign, &BTreeSet::new(), 2, Err);
     assert!(stopped.is_err());
 }
