@@ -120,7 +120,7 @@ impl Dpos {
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
         let block = genesis.0;
-        let tree = Tree::new(genesis_node(&config, genesis, validators), block, block);
+        let tree = Tree::new(genesis_node(&config, genesis, validators), block);
         Self::at(config, tree, Promise::default(), authenticator, signer)
     }
 
@@ -282,25 +282,25 @@ impl Dpos {
         node.link = node.link.with_updates(updates);
         let (id, old) = (node.link.block, self.tree.head().link.block);
         self.look_for_twin(&node, effects);
-        let marks = (self.tree.safe(), self.tree.finalized());
+        let irreversible = self.tree.finalized();
         let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::judged(id, sealed, updates)).collect();
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
         if let Some(Moved { forgotten, .. }) = &moved {
-            if self.tree.finalized() != marks.1 {
+            if self.tree.finalized() != irreversible {
                 records.extend(self.tree.get(&self.tree.root()).map(|root| record::root(root)));
             }
             records.push(record::head(&self.tree, &self.promise));
             records.extend(forgotten.iter().map(|block| record::forgotten(*block)));
-            records.extend((self.tree.finalized() != marks.1).then(|| record::forgotten(self.tree.root())));
+            records.extend((self.tree.finalized() != irreversible).then(|| record::forgotten(self.tree.root())));
         }
         let ticket = self.next_ticket.take_next();
         effects.push(Effect::Persist { ticket, records });
-        if (self.tree.safe(), self.tree.finalized()) != marks {
+        if self.tree.finalized() != irreversible {
             self.untold_final.push_back((ticket, self.tree.finalized()));
         }
         if let Some(Moved { reorg_depth, .. }) = moved {
-            self.tell_head(old, id, reorg_depth, marks.1, effects);
+            self.tell_head(old, id, reorg_depth, irreversible, effects);
         }
         if let Some(ticket) = own {
             let message = Message::Block(block);
@@ -351,8 +351,7 @@ impl Dpos {
             self.untold_final.pop_front();
         }
         if let Some(finalized) = newest {
-            let safe = self.tree.safe();
-            let finality = Finality { safe, ..Finality::both(finalized, FinalityKind::Irreversible) };
+            let finality = Finality::both(finalized, FinalityKind::Irreversible);
             effects.push(Effect::Chain(ChainEvent::Final { finality, proof: None }));
         }
     }
@@ -452,8 +451,7 @@ impl Protocol for Dpos {
     }
 
     fn finality(&self) -> Finality {
-        let finalized = self.tree.finalized();
-        Finality { safe: self.tree.safe(), ..Finality::both(finalized, FinalityKind::Irreversible) }
+        Finality::both(self.tree.finalized(), FinalityKind::Irreversible)
     }
 
     fn validators(&self) -> ValidatorSet {

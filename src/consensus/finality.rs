@@ -20,6 +20,13 @@ pub enum FinalityKind {
 }
 
 /// The blocks behind the tags `safe` and `finalized`.
+///
+/// | protocol | `safe` | `finalized` |
+/// |---|---|---|
+/// | PBFT, Raft | the head | the head |
+/// | delegated proof of stake | the last irreversible block | the same |
+/// | proof of stake | the last justified checkpoint | the last finalised checkpoint |
+/// | proof of authority | the newest block below those of more than half of the signers: advice | the same |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Finality {
     /// Not expected to be reverted.

@@ -69,14 +69,13 @@ impl Promise {
     }
 }
 
-/// The head with the marks of finality and the promise, whole in itself.
+/// The head with the last irreversible block and the promise, whole in itself.
 pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
     let mut out = Encoder::new();
     let head = tree.head();
     head.link.encode(&mut out);
     head.parent.encode(&mut out);
     out.address(&head.author);
-    tree.safe().encode(&mut out);
     tree.finalized().encode(&mut out);
     promise.encode(&mut out);
     Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
@@ -87,9 +86,9 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, Promise)> {
     let (rest, mut bytes) = (bytes, Decoder::new(bytes));
     let link = Link::decode(&mut bytes)?;
     let (parent, author) = (block(&mut bytes)?, bytes.address()?);
-    let (safe, finalized) = (block(&mut bytes)?, block(&mut bytes)?);
+    let finalized = block(&mut bytes)?;
     let promise = Promise::decode(&rest[rest.len() - bytes.remaining()..])?;
-    Some((Tree::new(Node { link, parent, author, sealed: None }, safe, finalized), promise))
+    Some((Tree::new(Node { link, parent, author, sealed: None }, finalized), promise))
 }
 
 /// The last irreversible block.
@@ -151,7 +150,7 @@ pub(super) fn rebuild(
         None => genesis,
     };
     let block = root.link.block;
-    let mut tree = Tree::new(root, block, block);
+    let mut tree = Tree::new(root, block);
     // Keys are ordered by height: parents come first.
     let blocks = records.range(BLOCK_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(BLOCK_PREFIX));
     for (_, bytes) in blocks {

@@ -47,16 +47,15 @@ pub(super) struct Tree {
     slots: OrdSet<(u64, BlockId)>,
     head: Arc<Node>,
     root: BlockId,
-    safe: BlockId,
     finalized: BlockId,
 }
 
 impl Tree {
-    /// A tree of one trusted block: genesis, a last irreversible block, or a head that was stored with its marks.
-    pub(super) fn new(root: Node, safe: BlockId, finalized: BlockId) -> Self {
+    /// A tree of one trusted block: genesis, a last irreversible block, or a head that was stored with its mark.
+    pub(super) fn new(root: Node, finalized: BlockId) -> Self {
         let (block, slot, head) = (root.link.block, root.link.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
-        Self { nodes: OrdMap::unit(block, head.clone()), slots, head, root: block, safe, finalized }
+        Self { nodes: OrdMap::unit(block, head.clone()), slots, head, root: block, finalized }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -70,11 +69,6 @@ impl Tree {
     /// The lowest block that is kept; blocks at and below its height have no place any more.
     pub(super) const fn root(&self) -> BlockId {
         self.root
-    }
-
-    /// The newest block of the head's branch that is proposed.
-    pub(super) const fn safe(&self) -> BlockId {
-        self.safe
     }
 
     /// The last irreversible block.
@@ -141,15 +135,12 @@ impl Tree {
         old.height.get() - self.root.height.get()
     }
 
-    /// Follows the head's branch with the marks, and forgets what can't come back.
+    /// Follows the head's branch with the mark, and forgets what can't come back.
     fn settle(&mut self) -> Vec<BlockId> {
-        let progress = self.head.link.state.progress();
-        let (proposed, irreversible) = (progress.proposed(), progress.irreversible());
-        let marks = (self.ancestor_at(&self.head, proposed), self.ancestor_at(&self.head, irreversible));
-        if let Some(finalized) = marks.1.filter(|block| block.height > self.finalized.height) {
+        let irreversible = self.ancestor_at(&self.head, self.head.link.state.progress().irreversible());
+        if let Some(finalized) = irreversible.filter(|block| block.height > self.finalized.height) {
             self.finalized = finalized;
         }
-        self.safe = marks.0.filter(|block| block.height > self.finalized.height).unwrap_or(self.finalized);
         if self.finalized.height <= self.root.height {
             return Vec::new();
         }
@@ -191,7 +182,7 @@ impl Tree {
             out.bool(node.sealed.is_some());
             node.link.encode(out);
         });
-        for mark in [self.head.link.block, self.root, self.safe, self.finalized] {
+        for mark in [self.head.link.block, self.root, self.finalized] {
             mark.encode(out);
         }
     }

@@ -10,7 +10,7 @@ fn four_replicas_agree_with_the_lag_of_the_model() {
     assert!(lab.is_agreed());
     assert_eq!((lab.heads()[0].height.get(), lab.irreversible(0)), (40, 35));
     let finality = lab.replica(2).finality();
-    assert_eq!((finality.safe.height, finality.irreversible), (Height::new(38), Height::new(35)));
+    assert_eq!((finality.safe.height, finality.irreversible), (Height::new(35), Height::new(35)));
     assert_eq!((lab.broken.len(), lab.rejections.len(), lab.evidence.len()), (0, 0, 0));
     // What is irreversible is forgotten by the tree and by the records.
     assert_eq!(lab.records[0].keys().filter(|key| key.starts_with(BLOCK_PREFIX)).count(), 5);
