@@ -93,10 +93,14 @@ fn wrong_input_is_told_with_what_to_do() {
     let path = folder.path();
     fs::write(path.join("bad.toml"), "version = 1\n[[faults]]\nat_ms = \"x\"\n").unwrap();
     for (arguments, status, wanted) in [
-        (&["sim", "pbft-primary-crush"][..], FAILED, "pbft-primary-crash"),
-        (&["sim"], FAILED, "--protocol"),
-        (&["sim", "raft-figure-8"], FAILED, "cargo test --lib"),
-        (&["sim", "raft-leader-crash", "--protocol", "poa"], FAILED, "a scenario of raft"),
+        (&["sim", "pbft-primary-crush"][..], USAGE, "pbft-primary-crash"),
+        (&["sim"], USAGE, "--protocol"),
+        (&["sim", "raft-leader-crash", "--protocol", "poa"], USAGE, "a scenario of raft"),
+        (&["sim", "poa-four-signers", "--validators", "5"], USAGE, "give exactly 4, because each half"),
+        (&["sim", "pbft-f-plus-1-byzantine", "--validators", "7"], USAGE, "give exactly 4"),
+        (&["sim", "pbft-equivocating-primary", "--validators", "4"], USAGE, "give 7 to 16"),
+        (&["sim", "pos-partition", "--validators", "3"], USAGE, "neither half may have two thirds"),
+        (&["sim", "dpos-silent-producers", "--validators", "3"], USAGE, "give exactly 4"),
         (&["sim", "--protocol", "pow"], USAGE, "choose one of"),
         (&["sim", "--protocol", "poa", "--for", "3y"], USAGE, "choose one of ms, s, m, h"),
         (&["sim", "--protocol", "poa", "--plan", "bad.toml"], FAILED, "bad.toml"),
@@ -108,6 +112,29 @@ fn wrong_input_is_told_with_what_to_do() {
     ] {
         let text = run(path, arguments, status);
         assert!(text.contains(wanted), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn json_is_printed_for_lists_and_failures_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    let json = |arguments: &[&str], status| {
+        serde_json::from_str::<serde_json::Value>(&run(path, arguments, status)).expect("JSON and nothing else")
+    };
+    let list = json(&["sim", "--list", "--json"], DONE);
+    let names: Vec<_> = list.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap()).collect();
+    assert!(names.len() >= 38 && names.contains(&"raft-figure-8"), "{names:?}");
+    let halves = list.as_array().unwrap().iter().find(|one| one["name"] == "poa-four-signers").unwrap();
+    assert_eq!((&halves["validators"]["min"], &halves["validators"]["max"]), (&4.into(), &4.into()));
+    let raft = json(&["sim", "--list", "--json", "--protocol", "raft"], DONE);
+    assert!(raft.as_array().unwrap().iter().all(|one| one["protocol"] == "raft"));
+    for (arguments, status) in [
+        (&["sim", "nothing", "--json"][..], USAGE),
+        (&["sim", "poa-four-signers", "--validators", "5", "--json"], USAGE),
+        (&["sim", "--protocol", "poa", "--plan", "nowhere.toml", "--json"], FAILED),
+    ] {
+        assert!(json(arguments, status)["error"].is_string(), "{arguments:?}");
     }
 }
 

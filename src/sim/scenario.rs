@@ -1,13 +1,14 @@
 //! Named scenarios: a network, what happens to it, and what it must show.
 //!
-//! Each is checked: its script fails when the outcome does not show. Those that need a protocol's state arranged by hand, entry by
-//! entry, are run by tests of the protocol alone; they are listed with the name of the test.
+//! Each is checked: its script fails when the outcome does not show. Nearly all are played on a network, where what no honest
+//! replica would say is injected; a few ask a protocol's rules directly.
 
 mod dpos;
 mod pbft;
 mod poa;
 mod pos;
 mod raft;
+mod sizes;
 mod stage;
 
 #[cfg(test)]
@@ -21,6 +22,7 @@ use crate::consensus::{
     raft::RaftConfig,
 };
 
+pub use sizes::Sizes;
 pub use stage::Stage;
 
 /// A scenario of the library.
@@ -43,8 +45,8 @@ pub struct Scenario {
 pub enum Script {
     /// On a network.
     Network {
-        /// How many validators, unless told otherwise.
-        validators: u32,
+        /// How many validators, and how many else it may have.
+        validators: Sizes,
         /// The seed, unless told otherwise.
         seed: u64,
         /// The protocol and its parameters.
@@ -58,6 +60,11 @@ pub enum Script {
     Protocol {
         /// As `cargo test` knows them.
         tests: &'static [&'static str],
+    },
+    /// Without a network: the protocol's rules, asked directly. The outcome is all that there is to see.
+    Rules {
+        /// What is asked; answers what was seen.
+        play: fn() -> Result<String, ScenarioError>,
     },
 }
 
@@ -101,8 +108,8 @@ impl ScenarioOptions {
 pub struct Played {
     /// What was seen, or why the outcome did not show.
     pub outcome: Result<String, ScenarioError>,
-    /// The network as it was left.
-    pub network: Network,
+    /// The network as it was left; `None` when rules alone were asked.
+    pub network: Option<Network>,
     /// The seed.
     pub seed: u64,
     /// What a picture should show.
@@ -110,7 +117,7 @@ pub struct Played {
 }
 
 impl Played {
-    /// The picture of what is worth seeing.
+    /// The picture of what is worth seeing; empty without a network.
     #[cfg(feature = "diagram")]
     pub fn picture(&self, scenario: &Scenario) -> String {
         let mut options = super::diagram::DiagramOptions::default().with_caption(scenario.outcome);
@@ -118,9 +125,9 @@ impl Played {
         self.trace().map_or_else(String::new, |trace| super::diagram::draw(&trace, &options))
     }
 
-    /// Everything that happened.
+    /// Everything that happened; `None` without a network.
     pub fn trace(&self) -> Option<Trace> {
-        self.network.trace()
+        self.network.as_ref()?.trace()
     }
 }
 
@@ -149,6 +156,33 @@ pub enum ScenarioError {
         /// The first of them.
         test: &'static str,
     },
+    /// What it must show can't show with so many validators.
+    #[error("{name} can't be played with {got} validators: give {allowed}, because {reason}")]
+    Validators {
+        /// Its name.
+        name: &'static str,
+        /// As wished.
+        got: u32,
+        /// What is allowed.
+        allowed: Sizes,
+        /// Why.
+        reason: &'static str,
+    },
+    /// Only a network has validators, a seed and faults to choose.
+    #[error("{name} asks the protocol's rules without a network: it takes no {option}")]
+    NoNetwork {
+        /// Its name.
+        name: &'static str,
+        /// What was wished.
+        option: &'static str,
+    },
+}
+
+impl ScenarioError {
+    /// Whether what was asked for can't be, so that nothing was run.
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self, Self::Validators { .. } | Self::NoNetwork { .. })
+    }
 }
 
 /// Every scenario, ordered by protocol.
@@ -183,30 +217,54 @@ pub fn find(name: &str) -> Result<&'static Scenario, Vec<&'static str>> {
 }
 
 impl Scenario {
+    /// How many validators it can be played with; `None` without a network.
+    pub const fn sizes(&self) -> Option<Sizes> {
+        match self.script {
+            Script::Network { validators, .. } => Some(validators),
+            Script::Rules { .. } | Script::Protocol { .. } => None,
+        }
+    }
+
     /// Runs it, recording everything, and tells `watch` now and then how the network stands.
     ///
     /// # Errors
-    /// [`ScenarioError`] when there is nothing to run: the network can't be built, or only tests of the protocol play it. What
-    /// happens on the network is in [`Played::outcome`].
+    /// [`ScenarioError`] when there is nothing to run: options that it can't be played with, or a network that can't be built.
+    /// What happens on the network is in [`Played::outcome`].
     pub fn play(&self, options: &ScenarioOptions, watch: &mut dyn FnMut(&Network)) -> Result<Played, ScenarioError> {
-        let (validators, own_seed, consensus, setup, play) = match self.script {
+        let name = self.name;
+        let (sizes, own_seed, consensus, setup, play) = match self.script {
             Script::Network { validators, seed, consensus, setup, play } => (validators, seed, consensus, setup, play),
             Script::Protocol { tests } => {
                 let test = tests.first().copied().unwrap_or_default();
                 return Err(ScenarioError::ProtocolOnly { name: self.name, test });
             }
+            Script::Rules { play } => {
+                let options = [
+                    (options.seed.is_some(), "seed"),
+                    (options.validators.is_some(), "number of validators"),
+                    (options.plan.is_some(), "plan"),
+                ];
+                if let Some((_, option)) = options.into_iter().find(|(is_given, _)| *is_given) {
+                    return Err(ScenarioError::NoNetwork { name, option });
+                }
+                return Ok(Played { outcome: play(), network: None, seed: 0, window: None });
+            }
         };
+        let validators = options.validators.unwrap_or(sizes.usual);
+        if !sizes.allows(validators) {
+            return Err(ScenarioError::Validators { name, got: validators, allowed: sizes, reason: sizes.reason });
+        }
         let seed = options.seed.unwrap_or(own_seed);
         let consensus = consensus();
         let latency = Latency::Uniform { min: Duration::from_millis(8), max: Duration::from_millis(30) };
         let invariants = invariant::of_protocol(&consensus);
         let builder = Network::builder()
             .with_consensus(consensus)
-            .with_validators(options.validators.unwrap_or(validators))
+            .with_validators(validators)
             .with_seed(seed)
             .with_latency(latency)
             .with_invariants(invariants)
-            .with_trace(format!("{}: {}", self.name, self.summary));
+            .with_trace(format!("{name}: {}", self.summary));
         let mut builder = setup(builder);
         if let Some(plan) = &options.plan {
             builder = builder.with_faults(plan.clone());
@@ -214,7 +272,7 @@ impl Scenario {
         let mut stage = Stage::new(builder.build()?, seed, watch);
         let outcome = play(&mut stage);
         let (network, window) = stage.leave();
-        Ok(Played { outcome, network, seed, window })
+        Ok(Played { outcome, network: Some(network), seed, window })
     }
 }
 

@@ -59,7 +59,13 @@ Examples:
   chainbox sim --protocol pbft --validators 7 --plan faults.toml --for 2m
                                                  no script: seven validators, the faults of a file, two minutes
 
-The exit status is 3 when the outcome does not show or an invariant does not hold.")]
+Exit status:
+  0  what it must show was shown, or every invariant held
+  1  it could not be done: a plan that can't be read, a file that can't be written
+  2  it can't be asked for: an unknown flag or scenario, or a number of validators that it can't be played with
+  3  the outcome did not show, or an invariant does not hold
+
+With --json, statuses 1 and 2 print {\"error\": \"...\"}, unless the flags themselves can't be read.")]
     Sim(Box<SimOptions>),
     /// Run a recorded trace again without its seed, or a finding of a campaign, step by step
     #[command(after_help = "\

@@ -18,7 +18,7 @@ pub(crate) struct SimOptions {
     /// Seed of everything drawn at random; by default the scenario's own, or 0
     #[arg(long, env = "CHAINBOX_SEED", help_heading = "Run")]
     pub(crate) seed: Option<u64>,
-    /// Number of validators; by default the scenario's own, or 4
+    /// Number of validators; by default the scenario's own (--list shows which it can be played with), or 4
     #[arg(long, env = "CHAINBOX_VALIDATORS", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Run")]
     pub(crate) validators: Option<u32>,
     /// With --list: only its scenarios. Without a scenario: what the network runs
@@ -43,7 +43,7 @@ pub(crate) struct SimOptions {
     /// Virtual time that the picture shows, such as 2s..5500ms; by default what is worth seeing
     #[arg(long, value_name = "FROM..UNTIL", value_parser = window, requires = "svg", help_heading = "Output")]
     pub(crate) window: Option<(Duration, Duration)>,
-    /// Print the result as JSON
+    /// Print the result, the list or what is wrong as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Show no progress bar

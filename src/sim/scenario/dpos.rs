@@ -1,6 +1,6 @@
 //! Scenarios of delegated proof of stake.
 
-use super::{Scenario, ScenarioError, Script, Stage};
+use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
     consensus::{ConsensusConfig, dpos::DposConfig},
     sim::NetworkBuilder,
@@ -12,21 +12,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "dpos",
         summary: "four producers cut in halves",
         outcome: "both halves go on in their own slots, neither makes a block irreversible; healed, one branch wins and becomes final",
-        script: Script::Network { validators: 4, seed: 6, consensus, setup, play: fork },
+        script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: fork },
     },
     Scenario {
         name: "dpos-silent-producers",
         protocol: "dpos",
         summary: "one of four producers is down, then a second one too",
         outcome: "irreversibility goes on without one, stops without two though blocks are made, and goes on again",
-        script: Script::Network { validators: 4, seed: 6, consensus, setup, play: silent },
+        script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: silent },
     },
     Scenario {
         name: "dpos-watermark-crash",
         protocol: "dpos",
         summary: "producers crash on one side of a cut and come back on the other",
         outcome: "their watermarks outlive the crash: no two different blocks of one height become irreversible",
-        script: Script::Network { validators: 4, seed: 6, consensus, setup, play: watermark },
+        script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: watermark },
     },
     Scenario {
         name: "dpos-two-forks",
@@ -82,6 +82,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         },
     },
 ];
+
+const FOUR: Sizes = Sizes::exactly(4, "of four producers three are needed, so that one may fail and not two");
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Dpos(DposConfig::default())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, Script, Stage, stage::id};
+use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     consensus::{
         Authenticator, BlockId, ConsensusConfig, Machine, Message,
@@ -20,30 +20,36 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "pbft",
         summary: "the primary crashes, comes back later",
         outcome: "the others change the view and go on; the old primary catches up; nothing committed is lost",
-        script: Script::Network { validators: 4, seed: 7, consensus, setup, play: primary_crash },
+        script: Script::Network { validators: CRASH, seed: 7, consensus, setup, play: primary_crash },
     },
     Scenario {
         name: "pbft-equivocating-primary",
         protocol: "pbft",
         summary: "the primary of seven proposes two blocks in one place, each to half of the others",
         outcome: "neither gets a quorum; a view change takes the primary's place away, and the honest agree",
-        script: Script::Network { validators: 7, seed: 7, consensus, setup, play: equivocating_primary },
+        script: Script::Network { validators: HALVES, seed: 7, consensus, setup, play: equivocating_primary },
     },
     Scenario {
         name: "pbft-f-plus-1-byzantine",
         protocol: "pbft",
         summary: "f + 1 = 2 of 4 lie: the primary proposes two blocks, and a backup votes for both",
         outcome: "two honest replicas commit different blocks, and the invariant agreement reports it",
-        script: Script::Network { validators: 4, seed: 7, consensus, setup, play: f_plus_1 },
+        script: Script::Network { validators: LIARS, seed: 7, consensus, setup, play: f_plus_1 },
     },
     Scenario {
         name: "pbft-lost-view-changes",
         protocol: "pbft",
         summary: "the primary crashes, and for a while all view-changes are lost",
         outcome: "they are sent again, and the next view begins once they get through",
-        script: Script::Network { validators: 4, seed: 7, consensus, setup, play: lost_view_changes },
+        script: Script::Network { validators: CRASH, seed: 7, consensus, setup, play: lost_view_changes },
     },
 ];
+
+const CRASH: Sizes =
+    Sizes::usual(4, "one may fail only where there are 3f + 1, f of at least 1").at_least(4).at_most(16);
+const HALVES: Sizes =
+    Sizes::usual(7, "half of the backups and the primary must not be a quorum of 2f + 1, f of at least 2");
+const LIARS: Sizes = Sizes::exactly(4, "f + 1 liars are the primary and one backup");
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Pbft(PbftConfig::default())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, Script, Stage, stage::id};
+use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Protocol, poa::PoaConfig},
@@ -16,14 +16,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "poa",
         summary: "EIP-3436: eight signers cut in halves, neither of which can go on alone",
         outcome: "both halves stop after four blocks; healed, they agree on one branch and go on",
-        script: Script::Network { validators: 8, seed: 5, consensus, setup, play: equal_length },
+        script: Script::Network { validators: EIGHT, seed: 5, consensus, setup, play: equal_length },
     },
     Scenario {
         name: "poa-deadlock-other-length",
         protocol: "poa",
         summary: "EIP-3436: eight signers cut in halves, one signer down, so that branches differ in length",
         outcome: "both halves stop; healed, they agree on one branch and go on without the one that is down",
-        script: Script::Network { validators: 8, seed: 5, consensus, setup, play: other_length },
+        script: Script::Network { validators: EIGHT, seed: 5, consensus, setup, play: other_length },
     },
     Scenario {
         name: "poa-deadlock-exact",
@@ -42,30 +42,34 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "poa",
         summary: "four signers cut in halves make branches of equal difficulty",
         outcome: "healed, all take one of the two and go on",
-        script: Script::Network { validators: 4, seed: 5, consensus, setup, play: four_signers },
+        script: Script::Network { validators: FOUR, seed: 5, consensus, setup, play: four_signers },
     },
     Scenario {
         name: "poa-double-signing",
         protocol: "poa",
         summary: "a signer makes two blocks of one height and shows each half of the others another",
         outcome: "the honest find it out, agree on one block a height, and go on",
-        script: Script::Network { validators: 5, seed: 5, consensus, setup, play: double_signing },
+        script: Script::Network { validators: SIGNERS.usually(5), seed: 5, consensus, setup, play: double_signing },
     },
     Scenario {
         name: "poa-censoring-signer",
         protocol: "poa",
         summary: "a signer leaves all transactions out of its blocks",
         outcome: "a transaction gets in with another signer's block",
-        script: Script::Network { validators: 4, seed: 5, consensus, setup: funded, play: censoring },
+        script: Script::Network { validators: SIGNERS, seed: 5, consensus, setup: funded, play: censoring },
     },
     Scenario {
         name: "poa-vote-spam",
         protocol: "poa",
         summary: "one signer votes for one stranger after another",
         outcome: "nobody joins by its votes alone; one who has more than half of the signers joins at once",
-        script: Script::Network { validators: 4, seed: 5, consensus, setup, play: vote_spam },
+        script: Script::Network { validators: SIGNERS, seed: 5, consensus, setup, play: vote_spam },
     },
 ];
+
+const EIGHT: Sizes = Sizes::exactly(8, "the EIP's deadlocks are of eight signers");
+const FOUR: Sizes = Sizes::exactly(4, "each half must be able to make a block and no more than the other");
+const SIGNERS: Sizes = Sizes::usual(4, "the others must be able to go on without the one").at_least(3).at_most(15);
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Poa(PoaConfig::default().with_period(1))

@@ -1,6 +1,6 @@
 //! Scenarios of proof of stake.
 
-use super::{Scenario, ScenarioError, Script, Stage};
+use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
     consensus::{ConsensusConfig, pos::PosConfig},
     sim::{Behaviour, Delay, LinkEffect, NetworkBuilder},
@@ -12,21 +12,21 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "pos",
         summary: "a proposer's blocks travel so long that the next slot does not build on them",
         outcome: "a late block is left behind in a reorg, and finality goes on",
-        script: Script::Network { validators: 4, seed: 8, consensus, setup, play: late_block },
+        script: Script::Network { validators: FOUR_UP, seed: 8, consensus, setup, play: late_block },
     },
     Scenario {
         name: "pos-partition",
         protocol: "pos",
         summary: "validators cut in halves, neither of which has two thirds",
         outcome: "nothing becomes final while they are cut; healed, one branch wins by a reorg and becomes final",
-        script: Script::Network { validators: 4, seed: 8, consensus, setup, play: partition },
+        script: Script::Network { validators: HALVES, seed: 8, consensus, setup, play: partition },
     },
     Scenario {
         name: "pos-double-proposal",
         protocol: "pos",
         summary: "a proposer makes two blocks in its slots and shows each half of the others another",
         outcome: "the honest find it out, name nobody else, and finality goes on",
-        script: Script::Network { validators: 5, seed: 8, consensus, setup, play: double_proposal },
+        script: Script::Network { validators: FOUR_UP.usually(5), seed: 8, consensus, setup, play: double_proposal },
     },
     Scenario {
         name: "pos-ex-ante-reorg",
@@ -81,6 +81,10 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         },
     },
 ];
+
+const FOUR_UP: Sizes =
+    Sizes::usual(4, "three quarters or more must be left to finalise without one").at_least(4).at_most(16);
+const HALVES: Sizes = Sizes::usual(4, "neither half may have two thirds").at_least(4).at_most(16);
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Pos(PosConfig::default().with_period(2).with_slots_per_epoch(4))

@@ -1,12 +1,14 @@
 //! Scenarios of Raft.
 
-use super::{Scenario, ScenarioError, Script, Stage, stage::id};
+mod logs;
+mod members;
+
+use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     consensus::{
-        Admin, ConsensusConfig, Machine,
-        raft::{Assignment, Change, Raft, RaftConfig, Role},
+        ConsensusConfig, Machine,
+        raft::{Raft, RaftConfig},
     },
-    primitives::Address,
     sim::{Latency, NetworkBuilder},
 };
 
@@ -16,83 +18,93 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "raft",
         summary: "the leader crashes, comes back later",
         outcome: "another one is elected in a later term; the old leader follows; nothing committed is lost",
-        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: leader_crash },
+        script: Script::Network { validators: MAJORITY, seed: 4, consensus, setup, play: leader_crash },
     },
     Scenario {
         name: "raft-figure-7",
         protocol: "raft",
         summary: "the logs of figure 7 of the Raft paper under a new leader",
         outcome: "every follower's log comes to agree with the leader's",
-        script: Script::Protocol {
-            tests: &["consensus::raft::tests::replication::figure_7_every_log_comes_to_agree_with_the_leader"],
-        },
+        script: Script::Network { validators: FIGURE_7, seed: 4, consensus, setup, play: logs::figure_7 },
     },
     Scenario {
         name: "raft-figure-8",
         protocol: "raft",
-        summary: "figure 8 of the Raft paper: an old entry on a majority, and a new leader without it",
-        outcome: "it is not committed by counting; once an entry of the leader's own term is, nobody can overwrite it",
-        script: Script::Protocol {
-            tests: &[
-                "consensus::raft::tests::replication::figure_8_an_older_entry_is_not_committed_by_count",
-                "consensus::raft::tests::replication::figure_8_with_an_own_entry_committed_nobody_can_overwrite",
-            ],
-        },
+        summary: "figure 8 of the Raft paper, (a) to (d): an entry of an old term on a majority, under a leader of a new one",
+        outcome: "it is not committed by counting, for a later leader without it may be elected, and overwrites it",
+        script: Script::Network { validators: FIGURE_8, seed: 4, consensus, setup, play: logs::figure_8 },
+    },
+    Scenario {
+        name: "raft-figure-8-own-entry",
+        protocol: "raft",
+        summary: "figure 8 of the Raft paper, (e): the same leader gets an entry of its own term to a majority",
+        outcome: "that is committed and the old entry with it; who lacks them is not elected, nobody overwrites them",
+        script: Script::Network { validators: FIGURE_8, seed: 4, consensus, setup, play: logs::figure_8_own_entry },
     },
     Scenario {
         name: "raft-duelling-candidates",
         protocol: "raft",
         summary: "links are as slow as the voters are impatient, so that several stand at once",
         outcome: "two or more ask for votes before anybody leads, and in the end one leader is elected and blocks go on",
-        script: Script::Network { validators: 4, seed: 3, consensus, setup: slow_links, play: duel },
+        script: Script::Network { validators: DUEL, seed: 3, consensus, setup: slow_links, play: duel },
     },
     Scenario {
         name: "raft-disruptive-rejoiner",
         protocol: "raft",
         summary: "a follower is cut off for long, then comes back",
         outcome: "it catches up and follows: leader and term are the same as before (pre-vote)",
-        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: rejoiner },
+        script: Script::Network { validators: MAJORITY, seed: 4, consensus, setup, play: rejoiner },
     },
     Scenario {
         name: "raft-one-way-isolation",
         protocol: "raft",
         summary: "the leader is heard by all and hears nobody",
         outcome: "it steps down because no majority answers (check-quorum), and another one leads",
-        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: one_way },
+        script: Script::Network { validators: MAJORITY, seed: 4, consensus, setup, play: one_way },
     },
     Scenario {
         name: "raft-leader-removed-while-joint",
         protocol: "raft",
         summary: "the leader and one more leave together through a joint configuration",
         outcome: "it leads until the joint configuration is left, then steps down, and the others go on",
-        script: Script::Network { validators: 5, seed: 4, consensus, setup, play: removed_while_joint },
+        script: Script::Network { validators: JOINT, seed: 4, consensus, setup, play: members::removed_while_joint },
     },
     Scenario {
         name: "raft-learner-must-vote",
         protocol: "raft",
         summary: "a learner was made a voter and does not know it yet; its vote is needed",
         outcome: "it votes, and a leader is elected",
-        script: Script::Protocol {
-            tests: &["consensus::raft::tests::members::a_learner_votes_when_it_does_not_know_of_its_promotion"],
-        },
+        script: Script::Network { validators: LEARNER, seed: 4, consensus, setup, play: members::learner_must_vote },
     },
     Scenario {
         name: "raft-append-aba",
         protocol: "raft",
         summary: "a slow write of an entry ends after another leader has rewritten that entry",
         outcome: "the rewritten entry does not count as durable",
-        script: Script::Protocol {
-            tests: &["consensus::raft::tests::replication::an_old_write_does_not_make_a_rewritten_entry_durable"],
-        },
+        script: Script::Network { validators: ABA, seed: 4, consensus, setup, play: logs::append_aba },
     },
     Scenario {
         name: "raft-compacted-log",
         protocol: "raft",
         summary: "a follower is cut off until the leader's log no longer has what it needs",
         outcome: "it is told so, fetches the blocks instead, and follows again",
-        script: Script::Network { validators: 3, seed: 4, consensus: short_log, setup, play: compacted },
+        script: Script::Network {
+            validators: MAJORITY.usually(3),
+            seed: 4,
+            consensus: short_log,
+            setup,
+            play: compacted,
+        },
     },
 ];
+
+const MAJORITY: Sizes = Sizes::usual(5, "a majority must be left without one").at_least(3).at_most(15);
+const DUEL: Sizes = Sizes::usual(4, "several must stand at once").at_least(3).at_most(9);
+const JOINT: Sizes = Sizes::usual(5, "two leave, and voters must be left").at_least(4).at_most(15);
+const LEARNER: Sizes = Sizes::exactly(3, "a leader, a voter and a learner whose vote is needed");
+const ABA: Sizes = Sizes::usual(3, "two lead one after the other, and a third follows").at_least(3).at_most(15);
+const FIGURE_7: Sizes = Sizes::exactly(7, "the leader and followers (a) to (f) of the figure");
+const FIGURE_8: Sizes = Sizes::exactly(5, "S1 to S5 of the figure");
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Raft(RaftConfig::default())
@@ -208,37 +220,6 @@ fn one_way(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.must(term(stage, next) > before, "a later term")?;
     stage.must(stage.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
     Ok(format!("replica {leader} stepped down from term {before}; replica {next} leads term {}", term(stage, next)))
-}
-
-fn removed_while_joint(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 3)?;
-    let also = others.first().copied().unwrap_or_default();
-    let staying: Vec<u32> = others.iter().copied().filter(|number| *number != also).collect();
-    let leave = |number: u32| Assignment { replica: id(number), address: Address::ZERO, role: Role::Removed };
-    let change = Change::EnterJoint { assignments: vec![leave(leader), leave(also)], auto_leave: true };
-    stage.run_until(10_000, "everything committed", |stage| {
-        raft(stage, leader)
-            .is_some_and(|raft| raft.committed_index() == raft.last_index() && raft.head_link().term == raft.term())
-    })?;
-    stage.admin(leader, Admin::ChangeMembers(change))?;
-    stage.run_until(20_000, "a joint configuration", |stage| {
-        raft(stage, leader).is_some_and(|raft| raft.membership().is_joint())
-    })?;
-    stage.must(leads(stage, leader), "it leads while the configuration is joint")?;
-    stage.run_until(30_000, "the joint configuration is left", |stage| {
-        staying.iter().all(|number| {
-            raft(stage, *number).is_some_and(|raft| {
-                !raft.membership().is_joint() && raft.membership().incoming().len() == staying.len()
-            })
-        })
-    })?;
-    stage.run_until(30_000, "another leader", |stage| !leads(stage, leader) && leader_of(stage, &staying).is_some())?;
-    let goal = stage.highest() + 3;
-    stage.run_some_to_height(&staying, 60_000, goal)?;
-    Ok(format!(
-        "replica {leader} led to the end of the joint configuration; {} voters go on at height {goal}",
-        staying.len()
-    ))
 }
 
 fn compacted(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {

@@ -8,7 +8,7 @@ use crate::{
     primitives::Height,
     sim::{
         Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Network, NetworkError, Replica, SimTime, Trigger,
-        trace::{Incident, Trace, What},
+        trace::{Incident, Input, Trace, TraceEntry, What},
     },
 };
 
@@ -76,6 +76,12 @@ impl<'a> Stage<'a> {
         senders.sort_unstable();
         senders.dedup();
         (count, senders.len())
+    }
+
+    /// How many writes of a replica became durable.
+    pub fn written(&self, number: u32) -> usize {
+        let is_such = |entry: &&TraceEntry| matches!(&entry.what, What::Step { replica, input: Input::Persisted { .. }, .. } if *replica == number);
+        self.network.recorded().filter(is_such).count()
     }
 
     /// How often a named point of coverage was passed, by all replicas together.

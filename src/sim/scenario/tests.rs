@@ -8,13 +8,13 @@ use super::*;
 fn play_all(protocol: &str) {
     let mut failures = Vec::new();
     for scenario in all().filter(|scenario| scenario.protocol == protocol) {
-        let Script::Network { .. } = scenario.script else { continue };
+        let (Script::Network { .. } | Script::Rules { .. }) = scenario.script else { continue };
         let played = scenario.play(&ScenarioOptions::default(), &mut |_| {}).unwrap();
         match &played.outcome {
             Ok(seen) => println!("{}: {seen}", scenario.name),
             Err(error) => failures.push(format!("{}: {error}", scenario.name)),
         }
-        let trace = played.trace().unwrap();
+        let Some(trace) = played.trace() else { continue };
         let mut replay = crate::sim::trace::Replay::new(&trace).unwrap();
         if let Err(error) = replay.finish() {
             failures.push(format!("{}: replay: {error}", scenario.name));

@@ -1,0 +1,184 @@
+//! What `chainbox sim` prints.
+
+use std::time::Duration;
+
+use chainbox::{
+    consensus::{ConsensusKind, Protocol},
+    sim::{
+        FaultPlan, Network,
+        scenario::{self, Scenario, Script},
+    },
+};
+use serde_json::{Value, json};
+
+use crate::{
+    banner::{ERROR, FAINT, GOOD, HEADING},
+    sim::Ran,
+    sim_args::SimOptions,
+    table::Table,
+};
+
+/// The scenarios of a protocol, or all.
+fn chosen(protocol: Option<ConsensusKind>) -> impl Iterator<Item = (ConsensusKind, &'static Scenario)> {
+    let kinds = ConsensusKind::ALL.into_iter().filter(move |kind| protocol.is_none_or(|wanted| wanted == *kind));
+    kinds.flat_map(|kind| {
+        scenario::all().filter(move |scenario| scenario.protocol == kind.short_name()).map(move |found| (kind, found))
+    })
+}
+
+/// Every scenario with what it must show.
+pub(crate) fn list(protocol: Option<ConsensusKind>) -> String {
+    let mut out = String::new();
+    let mut last = None;
+    for (kind, scenario) in chosen(protocol) {
+        if last.replace(kind) != Some(kind) {
+            let gap = if out.is_empty() { "" } else { "\n" };
+            out.push_str(&format!("{gap}{HEADING}{}{HEADING:#}\n", kind.name()));
+        }
+        out.push_str(&format!("  {GOOD}{}{GOOD:#}\n      {}\n", scenario.name, scenario.summary));
+        out.push_str(&format!("      shows: {}\n", scenario.outcome));
+        match scenario.sizes() {
+            Some(sizes) if sizes.min == sizes.max => {
+                out.push_str(&format!("      {FAINT}validators: {sizes}: {}{FAINT:#}\n", sizes.reason));
+            }
+            Some(sizes) => {
+                let usual = sizes.usual;
+                out.push_str(&format!("      {FAINT}validators: {usual} ({sizes}): {}{FAINT:#}\n", sizes.reason));
+            }
+            None => out.push_str(&format!("      {FAINT}without a network: the protocol's rules alone{FAINT:#}\n")),
+        }
+    }
+    out
+}
+
+/// The same as JSON.
+pub(crate) fn list_as_json(protocol: Option<ConsensusKind>) -> Value {
+    let scenarios = chosen(protocol).map(|(_, scenario)| {
+        let sizes = scenario.sizes().map(|sizes| {
+            json!({
+                "usual": sizes.usual,
+                "min": sizes.min,
+                "max": sizes.max,
+                "reason": sizes.reason,
+            })
+        });
+        let seed = match scenario.script {
+            Script::Network { seed, .. } => Some(seed),
+            Script::Rules { .. } | Script::Protocol { .. } => None,
+        };
+        json!({
+            "name": scenario.name,
+            "protocol": scenario.protocol,
+            "summary": scenario.summary,
+            "mustShow": scenario.outcome,
+            "validators": sizes,
+            "seed": seed,
+        })
+    });
+    Value::Array(scenarios.collect())
+}
+
+/// What shows the same run again.
+pub(crate) fn command(options: &SimOptions, ran: &Ran) -> String {
+    let mut command = "chainbox sim".to_owned();
+    match &options.scenario {
+        Some(name) => command.push_str(&format!(" {name}")),
+        None => command.push_str(&format!(" --protocol {}", ran.name)),
+    }
+    if ran.network.is_some() {
+        command.push_str(&format!(" --seed {}", ran.seed));
+    }
+    if let Some(validators) = options.validators {
+        command.push_str(&format!(" --validators {validators}"));
+    }
+    if let Some(plan) = &options.plan {
+        command.push_str(&format!(" --plan {}", plan.display()));
+    }
+    if let Some(duration) = options.duration {
+        command.push_str(&format!(" --for {}ms", duration.as_millis()));
+    }
+    if let Some(height) = options.height {
+        command.push_str(&format!(" --height {height}"));
+    }
+    command
+}
+
+/// For people.
+pub(crate) fn report(ran: &Ran, wall: Duration) -> String {
+    let mut out = format!("{HEADING}{}{HEADING:#}: {}\n", ran.name, ran.summary);
+    out.push_str(&format!("must show: {}\n", ran.must));
+    match &ran.outcome {
+        Ok(seen) => out.push_str(&format!("{GOOD}shown:{GOOD:#} {seen}\n\n")),
+        Err(error) => out.push_str(&format!("{ERROR}failed:{ERROR:#} {error}\n\n")),
+    }
+    let Some(network) = &ran.network else {
+        out.push_str(&format!(
+            "{FAINT}no network: the protocol's rules alone, in {:.3} s{FAINT:#}\n",
+            wall.as_secs_f64()
+        ));
+        return out;
+    };
+    let columns = ["replica", "head", "final", "built", "reorgs", "restarts", "evidence", "rejected"];
+    let mut table = Table::new(&columns);
+    for (number, replica) in network.replicas().iter().enumerate() {
+        let counters = replica.counters();
+        let finalized = replica.machine().finality().finalized.height;
+        let numbers = [counters.blocks_built, counters.reorgs, counters.restarts, counters.evidence, counters.rejected];
+        let mut row = vec![number.to_string(), replica.head().height.to_string(), finalized.to_string()];
+        row.extend(numbers.map(|number| number.to_string()));
+        table.row(row);
+    }
+    out.push_str(&table.to_string());
+    let virtual_secs = network.now().as_nanos() as f64 / 1e9;
+    let speed = virtual_secs / wall.as_secs_f64().max(1e-6);
+    out.push_str(&format!(
+        "\n{FAINT}{virtual_secs:.3} s of virtual time in {:.3} s ({speed:.0} times as fast), {} steps, seed {}{FAINT:#}\n",
+        wall.as_secs_f64(),
+        network.steps(),
+        ran.seed,
+    ));
+    out
+}
+
+/// For programs.
+pub(crate) fn as_json(ran: &Ran, plan: Option<&FaultPlan>, again: &str) -> Value {
+    let mut result = json!({
+        "name": ran.name,
+        "summary": ran.summary,
+        "mustShow": ran.must,
+        "shown": ran.outcome.is_ok(),
+        "seen": ran.outcome.as_ref().ok(),
+        "failure": ran.outcome.as_ref().err(),
+        "command": again,
+    });
+    let of_network = ran.network.as_ref().map(|network| of_network(network, ran.seed, plan));
+    if let (Some(result), Some(Value::Object(more))) = (result.as_object_mut(), of_network) {
+        result.extend(more);
+    }
+    result
+}
+
+fn of_network(network: &Network, seed: u64, plan: Option<&FaultPlan>) -> Value {
+    let replicas = network.replicas().iter().map(|replica| {
+        let (head, finality, counters) = (replica.head(), replica.machine().finality(), replica.counters());
+        json!({
+            "replica": replica.id().get(),
+            "address": replica.address(),
+            "head": { "height": head.height.get(), "hash": head.hash },
+            "finalized": { "height": finality.finalized.height.get(), "hash": finality.finalized.hash },
+            "blocksBuilt": counters.blocks_built,
+            "reorgs": counters.reorgs,
+            "restarts": counters.restarts,
+            "evidence": counters.evidence,
+            "rejected": counters.rejected,
+        })
+    });
+    json!({
+        "seed": seed,
+        "plan": plan,
+        "virtualMs": network.now().as_nanos() / 1_000_000,
+        "steps": network.steps(),
+        "digest": network.digest(),
+        "replicas": replicas.collect::<Vec<_>>(),
+    })
+}
