@@ -26,6 +26,7 @@ mod encoding;
 mod event;
 mod finality;
 mod kind;
+mod light;
 mod machine;
 #[cfg(test)]
 mod model_check;
@@ -43,6 +44,7 @@ pub use encoding::Encoder;
 pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
 pub use finality::{Finality, FinalityKind};
 pub use kind::{ConsensusKind, StakeUse};
+pub use light::{FollowError, LightVerifier, SealedHeader};
 pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine, Records};
 pub use protocol::Protocol;
 pub use validators::{Validator, ValidatorSet, ValidatorSetError};

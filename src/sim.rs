@@ -68,6 +68,8 @@ pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
+mod light_tests;
+#[cfg(test)]
 mod mutation_tests;
 #[cfg(test)]
 mod raft_tests;

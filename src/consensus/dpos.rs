@@ -43,9 +43,8 @@ use self::{
 };
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Evidence, Finality, FinalityKind, Message, Protocol,
-    Recipients, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, Verdict,
+    Recipients, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, ValidatorSet, Verdict,
     mutation::{self, Mutation},
-    poa::SealedHeader,
 };
 use crate::{
     chain::Block,

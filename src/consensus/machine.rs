@@ -307,7 +307,7 @@ impl ConsensusConfig {
 }
 
 /// Raft's voters by the roster; without one, by the order of their addresses.
-fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
+pub(super) fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
     let by_address: Vec<_> = validators.addresses().collect();
     let roster = if config.roster.is_empty() { &by_address } else { &config.roster };
     let voters = (0..).map(ReplicaId::new).zip(roster.iter().copied());

@@ -39,7 +39,7 @@ use crate::{
 
 pub use config::{PoaConfig, PoaError};
 pub use fork_choice::Standing;
-pub use light::{LightVerifier, SealedHeader};
+pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
 pub use record::{HEAD_KEY, SIGNED_KEY};
 pub use rules::{HeaderError, Link, PoaRules, check_header};

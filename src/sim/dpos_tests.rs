@@ -8,8 +8,8 @@ use crate::{
     chain::GenesisSpec,
     consensus::{
         Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        SealedHeader,
         dpos::{Dpos, DposConfig, DposError, LightVerifier},
-        poa::SealedHeader,
     },
     primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
 };

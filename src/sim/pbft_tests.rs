@@ -8,8 +8,8 @@ use crate::{
     chain::GenesisSpec,
     consensus::{
         Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        SealedHeader,
         pbft::{LightVerifier, Pbft, PbftConfig, PbftError},
-        poa::SealedHeader,
     },
     primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
 };

@@ -8,8 +8,8 @@ use crate::{
     chain::GenesisSpec,
     consensus::{
         Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
+        SealedHeader,
         mutation::{self, Mutation},
-        poa::SealedHeader,
         pos::{LightVerifier, Payload, Pos, PosConfig, PosError, Vote, offenders},
     },
     primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},

@@ -7,8 +7,7 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{
-        Admin, Authenticator, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
-        poa::SealedHeader,
+        Admin, Authenticator, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId, SealScheme, SealedHeader,
         raft::{Assignment, Change, LightVerifier, Membership, Raft, RaftConfig, Role},
     },
     primitives::{Address, Height, KeyPair, Transaction, TransactionRequest, U256, ether},

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::{DposConfig, DposError, HeaderError, Link, Schedule, Sealed, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, ValidatorSet, poa::SealedHeader},
+    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
     primitives::{Header, Height, Timestamp},
 };
 

@@ -9,7 +9,7 @@ use super::{
     tree::{Node, Tree},
 };
 use crate::{
-    consensus::{Authenticator, BlockId, Encoder, Record, encoding::Decoder, poa::SealedHeader},
+    consensus::{Authenticator, BlockId, Encoder, Record, SealedHeader, encoding::Decoder},
     primitives::{Address, Bytes, Header, Height},
     system::{ValidatorUpdate, ValidatorUpdates},
 };

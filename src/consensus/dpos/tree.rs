@@ -6,7 +6,7 @@ use imbl::{OrdMap, OrdSet};
 
 use super::{Link, Standing};
 use crate::{
-    consensus::{BlockId, Encoder, poa::SealedHeader},
+    consensus::{BlockId, Encoder, SealedHeader},
     primitives::{Address, Height},
 };
 

@@ -3,7 +3,7 @@
 use super::{Council, HeaderError, PbftConfig, PbftError, Seal, Succession, rules::check_fields};
 use crate::{
     chain::Block,
-    consensus::{Authenticator, BlockId, ValidatorSet, poa::SealedHeader},
+    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
     primitives::{Header, Height},
 };
 

@@ -4,27 +4,9 @@ use std::{collections::BTreeSet, collections::VecDeque, sync::Arc};
 
 use super::{HeaderError, Link, PoaConfig, Snapshot, check_header};
 use crate::{
-    chain::Block,
-    consensus::{Authenticator, BlockId, ValidatorSet},
-    primitives::{Address, Bytes, Header, Height, Timestamp},
+    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
+    primitives::{Address, Header, Height, Timestamp},
 };
-
-/// A header with what is kept beside it: all that a light verifier sees of a block.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SealedHeader {
-    /// The standard header.
-    pub header: Header,
-    /// The consensus payload.
-    pub payload: Bytes,
-    /// The author's seal over the header's hash.
-    pub seal: Bytes,
-}
-
-impl From<&Block> for SealedHeader {
-    fn from(block: &Block) -> Self {
-        Self { header: block.header().clone(), payload: block.payload().clone(), seal: block.seal().clone() }
-    }
-}
 
 /// Follows a chain by its headers.
 ///

@@ -3,6 +3,7 @@
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
+    consensus::SealedHeader,
     primitives::{B64, Bytes, Header, Height, KeyPair, U256},
 };
 

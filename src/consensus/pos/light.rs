@@ -2,7 +2,7 @@
 
 use super::{HeaderError, Link, PosConfig, PosError, rules};
 use crate::{
-    consensus::{Authenticator, BlockId, ValidatorSet, poa::SealedHeader},
+    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
     primitives::Header,
 };
 

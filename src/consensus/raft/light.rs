@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{HeaderError, Link, Membership, RaftConfig, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, poa::SealedHeader},
+    consensus::{Authenticator, BlockId, SealedHeader},
     primitives::{Header, Height, Timestamp},
 };
 

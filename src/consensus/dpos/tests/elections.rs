@@ -2,7 +2,7 @@
 
 use super::{super::*, lab::*};
 use crate::{
-    consensus::mutation,
+    consensus::{SealedHeader, mutation},
     primitives::Height,
     system::{ValidatorUpdate, ValidatorUpdates},
 };

@@ -8,7 +8,7 @@ use std::{
 use super::super::*;
 use crate::{
     chain::Block,
-    consensus::{BuildRequest, Deadline, poa::SealedHeader},
+    consensus::{BuildRequest, Deadline, SealedHeader},
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
 

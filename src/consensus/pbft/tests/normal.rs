@@ -3,9 +3,8 @@
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Event, Message, Protocol, ReplicaId,
+        BlockId, Event, Message, Protocol, ReplicaId, SealedHeader,
         pbft::{CertificateError, HeaderError, LightVerifier, Seal, View},
-        poa::SealedHeader,
     },
     primitives::Bytes,
 };

@@ -3,8 +3,8 @@
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
+        SealedHeader,
         pbft::{LightVerifier, PbftError},
-        poa::SealedHeader,
     },
     primitives::Height,
     system::{ValidatorUpdate, ValidatorUpdates},
