@@ -200,6 +200,12 @@ impl Dpos {
         self.tree.get(block).map(|node| &node.link)
     }
 
+    /// The round of the slot after the head's, in the schedule that is in force there.
+    pub fn round(&self) -> u64 {
+        let link = self.head_link();
+        link.state.active().round(link.slot.saturating_add(1), &self.config)
+    }
+
     /// What this replica may not contradict as a producer.
     pub const fn promise(&self) -> &Promise {
         &self.promise

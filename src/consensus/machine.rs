@@ -323,6 +323,18 @@ impl Machine {
             _ => 0,
         }
     }
+
+    /// The stretch of time that somebody leads or plans for: the view of PBFT, the term of Raft, the slot of proof of stake; of
+    /// delegated proof of stake the round of the slot after the head's, of proof of authority the epoch of the next block.
+    pub fn round(&self) -> u64 {
+        match self {
+            Self::Poa(poa) => poa.epoch(),
+            Self::Raft(raft) => raft.term(),
+            Self::Pbft(pbft) => pbft.view().get(),
+            Self::Dpos(dpos) => dpos.round(),
+            Self::Pos(pos) => pos.slot(),
+        }
+    }
 }
 
 impl Protocol for Machine {

@@ -199,6 +199,11 @@ impl Poa {
         &self.tree.head().link
     }
 
+    /// The epoch of the next block: checkpoints begin one.
+    pub fn epoch(&self) -> u64 {
+        self.tree.head().link.block.height.next().get() / self.config.epoch.max(1)
+    }
+
     /// Total difficulty of the head's branch.
     pub fn total_difficulty(&self) -> u128 {
         self.tree.head().standing.total_difficulty

@@ -66,6 +66,7 @@ impl Replica {
             Trigger::Always => true,
             Trigger::Chance { per_mille } => rng.chance(*per_mille),
             Trigger::Heights { heights } => heights.contains(&height),
+            Trigger::Rounds { rounds } => rounds.contains(&self.machine().round()),
         };
         let rules = self.conduct.rules.iter();
         rules.filter(|(_, _, when)| is_time(when, rng)).map(|(_, behaviour, _)| behaviour.clone()).collect()

@@ -30,7 +30,7 @@ mod random;
 #[cfg(any(test, feature = "testing"))]
 mod strategy;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::consensus::ReplicaId;
 
@@ -66,6 +66,7 @@ impl FaultId {
 #[serde(deny_unknown_fields)]
 pub struct FaultPlan {
     /// Of the format; [`PLAN_VERSION`].
+    #[serde(deserialize_with = "known_version")]
     pub version: u32,
     /// In any order; each is independent of the others.
     #[serde(default)]
@@ -217,9 +218,7 @@ impl FaultPlan {
     /// # Errors
     /// [`PlanError`]: the first fault that can't be, and why.
     pub fn check(&self, replicas: usize) -> Result<(), PlanError> {
-        if self.version != PLAN_VERSION {
-            return Err(PlanError::Version { got: self.version, want: PLAN_VERSION });
-        }
+        Head { version: self.version.into() }.check()?;
         if self.faults.len() > FAULTS_MAX {
             return Err(PlanError::TooMany { got: self.faults.len(), limit: FAULTS_MAX });
         }
@@ -229,8 +228,11 @@ impl FaultPlan {
     /// Reads TOML. The plan is not checked against a network yet; see [`FaultPlan::check`].
     ///
     /// # Errors
-    /// [`PlanError::Toml`] with the line.
+    /// [`PlanError::Version`] for another version, whatever else it has; otherwise [`PlanError::Toml`] with the line.
     pub fn from_toml(text: &str) -> Result<Self, PlanError> {
+        if let Ok(head) = toml::from_str::<Head>(text) {
+            head.check()?;
+        }
         Ok(toml::from_str(text)?)
     }
 
@@ -243,8 +245,11 @@ impl FaultPlan {
     /// Reads JSON, as [`FaultPlan::from_toml`] reads TOML.
     ///
     /// # Errors
-    /// [`PlanError::Json`] with the line.
+    /// [`PlanError::Version`] for another version, whatever else it has; otherwise [`PlanError::Json`] with the line.
     pub fn from_json(text: &str) -> Result<Self, PlanError> {
+        if let Ok(head) = serde_json::from_str::<Head>(text) {
+            head.check()?;
+        }
         Ok(serde_json::from_str(text)?)
     }
 
@@ -252,6 +257,29 @@ impl FaultPlan {
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
+}
+
+/// What plans of every version have: it is read before the rest, which another version may have in another form.
+#[derive(Deserialize)]
+struct Head {
+    version: u64,
+}
+
+impl Head {
+    const fn check(&self) -> Result<(), PlanError> {
+        if self.version == PLAN_VERSION as u64 {
+            Ok(())
+        } else {
+            Err(PlanError::Version { got: self.version, want: PLAN_VERSION })
+        }
+    }
+}
+
+/// The version of a plan inside of another file.
+fn known_version<'de, D: Deserializer<'de>>(reader: D) -> Result<u32, D::Error> {
+    let version = u64::deserialize(reader)?;
+    Head { version }.check().map_err(D::Error::custom)?;
+    Ok(PLAN_VERSION)
 }
 
 impl Fault {

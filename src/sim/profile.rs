@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::consensus::ConsensusConfig;
+use super::workload::Workload;
+use crate::{consensus::ConsensusConfig, primitives::Address};
 
 /// Bounds of the plans that [`FaultPlan::random`](super::FaultPlan::random) draws. A weight of 0 leaves a kind out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,9 +21,46 @@ pub struct Profile {
     pub latency_max_ms: u64,
     /// Largest clock error, in milliseconds either way.
     pub clock_max_ms: u64,
+    /// Labels of messages that bad links may be limited to, or beginnings of labels that end in `*`.
+    #[serde(default)]
+    pub labels: Vec<String>,
+    /// Whose transactions a censor may leave out, beside those of everybody.
+    #[serde(default)]
+    pub senders: Vec<Address>,
+    /// The highest block that misbehaviour may wait for; 0 for none.
+    #[serde(default)]
+    pub heights_max: u64,
+    /// The highest round that misbehaviour may wait for, as [`Trigger::Rounds`](super::Trigger::Rounds) counts them; 0 for none.
+    #[serde(default)]
+    pub rounds_max: u64,
+    /// Thousandths of crashes that last until the network is healed.
+    #[serde(default)]
+    pub outage_per_mille: u16,
     /// How often each kind comes, against the others.
     pub weights: Weights,
 }
+
+/// What travels on the links of every protocol beside its own messages.
+const LABELS: [&str; 3] = ["transaction", "block-request", "block-response"];
+const LABELS_BLOCK: [&str; 1] = ["block"];
+const LABELS_POS: [&str; 3] = ["block", "vote", "offence"];
+const LABELS_PBFT: [&str; 6] = ["pre-prepare", "prepare", "commit", "checkpoint", "view-change", "new-view"];
+const LABELS_RAFT: [&str; 14] = [
+    "raft-pre-vote*",
+    "raft-vote*",
+    "raft-append*",
+    "raft-pre-vote-request",
+    "raft-vote-request",
+    "raft-pre-vote",
+    "raft-vote",
+    "raft-append",
+    "raft-appended",
+    "raft-append-rejected",
+    "raft-heartbeat",
+    "raft-heartbeat-answer",
+    "raft-snapshot",
+    "raft-timeout-now",
+];
 
 /// How often each kind of fault comes, against the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,6 +125,11 @@ impl Profile {
             byzantine: Budget::None,
             latency_max_ms: 1_500,
             clock_max_ms: 400,
+            labels: Vec::new(),
+            senders: Workload::senders(),
+            heights_max: 20,
+            rounds_max: 0,
+            outage_per_mille: 100,
             weights: Weights::default(),
         }
     }
@@ -98,9 +141,19 @@ impl Profile {
 
     /// What this protocol promises to bear.
     pub fn of(config: &ConsensusConfig) -> Self {
-        match config {
+        let profile = match config {
             ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) | ConsensusConfig::Pos(_) => Self::byzantine(),
             _ => Self::crash_only(),
-        }
+        };
+        // Rounds up to about the last that a run comes to while things go wrong.
+        let (labels, rounds_max): (&[&str], _) = match config {
+            ConsensusConfig::Pbft(_) => (&LABELS_PBFT, 6),
+            ConsensusConfig::Raft(_) => (&LABELS_RAFT, 6),
+            ConsensusConfig::Pos(_) => (&LABELS_POS, 20),
+            ConsensusConfig::Dpos(_) => (&LABELS_BLOCK, 5),
+            ConsensusConfig::Poa(_) => (&LABELS_BLOCK, 3),
+        };
+        let labels = labels.iter().chain(&LABELS).map(|label| (*label).to_owned()).collect();
+        Self { labels, rounds_max, ..profile }
     }
 }

@@ -29,6 +29,9 @@ pub fn shrink(setup: &Setup, failing: &Report, runs_max: u32) -> Shrunk {
     Shrunk { report: search.best, faults_before: failing.plan.faults.len(), runs: search.runs }
 }
 
+/// What is tried in place of a fault that lasts until the network is healed, in milliseconds.
+const LASTING_MS: u64 = 16_000;
+
 struct Search<'a> {
     setup: &'a Setup,
     best: Report,
@@ -103,6 +106,9 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
         forms.push(Fault { for_ms: Some(for_ms / 2), ..fault.clone() });
         forms.push(Fault { for_ms: Some(for_ms - for_ms / 4), ..fault.clone() });
     }
+    if fault.for_ms.is_none() {
+        forms.push(Fault { for_ms: Some(LASTING_MS), ..fault.clone() });
+    }
     let weaker = |what| Fault { what, ..fault.clone() };
     match &fault.what {
         FaultKind::Link(link) => {
@@ -161,6 +167,16 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
             {
                 let when = Trigger::Chance { per_mille: per_mille / 2 };
                 forms.push(weaker(FaultKind::Byzantine { replica: *replica, behaviour: behaviour.clone(), when }));
+            }
+            let (times, again): (_, fn(Vec<u64>) -> Trigger) = match when {
+                Trigger::Heights { heights } => (heights.as_slice(), |heights| Trigger::Heights { heights }),
+                Trigger::Rounds { rounds } => (rounds.as_slice(), |rounds| Trigger::Rounds { rounds }),
+                _ => (&[], |_| Trigger::Never),
+            };
+            for place in (0..times.len()).filter(|_| times.len() > 1) {
+                let fewer = times.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, time)| *time).collect();
+                let (behaviour, when) = (behaviour.clone(), again(fewer));
+                forms.push(weaker(FaultKind::Byzantine { replica: *replica, behaviour, when }));
             }
         }
         _ => {}

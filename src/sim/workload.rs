@@ -56,6 +56,11 @@ impl Workload {
         })
     }
 
+    /// Who sends.
+    pub(super) fn senders() -> Vec<Address> {
+        (0..CLIENTS).map(|client| Self::client(client).address()).collect()
+    }
+
     fn client(number: u32) -> KeyPair {
         KeyPair::from_seed(0, &format!("client {number}"))
     }

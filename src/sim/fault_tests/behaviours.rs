@@ -95,6 +95,28 @@ fn triggers_choose_occasions() {
 }
 
 #[test]
+fn rounds_are_those_of_the_protocol() {
+    for kind in crate::consensus::ConsensusKind::ALL {
+        let config = scenario::usual(kind);
+        let mut network = builder(config, 4).build().unwrap();
+        // In one network somebody is silent in the rounds of now, in the other in one that never comes.
+        run_ms(&mut network, 9_500);
+        let mut other = network.fork();
+        let round = network.replica(id(1)).unwrap().machine().round();
+        assert!(kind == crate::consensus::ConsensusKind::Pbft || round > 0, "{kind:?} is in round {round}");
+        let rounds = |rounds| Trigger::Rounds { rounds };
+        network.misbehave(id(1), Behaviour::Silent, rounds((round..round + 8).collect())).unwrap();
+        other.misbehave(id(1), Behaviour::Silent, rounds(vec![1 << 40])).unwrap();
+        run_ms(&mut network, 4_000);
+        run_ms(&mut other, 4_000);
+        assert_ne!(network.digest(), other.digest(), "{kind:?}");
+        let mut quiet = builder(scenario::usual(kind), 4).build().unwrap();
+        run_ms(&mut quiet, 13_500);
+        assert_eq!(heights(&quiet), heights(&other), "{kind:?}: a round that never comes");
+    }
+}
+
+#[test]
 fn a_censor_leaves_out_whom_it_wants() {
     let mut network = network(raft(), 1);
     let mut clients = workload::Workload::new(1, 8, 8, 1);

@@ -58,6 +58,12 @@ pub enum Trigger {
         /// Which.
         heights: Vec<u64>,
     },
+    /// While its protocol is in one of these rounds: views of PBFT, terms of Raft, slots of proof of stake, rounds of delegated
+    /// proof of stake, epochs of proof of authority ([`Machine::round`](crate::consensus::Machine::round)).
+    Rounds {
+        /// Which.
+        rounds: Vec<u64>,
+    },
 }
 
 impl Behaviour {

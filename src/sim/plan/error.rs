@@ -14,7 +14,7 @@ pub enum PlanError {
     #[error("fault plan has version {got}; this build reads version {want}")]
     Version {
         /// The plan's.
-        got: u32,
+        got: u64,
         /// The one that is read.
         want: u32,
     },

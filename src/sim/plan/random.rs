@@ -3,6 +3,7 @@
 use super::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, LinkFault, Trigger};
 use crate::{
     consensus::ReplicaId,
+    primitives::Address,
     sim::{Profile, SimRng, Streams, Weights},
 };
 
@@ -71,7 +72,12 @@ impl Draw<'_> {
         let longest = self.between(1, longest);
         let for_ms = self.between(1, longest);
         // Misbehaviour that outlives the healing is what a protocol has to live with.
-        let is_lasting = matches!(what, FaultKind::Byzantine { .. } | FaultKind::Twins { .. }) && self.rng.chance(500);
+        let is_lasting = match what {
+            FaultKind::Byzantine { .. } | FaultKind::Twins { .. } => self.rng.chance(500),
+            // A long outage: down until the network is healed.
+            FaultKind::Crash { .. } => self.rng.chance(self.profile.outage_per_mille),
+            _ => false,
+        };
         Some(Fault { at_ms, for_ms: (!is_lasting).then_some(for_ms), what })
     }
 
@@ -95,10 +101,7 @@ impl Draw<'_> {
             2 => FaultKind::Crash { replica: self.replica() },
             3 => FaultKind::Pause { replica: self.replica() },
             4 => self.clock(),
-            5 => {
-                let mean_ms = self.between(5, 400);
-                FaultKind::Disk { replica: self.replica(), delay: Delay::Exponential { floor_ms: 1, mean_ms } }
-            }
+            5 => FaultKind::Disk { replica: self.replica(), delay: self.delay(400) },
             6 => self.byzantine(),
             7 => FaultKind::Twins { replica: self.suspect(), group: self.some_group() },
             _ if self.rng.chance(500) => FaultKind::Wipe { replica: self.suspect() },
@@ -119,11 +122,7 @@ impl Draw<'_> {
             1 => LinkEffect::Duplicate { per_mille },
             2 => LinkEffect::Reorder { per_mille, up_to_ms: self.between(1, latency_max) },
             3 => LinkEffect::Replay { per_mille, up_to_ms: self.between(1, 4 * latency_max) },
-            4 => {
-                let (one, other) = (self.below(latency_max), self.below(latency_max));
-                LinkEffect::Latency(Delay::Uniform { min_ms: one.min(other), max_ms: one.max(other) })
-            }
-            5 => LinkEffect::Latency(Delay::Exponential { floor_ms: 1, mean_ms: 1 + self.below(latency_max / 3 + 1) }),
+            4 | 5 => LinkEffect::Latency(self.delay(latency_max)),
             6 if self.rng.chance(500) => LinkEffect::Bandwidth { bytes_per_second: self.between(2_000, 200_000) },
             6 => LinkEffect::Capacity { messages: self.between(1, 16) as u32 },
             _ => LinkEffect::Clog,
@@ -133,7 +132,42 @@ impl Draw<'_> {
             1 => (vec![self.replica()], Vec::new()),
             _ => (self.some_group(), self.some_group()),
         };
-        LinkFault { from, to, labels: Vec::new(), effect }
+        LinkFault { from, to, labels: self.labels(), effect }
+    }
+
+    /// Messages that a bad link is limited to; none for all of them.
+    fn labels(&mut self) -> Vec<String> {
+        let known = &self.profile.labels;
+        if known.is_empty() || self.rng.chance(600) {
+            return Vec::new();
+        }
+        let count = 1 + self.rng.below(3);
+        let mut labels: Vec<_> =
+            (0..count).map(|_| known[self.rng.below(known.len() as u64) as usize].clone()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels
+    }
+
+    /// Of at most about `most` milliseconds.
+    fn delay(&mut self, most: u64) -> Delay {
+        match self.below(4) {
+            0 => Delay::Constant { ms: self.below(most) },
+            1 => {
+                let (one, other) = (self.below(most), self.below(most));
+                Delay::Uniform { min_ms: one.min(other), max_ms: one.max(other) }
+            }
+            _ => Delay::Exponential { floor_ms: 1, mean_ms: 1 + self.below(most / 3 + 1) },
+        }
+    }
+
+    /// Some numbers up to `most`, near each other: misbehaviour for a short while, at some time.
+    fn numbers(&mut self, most: u64) -> Vec<u64> {
+        let first = self.below(most + 1);
+        let mut numbers: Vec<_> = (0..1 + self.below(4)).map(|_| first + self.below(4)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
     }
 
     fn cut(&mut self) -> FaultKind {
@@ -161,14 +195,31 @@ impl Draw<'_> {
             5 => Behaviour::Replay,
             6 => Behaviour::FutureSpam,
             _ if self.rng.chance(500) => Behaviour::Withhold { ms: self.between(50, 3_000) },
-            _ => Behaviour::Censor { senders: Vec::new() },
+            _ => Behaviour::Censor { senders: self.senders() },
         };
-        let when = if self.rng.chance(500) {
-            Trigger::Always
-        } else {
-            Trigger::Chance { per_mille: self.between(100, 900) as u16 }
+        let (heights_max, rounds_max) = (self.profile.heights_max, self.profile.rounds_max);
+        let when = match self.below(20) {
+            0..8 => Trigger::Always,
+            // It could, and does not.
+            8 => Trigger::Never,
+            9..12 if heights_max > 0 => Trigger::Heights { heights: self.numbers(heights_max) },
+            12..15 if rounds_max > 0 => Trigger::Rounds { rounds: self.numbers(rounds_max) },
+            _ => Trigger::Chance { per_mille: self.between(100, 900) as u16 },
         };
         FaultKind::Byzantine { replica: self.suspect(), behaviour, when }
+    }
+
+    /// Whose transactions are left out; nobody named means all.
+    fn senders(&mut self) -> Vec<Address> {
+        let known = &self.profile.senders;
+        if known.is_empty() || self.rng.chance(300) {
+            return Vec::new();
+        }
+        let first = self.rng.below(known.len() as u64) as usize;
+        let second = self.rng.below(known.len() as u64) as usize;
+        let mut senders = vec![known[first]];
+        senders.extend((second != first).then(|| known[second]));
+        senders
     }
 }
 
@@ -177,22 +228,125 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+    use crate::{
+        consensus::{ConsensusConfig, ConsensusKind, pbft::PbftConfig},
+        sim::scenario,
+    };
+
+    /// Every variant in a plan and every field that may be left out, as paths into its JSON form; of lists whether they are
+    /// empty.
+    fn forms(value: &serde_json::Value, path: &str, found: &mut BTreeSet<String>) {
+        match value {
+            serde_json::Value::Object(fields) => {
+                for (name, field) in fields {
+                    forms(field, &format!("{path}/{name}"), found);
+                }
+            }
+            serde_json::Value::Array(items) => {
+                let some = if items.is_empty() { "none" } else { "some" };
+                found.insert(format!("{path} {some}"));
+            }
+            serde_json::Value::String(name) => drop(found.insert(format!("{path} {name}"))),
+            _ => drop(found.insert(path.to_owned())),
+        }
+    }
+
+    /// The same of one fault, with what it leaves out.
+    fn forms_of(fault: &Fault) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        forms(&serde_json::to_value(&fault.what).unwrap(), "", &mut found);
+        let lasts = if fault.for_ms.is_some() { "for" } else { "lasting" };
+        found.insert(format!("{} {lasts}", fault.what.label()));
+        if let FaultKind::Link(link) = &fault.what {
+            let named = |list: bool| if list { "some" } else { "none" };
+            found.insert(format!("from {}", named(!link.from.is_empty())));
+            found.insert(format!("to {}", named(!link.to.is_empty())));
+            found.insert(format!("labels {}", named(!link.labels.is_empty())));
+        }
+        found
+    }
 
     #[test]
-    fn plans_are_possible_keep_their_budget_and_use_every_kind() {
-        let mut kinds = BTreeSet::new();
-        for seed in 0..600 {
+    fn plans_are_possible_keep_their_budget_and_use_every_variant_and_field() {
+        let profile = Profile::of(&ConsensusConfig::Pbft(PbftConfig::default()));
+        let mut found = BTreeSet::new();
+        for seed in 0..1_500 {
             let n = 4 + (seed % 4) as u32;
-            let plan = FaultPlan::random(seed, n, &Profile::byzantine());
+            let plan = FaultPlan::random(seed, n, &profile);
             plan.check(n as usize).unwrap();
-            assert_eq!(plan, FaultPlan::random(seed, n, &Profile::byzantine()));
+            assert_eq!(plan, FaultPlan::random(seed, n, &profile));
             assert!(plan.byzantine().len() as u32 <= (n - 1) / 3 && !plan.is_empty());
             assert!(plan.faults.iter().all(|fault| fault.at_ms + fault.for_ms.unwrap_or(0) <= 20_000));
-            kinds.extend(plan.faults.iter().map(|fault| fault.what.label()));
+            plan.faults.iter().for_each(|fault| found.extend(forms_of(fault)));
             assert!(FaultPlan::random(seed, n, &Profile::crash_only()).byzantine().is_empty());
             assert_eq!(FaultPlan::from_toml(&plan.to_toml()).unwrap(), plan);
         }
-        assert_eq!(kinds.len(), 27, "{kinds:?}");
+        let byzantine = |field: &str| format!("/byzantine/{field}");
+        let mut wanted: BTreeSet<String> = ["labels", "from", "to"]
+            .iter()
+            .flat_map(|field| ["some", "none"].map(|some| format!("{field} {some}")))
+            .collect();
+        wanted.extend(profile.labels.iter().map(|_| "/link/labels some".to_owned()));
+        for kind in ["crash", "twins", "silent", "equivocate", "censor"] {
+            wanted.extend(["for", "lasting"].map(|lasts| format!("{kind} {lasts}")));
+        }
+        for delay in ["constant/ms", "uniform/min_ms", "uniform/max_ms", "exponential/floor_ms", "exponential/mean_ms"]
+        {
+            wanted.extend([format!("/link/effect/latency/{delay}"), format!("/disk/delay/{delay}")]);
+        }
+        for effect in [
+            "loss/per_mille",
+            "duplicate/per_mille",
+            "reorder/per_mille",
+            "reorder/up_to_ms",
+            "replay/per_mille",
+            "replay/up_to_ms",
+            "bandwidth/bytes_per_second",
+            "capacity/messages",
+        ] {
+            wanted.insert(format!("/link/effect/{effect}"));
+        }
+        wanted.insert("/link/effect clog".to_owned());
+        wanted.extend(
+            ["silent", "equivocate", "invalid", "replay", "future_spam"]
+                .map(|how| byzantine(&format!("behaviour {how}"))),
+        );
+        wanted.extend(["behaviour/selective_send/to some", "behaviour/withhold/ms"].map(byzantine));
+        wanted.extend(["behaviour/censor/senders some", "behaviour/censor/senders none"].map(byzantine));
+        wanted.extend(["when never", "when always", "when/chance/per_mille"].map(byzantine));
+        wanted.extend(["when/heights/heights some", "when/rounds/rounds some"].map(byzantine));
+        wanted.extend(
+            ["isolate", "crash", "wipe", "pause", "amnesia", "twins", "clock", "disk"]
+                .map(|kind| format!("/{kind}/replica")),
+        );
+        wanted.extend(
+            ["/clock/offset_ms", "/clock/drift_ppm", "/split/size", "/partition/groups some"].map(str::to_owned),
+        );
+        wanted.extend(["/one_way/from some", "/one_way/to some", "/twins/group some"].map(str::to_owned));
+        let missing: Vec<_> = wanted.difference(&found).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        // Labels of kinds and how long they last are made above; every other form is known here too.
+        let unknown: Vec<_> = found.iter().filter(|form| form.starts_with('/') && !wanted.contains(*form)).collect();
+        let known = ["/byzantine/replica", "/link/from some", "/link/to some"];
+        assert!(unknown.iter().all(|form| known.contains(&form.as_str())), "{unknown:?}");
         assert_ne!(FaultPlan::random(1, 4, &Profile::crash_only()), FaultPlan::random(2, 4, &Profile::crash_only()));
+    }
+
+    #[test]
+    fn filters_heights_and_rounds_are_of_the_protocol() {
+        for kind in ConsensusKind::ALL {
+            let config = scenario::usual(kind);
+            let profile = Profile::of(&config);
+            assert!(!profile.labels.is_empty() && profile.rounds_max > 0 && !profile.senders.is_empty(), "{kind:?}");
+            let mut used = BTreeSet::new();
+            for seed in 0..400 {
+                for fault in FaultPlan::random(seed, 4, &profile).faults {
+                    if let FaultKind::Link(link) = fault.what {
+                        used.extend(link.labels);
+                    }
+                }
+            }
+            assert_eq!(used, profile.labels.into_iter().collect(), "{kind:?}");
+        }
     }
 }

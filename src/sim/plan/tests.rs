@@ -99,6 +99,15 @@ fn what_can_not_be_is_told_with_what_to_change() {
     }
     let old = FaultPlan { version: 7, faults: Vec::new() };
     assert!(matches!(old.check(4), Err(PlanError::Version { got: 7, want: 1 })));
+    for faults in ["", r#", "faults": []"#, r#", "faults": [{"when": 3, "what": {"earthquake": {}}}], "more": true"#] {
+        let json = format!(r#"{{"version": 2{faults}}}"#);
+        assert!(matches!(FaultPlan::from_json(&json), Err(PlanError::Version { got: 2, want: 1 })), "{json}");
+        let nested = serde_json::from_str::<FaultPlan>(&json).unwrap_err().to_string();
+        assert!(nested.contains("version 2; this build reads version 1"), "{nested}");
+    }
+    for toml in ["version = 9", "version = 9\n[[faults]]\nat = 1\nwhat = { earthquake = { size = 7 } }"] {
+        assert!(matches!(FaultPlan::from_toml(toml), Err(PlanError::Version { got: 9, want: 1 })), "{toml}");
+    }
     let late = FaultPlan::default().with(u64::MAX, 1, FaultKind::Split { size: 1 });
     assert!(matches!(late.check(4), Err(PlanError::TooLong { field: "at_ms", .. })));
 }
