@@ -77,6 +77,8 @@ mod raft_tests;
 mod tests;
 #[cfg(test)]
 mod validator_tests;
+#[cfg(test)]
+mod witness_tests;
 
 #[cfg(test)]
 mod dpos_campaign_tests;

@@ -273,6 +273,19 @@ impl Pbft {
         Some(InView { block: BlockId { height, hash }, view })
     }
 
+    /// The lowest and the highest block that its log holds something of: proposals, votes, votes for checkpoints.
+    pub fn logged(&self) -> Option<(Height, Height)> {
+        let (slots, votes) = (&self.log.slots, &self.log.checkpoint_votes);
+        let lowest = slots.keys().next().into_iter().chain(votes.keys().next()).min()?;
+        let highest = slots.keys().next_back().into_iter().chain(votes.keys().next_back()).max()?;
+        Some((*lowest, *highest))
+    }
+
+    /// The highest block that it has prepared.
+    pub fn highest_prepared(&self) -> Option<InView> {
+        self.log.slots.keys().rev().find_map(|height| self.prepared(*height))
+    }
+
     fn is_primary(&self) -> bool {
         self.me == Some(self.primary())
     }

@@ -4,6 +4,7 @@
 //! ([`NetworkBuilder::with_invariants`](super::NetworkBuilder::with_invariants)) stops at the first that does not hold, with
 //! [`NetworkError::Violated`](super::NetworkError::Violated).
 
+mod accountable;
 mod agreement;
 mod clique;
 pub mod dpos;
@@ -23,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::{Network, Replica, SimTime, Step};
 use crate::consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol};
 
+pub use accountable::AccountableSafety;
 pub use agreement::{Agreement, FinalityStays};
 pub use honesty::HonestyUnblamed;
 pub use pos::{EarnedFinality, FairForkChoice, HonestStake};
@@ -36,6 +38,11 @@ pub use supply::SupplyKept;
 pub trait Invariant: CloneInvariant + fmt::Debug + Send + Sync {
     /// Its name, in kebab case, as reports and regression files have it.
     fn name(&self) -> &'static str;
+
+    /// Every name that its violations may have: its own, unless it checks several things at one go.
+    fn names(&self) -> Vec<&'static str> {
+        vec![self.name()]
+    }
 
     /// Looks at what `step` changed.
     ///
@@ -95,9 +102,13 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
     ]
 }
 
-/// What must hold of this protocol, the generic ones first.
+/// What must hold of this protocol: what explains a broken agreement, the generic ones, then its own.
 pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
-    let mut all = generic();
+    let mut all: Vec<Box<dyn Invariant>> = Vec::new();
+    if let ConsensusConfig::Pos(_) = config {
+        all.push(Box::new(AccountableSafety::default()));
+    }
+    all.extend(generic());
     all.extend(special(config));
     all
 }
@@ -113,7 +124,9 @@ fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
             Box::new(raft::LogMatching::default()),
             Box::new(raft::CommittedStays::default()),
         ],
-        ConsensusConfig::Pbft(_) => vec![Box::new(pbft::PreparedUnique::default()), Box::new(pbft::Watermarks)],
+        ConsensusConfig::Pbft(_) => {
+            vec![Box::new(pbft::PreparedUnique::default()), Box::new(pbft::Watermarks::default())]
+        }
         ConsensusConfig::Pos(_) => pos::all(),
         ConsensusConfig::Dpos(_) => {
             vec![Box::new(dpos::ProducersKeepTheirWord::default()), Box::new(dpos::Schedules::default())]

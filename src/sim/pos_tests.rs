@@ -348,7 +348,8 @@ fn half_of_the_stake_breaks_finality_and_is_named() {
         always(FaultKind::Twins { replica: three, group: vec![zero] }),
     ];
     let plan = FaultPlan { faults, ..FaultPlan::default() };
-    let mut network = network(4, 3).with_faults(plan).with_invariants(invariant::generic()).build().unwrap();
+    let invariants = invariant::of_protocol(&ConsensusConfig::Pos(config()));
+    let mut network = network(4, 3).with_faults(plan).with_invariants(invariants).build().unwrap();
     let ended = network.run_for(Duration::from_secs(200));
     let Err(NetworkError::Violated(violation)) = ended else { panic!("{ended:?}") };
     assert_eq!(violation.invariant, "agreement");
@@ -361,6 +362,10 @@ fn half_of_the_stake_breaks_finality_and_is_named() {
     let guilty = offenders(&votes(zero), &votes(one), network.authenticator());
     let liars = [two, three].map(|liar| network.replica(liar).unwrap().address().unwrap());
     assert_eq!(guilty, liars.into());
+    for liar in liars {
+        assert!(violation.detail.contains(&liar.to_string()), "{}", violation.detail);
+    }
+    assert!(violation.detail.contains("offenders with "), "{}", violation.detail);
     let set = network.genesis_validators();
     let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
     assert!(3 * weight >= set.total_weight());

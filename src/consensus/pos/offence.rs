@@ -79,6 +79,14 @@ impl Offence {
         conflict.then(|| Self::Proposals { first: first.clone(), second: second.clone() })
     }
 
+    /// The votes that prove it; none for two proposals.
+    pub fn votes(&self) -> Vec<Vote> {
+        match self {
+            Self::Votes { first, second } => vec![first.clone(), second.clone()],
+            Self::Proposals { .. } => Vec::new(),
+        }
+    }
+
     /// Which rule was broken.
     pub const fn kind(&self) -> OffenceKind {
         match self {

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use super::{Invariant, Violation, honest, promised};
+use super::{Invariant, Violation, accountable::Blame, honest, promised};
 use crate::{
-    consensus::{BlockId, ReplicaId},
+    consensus::{BlockId, ConsensusKind, ReplicaId},
     primitives::{B256, Height},
     sim::{Network, Step},
 };
 
-/// No two honest replicas hold different blocks of one height for final: safety itself.
+/// No two honest replicas hold different blocks of one height for final: safety itself. Of proof of stake the report names the
+/// offenders.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
     /// What some honest replica holds for final, by height from 0, and which replica said so first.
@@ -42,10 +43,13 @@ impl Invariant for Agreement {
             }
             match self.decided.get(height as usize) {
                 Some((other, whose)) if *other != hash => {
-                    let detail = format!(
+                    let mut detail = format!(
                         "block {height} is final as {hash} to {} and was final as {other} to {whose}",
                         replica.id()
                     );
+                    if let (ConsensusKind::Pos, Ok(first)) = (network.config().kind(), network.replica(*whose)) {
+                        detail.push_str(&format!("; {}", Blame::of(network, [replica, first])));
+                    }
                     return Err(Violation::new(self.name(), network, detail));
                 }
                 Some(_) => {}

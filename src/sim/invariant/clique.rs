@@ -45,6 +45,10 @@ impl Invariant for CliqueRetold {
         "poa-votes"
     }
 
+    fn names(&self) -> Vec<&'static str> {
+        vec!["poa-votes", "poa-seal", "poa-signer-limit", "poa-difficulty", "poa-period", "poa-heaviest"]
+    }
+
     fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let (Machine::Poa(poa), ConsensusConfig::Poa(config)) = (replica.machine(), network.config()) else {

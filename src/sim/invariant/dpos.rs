@@ -48,6 +48,10 @@ impl Invariant for ProducersKeepTheirWord {
         "dpos-confirms-once"
     }
 
+    fn names(&self) -> Vec<&'static str> {
+        vec!["dpos-confirms-once", "dpos-one-block-a-slot", "dpos-lock-kept"]
+    }
+
     fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
         let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
         // Its own newest block may not have left it yet.
@@ -67,6 +71,12 @@ impl Invariant for ProducersKeepTheirWord {
 }
 
 impl ProducersKeepTheirWord {
+    /// Leaves a block out.
+    #[cfg(test)]
+    pub(in crate::sim) fn overlook(&mut self, block: B256) {
+        self.seen.insert(block);
+    }
+
     fn check(&mut self, network: &Network, replica: &Replica, dpos: &Dpos, block: &Block) -> Result<(), Violation> {
         let (author, top) = (block.header().beneficiary, block.height().get());
         let word = self.words.entry(author).or_default();
@@ -109,6 +119,10 @@ impl ProducersKeepTheirWord {
 impl Invariant for Schedules {
     fn name(&self) -> &'static str {
         "dpos-slot-owner"
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        vec!["dpos-slot-owner", "dpos-schedule-due", "dpos-proposed-by-quorum", "dpos-irreversible-by-two-thirds"]
     }
 
     fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {

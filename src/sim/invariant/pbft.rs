@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
-        Machine, Protocol, ReplicaId,
+        BlockId, ConsensusConfig, Machine, Protocol, ReplicaId,
         pbft::{Pbft, View},
     },
     primitives::{B256, Height},
@@ -34,6 +34,10 @@ pub struct PreparedUnique {
 impl Invariant for PreparedUnique {
     fn name(&self) -> &'static str {
         "pbft-prepared-unique"
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        vec!["pbft-prepared-unique", "pbft-committed-survives"]
     }
 
     fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
@@ -68,9 +72,13 @@ impl Invariant for PreparedUnique {
     }
 }
 
-/// The head is between the watermarks, and the low one is a block of the chain.
+/// What is logged, prepared and committed is between the watermarks (`h < n <= h + L`, section 4.2), and the low one is the
+/// height of the stable checkpoint: a block of the replica's own chain, at a multiple of K or genesis (section 4.3).
 #[derive(Clone, Debug, Default)]
-pub struct Watermarks;
+pub struct Watermarks {
+    /// The stable checkpoint of each replica as it was last seen.
+    stable: BTreeMap<ReplicaId, BlockId>,
+}
 
 impl Invariant for Watermarks {
     fn name(&self) -> &'static str {
@@ -79,12 +87,29 @@ impl Invariant for Watermarks {
 
     fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
         let Some((id, pbft)) = stepped(network, step) else { return Ok(()) };
+        let broken = |detail: String| Err(Violation::new("pbft-watermarks", network, format!("{id} {detail}")));
         let (low, high) = pbft.watermarks();
         let head = pbft.head().height;
-        // A replica that is behind may know of a stable checkpoint above its head; it has nothing between then.
-        if head > high {
-            let detail = format!("{id} has its head at height {head}, above the high watermark {high} (low {low})");
-            return Err(Violation::new(self.name(), network, detail));
+        if head < low || head > high {
+            return broken(format!("has its head at height {head}, not between the watermarks {low} and {high}"));
+        }
+        if let Some((lowest, highest)) = pbft.logged().filter(|(lowest, highest)| *lowest <= low || *highest > high) {
+            return broken(format!("logs heights {lowest} to {highest}, above {low} and up to {high} it may"));
+        }
+        if let Some(prepared) = pbft.highest_prepared().filter(|prepared| prepared.block.height > high) {
+            return broken(format!("prepared {} above the high watermark {high}", prepared.block));
+        }
+        let stable = pbft.stable_checkpoint();
+        if self.stable.insert(id, stable) == Some(stable) {
+            return Ok(());
+        }
+        let ConsensusConfig::Pbft(config) = network.config() else { return Ok(()) };
+        if stable.height != low || !config.is_checkpoint(&stable) {
+            return broken(format!("holds {stable} for a stable checkpoint, with a low watermark of {low}"));
+        }
+        let own = network.replica(id).ok().and_then(|replica| replica.chain().hash_at(low).ok());
+        if own != Some(stable.hash) {
+            return broken(format!("holds {stable} for a stable checkpoint and has {own:?} there"));
         }
         Ok(())
     }

@@ -103,7 +103,11 @@ pub struct CommittedStays {
 
 impl Invariant for CommittedStays {
     fn name(&self) -> &'static str {
-        "raft-committed-stays"
+        "raft-state-machine-safety"
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        vec!["raft-state-machine-safety", "raft-committed-durable", "raft-leader-completeness"]
     }
 
     fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
@@ -121,7 +125,7 @@ impl Invariant for CommittedStays {
                         "{id} commits entry {index} of term {}, which is committed with term {term} elsewhere",
                         entry.term
                     );
-                    return Err(Violation::new("raft-state-machine-safety", network, detail));
+                    return Err(Violation::new(self.name(), network, detail));
                 }
                 Some(_) => {}
                 None if self.committed.len() as u64 + 1 == index => {

@@ -16,19 +16,19 @@ use crate::{
     system::staking::StakeSums,
 };
 
-/// Every so many blocks all accounts are added up.
-const SUM_EVERY: u64 = 8;
-
 /// Blocks that are remembered as checked.
 const CHECKED_MAX: usize = 1_024;
 
-/// Accounts up to which all are added up; above, only the staking contract's own sums are checked.
+/// Accounts up to which all are added up after every block. Of so many times more, they are added up so many times less
+/// often; the sum is of everything since genesis, so that the next one finds what happened in between.
 const ACCOUNTS_MAX: usize = 4_096;
 
 /// The staking contract holds what it owes, and all accounts together hold what genesis gave, and what was minted since,
-/// less what was burned: slashed stake and base fees (EIP-1559).
+/// less what was burned: slashed stake and base fees (EIP-1559). Every block that an honest replica adopts is judged, those
+/// of a branch that it fetched too.
 ///
-/// Not for chains on which balances are set by hand.
+/// A block whose state the retention policy let go of before it was looked at is counted as unjudged; a head whose state can't be
+/// read is a violation. Not for chains on which balances are set by hand.
 #[derive(Clone, Debug, Default)]
 pub struct SupplyKept {
     heads: BTreeMap<ReplicaId, B256>,
@@ -38,6 +38,11 @@ pub struct SupplyKept {
     by_height: BTreeSet<(u64, B256)>,
     /// All that genesis gave.
     given: Option<U256>,
+    /// Accounts are added up after blocks of multiples of this height.
+    sum_every: u64,
+    /// Blocks that were added up, and that could not be.
+    summed: u64,
+    unjudged: u64,
 }
 
 impl Invariant for SupplyKept {
@@ -53,39 +58,59 @@ impl Invariant for SupplyKept {
         if is_same || self.checked.contains_key(&head.hash()) || chain.spec().allow_interventions {
             return Ok(());
         }
-        match self.check(chain, head) {
-            Ok(None) => Ok(()),
-            Ok(Some(wrong)) => {
-                let detail = format!("{} at height {}: {wrong}", replica.id(), head.height());
-                Err(Violation::new(self.name(), network, detail))
-            }
-            // A state that is pruned can't be judged any more.
-            Err(_) => Ok(()),
-        }
+        let wrong = match self.check(chain, head) {
+            Ok(None) => return Ok(()),
+            Ok(Some(wrong)) => wrong,
+            Err(error) => format!("the head's state can't be read: {error}"),
+        };
+        let detail = format!("{} at height {}: {wrong}", replica.id(), head.height());
+        Err(Violation::new(self.name(), network, detail))
     }
 }
 
 impl SupplyKept {
-    /// What is wrong with the money after `head`.
+    /// How many blocks were judged by the sum of all accounts.
+    pub const fn summed(&self) -> u64 {
+        self.summed
+    }
+
+    /// How many blocks were adopted together with a later one and had lost their state by then.
+    pub const fn unjudged(&self) -> u64 {
+        self.unjudged
+    }
+
+    /// What is wrong with the money after `head` and after the blocks below it that were not looked at before.
     fn check(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Option<String>, ChainError> {
-        let state = chain.state_of(head.hash())?;
+        for (block, fees) in self.new_blocks(chain, head)? {
+            match self.check_one(chain, &block, fees) {
+                Ok(None) => {}
+                // Of a chain that was joined late, what genesis gave is not known.
+                Err(ChainError::Pruned { .. }) if block.hash() != head.hash() || self.given.is_none() => {
+                    self.unjudged += 1;
+                }
+                other => return other,
+            }
+        }
+        Ok(None)
+    }
+
+    /// What is wrong with the money after `block`, up to which so much was burned in base fees.
+    fn check_one(&mut self, chain: &Chain, block: &ExecutedBlock, fees: U256) -> Result<Option<String>, ChainError> {
+        let state = chain.state_of(block.hash())?;
         let sums = StakeSums::read(&*state)?;
         if sums.balance < sums.owed() {
             return Ok(Some(format!("the staking contract holds {} and owes {}", sums.balance, sums.owed())));
         }
-        let fees = self.base_fees_up_to(chain, head)?;
-        if !head.height().get().is_multiple_of(SUM_EVERY) {
-            return Ok(None);
-        }
-        let Some(held) = total(&state)? else { return Ok(None) };
         let given = match self.given {
             Some(given) => given,
-            None => {
-                let genesis = chain.state_of(chain.genesis().hash())?;
-                let Some(given) = total(&genesis)? else { return Ok(None) };
-                *self.given.insert(given)
-            }
+            None => *self.given.insert(total(&chain.state_of(chain.genesis().hash())?)?.0),
         };
+        if !block.height().get().is_multiple_of(self.sum_every.max(1)) {
+            return Ok(None);
+        }
+        let (held, accounts) = total(&state)?;
+        self.sum_every = 1 + (accounts / ACCOUNTS_MAX) as u64;
+        self.summed += 1;
         let (got, want) = (held.saturating_add(sums.burned).saturating_add(fees), given.saturating_add(sums.minted));
         Ok((got != want).then(|| {
             format!(
@@ -95,8 +120,10 @@ impl SupplyKept {
         }))
     }
 
-    /// Base fees that were burned up to `head`, from the newest ancestor that is remembered.
-    fn base_fees_up_to(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<U256, ChainError> {
+    /// The blocks from the newest ancestor that is remembered up to `head`, oldest first, each with the base fees that were
+    /// burned up to it.
+    fn new_blocks(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Vec<(ExecutedBlock, U256)>, ChainError> {
+        let mut new = Vec::new();
         let mut path = Vec::new();
         let mut block = head.clone();
         let mut sum = loop {
@@ -115,24 +142,25 @@ impl SupplyKept {
             sum = sum.saturating_add(base_fee * U256::from(header.gas_used));
             self.checked.insert(block.hash(), sum);
             self.by_height.insert((header.number, block.hash()));
+            new.push((block, sum));
         }
         while self.checked.len() > CHECKED_MAX {
             let Some((_, hash)) = self.by_height.pop_first() else { break };
             self.checked.remove(&hash);
         }
-        Ok(sum)
+        Ok(new)
     }
 }
 
-/// All balances together; `None` where there are too many accounts to add up.
-fn total(state: &Arc<dyn StateView>) -> Result<Option<U256>, ChainError> {
+/// All balances together, and how many there are.
+fn total(state: &Arc<dyn StateView>) -> Result<(U256, usize), ChainError> {
     let (mut sum, mut count) = (U256::ZERO, 0);
     state.for_each_account(&mut |_, account| {
         sum = sum.saturating_add(account.balance);
         count += 1;
-        if count > ACCOUNTS_MAX { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        ControlFlow::Continue(())
     })?;
-    Ok((count <= ACCOUNTS_MAX).then_some(sum))
+    Ok((sum, count))
 }
 
 #[cfg(test)]
@@ -201,11 +229,32 @@ mod tests {
                 .build()
                 .unwrap();
             network.intervene(&Intervention::Balance { address: target, balance: ether(2) }).unwrap();
-            network.run_to_height(SUM_EVERY).unwrap();
+            network.run_to_height(1).unwrap();
             let chain = network.primary().chain();
             let wrong = SupplyKept::default().check(chain, chain.head()).unwrap();
             assert!(wrong.is_some_and(|wrong| wrong.contains("accounts hold")));
         }
+    }
+
+    #[test]
+    fn every_block_is_added_up_those_of_a_fetched_branch_too() {
+        let mut network = builder(DposConfig::default()).build().unwrap();
+        network.run_to_height(12).unwrap();
+        let chain = network.primary().chain();
+        let mut supply = SupplyKept::default();
+        assert_eq!(supply.check(chain, chain.head()).unwrap(), None);
+        let height = chain.head().height().get();
+        assert_eq!((supply.summed() + supply.unjudged(), supply.unjudged() < height), (height, true));
+    }
+
+    #[test]
+    fn a_head_that_can_not_be_read_is_no_pass() {
+        let mut network = builder(DposConfig::default()).build().unwrap();
+        network.run_to_height(3).unwrap();
+        let chain = network.primary().chain();
+        let other = builder(DposConfig::default()).with_seed(4).build().unwrap();
+        let stranger = other.primary().chain();
+        assert!(SupplyKept::default().check(stranger, chain.head()).is_err());
     }
 
     #[test]

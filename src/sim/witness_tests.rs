@@ -1,0 +1,331 @@
+//! Every name that a broken invariant can have is shown to be found: by a state of a network that is made by hand here, or by
+//! a deliberate bug in the table of docs/mutations.md.
+//!
+//! Most states are made of two networks with the same keys and different histories: an invariant that saw the one must object
+//! to the other.
+
+use core::time::Duration;
+use std::collections::BTreeSet;
+
+use super::{
+    invariant::{
+        AccountableSafety, FinalityStays, HonestStake, StateRoots, SupplyKept, dpos::ProducersKeepTheirWord,
+        pbft::PreparedUnique, pbft::Watermarks, poa::SealsOnce, raft::CommittedStays, raft::LogMatching,
+    },
+    workload::Workload,
+    *,
+};
+use crate::{
+    consensus::{
+        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
+        pos::PosConfig, raft::RaftConfig,
+    },
+    primitives::{Address, Height, ether},
+};
+
+fn id(number: u32) -> ReplicaId {
+    ReplicaId::new(number)
+}
+
+fn pbft() -> ConsensusConfig {
+    ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8))
+}
+
+fn raft() -> ConsensusConfig {
+    ConsensusConfig::Raft(RaftConfig::default())
+}
+
+fn poa() -> ConsensusConfig {
+    ConsensusConfig::Poa(PoaConfig::default().with_period(1))
+}
+
+fn pos() -> ConsensusConfig {
+    ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4))
+}
+
+fn dpos() -> ConsensusConfig {
+    ConsensusConfig::Dpos(DposConfig::default())
+}
+
+fn builder(config: ConsensusConfig) -> NetworkBuilder {
+    Network::builder()
+        .with_genesis(Workload::genesis())
+        .with_consensus(config)
+        .with_validators(4)
+        .with_seed(5)
+        .with_latency(Latency::Constant(Duration::from_millis(20)))
+}
+
+/// The same keys, times and draws, with a transaction in the first block or without: two histories.
+fn history(config: ConsensusConfig, with_transaction: bool, height: u64) -> Network {
+    let mut network = builder(config).build().unwrap();
+    if with_transaction {
+        network.submit(Workload::new(1, 1, 1, 1).next().unwrap().1, id(0)).unwrap();
+    }
+    network.run_to_height(height).unwrap();
+    network
+}
+
+fn look(invariant: &mut dyn Invariant, network: &Network, replica: ReplicaId) -> Result<(), Violation> {
+    let looked = invariant.on_step(network, &Step { at: network.now(), replica, label: "by hand" });
+    if let Err(violation) = &looked {
+        assert!(invariant.names().contains(&violation.invariant.as_ref()), "{violation}");
+    }
+    looked
+}
+
+/// By whom a replica's head is not.
+fn other_than_author(network: &Network) -> ReplicaId {
+    let author = network.primary().chain().head().block().header().beneficiary;
+    network.replicas().iter().find(|replica| replica.address() != Some(author)).unwrap().id()
+}
+
+/// Steps until everybody is so high, with the invariant looking on.
+fn watch(invariant: &mut dyn Invariant, network: &mut Network, height: u64) -> Result<(), Violation> {
+    let is_high = |network: &Network| {
+        let running = network.replicas().iter().filter(|replica| replica.process() == Process::Running);
+        running.map(|replica| replica.head().height.get()).min().unwrap() >= height
+    };
+    while !is_high(network) {
+        let step = network.step().unwrap().unwrap();
+        look(invariant, network, step.replica)?;
+    }
+    Ok(())
+}
+
+fn finality_stays() -> Violation {
+    let mut network = history(pbft(), false, 2);
+    let earlier = network.fork();
+    network.run_to_height(4).unwrap();
+    let mut invariant = FinalityStays::default();
+    look(&mut invariant, &network, id(0)).unwrap();
+    look(&mut invariant, &earlier, id(0)).unwrap_err()
+}
+
+fn state_roots() -> Violation {
+    let mut network = history(raft(), false, 2);
+    let earlier = network.replicas[0].machine.clone();
+    network.run_to_height(4).unwrap();
+    look(&mut StateRoots::default(), &network, id(0)).unwrap();
+    network.replicas[0].machine = earlier;
+    look(&mut StateRoots::default(), &network, id(0)).unwrap_err()
+}
+
+fn supply_kept() -> Violation {
+    let mut invariant = SupplyKept::default();
+    look(&mut invariant, &history(poa(), false, 2), id(0)).unwrap();
+    let richer = Workload::genesis().with_balance(Address::repeat_byte(7), ether(1));
+    let mut network = builder(poa()).with_genesis(richer).build().unwrap();
+    network.run_to_height(2).unwrap();
+    look(&mut invariant, &network, id(1)).unwrap_err()
+}
+
+fn accountable_safety() -> Violation {
+    let (mut network, other) = (history(pos(), false, 20), history(pos(), true, 20));
+    let mut invariant = AccountableSafety::default();
+    look(&mut invariant, &network, id(0)).unwrap();
+    network.replicas[1] = other.replicas[1].clone();
+    // Everybody signed both histories, and everybody is honest here.
+    let violation = look(&mut AccountableSafety::default(), &network, id(0)).unwrap_err();
+    assert!(violation.detail.contains("honest among them"), "{violation}");
+    violation
+}
+
+fn honest_stake() -> Violation {
+    let mut network = builder(pos()).build().unwrap();
+    network.misbehave(id(2), Behaviour::Equivocate, Trigger::Always).unwrap();
+    let liar = network.replicas[2].address().unwrap();
+    let is_slashed = |network: &Network| match network.primary().machine() {
+        Machine::Pos(pos) => pos.head_state().is_some_and(|state| state.is_slashed(&liar)),
+        _ => false,
+    };
+    network.run_until(Duration::from_secs(60), is_slashed).unwrap();
+    look(&mut HonestStake, &network, id(0)).unwrap();
+    // As if it had done nothing.
+    network.world.trouble = None;
+    look(&mut HonestStake, &network, id(0)).unwrap_err()
+}
+
+fn log_matching() -> Violation {
+    let mut invariant = LogMatching::default();
+    look(&mut invariant, &history(raft(), false, 3), id(0)).unwrap();
+    look(&mut invariant, &history(raft(), true, 3), id(1)).unwrap_err()
+}
+
+fn state_machine_safety() -> Violation {
+    let leads = |replica: &&Replica| matches!(replica.machine(), Machine::Raft(raft) if raft.is_leader());
+    let mut invariant = CommittedStays::default();
+    let mut network = builder(raft()).build().unwrap();
+    network.run_until(Duration::from_secs(9), |network| network.replicas().iter().any(|one| leads(&one))).unwrap();
+    let leader = network.replicas().iter().find(leads).unwrap().id();
+    let mut other = network.fork();
+    network.run_to_height(3).unwrap();
+    look(&mut invariant, &network, leader).unwrap();
+    // Elsewhere that leader stopped before anything was committed, and another one's entries are in the same places.
+    other.crash(leader).unwrap();
+    let survivor = other.replicas().iter().map(Replica::id).find(|id| *id != leader).unwrap();
+    let is_high = |network: &Network| network.replica(survivor).unwrap().head().height.get() > 3;
+    other.run_until(Duration::from_secs(30), is_high).unwrap();
+    look(&mut invariant, &other, survivor).unwrap_err()
+}
+
+fn committed_survives() -> Violation {
+    let mut invariant = PreparedUnique::default();
+    let mut network = builder(pbft()).build().unwrap();
+    let mut other = network.fork();
+    watch(&mut invariant, &mut network, 3).unwrap();
+    // Elsewhere the first primary never spoke, and the next one's block is in the place of the committed one.
+    let Machine::Pbft(first) = other.primary().machine() else { panic!("not pbft") };
+    let primary = first.primary();
+    let primary = other.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
+    other.crash(primary).unwrap();
+    watch(&mut invariant, &mut other, 2).unwrap_err()
+}
+
+fn watermarks() -> Violation {
+    let mut network = history(pbft(), false, 6);
+    look(&mut Watermarks::default(), &network, id(0)).unwrap();
+    network.replicas[0].machine = history(pbft(), true, 6).replicas[0].machine.clone();
+    let stranger = look(&mut Watermarks::default(), &network, id(0)).unwrap_err();
+    assert!(stranger.detail.contains("and has Some"), "{stranger}");
+    let every_third = ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(3, 6));
+    network.replicas[0].machine = history(every_third, false, 4).replicas[0].machine.clone();
+    look(&mut Watermarks::default(), &network, id(0)).unwrap_err()
+}
+
+fn seals() -> Violation {
+    let mut network = history(poa(), false, 3);
+    let mut stranger = builder(poa()).with_seed(6).build().unwrap();
+    stranger.run_to_height(3).unwrap();
+    network.replicas[0] = stranger.replicas[0].clone();
+    let all = invariant::of_protocol(&poa());
+    let mut clique = all.into_iter().find(|invariant| invariant.names().contains(&"poa-seal")).unwrap();
+    look(clique.as_mut(), &network, id(0)).unwrap_err()
+}
+
+fn seals_once() -> Violation {
+    let (network, other) = (history(poa(), false, 3), history(poa(), true, 3));
+    let mut invariant = SealsOnce::default();
+    look(&mut invariant, &network, other_than_author(&network)).unwrap();
+    let twice = (0..4).filter_map(|replica| look(&mut invariant, &other, id(replica)).err()).next();
+    twice.unwrap()
+}
+
+fn one_block_a_slot() -> Violation {
+    let (network, other) = (history(dpos(), false, 6), history(dpos(), true, 6));
+    let mut invariant = ProducersKeepTheirWord::default();
+    look(&mut invariant, &network, other_than_author(&network)).unwrap();
+    look(&mut invariant, &other, other_than_author(&other)).unwrap_err()
+}
+
+/// Two of four producers go their own way, and later one of them confirms there as if it had not implied anything elsewhere.
+fn lock_kept() -> Violation {
+    let mut network = history(dpos(), false, 8);
+    let mut other = network.fork();
+    let mut invariant = ProducersKeepTheirWord::default();
+    watch(&mut invariant, &mut network, 18).unwrap();
+    let [one, two] = [0, 1].map(|number| other.replicas[number].address().unwrap());
+    for replica in [2, 3] {
+        other.crash(id(replica)).unwrap();
+    }
+    let is_far = |network: &Network| {
+        let head = network.primary().chain().head().block();
+        head.height().get() > 26 && head.header().beneficiary == one
+    };
+    other.run_until(Duration::from_secs(200), is_far).unwrap();
+    let chain = other.primary().chain();
+    let head = chain.head().hash();
+    let earlier = (1..chain.head().height().get()).map(|height| chain.hash_at(Height::new(height)).unwrap());
+    earlier.filter(|hash| *hash != head).for_each(|hash| invariant.overlook(hash));
+    other.run_for(Duration::from_millis(100)).unwrap();
+    assert_eq!(other.replicas[1].address(), Some(two));
+    look(&mut invariant, &other, id(1)).unwrap_err()
+}
+
+fn durability() -> Violation {
+    let transaction = Workload::new(1, 1, 1, 1).next().unwrap().1;
+    let mut oracle = Oracle::default();
+    oracle.submitted(&transaction);
+    let network = history(pbft(), true, 3);
+    oracle.on_step(&network, &Step { at: network.now(), replica: id(0), label: "by hand" });
+    assert_eq!((oracle.acknowledged_count(), oracle.submitted_count()), (1, 1));
+    oracle.check(&network, &[id(0), id(1)]).unwrap();
+    oracle.check(&history(pbft(), false, 3), &[id(1)]).unwrap_err()
+}
+
+/// Two of four stakes are silent for ever: blocks come, and nothing more becomes final.
+fn convergence() -> Violation {
+    let silent =
+        |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
+    let plan = FaultPlan::default().with_lasting(0, silent(2)).with_lasting(0, silent(3));
+    let setup = Setup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..Setup::of(pos()) };
+    run_plan(&setup, 1, &plan).violation().unwrap().clone()
+}
+
+/// Two of four members are silent for ever: nothing is decided any more.
+fn liveness() -> Violation {
+    let silent =
+        |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
+    let plan = FaultPlan::default().with_lasting(0, silent(2)).with_lasting(0, silent(3));
+    let setup = Setup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..Setup::of(pbft()) };
+    run_plan(&setup, 1, &plan).violation().unwrap().clone()
+}
+
+/// A record that is whole and means nothing.
+fn recovery() -> Violation {
+    let mut network = history(poa(), false, 2);
+    network.crash(id(1)).unwrap();
+    network.replicas[1].disk.put(b"head", Some(&[7]));
+    let Err(NetworkError::Violated(violation)) = network.restart(id(1)) else { panic!("it was taken") };
+    *violation
+}
+
+/// By which state each of these is broken.
+const WITNESSES: &[(&str, fn() -> Violation)] = &[
+    ("finality-stays", finality_stays),
+    ("state-roots", state_roots),
+    ("supply-kept", supply_kept),
+    ("pos-accountable-safety", accountable_safety),
+    ("honest-stake-is-safe", honest_stake),
+    ("raft-log-matching", log_matching),
+    ("raft-state-machine-safety", state_machine_safety),
+    ("pbft-committed-survives", committed_survives),
+    ("pbft-watermarks", watermarks),
+    ("poa-seal", seals),
+    ("poa-seals-once", seals_once),
+    ("dpos-one-block-a-slot", one_block_a_slot),
+    ("dpos-lock-kept", lock_kept),
+    ("durability", durability),
+    ("convergence", convergence),
+    ("liveness", liveness),
+    ("recovery", recovery),
+];
+
+/// What a run itself reports, beside its invariants.
+const OF_RUNS: [&str; 4] = ["durability", "liveness", "convergence", "recovery"];
+
+#[test]
+fn every_witness_breaks_what_it_is_for() {
+    for (name, witness) in WITNESSES {
+        let violation = witness();
+        assert_eq!(violation.invariant, *name, "{violation}");
+    }
+}
+
+#[test]
+fn every_name_is_shown_to_be_found() {
+    let table = include_str!("../../docs/mutations.md");
+    let rows =
+        table.lines().filter_map(|line| Some(line.strip_prefix("| ")?.split(" | ").nth(3)?.trim_end_matches(" |")));
+    let mut shown: BTreeSet<&str> = rows.collect();
+    shown.extend(WITNESSES.iter().map(|(name, _)| *name));
+    let all: BTreeSet<&str> = ConsensusKind::ALL
+        .into_iter()
+        .flat_map(|kind| invariant::of_protocol(&scenario::usual(kind)))
+        .flat_map(|invariant| invariant.names())
+        .chain(OF_RUNS)
+        .collect();
+    assert!(all.len() > 30, "{all:?}");
+    let unseen: Vec<_> = all.difference(&shown).collect();
+    assert!(unseen.is_empty(), "nothing shows that these are ever found: {unseen:?}");
+}
