@@ -205,7 +205,8 @@ impl World {
     fn send_in_trouble(&mut self, from: ReplicaId, to: ReplicaId, parcel: Parcel) {
         let Some(trouble) = &mut self.trouble else { return };
         let (machine, from) = (trouble.machine(from, to), trouble.identity(from));
-        if from == to {
+        // What a second machine still had to say when it was taken away is said by nobody.
+        if from == to || from.get() >= self.replica_count {
             return;
         }
         let now = self.scheduler.now();

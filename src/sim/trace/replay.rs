@@ -139,8 +139,9 @@ impl<'a> Replay<'a> {
             What::Incident(Incident::Restarted { replica, records }) => {
                 let records = records.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
                 let machine = self.machine(*replica as usize, &records, record)?;
+                // One that was altered stays so: a key on two machines restarts twice.
                 if let Some(player) = self.machines.get_mut(*replica as usize) {
-                    *player = Player { machine, is_altered: false };
+                    player.machine = machine;
                 }
             }
             What::Incident(Incident::Altered { replica, .. }) => {

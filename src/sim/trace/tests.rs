@@ -8,10 +8,11 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     consensus::{
-        Admin, BlockId, ConsensusConfig, Deadline, ReplicaId, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig,
+        Admin, BlockId, ConsensusConfig, ConsensusKind, Deadline, ReplicaId, pbft::PbftConfig, poa::PoaConfig,
+        raft::RaftConfig,
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
-    sim::{Latency, Network, NetworkBuilder},
+    sim::{FaultKind, FaultPlan, Latency, Network, NetworkBuilder, Setup, scenario},
 };
 
 fn builder(consensus: ConsensusConfig) -> NetworkBuilder {
@@ -51,6 +52,37 @@ fn every_protocol_replays_without_the_seed() {
         }
         assert!(trace.to_binary().len() * 2 < trace.to_ndjson().len(), "{name}");
     }
+}
+
+/// The plan's second fault falls upon a key that runs on two machines.
+#[test]
+fn two_machines_of_one_key_replay_through_a_crash() {
+    let first = ReplicaId::new(0);
+    let twins = FaultKind::Twins { replica: first, group: vec![ReplicaId::new(1)] };
+    let plan = FaultPlan::new([]).with(1_000, 8_000, twins).with(3_000, 2_000, FaultKind::Crash { replica: first });
+    for kind in ConsensusKind::ALL {
+        let mut network = builder(scenario::usual(kind)).with_trace("test").with_faults(plan.clone()).build().unwrap();
+        network.run_for(Duration::from_secs(15)).unwrap();
+        replays(&network.trace().unwrap(), kind.name());
+    }
+}
+
+#[test]
+fn whatever_a_campaign_does_replays() {
+    for kind in ConsensusKind::ALL {
+        let setup = Setup::of(scenario::usual(kind));
+        for seed in 0..40 {
+            let plan = FaultPlan::random(seed, 4, &setup.profile);
+            let mut network = builder(scenario::usual(kind)).with_trace("test").with_faults(plan).build().unwrap();
+            network.run_for(Duration::from_secs(25)).unwrap();
+            replays(&network.trace().unwrap(), &format!("{} {seed}", kind.name()));
+        }
+    }
+}
+
+fn replays(trace: &Trace, name: &str) {
+    let read = Trace::read(&trace.to_binary()).unwrap_or_else(|error| panic!("{name}: {error}"));
+    Replay::new(&read).unwrap().finish().unwrap_or_else(|error| panic!("{name}: {error}"));
 }
 
 #[test]
