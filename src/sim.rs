@@ -85,6 +85,8 @@ mod dpos_campaign_tests;
 #[cfg(test)]
 mod dpos_tests;
 #[cfg(test)]
+mod pbft_stake_tests;
+#[cfg(test)]
 mod pbft_tests;
 #[cfg(test)]
 mod poa_campaign_tests;

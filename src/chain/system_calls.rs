@@ -48,7 +48,7 @@ pub(super) fn run(
     };
     let mut calls = shared
         .rules
-        .system_calls(&SystemContext { header: &header, parent, payload })
+        .system_calls(&SystemContext { header: &header, parent, payload, has_stake: shared.spec.staking.is_some() })
         .map_err(|error| SystemCallFailure::Invalid(BlockError::Rule(error)))?;
     if calls.is_empty() && shared.spec.staking.is_some() {
         calls.push(staking::begin_block(shared.rules.author(&header), &[]));

@@ -18,11 +18,14 @@
 //! - The *validators* change at checkpoints only, by what executed blocks changed in the staking contracts (see
 //!   [`Succession`]). A block that puts others in force is a stable checkpoint at once, for its certificate proves it, and
 //!   the view goes on under its new primary.
+//! - Who contradicts itself is proved to by its two signatures (see [`DoubleSigning`]), told in a block and put out at the next
+//!   checkpoint; where there is stake, it is slashed.
 
 mod certificate;
 mod checkpoint;
 mod config;
 mod council;
+mod evidence;
 mod light;
 mod log;
 mod message;
@@ -54,6 +57,7 @@ use crate::primitives::{Address, B256, Height, Timestamp};
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use config::{PbftConfig, PbftError, Quorums};
 pub use council::{Council, Succession};
+pub use evidence::{DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, Payload, Promise};
 pub use light::LightVerifier;
 pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange, commit_hash};
 pub use record::HEAD_KEY;
@@ -101,6 +105,8 @@ pub struct Pbft {
     fetching: BTreeMap<Height, Fetched>,
     /// Chosen blocks whose bodies are missing.
     wanted: BTreeSet<BlockId>,
+    /// Proof against validators that no block has told yet.
+    evidence: BTreeMap<Address, DoubleSigning>,
     /// Requests made, so that the next one goes to another peer.
     requests: u64,
     duty: Duty,
@@ -222,6 +228,7 @@ impl Pbft {
             claims: BTreeMap::new(),
             fetching: BTreeMap::new(),
             wanted: BTreeSet::new(),
+            evidence: BTreeMap::new(),
             requests: 0,
             duty: Duty::Idle,
             doublings: 0,
@@ -333,17 +340,20 @@ impl Pbft {
             Body::Prepare { block, .. } | Body::Commit { block, .. } => block.height.parent(),
             Body::Checkpoint { block } => Some(block.height),
             Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
-            Body::NewView(_) => None,
+            Body::NewView(_) | Body::Evidence(_) => None,
         };
         let is_news = claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
         let was_new = is_news || !self.peers.contains_key(&sender);
         let outcome = match &message.body {
             Body::PrePrepare { view, block } => self.on_pre_prepare(sender, *view, block, message, effects),
-            Body::Prepare { view, block } => self.on_prepare(sender, *view, *block, &message.signature, effects),
+            Body::Prepare { view, block } => {
+                self.on_prepare((sender, from), *view, *block, &message.signature, effects)
+            }
             Body::Commit { view, block } => self.on_commit(sender, *view, *block, &message.signature, effects),
             Body::Checkpoint { block } => self.on_checkpoint(sender, *block, effects),
             Body::ViewChange(view_change) => self.on_view_change(sender, from, view_change, message, effects),
             Body::NewView(new_view) => self.on_new_view(sender, new_view, message, effects),
+            Body::Evidence(proof) => self.on_evidence(proof, effects),
         };
         match outcome {
             // It can't be counted here, and still tells that its sender is ahead.
@@ -400,7 +410,7 @@ impl Pbft {
                 self.doublings = self.doublings.saturating_add(1);
                 self.start_view_change(self.view.next(), effects);
             }
-            RESEND_TIMER if self.has_timers() => self.resend(effects),
+            RESEND_TIMER => self.resend(effects),
             _ => effects.push(Effect::Mark("pbft/stale-answer")),
         }
     }
@@ -414,11 +424,13 @@ impl Pbft {
             self.resend_votes(effects);
         }
         self.resend_checkpoint(effects);
+        self.resend_evidence(effects);
         self.fetch_again(effects);
     }
 
+    /// Observers, too: what they asked for may be lost.
     fn arm_resend(&self, effects: &mut Vec<Effect>) {
-        if self.has_timers() {
+        if self.config.period > 0 {
             let nanos = self.config.timeout_nanos(0) / 2;
             effects.push(Effect::ArmTimer { timer: RESEND_TIMER, deadline: Deadline::After { nanos } });
         }
@@ -545,6 +557,10 @@ impl Protocol for Pbft {
         out.option(self.promised, |out, ticket| out.u64(ticket.get()));
         out.u64(self.next_ticket.get());
         self.journal.encode(out);
+        self.succession.encode_told(out);
+        if !self.evidence.is_empty() {
+            out.list(self.evidence.values(), |out, proof| proof.encode_to(out));
+        }
     }
 
     fn head(&self) -> BlockId {

@@ -24,4 +24,6 @@ pub struct SystemContext<'a> {
     pub parent: &'a Header,
     /// The consensus payload beside the block.
     pub payload: &'a Bytes,
+    /// Whether the chain has the staking contract.
+    pub has_stake: bool,
 }

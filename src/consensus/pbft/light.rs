@@ -50,7 +50,7 @@ impl LightVerifier {
         check_fields(&self.config, council, &next.header, next.header.extra_data == want, &self.head)?;
         let certificate = Seal::certificate(&next.seal)?;
         certificate.verify(block, council, &self.authenticator)?;
-        self.succession = self.succession.after_proven(&self.config, block.height, payload)?;
+        self.succession = self.succession.after_proven(&self.config, block.height, payload, &self.authenticator)?;
         (self.head, self.block) = (next.header.clone(), block);
         Ok(block)
     }

@@ -94,11 +94,11 @@ pub(super) enum Standing {
 }
 
 /// What a vote did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Yes,
     Known,
-    Contradiction { first: B256 },
+    Contradiction { first: Vote },
 }
 
 impl Log {
@@ -309,7 +309,7 @@ impl Votes {
             Entry::Occupied(mut place) => {
                 let earlier = place.get();
                 if earlier.view == view && earlier.hash != hash {
-                    return Counted::Contradiction { first: earlier.hash };
+                    return Counted::Contradiction { first: earlier.clone() };
                 }
                 if earlier.view >= view {
                     return Counted::Known;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::CertificateError;
+use super::{CertificateError, DoubleSigning, EvidenceError};
 use crate::{
     chain::Block,
     consensus::{BlockId, Encoder, SealError, Signer},
@@ -96,6 +96,8 @@ pub enum Body {
     ViewChange(ViewChange),
     /// The primary of a new view shows why it is one, and what it takes along.
     NewView(NewView),
+    /// A validator contradicted itself.
+    Evidence(DoubleSigning),
 }
 
 /// What a replica knows when it leaves a view. Lists ascend and name nothing twice.
@@ -198,6 +200,9 @@ pub enum MessageError {
         /// The committed head.
         head: BlockId,
     },
+    /// Evidence that proves nothing.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
     /// A block came with a seal that proves nothing.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
@@ -236,6 +241,7 @@ impl Body {
             Self::Checkpoint { .. } => "checkpoint",
             Self::ViewChange(_) => "view-change",
             Self::NewView(_) => "new-view",
+            Self::Evidence(_) => "evidence",
         }
     }
 
@@ -265,6 +271,10 @@ impl Body {
                 out.list(new_view.view_changes.iter(), |out, message| message.encode(out));
                 new_view.checkpoint.encode(out);
                 out.list(new_view.chosen.iter(), |out, block| block.encode(out));
+            }
+            Self::Evidence(proof) => {
+                out.u8(7);
+                proof.encode_to(out);
             }
         }
     }
@@ -298,7 +308,7 @@ pub fn commit_hash(view: View, block: &BlockId) -> B256 {
     vote_hash(3, view, block)
 }
 
-fn vote_hash(kind: u8, view: View, block: &BlockId) -> B256 {
+pub(super) fn vote_hash(kind: u8, view: View, block: &BlockId) -> B256 {
     let mut out = Encoder::new();
     encode_vote(kind, view, block, &mut out);
     keccak256(out.as_bytes())

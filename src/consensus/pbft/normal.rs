@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use super::{
-    BUILD_TIMER, Body, Certificate, Duty, MessageError, Pbft, PbftMessage, RESEND_TIMER, SUSPECT_TIMER, Seal,
+    BUILD_TIMER, Body, Certificate, DoubleSigning, Duty, MessageError, Pbft, PbftMessage, Promise, SUSPECT_TIMER, Seal,
     VIEWS_AHEAD_MAX, View, broadcast,
     log::{Counted, Proposal, Standing, Vote},
 };
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ChainEvent, Deadline, Effect, Evidence, Protocol, Rejection, Ticket, Verdict,
+        BlockId, BuildRequest, ChainEvent, Deadline, Effect, Message, Protocol, Recipients, Rejection, ReplicaId,
+        Ticket, Verdict,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
@@ -54,6 +55,7 @@ impl Pbft {
     pub(super) fn ask_for_block(&mut self, effects: &mut Vec<Effect>) {
         let Some(me) = self.me else { return };
         let ticket = self.next_ticket.take_next();
+        let height = self.head.height.next();
         self.duty = Duty::Building(ticket);
         effects.push(Effect::Build(BuildRequest {
             ticket,
@@ -62,7 +64,7 @@ impl Pbft {
             difficulty: 0,
             timestamp_min: self.earliest_next(),
             mix_hash: B256::ZERO,
-            payload: self.succession.payload(&self.config, self.head.height.next()),
+            payload: self.succession.payload(&self.config, height, self.evidence_for(height)),
         }));
     }
 
@@ -138,8 +140,8 @@ impl Pbft {
         let earlier = slot.pre_prepared.iter().find(|(_, at)| **at == view).map(|(hash, _)| *hash);
         match slot.proposal.map(|proposal| proposal.hash).or(earlier) {
             Some(first) if first != id.hash => {
-                let (height, second) = (id.height, id.hash);
-                effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
+                let proof = self.double_proposal(first, block);
+                self.accuse(offender, id.height, (first, id.hash), proof, effects);
                 effects.push(Effect::Mark("pbft/equivocating-primary"));
                 self.start_view_change(view.next(), effects);
                 return Ok(());
@@ -156,9 +158,32 @@ impl Pbft {
         Ok(())
     }
 
+    /// Proof that the primary of this view proposed `second` beside another block, whose proposal is here.
+    fn double_proposal(&self, first: B256, second: &Block) -> Option<DoubleSigning> {
+        let first = self.log.slot(second.height())?.bodies.get(&first)?;
+        let signature = |block: &Block| match Seal::decode(block.seal()) {
+            Ok(Seal::Proposal { view, signature }) if view == self.view => Some((block.hash(), signature)),
+            _ => None,
+        };
+        let (one, other) = (signature(first)?, signature(second)?);
+        Some(DoubleSigning::new(Promise::PrePrepare, self.view, second.height(), one, other))
+    }
+
+    /// Shows whoever agrees to another block what the primary proposed here, so that it sees both.
+    fn show_proposal(&self, height: Height, hash: B256, to: ReplicaId, effects: &mut Vec<Effect>) {
+        let slot = self.log.slot(height);
+        let Some((slot, proposal)) = slot.and_then(|slot| Some((slot, slot.proposal?))) else { return };
+        let body = slot.bodies.get(&proposal.hash).filter(|_| proposal.hash != hash);
+        if let Some(message) = body.and_then(|body| self.proposal_of_view(body)) {
+            effects.push(Effect::Mark("pbft/shown-other-proposal"));
+            let message = Message::Pbft(message);
+            effects.push(Effect::Send { to: Recipients::One(to), message, after: None });
+        }
+    }
+
     pub(super) fn on_prepare(
         &mut self,
-        sender: Address,
+        (sender, from): (Address, ReplicaId),
         view: View,
         block: BlockId,
         signature: &Bytes,
@@ -174,7 +199,10 @@ impl Pbft {
         }
         let vote = Vote { view, hash: block.hash, signature: signature.clone() };
         let counted = slot.prepares.count(sender, vote);
-        self.after_vote(counted, sender, block, effects)
+        if counted == Counted::Yes && view == self.view && !self.is_changing {
+            self.show_proposal(block.height, block.hash, from, effects);
+        }
+        self.after_vote(Promise::Prepare, counted, (sender, signature), block, effects)
     }
 
     pub(super) fn on_commit(
@@ -192,13 +220,14 @@ impl Pbft {
         }
         let vote = Vote { view, hash: block.hash, signature: signature.clone() };
         let counted = slot.commits.count(sender, vote);
-        self.after_vote(counted, sender, block, effects)
+        self.after_vote(Promise::Commit, counted, (sender, signature), block, effects)
     }
 
     fn after_vote(
         &mut self,
+        promise: Promise,
         counted: Counted,
-        offender: Address,
+        (offender, signature): (Address, &Bytes),
         block: BlockId,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
@@ -206,9 +235,13 @@ impl Pbft {
             Counted::Yes => self.progress(block.height, effects),
             Counted::Known => return Err(MessageError::Known),
             Counted::Contradiction { first } => {
-                let (height, second) = (block.height, block.hash);
-                effects.push(Effect::Evidence(Evidence::DoubleSign { offender, height, first, second }));
-                return Err(MessageError::Contradiction { signer: offender });
+                let (height, both) = (block.height, (first.hash, block.hash));
+                let (one, other) = ((first.hash, first.signature), (block.hash, signature.clone()));
+                let proof = DoubleSigning::new(promise, first.view, height, one, other);
+                if self.evidence.contains_key(&offender) {
+                    return Err(MessageError::Contradiction { signer: offender });
+                }
+                self.accuse(offender, height, both, Some(proof), effects);
             }
         }
         Ok(())
@@ -327,13 +360,13 @@ impl Pbft {
 
     /// Sends one's own new block. What a new-view took along was proposed by it.
     fn propose(&mut self, body: Option<&Arc<Block>>, effects: &mut Vec<Effect>) {
-        let Some(message) = body.and_then(|body| self.own_proposal(body)) else { return };
+        let Some(message) = body.and_then(|body| self.proposal_of_view(body)) else { return };
         let ticket = self.persist(effects);
         broadcast(&message, Some(ticket), effects);
     }
 
     /// The pre-prepare of a block that was made in this view.
-    fn own_proposal(&self, body: &Arc<Block>) -> Option<Arc<PbftMessage>> {
+    fn proposal_of_view(&self, body: &Arc<Block>) -> Option<Arc<PbftMessage>> {
         match Seal::decode(body.seal()) {
             Ok(Seal::Proposal { view, signature }) if view == self.view => {
                 Some(Arc::new(PbftMessage { body: Body::PrePrepare { view, block: body.clone() }, signature }))
@@ -433,16 +466,21 @@ impl Pbft {
 
     /// Collects what a new head changes in the set of validators, and puts in force whom it names. Answers whether it does.
     fn succeed(&mut self, id: BlockId, block: &Block, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) -> bool {
-        let after = match self.succession.after(&self.config, id.height, block.payload()) {
+        let after = match self.succession.after(&self.config, id.height, block.payload(), &self.authenticator) {
             Ok(after) => after,
             // Those who certified it saw a change that this replica did not; the chain judged it right.
-            Err(_) => self.succession.after_proven(&self.config, id.height, block.payload()).unwrap_or_else(|error| {
-                let reason = error.to_string();
-                effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                self.succession.clone()
-            }),
+            Err(_) => {
+                let proven =
+                    self.succession.after_proven(&self.config, id.height, block.payload(), &self.authenticator);
+                proven.unwrap_or_else(|error| {
+                    let reason = error.to_string();
+                    effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
+                    self.succession.clone()
+                })
+            }
         };
         let before = core::mem::replace(&mut self.succession, after.with(updates));
+        self.forget_evidence();
         if before.council() == self.council() {
             return false;
         }
@@ -459,12 +497,11 @@ impl Pbft {
         match (was_member, self.me.is_some()) {
             (false, true) => {
                 effects.push(Effect::Mark("pbft/joined"));
-                self.arm_resend(effects);
             }
             (true, false) => {
                 effects.push(Effect::Mark("pbft/left"));
                 self.is_changing = false;
-                effects.extend([SUSPECT_TIMER, RESEND_TIMER].map(Effect::DisarmTimer));
+                effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
             }
             _ => {}
         }
@@ -491,7 +528,9 @@ impl Pbft {
         let (Some(me), Some(slot)) = (self.me, self.log.slot(height)) else { return };
         let Some(Proposal { hash, standing: Standing::Accepted, .. }) = slot.proposal else { return };
         let (view, block) = (self.view, BlockId { height, hash });
-        if let Some(message) = slot.bodies.get(&hash).filter(|_| self.is_primary()).and_then(|b| self.own_proposal(b)) {
+        if let Some(message) =
+            slot.bodies.get(&hash).filter(|_| self.is_primary()).and_then(|b| self.proposal_of_view(b))
+        {
             broadcast(&message, self.promised, effects);
         }
         let prepare = slot.prepares.of(&me).map(|vote| (Body::Prepare { view, block }, vote));

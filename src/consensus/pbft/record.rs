@@ -287,6 +287,7 @@ impl Head {
             out.u64(self.view.get());
             self.stable.encode(out);
             out.list(self.checkpoints.iter(), |out, block| block.encode(out));
+            self.succession.encode_told(out);
         })
     }
 
@@ -301,7 +302,7 @@ impl Head {
             Ok(succession) => succession,
             Err(error) => return Some(Err(error)),
         };
-        let head = Self {
+        let mut head = Self {
             succession,
             block: block(&mut bytes)?,
             timestamp: Timestamp::from_secs(bytes.u64()?),
@@ -309,6 +310,7 @@ impl Head {
             stable: block(&mut bytes)?,
             checkpoints: bytes.list(block)?,
         };
+        head.succession = head.succession.with_told(&mut bytes)?;
         bytes.is_empty().then_some(Ok(head))
     }
 }

@@ -5,11 +5,15 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::{CertificateError, Council, PbftConfig, PbftError, Seal, Succession, certificate::verify_proposal};
+use super::{
+    CertificateError, Council, EvidenceError, Payload, PbftConfig, PbftError, Seal, Succession,
+    certificate::verify_proposal,
+};
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     consensus::{Authenticator, BlockId, ValidatorSet},
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    system::{SystemCall, SystemContext, staking},
 };
 
 /// Headers that the rules remember, in each of two generations.
@@ -55,14 +59,17 @@ pub enum HeaderError {
         /// Its length.
         bytes: usize,
     },
-    /// The payload is not that of the validators who take over with this block.
-    #[error("payload has {bytes} bytes; the validators who take over with this block need {want}")]
+    /// The payload does not name the validators who take over with this block.
+    #[error("payload names {got} validators who take over; expected {want} others")]
     Successor {
-        /// The payload's length.
-        bytes: usize,
-        /// The length of the right one; 0 when nobody takes over.
+        /// How many it names; 0 for nobody.
+        got: usize,
+        /// How many there are; 0 when nobody takes over.
         want: usize,
     },
+    /// The payload's evidence proves nothing.
+    #[error(transparent)]
+    Evidence(#[from] EvidenceError),
     /// The payload names an impossible set of validators.
     #[error(transparent)]
     Council(#[from] PbftError),
@@ -149,7 +156,7 @@ impl PbftRules {
         };
         succession = succession.with(&ancestors.updates(hash));
         for block in waiting.into_iter().rev() {
-            let after = succession.after(&self.config, block.height(), block.payload());
+            let after = succession.after(&self.config, block.height(), block.payload(), &self.authenticator);
             let after = after.map_err(|error| rule_error(&error))?;
             self.remember_judged(block.hash(), Judged { succession: after.clone(), seal: block.seal().clone() });
             succession = after.with(&ancestors.updates(block.hash()));
@@ -230,13 +237,29 @@ impl HeaderRules for PbftRules {
             if block.payload().is_empty() { block.header().extra_data.is_empty() } else { block.commits_to_payload() };
         let judge = || {
             check_fields(&self.config, before.council(), block.header(), has_right_extra_data, parent)?;
-            let after = before.after(&self.config, block.height(), block.payload())?;
+            let after = before.after(&self.config, block.height(), block.payload(), &self.authenticator)?;
             check_seal(before.council(), &self.authenticator, BlockId::of(block), block.header(), block.seal())?;
             Ok(after)
         };
         let succession = judge().map_err(|error: HeaderError| rule_error(&error))?;
         self.remember_judged(block.hash(), Judged { succession, seal: block.seal().clone() });
         Ok(())
+    }
+
+    /// The proposer, then everybody whom the block's evidence convicts. Nobody counts as absent: a certificate has exactly a
+    /// quorum's signatures, so that honest validators are always missing from it.
+    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
+        if !context.has_stake {
+            return Ok(Vec::new());
+        }
+        let payload = Payload::decode(context.payload).map_err(|error| rule_error(&error))?;
+        let time = Timestamp::from_secs(context.header.timestamp);
+        let mut calls = vec![staking::begin_block(context.header.beneficiary, &[])];
+        for proof in &payload.evidence {
+            let offender = proof.offender(&self.authenticator).map_err(|error| rule_error(&error.into()))?;
+            calls.push(staking::slash(offender, staking::Offence::DoubleSign, proof.height(), time));
+        }
+        Ok(calls)
     }
 }
 

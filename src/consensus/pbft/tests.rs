@@ -1,6 +1,7 @@
 //! The state machines alone: four replicas, a queue that the test controls, timers fired by hand.
 
 mod byzantine;
+mod evidence;
 mod faults;
 mod invalid;
 mod lab;

@@ -26,7 +26,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "pbft-equivocating-primary",
         protocol: "pbft",
         summary: "the primary of seven proposes two blocks in one place, each to half of the others",
-        outcome: "neither gets a quorum; a view change takes the primary's place away, and the honest agree",
+        outcome: "neither gets a quorum; those who see both change the view and prove it, and the liar is put out",
         script: Script::Network { validators: HALVES, seed: 7, consensus, setup, play: equivocating_primary },
     },
     Scenario {
@@ -116,9 +116,21 @@ fn equivocating_primary(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     for height in 1..=goal {
         stage.must(stage.agree_at(&others, height), format!("one block at height {height}"))?;
     }
+    for number in &others {
+        stage.must(stage.evidence(*number) > 0, format!("evidence at replica {number}"))?;
+    }
+    let liar = stage.network().replicas()[id(primary).index()].address().unwrap_or_default();
+    let is_out = |stage: &Stage<'_>| {
+        others.iter().all(|number| pbft(stage, *number).is_some_and(|pbft| !pbft.council().contains(&liar)))
+    };
+    stage.run_until(120_000, "a council without the liar", is_out)?;
     let found: u64 = others.iter().map(|number| stage.evidence(*number)).sum();
     let view = others.iter().map(|number| view(stage, *number)).max().unwrap_or_default();
-    Ok(format!("view {view}, {found} pieces of evidence, the honest agree up to height {goal}"))
+    let out = stage.highest();
+    Ok(format!(
+        "view {view}, {found} pieces of evidence at {} replicas; the liar is out at height {out}, the others go on",
+        others.len()
+    ))
 }
 
 fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {

@@ -195,7 +195,12 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
     let sealed = lab.sealed((owner + 1) % 4, 10);
     let header = crate::primitives::Header::default();
     let rules = DposRules::new(lab.config, lab.set(4), lab.authenticator.clone());
-    let context = crate::system::SystemContext { header: &sealed.header, parent: &header, payload: &sealed.payload };
+    let context = crate::system::SystemContext {
+        header: &sealed.header,
+        parent: &header,
+        payload: &sealed.payload,
+        has_stake: true,
+    };
     let calls = crate::chain::HeaderRules::system_calls(&rules, &context).unwrap();
     let time = crate::primitives::Timestamp::from_secs(9);
     let slash =

@@ -87,7 +87,6 @@ fn invalid_messages_leave_the_state_as_it_was() {
         ("one's own, reflected", sign(2, vote(1, next))),
         ("replayed prepare", prepare),
         ("prepare of the primary", sign(1, vote(1, next))),
-        ("contradicting prepare", sign(3, vote(1, id(8, 8)))),
         ("prepare of an old view", sign(3, vote(0, next))),
         ("prepare of a far view", sign(3, vote(2 + VIEWS_AHEAD_MAX, next))),
         ("commit of an endless view", sign(3, Body::Commit { view: View::new(u64::MAX), block: next })),

@@ -258,6 +258,8 @@ impl Setup for OneLiar {
             Body::NewView(new_view) => new_view.view < seen.view || (new_view.view == seen.view && !seen.is_changing),
             Body::ViewChange(change) => change.view < seen.view || (change.view == seen.view && !seen.is_changing),
             Body::Checkpoint { .. } => false,
+            // What it proves counts in later blocks; this model has one.
+            Body::Evidence(_) => true,
         }
     }
 }
