@@ -158,7 +158,7 @@ impl Replica {
     }
 
     /// A block in the same place as `block` with another gas limit and no transactions.
-    fn second_block(&self, block: &Block) -> Option<Block> {
+    pub(super) fn second_block(&self, block: &Block) -> Option<Block> {
         let header = block.header();
         let attributes = BlockAttributes {
             timestamp: block.timestamp(),

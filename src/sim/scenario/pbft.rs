@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
+use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
     consensus::{
-        Authenticator, BlockId, ConsensusConfig, Machine, Message,
+        BlockId, ConsensusConfig, Machine, Message,
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
     sim::{
-        Behaviour, FaultKind, NetworkBuilder, NetworkError, Trigger,
+        Behaviour, NetworkBuilder,
         trace::{Input, What},
     },
 };
@@ -146,9 +146,9 @@ fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         found = alone(stage, &others, height);
         found.is_some()
     })?;
-    let Some([lonely, first, (helper, _)]) = found else { return Ok(String::new()) };
+    let Some([lonely, first, (helper, _)]) = found else { return Err(stage.not_shown("two proposals")) };
     // The helper's own protocol is honest; this is what it says besides.
-    stage.begin(FaultKind::Byzantine { replica: id(helper), behaviour: Behaviour::Silent, when: Trigger::Never })?;
+    stage.hold(helper)?;
     stage.end(lost)?;
     for (number, block) in [lonely, first] {
         let view = View::new(view(stage, number));
@@ -156,18 +156,9 @@ fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         vote(stage, helper, number, Body::Commit { view, block })?;
         vote(stage, primary, number, Body::Commit { view, block })?;
     }
-    loop {
-        match stage.run_ms(5_000) {
-            Err(ScenarioError::Network(NetworkError::Violated(violation))) if violation.invariant == "agreement" => {
-                return Ok(format!("agreement is broken: {}", violation.detail));
-            }
-            // What leads there is reported first.
-            Err(ScenarioError::Network(NetworkError::Violated(violation)))
-                if violation.invariant.starts_with("pbft-") => {}
-            Err(error) => return Err(error),
-            Ok(()) => return stage.must(false, "a violation of agreement").map(|()| String::new()),
-        }
-    }
+    // What leads there is reported first.
+    let detail = stage.run_until_broken(5_000, "agreement")?;
+    Ok(format!("agreement is broken: {detail}"))
 }
 
 /// Who judged another block of this height than the rest, with that block, and the two others with theirs.
@@ -194,11 +185,8 @@ fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
 
 /// One replica says something to another that its protocol would not say.
 fn vote(stage: &mut Stage<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
-    let seed = stage.seed();
-    let signer = Authenticator::symbolic(seed).signer(&NetworkBuilder::validator_key(seed, from));
-    let signature = signer.sign(body.signing_hash());
-    let message = Message::Pbft(Arc::new(PbftMessage { body, signature }));
-    Ok(stage.network_mut().inject(id(from), id(to), message)?)
+    let signature = stage.signer(from).sign(body.signing_hash());
+    stage.inject(from, &[to], &Message::Pbft(Arc::new(PbftMessage { body, signature })))
 }
 
 fn lost_view_changes(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {

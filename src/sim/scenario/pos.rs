@@ -1,8 +1,15 @@
 //! Scenarios of proof of stake.
 
+mod attacks;
+mod duties;
+mod finality;
+
 use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
-    consensus::{ConsensusConfig, pos::PosConfig},
+    consensus::{
+        ConsensusConfig, Machine,
+        pos::{Pos, PosConfig},
+    },
     sim::{Behaviour, Delay, LinkEffect, NetworkBuilder},
 };
 
@@ -31,54 +38,70 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "pos-ex-ante-reorg",
         protocol: "pos",
-        summary: "a proposer keeps its block and a vote for it back until the next block is there",
-        outcome: "it reorganises the next block away without proposer boost, and fails with it",
-        script: Script::Protocol {
-            tests: &["consensus::pos::tests::attacks::an_ex_ante_reorg_works_without_the_boost_and_not_with_it"],
+        summary: "a proposer keeps its block and a vote for it back until the next block is there; a timely block has its boost",
+        outcome: "the boost outweighs the vote kept back: the timely block stays and becomes final",
+        script: Script::Network { validators: SIXTEEN, seed: 8, consensus, setup, play: attacks::ex_ante },
+    },
+    Scenario {
+        name: "pos-ex-ante-reorg-without-boost",
+        protocol: "pos",
+        summary: "the same with a proposer boost of nothing",
+        outcome: "the vote kept back reorganises the timely block away, for good",
+        script: Script::Network {
+            validators: SIXTEEN,
+            seed: 8,
+            consensus: without_boost,
+            setup,
+            play: attacks::ex_ante,
         },
     },
     Scenario {
         name: "pos-balancing",
         protocol: "pos",
-        summary: "an equivocating proposer keeps two halves of the votes in balance",
-        outcome: "the next timely block tips the balance",
-        script: Script::Protocol {
-            tests: &["consensus::pos::tests::attacks::a_balance_of_equivocations_tips_with_the_next_timely_block"],
-        },
+        summary: "a proposer of two blocks and one who votes for both keep two halves of the others apart",
+        outcome: "the next timely block gathers both halves; the two offenders are named, and nobody else",
+        script: Script::Network { validators: SIXTEEN, seed: 8, consensus, setup, play: attacks::balancing },
     },
     Scenario {
         name: "pos-justification-withholding",
         protocol: "pos",
-        summary: "a block that would justify a checkpoint is kept back and shown late",
-        outcome: "it moves nobody back",
-        script: Script::Protocol {
-            tests: &["consensus::pos::tests::attacks::a_withheld_justification_moves_nobody_back"],
-        },
+        summary: "the last block of an epoch, which would justify it, is kept back and shown in the middle of the next",
+        outcome: "it moves no head and no finality back, and the chain goes on without it",
+        script: Script::Network { validators: FOUR, seed: 8, consensus, setup, play: attacks::withheld_justification },
     },
     Scenario {
         name: "pos-long-range",
         protocol: "pos",
-        summary: "a history made with keys whose stake left long ago, shown to one who was away past unbonding",
-        outcome: "it is refused without a trusted checkpoint",
-        script: Script::Protocol {
-            tests: &["consensus::pos::tests::attacks::a_history_from_keys_whose_stake_has_left_is_refused"],
+        summary: "a history made with keys whose stake left long ago, shown to one who was here and to a beginner",
+        outcome: "the one refuses it; the other refuses both histories, and takes the true one with a trusted checkpoint",
+        script: Script::Network {
+            validators: FOUR_UP,
+            seed: 8,
+            consensus: short_unbonding,
+            setup,
+            play: finality::long_range,
         },
     },
     Scenario {
         name: "pos-nothing-at-stake",
         protocol: "pos",
-        summary: "validators vote on both sides of a fork, which costs nothing to compute",
-        outcome: "they are named and slashed",
-        script: Script::Protocol { tests: &["consensus::pos::tests::attacks::nothing_at_stake_is_not_free"] },
+        summary: "a proposer makes two blocks and a voter votes for both, which costs nothing to compute",
+        outcome: "they are named, slashed and out of the set, nobody else is, and finality goes on",
+        script: Script::Network { validators: SEVEN_UP, seed: 8, consensus, setup, play: attacks::nothing_at_stake },
     },
     Scenario {
         name: "pos-third-plus-one",
         protocol: "pos",
-        summary: "more than a third of the stake votes for two checkpoints",
-        outcome: "two conflicting checkpoints become final, and the offenders are named",
-        script: Script::Protocol {
-            tests: &["consensus::pos::tests::attacks::more_than_a_third_break_finality_and_are_named"],
-        },
+        summary: "three of seven run with one key on two machines, one beside each half of the honest",
+        outcome: "two conflicting checkpoints become final, and exactly those three are named",
+        script: Script::Network { validators: SEVEN, seed: 8, consensus, setup, play: finality::third_plus_one },
+    },
+    Scenario {
+        name: "pos-less-than-third",
+        protocol: "pos",
+        summary: "the same with two of seven, which is less than a third",
+        outcome: "nothing in conflict becomes final",
+        script: Script::Network { validators: SEVEN, seed: 8, consensus, setup, play: finality::less_than_third },
     },
 ];
 
@@ -86,8 +109,40 @@ const FOUR_UP: Sizes =
     Sizes::usual(4, "three quarters or more must be left to finalise without one").at_least(4).at_most(16);
 const HALVES: Sizes = Sizes::usual(4, "neither half may have two thirds").at_least(4).at_most(16);
 
+const FOUR: Sizes = Sizes::exactly(4, "the block must hold the third of three votes that justify");
+const SIXTEEN: Sizes =
+    Sizes::exactly(16, "a slot's committee of four makes a vote a quarter, less than the boost of 40 %");
+const SEVEN: Sizes = Sizes::exactly(7, "three are more than a third and two are less");
+const SEVEN_UP: Sizes = Sizes::usual(7, "two thirds must be left without two").at_least(7).at_most(16);
+
 fn consensus() -> ConsensusConfig {
-    ConsensusConfig::Pos(PosConfig::default().with_period(2).with_slots_per_epoch(4))
+    ConsensusConfig::Pos(parameters())
+}
+
+fn without_boost() -> ConsensusConfig {
+    ConsensusConfig::Pos(parameters().with_boost_percent(0))
+}
+
+fn short_unbonding() -> ConsensusConfig {
+    ConsensusConfig::Pos(parameters().with_unbonding_epochs(finality::UNBONDING_EPOCHS))
+}
+
+fn parameters() -> PosConfig {
+    PosConfig::default().with_period(2).with_slots_per_epoch(4)
+}
+
+fn config(stage: &Stage<'_>) -> PosConfig {
+    match stage.network().config() {
+        ConsensusConfig::Pos(config) => *config,
+        _ => parameters(),
+    }
+}
+
+fn pos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pos> {
+    match stage.machine(number) {
+        Machine::Pos(pos) => Some(pos),
+        _ => None,
+    }
 }
 
 const fn setup(builder: NetworkBuilder) -> NetworkBuilder {

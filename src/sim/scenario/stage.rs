@@ -4,10 +4,11 @@ use core::time::Duration;
 
 use super::ScenarioError;
 use crate::{
-    consensus::{Admin, BlockId, Machine, Protocol, ReplicaId},
+    consensus::{Admin, BlockId, Machine, Message, Protocol, ReplicaId, Signer},
     primitives::Height,
     sim::{
-        Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Network, NetworkError, Replica, SimTime, Trigger,
+        Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Network, NetworkBuilder, NetworkError, Replica, SimTime,
+        Trigger,
         trace::{Incident, Input, Trace, TraceEntry, What},
     },
 };
@@ -202,12 +203,14 @@ impl<'a> Stage<'a> {
     /// # Errors
     /// [`ScenarioError::NotShown`] when it does not.
     pub fn must(&self, condition: bool, what: impl Into<String>) -> Result<(), ScenarioError> {
-        if condition {
-            return Ok(());
-        }
+        if condition { Ok(()) } else { Err(self.not_shown(what)) }
+    }
+
+    /// Why the scenario fails here.
+    pub fn not_shown(&self, what: impl Into<String>) -> ScenarioError {
         let heads = self.network.replicas().iter().map(|replica| replica.head().height.to_string());
         let seen = format!("heads at heights {}", heads.collect::<Vec<_>>().join(", "));
-        Err(ScenarioError::NotShown { what: what.into(), at: self.network.now(), seen })
+        ScenarioError::NotShown { what: what.into(), at: self.network.now(), seen }
     }
 
     /// Stops a replica; its memory is lost.
@@ -258,6 +261,44 @@ impl<'a> Stage<'a> {
     /// A replica misbehaves from now on, always.
     pub fn misbehave(&mut self, number: u32, behaviour: Behaviour) -> Result<FaultId, ScenarioError> {
         Ok(self.network.misbehave(id(number), behaviour, Trigger::Always)?)
+    }
+
+    /// A replica is held by an attacker: nothing is promised by it any more, though its protocol goes on as it is.
+    pub fn hold(&mut self, number: u32) -> Result<FaultId, ScenarioError> {
+        let when = Trigger::Never;
+        self.begin(FaultKind::Byzantine { replica: id(number), behaviour: Behaviour::Silent, when })
+    }
+
+    /// What signs as a validator does, for one that is held.
+    pub fn signer(&self, number: u32) -> Signer {
+        self.network.authenticator().signer(&NetworkBuilder::validator_key(self.seed, number))
+    }
+
+    /// Some hear a message as if a replica had said it.
+    pub fn inject(&mut self, from: u32, to: &[u32], message: &Message) -> Result<(), ScenarioError> {
+        for number in to.iter().filter(|number| **number != from) {
+            self.network.inject(id(from), id(*number), message.clone())?;
+        }
+        Ok(())
+    }
+
+    /// Goes on for at most `limit_ms` milliseconds until an invariant is broken; answers what is wrong. Others may be
+    /// broken on the way there.
+    ///
+    /// # Errors
+    /// [`ScenarioError::NotShown`] when it holds to the end.
+    pub fn run_until_broken(&mut self, limit_ms: u64, invariant: &str) -> Result<String, ScenarioError> {
+        let until = self.network.now().plus(Duration::from_millis(limit_ms));
+        while self.network.next_at().is_some_and(|next| next <= until) {
+            match self.step() {
+                Err(NetworkError::Violated(violation)) if violation.invariant == invariant => {
+                    return Ok(violation.detail);
+                }
+                Ok(()) | Err(NetworkError::Violated(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(self.not_shown(format!("a violation of {invariant}")))
     }
 
     /// A fault begins.
