@@ -119,7 +119,7 @@ fn equivocating_primary(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     for number in &others {
         stage.must(stage.evidence(*number) > 0, format!("evidence at replica {number}"))?;
     }
-    let liar = stage.network().replicas()[id(primary).index()].address().unwrap_or_default();
+    let liar = stage.replica(primary).address().unwrap_or_default();
     let is_out = |stage: &Stage<'_>| {
         others.iter().all(|number| pbft(stage, *number).is_some_and(|pbft| !pbft.council().contains(&liar)))
     };
