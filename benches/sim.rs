@@ -1,5 +1,7 @@
 //! The simulator: its queue, networks of proof of authority with symbolic seals, and what fingerprinting costs.
 
+#[path = "../tests/golden/faults.rs"]
+mod faults;
 #[path = "../tests/golden/run.rs"]
 mod golden;
 
@@ -58,6 +60,14 @@ fn start(c: &mut Criterion) {
 /// Empty blocks, each adopted by every replica.
 fn blocks(c: &mut Criterion) {
     assert_eq!(golden::run(golden::builder()).expect("runs").digest(), Some(golden::DIGEST), "in this build too");
+    for kind in chainbox::consensus::ConsensusKind::ALL {
+        assert_eq!(
+            faults::run(kind, faults::SEED, |builder| builder).expect("runs"),
+            faults::golden(kind),
+            "{}",
+            kind.name()
+        );
+    }
     let mut group = c.benchmark_group("poa blocks");
     group.throughput(Throughput::Elements(BLOCKS));
     for (validators, digest) in [(1, true), (4, true), (4, false), (7, true)] {
