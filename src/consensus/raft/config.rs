@@ -101,6 +101,11 @@ impl RaftConfig {
         self
     }
 
+    /// Whether a replica of this number takes part; without a roster, any may.
+    pub(super) fn is_replica(&self, replica: ReplicaId) -> bool {
+        self.roster.is_empty() || replica.index() < self.roster.len() || self.observers.contains(&replica)
+    }
+
     /// The election timeout's fixed part, and the bound of its random part, in nanoseconds.
     pub(super) const fn election_nanos(&self) -> u64 {
         self.election_ms.saturating_mul(1_000_000)

@@ -92,7 +92,20 @@ impl Raft {
         if *term == 0 || *term > self.term.saturating_add(TERM_JUMP_MAX) {
             return Err(format!("term {term} is far from this replica's term {}", self.term));
         }
-        let of_leader = matches!(body, Body::Append { .. } | Body::Heartbeat { .. } | Body::Snapshot { .. });
+        if !self.config.is_replica(from) {
+            return Err("it is no replica of this chain".to_owned());
+        }
+        // Whoever was asked was a member; a leader or candidate that is none yet, as far as is known here, may well be one
+        // (Raft, section 6).
+        let is_answer = matches!(
+            body,
+            Body::Vote { .. } | Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatAnswer { .. }
+        );
+        if is_answer && !self.head.membership.is_member(from) {
+            return Err("it answers and is no member".to_owned());
+        }
+        let of_leader =
+            matches!(body, Body::Append { .. } | Body::Heartbeat { .. } | Body::Snapshot { .. } | Body::TimeoutNow);
         if of_leader && *term == self.term && self.leader.is_some_and(|leader| leader != from) {
             return Err(format!("term {term} has another leader"));
         }

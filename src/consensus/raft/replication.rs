@@ -173,7 +173,7 @@ impl Raft {
 
     pub(super) fn on_appended(&mut self, from: ReplicaId, index: u64, output: &mut Output<'_>) {
         let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
-        let Some(progress) = leader.progress.get_mut(&from) else { return output.mark("raft/no-member") };
+        let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
         let was_paused = progress.is_paused(self.config.inflight_max);
         let news = progress.acknowledge(index);
@@ -221,7 +221,7 @@ impl Raft {
         output: &mut Output<'_>,
     ) {
         let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
-        let Some(progress) = leader.progress.get_mut(&from) else { return output.mark("raft/no-member") };
+        let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
         let (hint, _) = self.log.agreement(hint_index, hint_term);
         if progress.reject(rejected, hint.min(hint_index)) {
@@ -253,7 +253,7 @@ impl Raft {
 
     pub(super) fn on_heartbeat_answer(&mut self, from: ReplicaId, round: u64, output: &mut Output<'_>) {
         let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
-        let Some(progress) = leader.progress.get_mut(&from) else { return output.mark("raft/no-member") };
+        let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
         progress.round = progress.round.max(round);
         progress.resume(self.config.inflight_max);

@@ -34,7 +34,7 @@ pub(super) struct Cluster {
     first: Membership,
     pub(super) nodes: Vec<Node>,
     pub(super) wire: VecDeque<(ReplicaId, ReplicaId, RaftMessage)>,
-    fetches: VecDeque<(ReplicaId, ReplicaId, BlockId)>,
+    pub(super) fetches: VecDeque<(ReplicaId, ReplicaId, BlockId)>,
     /// Links that lose everything.
     pub(super) cut: BTreeSet<(u32, u32)>,
     blocks: BTreeMap<B256, Arc<Block>>,

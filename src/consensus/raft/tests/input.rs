@@ -1,7 +1,11 @@
 //! Input that no correct replica gives: refused, counted, and the state as before (the cluster asserts it on every step).
 
 use super::{super::*, cluster::*};
-use crate::{chain::Block, consensus::Verdict, primitives::Bytes};
+use crate::{
+    chain::Block,
+    consensus::Verdict,
+    primitives::{Bytes, Height},
+};
 
 /// Steps and asserts that the input was refused.
 fn refuse(cluster: &mut Cluster, number: u32, event: Event, why: &str) {
@@ -97,8 +101,82 @@ fn answers_to_nothing_change_nothing() {
     refuse(&mut cluster, 0, Event::Admin(Admin::TransferLeader { to: id(0) }), "another voter");
     let before = cluster.raft(0).clone();
     cluster.step(0, Event::Random { ticket: Ticket::new(9_999), value: 1 });
-    cluster.step(0, message(9, 1, Body::Appended { index: 1 }));
-    assert_eq!(&before, cluster.raft(0), "a stranger's answer counts for nothing");
+    assert_eq!(&before, cluster.raft(0));
+}
+
+#[test]
+fn strangers_are_not_heard() {
+    let mut cluster = Cluster::new(3, 1);
+    cluster.elect(0);
+    cluster.produce(0);
+    // Replica 3 exists and is no member; it may have become one without this replica knowing, but nobody asked it.
+    for term in [1, 2] {
+        for body in [
+            Body::Vote { pre: false, granted: true },
+            Body::Vote { pre: true, granted: true },
+            Body::Appended { index: 1 },
+            Body::AppendRejected { rejected: 1, hint_index: 0, hint_term: 0 },
+            Body::HeartbeatAnswer { round: 0 },
+        ] {
+            refuse(&mut cluster, 0, message(3, term, body), "no member");
+        }
+    }
+    refuse(&mut cluster, 1, message(2, 1, Body::TimeoutNow), "another leader");
+}
+
+#[test]
+fn what_is_no_replica_says_nothing() {
+    let roster: Vec<_> = (0..3).map(address).collect();
+    let mut cluster = Cluster::with_config(3, 0, RaftConfig::default().with_period(0).with_roster(roster, vec![id(3)]));
+    cluster.elect(0);
+    let block = cluster.produce(0);
+    for body in [
+        Body::RequestVote { pre: false, last_index: 99, last_term: 9, transfer: true },
+        Body::RequestVote { pre: true, last_index: 99, last_term: 9, transfer: false },
+        Body::Append { prev_index: 1, prev_term: 1, entries: Arc::new([]), commit: 9 },
+        Body::Heartbeat { commit: 9, round: 9 },
+        Body::Snapshot { index: 2, entry_term: 1, block },
+        Body::TimeoutNow,
+    ] {
+        refuse(&mut cluster, 1, message(9, 2, body), "no replica");
+    }
+    // An observer is one.
+    cluster.step(1, message(3, 2, Body::RequestVote { pre: true, last_index: 0, last_term: 0, transfer: false }));
+    assert_eq!(cluster.nodes[1].rejections.len(), 6);
+}
+
+/// What one sender can make a replica keep does not grow with how often it tries.
+#[test]
+fn memory_is_bounded_under_a_flood() {
+    let mut cluster = Cluster::new(3, 0);
+    cluster.elect(0);
+    let block = cluster.produce(0);
+    let size = |cluster: &Cluster, number: u32| cluster.raft(number).encoding().len();
+    let before = [size(&cluster, 0), size(&cluster, 1)];
+    let entry = |index| Entry { term: 2, index, block: None };
+    for round in 1..5_000 {
+        let far = BlockId { height: Height::new(round), ..block };
+        for body in [
+            Body::RequestVote { pre: round % 2 == 0, last_index: round, last_term: round, transfer: round % 3 == 0 },
+            Body::Vote { pre: false, granted: true },
+            Body::Append { prev_index: round, prev_term: 1, entries: Arc::new([entry(round + 1)]), commit: round },
+            Body::Appended { index: round },
+            Body::AppendRejected { rejected: round, hint_index: round, hint_term: round },
+            Body::HeartbeatAnswer { round },
+            Body::Snapshot { index: round, entry_term: 1, block: far },
+        ] {
+            cluster.step(0, message(2, 1, body.clone()));
+            cluster.step(1, message(2, 1, body));
+        }
+        cluster.step(0, Event::Admin(Admin::Read { request: round }));
+        cluster.wire.clear();
+        cluster.fetches.clear();
+        cluster.nodes.iter_mut().for_each(|node| node.rejections.clear());
+    }
+    // A thousand reads wait at most, 24 bytes each.
+    let after = [size(&cluster, 0), size(&cluster, 1)];
+    assert!(after[0] <= before[0] + 1_024 * 24 + 1_000, "{before:?} to {after:?}");
+    assert!(after[1] <= before[1] + 1_000, "{before:?} to {after:?}");
 }
 
 #[test]
