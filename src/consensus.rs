@@ -41,6 +41,9 @@ mod validators;
 pub use authority::{Authenticator, SealError, SealScheme, Signer};
 pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId};
 pub use encoding::Encoder;
+#[cfg(test)]
+pub(crate) use encoding::checked_record;
+pub(crate) use encoding::is_whole_record;
 pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
 pub use finality::{Finality, FinalityKind};
 pub use kind::{ConsensusKind, StakeUse};

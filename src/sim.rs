@@ -72,6 +72,8 @@ mod light_tests;
 #[cfg(test)]
 mod mutation_tests;
 #[cfg(test)]
+mod property_tests;
+#[cfg(test)]
 mod raft_tests;
 #[cfg(test)]
 mod tests;

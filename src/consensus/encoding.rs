@@ -135,6 +135,11 @@ pub(crate) fn checked_record(capacity: usize, write: impl FnOnce(&mut Encoder)) 
     out.bytes
 }
 
+/// Whether a record's checksum fits: whatever is not so was damaged where it was kept.
+pub(crate) fn is_whole_record(record: &[u8]) -> bool {
+    check_record(record).is_some()
+}
+
 /// What [`checked_record`] was given to write; `None` when the record is damaged.
 pub(super) fn check_record(record: &[u8]) -> Option<&[u8]> {
     let (stored, content) = record.split_first_chunk::<CHECKSUM_LEN>()?;
@@ -215,11 +220,6 @@ impl<'a> Decoder<'a> {
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(taken)
-    }
-
-    /// Bytes that are not read yet.
-    pub(super) const fn remaining(&self) -> usize {
-        self.rest.len()
     }
 
     /// Whether everything was read.

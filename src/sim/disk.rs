@@ -20,6 +20,8 @@ pub(super) struct Disk {
     slow: Option<(FaultId, Latency)>,
     /// When the newest write is durable.
     synced_at: SimTime,
+    /// Whether bits are flipped with the next restart.
+    decays: bool,
     /// Grows with every crash: a write of an earlier life never ends.
     life: u64,
 }
@@ -123,6 +125,31 @@ impl Disk {
         self.records = OrdMap::new();
     }
 
+    /// Lets bits be flipped before the disk is read the next time.
+    pub(super) const fn decay(&mut self) {
+        self.decays = true;
+    }
+
+    /// Flips a bit of one record in four, of one at least, if the disk decays. Answers how many were hit.
+    pub(super) fn flip_bits(&mut self, rng: &mut SimRng) -> u64 {
+        if !core::mem::take(&mut self.decays) || self.records.is_empty() {
+            return 0;
+        }
+        let chosen = rng.below(self.records.len() as u64);
+        let hit: Vec<_> =
+            (0..).zip(self.records.keys()).filter(|(place, _)| *place == chosen || rng.chance(250)).collect();
+        let keys: Vec<_> = hit.into_iter().map(|(_, key)| key.clone()).collect();
+        for key in &keys {
+            if let Some(value) = self.records.get_mut(key) {
+                let bit = rng.below(8 * value.len() as u64);
+                if let Some(byte) = value.get_mut((bit / 8) as usize) {
+                    *byte ^= 1 << (bit % 8);
+                }
+            }
+        }
+        keys.len() as u64
+    }
+
     /// Goes back to what it held at another time.
     pub(super) fn roll_back(&mut self, records: OrdMap<Vec<u8>, Vec<u8>>) {
         self.records = records;
@@ -171,6 +198,22 @@ mod tests {
         }
         assert_eq!(seen, [false, true, true, true, true], "what was synced is never lost, all else sometimes");
         assert!(torn > 40);
+    }
+
+    #[test]
+    fn a_disk_that_decays_flips_single_bits_once() {
+        let mut rng = Streams::new(1).stream("disk");
+        let mut disk = Disk::default();
+        assert_eq!(disk.flip_bits(&mut rng), 0);
+        for key in 0..40 {
+            disk.put(&[key], Some(&[0; 9]));
+        }
+        disk.decay();
+        let hit = disk.flip_bits(&mut rng);
+        let ones: Vec<u32> =
+            disk.records().values().map(|value| value.iter().map(|byte| byte.count_ones()).sum()).collect();
+        assert!(hit > 0 && ones.iter().all(|ones| *ones <= 1) && u64::from(ones.iter().sum::<u32>()) == hit);
+        assert_eq!(disk.flip_bits(&mut rng), 0);
     }
 
     #[test]

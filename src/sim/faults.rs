@@ -62,6 +62,10 @@ impl Network {
                 Ok(())
             }
             FaultKind::Amnesia { replica } => self.forget(replica),
+            FaultKind::Corrupt { replica } => {
+                self.stop(replica);
+                self.come_back(replica)
+            }
             _ => Ok(()),
         }
     }
@@ -253,6 +257,7 @@ impl Network {
                 }
             }
             FaultKind::Amnesia { replica } => self.replica_mut(replica)?.remember(),
+            FaultKind::Corrupt { replica } => self.replica_mut(replica)?.disk_mut().decay(),
             FaultKind::Twins { replica, group } => self.split_key(id, replica, group),
         }
         Ok(())

@@ -163,6 +163,13 @@ pub enum FaultKind {
         /// Which.
         replica: ReplicaId,
     },
+    /// Bits of what a replica's disk keeps are flipped while it lasts: they are told by their checksums when the replica
+    /// restarts, which happens at the end of the fault unless it was down before. It then trusts nothing of its disk and
+    /// begins anew, as one that was wiped.
+    Corrupt {
+        /// Whose.
+        replica: ReplicaId,
+    },
     /// A replica's key runs on two machines with one past ("Twins: BFT Systems Made Robust", Bano et al., 2021). One is
     /// connected to `group`, the other to everybody else. Of two such replicas the first machines hear each other, and the
     /// second ones.
@@ -309,6 +316,7 @@ impl FaultKind {
             Self::Disk { .. } => "disk",
             Self::Byzantine { behaviour, .. } => behaviour.label(),
             Self::Amnesia { .. } => "amnesia",
+            Self::Corrupt { .. } => "corrupt",
             Self::Twins { .. } => "twins",
         }
     }
@@ -324,16 +332,18 @@ impl FaultKind {
             | Self::Disk { replica, .. }
             | Self::Byzantine { replica, .. }
             | Self::Amnesia { replica }
+            | Self::Corrupt { replica }
             | Self::Twins { replica, .. } => Some(*replica),
             Self::Link(_) | Self::Partition { .. } | Self::OneWay { .. } | Self::Split { .. } => None,
         }
     }
 
-    /// Who breaks promises by it. A replica that lost its disk does, too: it may contradict what it said.
+    /// Who breaks promises by it. A replica that lost its disk, or can't trust it, does, too: it may contradict what it said.
     pub const fn byzantine(&self) -> Option<ReplicaId> {
         match self {
             Self::Byzantine { replica, .. }
             | Self::Amnesia { replica }
+            | Self::Corrupt { replica }
             | Self::Wipe { replica }
             | Self::Twins { replica, .. } => Some(*replica),
             _ => None,

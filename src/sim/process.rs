@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     chain::ChainError,
-    consensus::{Event, Protocol, Records, ReplicaId, Ticket},
+    consensus::{Event, Protocol, Records, ReplicaId, Ticket, is_whole_record},
 };
 
 /// Most that waits for a replica that stands still; what comes later is lost.
@@ -94,6 +94,7 @@ impl Replica {
         if self.process != Process::Down {
             return Ok(());
         }
+        self.check_disk(world);
         let (records, id) = (self.records(), self.id);
         let (now, step) = (world.scheduler.now(), world.steps);
         let signer = shared.signers.get(id.index()).cloned().flatten();
@@ -130,6 +131,19 @@ impl Replica {
             recorder.stands(now, id, &self.machine);
         }
         self.handle(Event::Start, world)
+    }
+
+    /// Reads a disk that decayed: records whose checksum does not fit are told, and then nothing of the disk is trusted.
+    fn check_disk(&mut self, world: &mut World) {
+        let Some(trouble) = &mut world.trouble else { return };
+        if self.disk.flip_bits(&mut trouble.disk) == 0 {
+            return;
+        }
+        let damaged = self.disk.records().values().filter(|record| !is_whole_record(record)).count();
+        self.counters.records_damaged += damaged as u64;
+        if damaged > 0 {
+            self.wipe();
+        }
     }
 
     /// Brings the chain to where the protocol stands.

@@ -82,7 +82,7 @@ pub struct Weights {
     pub byzantine: u32,
     /// Twins, within the budget.
     pub twins: u32,
-    /// Amnesia and lost disks, within the budget.
+    /// Amnesia, lost disks and flipped bits, within the budget.
     pub amnesia: u32,
 }
 

@@ -99,8 +99,10 @@ pub struct Counters {
     pub writes_lost: u64,
     /// Of them, those that were torn.
     pub writes_torn: u64,
-    /// Times that it lost its disk.
+    /// Times that it lost its disk, or could not trust it.
     pub wipes: u64,
+    /// Records that a disk gave back damaged, told by their checksums.
+    pub records_damaged: u64,
 }
 
 impl Replica {

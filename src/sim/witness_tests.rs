@@ -275,7 +275,8 @@ fn liveness() -> Violation {
 fn recovery() -> Violation {
     let mut network = history(poa(), false, 2);
     network.crash(id(1)).unwrap();
-    network.replicas[1].disk.put(b"head", Some(&[7]));
+    let record = crate::consensus::checked_record(1, |out| out.u8(7));
+    network.replicas[1].disk.put(b"head", Some(&record));
     let Err(NetworkError::Violated(violation)) = network.restart(id(1)) else { panic!("it was taken") };
     *violation
 }

@@ -9,7 +9,10 @@ use super::{
     tree::{Node, Tree},
 };
 use crate::{
-    consensus::{Authenticator, BlockId, Encoder, Record, SealedHeader, encoding::Decoder},
+    consensus::{
+        Authenticator, BlockId, Encoder, Record, SealedHeader,
+        encoding::{Decoder, check_record, checked_record},
+    },
     primitives::{Address, Bytes, Header, Height},
     system::{ValidatorUpdate, ValidatorUpdates},
 };
@@ -55,13 +58,14 @@ impl Promise {
     }
 
     pub(super) fn record(&self) -> Record {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        Record { key: PROMISE_KEY.to_vec(), value: out.into_bytes() }
+        Record { key: PROMISE_KEY.to_vec(), value: checked_record(96, |out| self.encode(out)) }
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Decoder::new(bytes);
+    pub(super) fn decode(record: &[u8]) -> Option<Self> {
+        Self::decode_from(Decoder::new(check_record(record)?))
+    }
+
+    fn decode_from(mut bytes: Decoder<'_>) -> Option<Self> {
         let (slot, confirmed) = (bytes.u64()?, Height::new(bytes.u64()?));
         let lock =
             if bytes.bool()? { Some(Lock { block: block(&mut bytes)?, at: Height::new(bytes.u64()?) }) } else { None };
@@ -71,37 +75,39 @@ impl Promise {
 
 /// The head with the last irreversible block and the promise, whole in itself.
 pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
-    let mut out = Encoder::new();
     let head = tree.head();
-    head.link.encode(&mut out);
-    head.parent.encode(&mut out);
-    out.address(&head.author);
-    tree.finalized().encode(&mut out);
-    promise.encode(&mut out);
-    Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
+    let value = checked_record(1_024, |out| {
+        head.link.encode(out);
+        head.parent.encode(out);
+        out.address(&head.author);
+        tree.finalized().encode(out);
+        promise.encode(out);
+    });
+    Record { key: HEAD_KEY.to_vec(), value }
 }
 
 /// A tree of the head alone, and the promise.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, Promise)> {
-    let (rest, mut bytes) = (bytes, Decoder::new(bytes));
+    let mut bytes = Decoder::new(check_record(bytes)?);
     let link = Link::decode(&mut bytes)?;
     let (parent, author) = (block(&mut bytes)?, bytes.address()?);
     let finalized = block(&mut bytes)?;
-    let promise = Promise::decode(&rest[rest.len() - bytes.remaining()..])?;
+    let promise = Promise::decode_from(bytes)?;
     Some((Tree::new(Node { link, parent, author, sealed: None }, finalized), promise))
 }
 
 /// The last irreversible block.
 pub(super) fn root(node: &Node) -> Record {
-    let mut out = Encoder::new();
-    node.link.encode(&mut out);
-    node.parent.encode(&mut out);
-    out.address(&node.author);
-    Record { key: ROOT_KEY.to_vec(), value: out.into_bytes() }
+    let value = checked_record(1_024, |out| {
+        node.link.encode(out);
+        node.parent.encode(out);
+        out.address(&node.author);
+    });
+    Record { key: ROOT_KEY.to_vec(), value }
 }
 
 fn decode_root(bytes: &[u8]) -> Option<Node> {
-    let mut bytes = Decoder::new(bytes);
+    let mut bytes = Decoder::new(check_record(bytes)?);
     let link = Link::decode(&mut bytes)?;
     let (parent, author) = (block(&mut bytes)?, bytes.address()?);
     bytes.is_empty().then_some(Node { link, parent, author, sealed: None })
@@ -109,19 +115,20 @@ fn decode_root(bytes: &[u8]) -> Option<Node> {
 
 /// A judged block, to be judged again after a restart.
 pub(super) fn judged(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpdates) -> Record {
-    let mut out = Encoder::new();
-    out.bytes(&alloy_rlp::encode(&sealed.header));
-    out.bytes(&sealed.payload);
-    out.bytes(&sealed.seal);
-    out.list(updates.iter(), |out, update| {
-        out.address(&update.address);
-        out.u64(update.weight);
+    let value = checked_record(1_024, |out| {
+        out.bytes(&alloy_rlp::encode(&sealed.header));
+        out.bytes(&sealed.payload);
+        out.bytes(&sealed.seal);
+        out.list(updates.iter(), |out, update| {
+            out.address(&update.address);
+            out.u64(update.weight);
+        });
     });
-    Record { key: block_key(id), value: out.into_bytes() }
+    Record { key: block_key(id), value }
 }
 
 fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
-    let mut bytes = Decoder::new(bytes);
+    let mut bytes = Decoder::new(check_record(bytes)?);
     let header = Header::decode(&mut bytes.bytes()?).ok()?;
     let (payload, seal) = (Bytes::copy_from_slice(bytes.bytes()?), Bytes::copy_from_slice(bytes.bytes()?));
     let updates = bytes.list(|bytes| Some(ValidatorUpdate { address: bytes.address()?, weight: bytes.u64()? }))?;

@@ -8,7 +8,10 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, Encoder, Record, encoding::Decoder},
+    consensus::{
+        BlockId, Encoder, Record,
+        encoding::{Decoder, check_record, checked_record},
+    },
     primitives::{Height, Timestamp},
 };
 
@@ -25,12 +28,13 @@ const ANCESTORS_MAX: usize = 32;
 
 /// The head, with its branch down to the settled block: another branch may win that parts there.
 pub(super) fn head(tree: &Tree) -> Record {
-    let mut out = Encoder::new();
-    encode_node(tree.head(), &mut out);
-    tree.settled().encode(&mut out);
-    let ancestors: Vec<_> = tree.unsettled(ANCESTORS_MAX).collect();
-    out.list(ancestors.into_iter(), |out, node| encode_node(node, out));
-    Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() }
+    let value = checked_record(512, |out| {
+        encode_node(tree.head(), out);
+        tree.settled().encode(out);
+        let ancestors: Vec<_> = tree.unsettled(ANCESTORS_MAX).collect();
+        out.list(ancestors.into_iter(), |out, node| encode_node(node, out));
+    });
+    Record { key: HEAD_KEY.to_vec(), value }
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
@@ -45,7 +49,7 @@ fn encode_node(node: &Node, out: &mut Encoder) {
 
 /// The tree of the head's branch.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
-    let mut bytes = Decoder::new(bytes);
+    let mut bytes = Decoder::new(check_record(bytes)?);
     let (head, settled) = (decode_node(&mut bytes)?, decode_block(&mut bytes)?);
     let ancestors = bytes.list(decode_node)?;
     bytes.is_empty().then(|| Tree::with_ancestors(head, ancestors, settled))
@@ -62,18 +66,17 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
 
 /// The newest block that was sealed; whole where it may have to be said again after a crash, since nobody else may have it.
 pub(super) fn signed(block: &Block, is_whole: bool) -> Record {
-    let mut out = Encoder::new();
-    BlockId::of(block).encode(&mut out);
-    let mut value = out.into_bytes();
-    if is_whole {
-        value.extend_from_slice(&block.encode_stored());
-    }
+    let body = if is_whole { block.encode_stored() } else { Vec::new() };
+    let value = checked_record(SIGNED_ID_LEN + body.len(), |out| {
+        BlockId::of(block).encode(out);
+        out.raw(&body);
+    });
     Record { key: SIGNED_KEY.to_vec(), value }
 }
 
 /// The block that was sealed last, and the whole of it if it was kept.
 pub(super) fn decode_signed(bytes: &[u8]) -> Option<(BlockId, Option<Block>)> {
-    let (id, block) = bytes.split_at_checked(SIGNED_ID_LEN)?;
+    let (id, block) = check_record(bytes)?.split_at_checked(SIGNED_ID_LEN)?;
     let id = decode_block(&mut Decoder::new(id))?;
     if block.is_empty() {
         return Some((id, None));

@@ -9,7 +9,10 @@ use super::{
     tree::{Node, Tree},
 };
 use crate::{
-    consensus::{BlockId, Encoder, Record, ValidatorSet, encoding::Decoder},
+    consensus::{
+        BlockId, Encoder, Record, ValidatorSet,
+        encoding::{Decoder, check_record, checked_record},
+    },
     primitives::{Address, B256, Timestamp},
 };
 
@@ -41,14 +44,15 @@ impl Promises {
     }
 
     pub(super) fn record(&self) -> Record {
-        let mut out = Encoder::new();
-        out.option(self.vote.as_ref(), |out, vote| vote.encode(out));
-        out.option(self.proposed, Encoder::u64);
-        Record { key: PROMISES_KEY.to_vec(), value: out.into_bytes() }
+        let value = checked_record(256, |out| {
+            out.option(self.vote.as_ref(), |out, vote| vote.encode(out));
+            out.option(self.proposed, Encoder::u64);
+        });
+        Record { key: PROMISES_KEY.to_vec(), value }
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Decoder::new(bytes);
+        let mut bytes = Decoder::new(check_record(bytes)?);
         let vote = if bytes.bool()? { Some(Vote::decode(&mut bytes)?) } else { None };
         let proposed = if bytes.bool()? { Some(bytes.u64()?) } else { None };
         bytes.is_empty().then_some(Self { vote, proposed })
@@ -76,30 +80,32 @@ pub(super) fn head<'a>(
     next_ticket: u64,
     offences: impl ExactSizeIterator<Item = (&'a Address, &'a Offence)>,
 ) -> Option<Record> {
-    let mut out = Encoder::new();
-    encode_node(tree.head_node()?, &mut out);
-    out.u64(slot);
-    out.u64(next_ticket);
-    [&tree.justified, &tree.finalized, &tree.unrealized[0], &tree.unrealized[1]]
-        .iter()
-        .for_each(|checkpoint| checkpoint.encode(&mut out));
-    encode_members(tree.weights.members(), &mut out);
-    out.list(tree.forks.votes().iter(), |out, (validator, message)| {
-        out.address(validator);
-        out.u64(message.epoch);
-        out.hash(&message.block);
+    let head = tree.head_node()?;
+    let value = checked_record(4_096, |out| {
+        encode_node(head, out);
+        out.u64(slot);
+        out.u64(next_ticket);
+        [&tree.justified, &tree.finalized, &tree.unrealized[0], &tree.unrealized[1]]
+            .iter()
+            .for_each(|checkpoint| checkpoint.encode(out));
+        encode_members(tree.weights.members(), out);
+        out.list(tree.forks.votes().iter(), |out, (validator, message)| {
+            out.address(validator);
+            out.u64(message.epoch);
+            out.hash(&message.block);
+        });
+        out.list(tree.forks.equivocators().iter(), |out, validator| out.address(validator));
+        out.list(offences, |out, (offender, offence)| {
+            out.address(offender);
+            offence.encode(out);
+        });
     });
-    out.list(tree.forks.equivocators().iter(), |out, validator| out.address(validator));
-    out.list(offences, |out, (offender, offence)| {
-        out.address(offender);
-        offence.encode(out);
-    });
-    Some(Record { key: HEAD_KEY.to_vec(), value: out.into_bytes() })
+    Some(Record { key: HEAD_KEY.to_vec(), value })
 }
 
 impl Kept {
     pub(super) fn decode(config: &PosConfig, bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Decoder::new(bytes);
+        let mut bytes = Decoder::new(check_record(bytes)?);
         let kept = Self {
             head: decode_node_from(config, &mut bytes)?,
             slot: bytes.u64()?,
@@ -145,9 +151,7 @@ impl Kept {
 
 /// The record of one block's branch.
 pub(super) fn node(node: &Node) -> Record {
-    let mut out = Encoder::new();
-    encode_node(node, &mut out);
-    Record { key: node_key(&node.link.block.hash), value: out.into_bytes() }
+    Record { key: node_key(&node.link.block.hash), value: checked_record(2_048, |out| encode_node(node, out)) }
 }
 
 /// The record that makes a block forgotten.
@@ -156,7 +160,7 @@ pub(super) fn no_node(block: &BlockId) -> Record {
 }
 
 pub(super) fn decode_node(config: &PosConfig, bytes: &[u8]) -> Option<Node> {
-    let mut bytes = Decoder::new(bytes);
+    let mut bytes = Decoder::new(check_record(bytes)?);
     let node = decode_node_from(config, &mut bytes)?;
     bytes.is_empty().then_some(node)
 }

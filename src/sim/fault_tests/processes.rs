@@ -114,6 +114,50 @@ fn a_wiped_replica_begins_at_genesis_and_catches_up() {
 }
 
 #[test]
+fn flipped_bits_are_told_by_checksums_in_every_protocol() {
+    for kind in crate::consensus::ConsensusKind::ALL {
+        let mut network = builder(scenario::usual(kind), 4).build().unwrap();
+        run_ms(&mut network, 9_000);
+        for replica in network.replicas() {
+            assert!(!replica.records().is_empty());
+            for (key, record) in replica.records() {
+                let key = String::from_utf8_lossy(&key).into_owned();
+                assert!(crate::consensus::is_whole_record(&record), "{kind:?}: record {key} has no checksum");
+            }
+        }
+        let decay = network.begin_fault(FaultKind::Corrupt { replica: id(3) }).unwrap();
+        assert!(!network.is_honest(id(3)), "it may contradict what it said");
+        run_ms(&mut network, 1_000);
+        assert_eq!(network.replica(id(3)).unwrap().counters().restarts, 0, "nobody looks before the restart");
+        network.end_fault(decay).unwrap();
+        let back = network.replica(id(3)).unwrap();
+        let counters = back.counters();
+        assert_eq!((counters.restarts, counters.wipes, back.head().height), (1, 1, Height::GENESIS), "{kind:?}");
+        assert!(counters.records_damaged > 0);
+        if let Some(leader) = leader_of(&network) {
+            // A leader takes what a member acknowledged for kept; only the next one asks anew how long its log is.
+            network.crash(leader).unwrap();
+            run_ms(&mut network, 5_000);
+            network.restart(leader).unwrap();
+        }
+        everybody_goes_on(&mut network, 3);
+        // A crash during the decay is a restart, too, and the bits are flipped once.
+        let decay = network.begin_fault(FaultKind::Corrupt { replica: id(3) }).unwrap();
+        network.crash(id(3)).unwrap();
+        network.restart(id(3)).unwrap();
+        assert_eq!(network.replica(id(3)).unwrap().counters().wipes, 2);
+        network.end_fault(decay).unwrap();
+        assert_eq!(network.replica(id(3)).unwrap().counters().wipes, 2);
+    }
+}
+
+/// Who leads, in Raft.
+fn leader_of(network: &Network) -> Option<ReplicaId> {
+    let leads = |replica: &&Replica| matches!(replica.machine(), Machine::Raft(raft) if raft.is_leader());
+    network.replicas().iter().find(leads).map(Replica::id)
+}
+
+#[test]
 fn amnesia_takes_back_what_was_durable() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 4_500);

@@ -7,6 +7,11 @@ use crate::{
     sim::{Profile, SimRng, Streams, Weights},
 };
 
+/// Longest crash or cut beside another fault, in milliseconds.
+const COMPANION_MAX_MS: u64 = 2_500;
+/// How long after the end of the other it may begin.
+const COMPANION_LATE_MS: u64 = 1_000;
+
 /// Draws the faults of one plan.
 struct Draw<'a> {
     rng: SimRng,
@@ -17,7 +22,8 @@ struct Draw<'a> {
 }
 
 impl FaultPlan {
-    /// The plan of a seed, for so many replicas: between one fault and the most that the profile allows.
+    /// The plan of a seed, for so many replicas: between one fault and the most that the profile allows, and beside some of them
+    /// a short crash or cut while they last or right after, for it is together that faults do harm.
     ///
     /// The same three always give the same plan, and it always passes [`FaultPlan::check`].
     pub fn random(seed: u64, replicas: u32, profile: &Profile) -> Self {
@@ -28,7 +34,10 @@ impl FaultPlan {
         let count = 1 + draw.below(profile.faults_max.max(1).into());
         let mut plan = Self::default();
         for _ in 0..count {
-            plan.faults.extend(draw.fault());
+            let Some(fault) = draw.fault() else { break };
+            let companion = draw.companion(&fault);
+            plan.faults.push(fault);
+            plan.faults.extend(companion);
         }
         plan.faults.sort_by_key(|fault| fault.at_ms);
         plan
@@ -81,6 +90,25 @@ impl Draw<'_> {
         Some(Fault { at_ms, for_ms: (!is_lasting).then_some(for_ms), what })
     }
 
+    /// A short crash or cut during another fault or right after it, beside one in three.
+    fn companion(&mut self, fault: &Fault) -> Option<Fault> {
+        let Weights { partition, crash, .. } = self.profile.weights;
+        let (is_wanted, is_cut) = (self.rng.chance(333), self.rng.chance(333));
+        if !is_wanted || (if is_cut { partition } else { crash }) == 0 {
+            return None;
+        }
+        let span = self.profile.span_ms.max(1);
+        let window = fault.for_ms.unwrap_or(self.profile.fault_max_ms).saturating_add(COMPANION_LATE_MS);
+        let at_ms = (fault.at_ms + self.below(window)).min(span - 1);
+        let for_ms = self.between(1, COMPANION_MAX_MS).min(span - at_ms);
+        let what = match fault.what.replica() {
+            _ if is_cut => self.cut(),
+            Some(replica) if self.rng.chance(500) => FaultKind::Crash { replica },
+            _ => FaultKind::Crash { replica: self.replica() },
+        };
+        Some(Fault { at_ms, for_ms: Some(for_ms), what })
+    }
+
     /// `None` when all weights are zero.
     fn kind(&mut self) -> Option<FaultKind> {
         let Weights { link, partition, crash, pause, clock, disk, byzantine, twins, amnesia } = self.profile.weights;
@@ -104,8 +132,11 @@ impl Draw<'_> {
             5 => FaultKind::Disk { replica: self.replica(), delay: self.delay(400) },
             6 => self.byzantine(),
             7 => FaultKind::Twins { replica: self.suspect(), group: self.some_group() },
-            _ if self.rng.chance(500) => FaultKind::Wipe { replica: self.suspect() },
-            _ => FaultKind::Amnesia { replica: self.suspect() },
+            _ => match self.below(3) {
+                0 => FaultKind::Wipe { replica: self.suspect() },
+                1 => FaultKind::Corrupt { replica: self.suspect() },
+                _ => FaultKind::Amnesia { replica: self.suspect() },
+            },
         })
     }
 
@@ -138,7 +169,7 @@ impl Draw<'_> {
     /// Messages that a bad link is limited to; none for all of them.
     fn labels(&mut self) -> Vec<String> {
         let known = &self.profile.labels;
-        if known.is_empty() || self.rng.chance(600) {
+        if known.is_empty() || self.rng.chance(700) {
             return Vec::new();
         }
         let count = 1 + self.rng.below(3);
@@ -199,10 +230,10 @@ impl Draw<'_> {
         };
         let (heights_max, rounds_max) = (self.profile.heights_max, self.profile.rounds_max);
         let when = match self.below(20) {
-            0..8 => Trigger::Always,
+            0..9 => Trigger::Always,
             // It could, and does not.
-            8 => Trigger::Never,
-            9..12 if heights_max > 0 => Trigger::Heights { heights: self.numbers(heights_max) },
+            9 => Trigger::Never,
+            10..12 if heights_max > 0 => Trigger::Heights { heights: self.numbers(heights_max) },
             12..15 if rounds_max > 0 => Trigger::Rounds { rounds: self.numbers(rounds_max) },
             _ => Trigger::Chance { per_mille: self.between(100, 900) as u16 },
         };
@@ -316,7 +347,7 @@ mod tests {
         wanted.extend(["when never", "when always", "when/chance/per_mille"].map(byzantine));
         wanted.extend(["when/heights/heights some", "when/rounds/rounds some"].map(byzantine));
         wanted.extend(
-            ["isolate", "crash", "wipe", "pause", "amnesia", "twins", "clock", "disk"]
+            ["isolate", "crash", "wipe", "pause", "amnesia", "corrupt", "twins", "clock", "disk"]
                 .map(|kind| format!("/{kind}/replica")),
         );
         wanted.extend(

@@ -7,6 +7,25 @@ use crate::sim::Profile;
 
 impl FaultPlan {
     /// Plans that [`FaultPlan::random`] draws, and parts of them: a failing one shrinks by leaving faults out.
+    ///
+    /// ```
+    /// use chainbox::{
+    ///     consensus::{ConsensusConfig, pbft::PbftConfig},
+    ///     sim::{FaultPlan, Setup, run_plan},
+    /// };
+    /// use proptest::test_runner::{Config, TestRunner};
+    ///
+    /// // Four replicas of PBFT bear whatever its profile draws: crashes, cuts, lies of one of them.
+    /// let pbft = ConsensusConfig::Pbft(PbftConfig::default());
+    /// let setup = Setup { validators: vec![4], ..Setup::of(pbft) };
+    /// let mut runner = TestRunner::new(Config { cases: 3, ..Config::default() });
+    /// let outcome = runner.run(&FaultPlan::strategy(4, setup.profile.clone()), |plan| {
+    ///     let report = run_plan(&setup, 7, &plan);
+    ///     assert!(report.is_passed(), "{:?}", report.outcome);
+    ///     Ok(())
+    /// });
+    /// assert!(outcome.is_ok(), "the smallest plan that fails: {outcome:?}");
+    /// ```
     pub fn strategy(replicas: u32, profile: Profile) -> impl Strategy<Value = Self> {
         any::<u64>().prop_flat_map(move |seed| {
             let faults = Self::random(seed, replicas, &profile).faults;

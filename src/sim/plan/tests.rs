@@ -43,6 +43,7 @@ fn everything() -> FaultPlan {
         byzantine(Behaviour::Withhold { ms: 700 }),
         byzantine(Behaviour::Censor { senders: vec![Address::repeat_byte(7)] }),
         FaultKind::Amnesia { replica: id(0) },
+        FaultKind::Corrupt { replica: id(0) },
         FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] },
     ];
     let timed = |(index, what): (usize, FaultKind)| Fault {
