@@ -95,8 +95,12 @@ impl Tree {
 
     /// Makes a block canonical; `index` says whether its transactions are to be found here.
     pub(super) fn apply(&mut self, block: &ExecutedBlock, index: bool) {
-        let height = block.height().get();
-        self.canonical.insert(height, block.hash());
+        let (height, hash) = (block.height().get(), block.hash());
+        // One that was read back from a store is not held yet.
+        if !self.blocks.contains_key(&(height, hash)) {
+            self.insert(block.clone());
+        }
+        self.canonical.insert(height, hash);
         if index && !block.block().transactions().is_empty() {
             let oldest = self.oldest(block.height()).get();
             let hashes = block.block().transactions().iter().map(|transaction| transaction.hash());
@@ -125,18 +129,36 @@ impl Tree {
         if height <= from {
             return;
         }
-        let below = self.blocks.range((from, B256::ZERO)..(height, B256::ZERO));
-        let held: Vec<_> = below.filter(|(_, block)| block.has_state()).map(|(key, _)| *key).collect();
-        for key in held {
-            if let Some(block) = self.blocks.get_mut(&key) {
-                block.prune();
+        if self.has_side_blocks() {
+            let below = self.blocks.range((from, B256::ZERO)..(height, B256::ZERO));
+            let held: Vec<_> = below.filter(|(_, block)| block.has_state()).map(|(key, _)| *key).collect();
+            held.into_iter().for_each(|key| self.prune(key));
+        } else {
+            for height in from..height {
+                if let Some(hash) = self.canonical.get(&height) {
+                    self.prune((height, *hash));
+                }
             }
         }
         self.states_from = height;
     }
 
+    fn prune(&mut self, key: (u64, B256)) {
+        if let Some(block) = self.blocks.get_mut(&key) {
+            block.prune();
+        }
+    }
+
+    /// Whether any block is not canonical. Every canonical block is here, so counting tells.
+    fn has_side_blocks(&self) -> bool {
+        self.blocks.len() != self.canonical.len()
+    }
+
     /// Lets go of blocks below `height`, but for genesis.
     pub(super) fn drop_blocks_below(&mut self, height: u64) {
+        if height <= 1 {
+            return;
+        }
         while let Some(key) = self.lowest().filter(|(lowest, _)| *lowest < height) {
             self.remove(key);
         }
@@ -151,6 +173,9 @@ impl Tree {
 
     /// Lets go of blocks in these heights that are not canonical, and of all that extend them.
     pub(super) fn drop_side_blocks(&mut self, heights: core::ops::RangeInclusive<u64>) {
+        if !self.has_side_blocks() {
+            return;
+        }
         let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));
         let is_side = |(height, hash): &(u64, B256)| self.canonical.get(height) != Some(hash);
         let sides = self.blocks.range(range).map(|(key, _)| key).filter(|key| is_side(key));

@@ -58,6 +58,9 @@ impl Chain {
 
     /// The same for a block that should be at `height`, which is found at once then.
     pub(super) fn block_near(&self, height: Height, hash: B256) -> Result<ExecutedBlock, ChainError> {
+        if hash == self.head.hash() {
+            return Ok(self.head.clone());
+        }
         self.tree.get_at(height, hash).map_or_else(|| self.block(hash), |block| Ok(block.clone()))
     }
 
@@ -106,7 +109,8 @@ impl Chain {
     }
 
     pub(super) fn is_canonical_block(&self, block: &ExecutedBlock) -> bool {
-        self.hash_at(block.height()).is_ok_and(|canonical| canonical == block.hash())
+        block.hash() == self.head.hash()
+            || self.hash_at(block.height()).is_ok_and(|canonical| canonical == block.hash())
     }
 
     /// The state after a block.
