@@ -9,7 +9,7 @@ use super::{
     records::HeadRecord,
     stakes,
     trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
-    world::World,
+    world::{Buffers, World},
 };
 use crate::{
     chain::{Block, Chain, ChainBuilder, ChainError, ExecutionCache, GenesisSpec, Pool, PoolConfig},
@@ -387,6 +387,7 @@ impl NetworkBuilder {
             streams,
             trouble: None,
             recorder: None,
+            buffers: Buffers::default(),
         }
     }
 }

@@ -83,6 +83,8 @@ impl Disk {
         for record in records {
             if record.value.is_empty() {
                 self.records.remove(&record.key);
+            } else if let Some(value) = self.records.get_mut(&record.key) {
+                *value = record.value;
             } else {
                 self.records.insert(record.key, record.value);
             }

@@ -9,7 +9,7 @@ use super::{
     byzantine::{Censored, Conduct},
     disk::{Disk, Writing},
     records::HeadRecord,
-    world::{Happening, World},
+    world::{Buffers, Happening, World},
 };
 use crate::{
     chain::{
@@ -269,8 +269,8 @@ impl Replica {
 
     /// Takes one event and everything that follows from it here and now.
     pub(super) fn handle(&mut self, event: Event, world: &mut World) -> Result<(), NetworkError> {
-        let mut inbox = VecDeque::from([event]);
-        let mut effects = Vec::new();
+        let Buffers { mut inbox, mut effects } = core::mem::take(&mut world.buffers);
+        inbox.push_back(event);
         while let Some(event) = inbox.pop_front() {
             if !self.conduct.is_empty() {
                 self.equivocate(&event, world)?;
@@ -286,6 +286,7 @@ impl Replica {
                 self.carry_out(effect, world, &mut inbox)?;
             }
         }
+        world.buffers = Buffers { inbox, effects };
         Ok(())
     }
 

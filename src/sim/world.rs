@@ -1,6 +1,6 @@
 //! Everything around the replicas: queue, links, clock, draws and the run's fingerprint.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use super::{
     BlockClock, Latency, Links, Production, RunDigest, Scheduler, SimRng, SimTime, Step, Streams, plan::FaultId,
@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, Deadline, Encoder, Event, Message, Recipients, ReplicaId, Ticket, TimerId},
+    consensus::{BlockId, Deadline, Effect, Encoder, Event, Message, Recipients, ReplicaId, Ticket, TimerId},
     primitives::{Timestamp, Transaction},
 };
 
@@ -34,6 +34,16 @@ pub(super) struct World {
     pub(super) streams: Streams,
     /// What is wrong; nothing in a quiet network.
     pub(super) trouble: Option<Box<Trouble>>,
+    pub(super) buffers: Buffers,
+}
+
+/// Room for what a replica does about one thing, empty between two of them: it is not allocated anew each time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Buffers {
+    /// Events that wait for its protocol.
+    pub(super) inbox: VecDeque<Event>,
+    /// What its protocol asks for.
+    pub(super) effects: Vec<Effect>,
 }
 
 /// What the queue holds.
