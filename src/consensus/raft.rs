@@ -35,6 +35,7 @@ use core::hash;
 use std::sync::Arc;
 
 use imbl::OrdMap;
+use smallvec::SmallVec;
 
 use self::{apply::Applying, election::Patience, log::Log, production::Leader, snapshot::BlockSync};
 use super::{
@@ -100,7 +101,7 @@ enum Part {
 /// What one step gives: effects at once, and at its end one write and the messages that may depend on it.
 struct Output<'a> {
     effects: &'a mut Vec<Effect>,
-    sends: Vec<Send>,
+    sends: SmallVec<[Send; 4]>,
     /// The write's ticket, once somebody needed it.
     ticket: Option<Ticket>,
     /// Whether term or vote or the log's end changed.
@@ -307,13 +308,9 @@ impl Raft {
         if !self.log.write_done(ticket) {
             return output.reject(Rejection::Unexpected { what: "write" });
         }
-        let own_id = self.own_id();
-        match (&mut self.part, own_id) {
-            (Part::Candidate { votes, own }, Some(own_id)) if *own <= ticket => {
-                votes.insert(own_id, true);
-                self.count_votes(output);
-            }
-            (Part::Leader(_), _) => self.commit_by_count(output),
+        match &self.part {
+            Part::Candidate { own, .. } if *own <= ticket => self.vote_for_itself(output),
+            Part::Leader(_) => self.commit_by_count(output),
             _ => {}
         }
     }
@@ -350,8 +347,8 @@ impl Raft {
 }
 
 impl<'a> Output<'a> {
-    const fn new(effects: &'a mut Vec<Effect>) -> Self {
-        Self { effects, sends: Vec::new(), ticket: None, hard_state: false, entries_from: None }
+    fn new(effects: &'a mut Vec<Effect>) -> Self {
+        Self { effects, sends: SmallVec::new(), ticket: None, hard_state: false, entries_from: None }
     }
 
     /// Says something that depends on nothing that is not durable yet.

@@ -231,6 +231,14 @@ impl Raft {
         self.count_votes(output);
     }
 
+    /// Its own vote is durable.
+    pub(super) fn vote_for_itself(&mut self, output: &mut Output<'_>) {
+        if let (Some(own_id), Part::Candidate { votes, .. }) = (self.own_id(), &mut self.part) {
+            votes.insert(own_id, true);
+            self.count_votes(output);
+        }
+    }
+
     pub(super) fn count_votes(&mut self, output: &mut Output<'_>) {
         let (votes, pre) = match &self.part {
             Part::PreCandidate { votes } => (votes, true),

@@ -38,11 +38,11 @@ impl Raft {
 
     /// Answers the reads whose round a majority answered and whose index is applied.
     pub(super) fn release_reads(&mut self, output: &mut Output<'_>) {
-        let own_id = self.own_id();
-        let Part::Leader(leader) = &mut self.part else { return };
-        if leader.reads.is_empty() {
+        if !matches!(&self.part, Part::Leader(leader) if !leader.reads.is_empty()) {
             return;
         }
+        let own_id = self.own_id();
+        let Part::Leader(leader) = &mut self.part else { return };
         let (round, progress) = (leader.round, &leader.progress);
         let confirmed = self
             .head

@@ -233,6 +233,9 @@ impl Raft {
     /// Commits what a majority holds, if it is of this term: older entries are committed with it and never by count
     /// (Raft, section 5.4.2, figure 8).
     pub(super) fn commit_by_count(&mut self, output: &mut Output<'_>) {
+        if self.log.committed() == self.log.last_index() {
+            return;
+        }
         let own_id = self.own_id();
         let Part::Leader(leader) = &self.part else { return };
         let durable = self.log.durable();
