@@ -4,12 +4,15 @@
 //! nobody can read out of an [`Authenticator`] or a [`Signer`], and a signer signs for one address only: so nobody in a
 //! simulation signs for another, at a thousandth of the price of a real signature. It proves nothing outside the process. Chain, block hashes and everything else are the same under both.
 
+mod hashes;
+
 use core::{fmt, hash};
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
 };
 
+use self::hashes::SharedHashes;
 use crate::primitives::{Address, B256, Bytes, KeyPair, Signature, SignatureError, recover_signer};
 
 /// How many recovered authors are remembered, in each of two generations.
@@ -61,7 +64,10 @@ pub enum SealError {
 
 /// Tells who made a seal. Cloning is O(1).
 #[derive(Clone)]
-pub struct Authenticator(Kind);
+pub struct Authenticator {
+    kind: Kind,
+    hashes: SharedHashes,
+}
 
 #[derive(Clone)]
 enum Kind {
@@ -92,13 +98,13 @@ enum Key {
 impl Authenticator {
     /// Real signatures.
     pub fn secp256k1() -> Self {
-        Self(Kind::Secp256k1 { remembered: Arc::default() })
+        Self::of(Kind::Secp256k1 { remembered: Arc::default() })
     }
 
     /// Symbolic signatures of one simulation.
     pub fn symbolic(seed: u64) -> Self {
         let secret = blake3::derive_key("chainbox symbolic seals", &seed.to_be_bytes());
-        Self(Kind::Symbolic { secret: Arc::new(secret) })
+        Self::of(Kind::Symbolic { secret: Arc::new(secret) })
     }
 
     /// The authenticator of `scheme`; `seed` matters to symbolic seals only.
@@ -111,7 +117,7 @@ impl Authenticator {
 
     /// Which scheme it is.
     pub const fn scheme(&self) -> SealScheme {
-        match self.0 {
+        match self.kind {
             Kind::Symbolic { .. } => SealScheme::Symbolic,
             Kind::Secp256k1 { .. } => SealScheme::Secp256k1,
         }
@@ -120,11 +126,16 @@ impl Authenticator {
     /// The signer that holds `key`'s address in this scheme.
     pub fn signer(&self, key: &KeyPair) -> Signer {
         let address = key.address();
-        let key = match &self.0 {
+        let key = match &self.kind {
             Kind::Symbolic { secret } => Key::Symbolic(secret.clone()),
             Kind::Secp256k1 { .. } => Key::Secp256k1(Arc::new(key.clone())),
         };
         Signer { address, key }
+    }
+
+    /// Keccak of `message`, which many sign: known once the first of them asked for it.
+    pub(super) fn hash_to_sign(&self, message: &[u8]) -> B256 {
+        self.hashes.keccak(message)
     }
 
     /// Who sealed `hash`.
@@ -132,10 +143,16 @@ impl Authenticator {
     /// # Errors
     /// [`SealError`] for a seal of the wrong form or that nobody made.
     pub fn author(&self, hash: B256, seal: &[u8]) -> Result<Address, SealError> {
-        match &self.0 {
+        match &self.kind {
             Kind::Symbolic { secret } => symbolic_author(secret, hash, seal),
             Kind::Secp256k1 { remembered } => remembered_author(remembered, hash, seal),
         }
+    }
+}
+
+impl Authenticator {
+    fn of(kind: Kind) -> Self {
+        Self { kind, hashes: SharedHashes::default() }
     }
 }
 

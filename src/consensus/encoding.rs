@@ -148,7 +148,7 @@ pub(super) fn check_record(record: &[u8]) -> Option<&[u8]> {
 
 /// In the manner of FNV-1a, over words of eight bytes in four lanes, what is left filled up with zeros, and the length.
 /// Against accidents, not enemies.
-fn checksum(bytes: &[u8]) -> u64 {
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];

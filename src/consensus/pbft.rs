@@ -116,8 +116,6 @@ pub struct Pbft {
     promised: Option<Ticket>,
     next_ticket: Ticket,
     journal: Journal,
-    /// The newest signing hashes of votes, by their kind: all validators sign the same. Follows from what was said.
-    signing_hashes: [Option<(View, BlockId, B256)>; 2],
 }
 
 /// What the primary is doing about the next block.
@@ -235,7 +233,6 @@ impl Pbft {
             promised: None,
             next_ticket: Ticket::default(),
             journal: Journal::default(),
-            signing_hashes: [None, None],
         }
     }
 
@@ -330,7 +327,7 @@ impl Pbft {
         message: &Arc<PbftMessage>,
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
-        let sender = self.sender(message)?;
+        let sender = self.signed_by_validator(message)?;
         if self.me == Some(sender) {
             return Err(MessageError::Known);
         }
@@ -375,31 +372,10 @@ impl Pbft {
     }
 
     /// Which validator signed.
-    fn sender(&mut self, message: &PbftMessage) -> Result<Address, MessageError> {
-        let hash = self.signing_hash(&message.body);
-        self.signed_by_validator(hash, message)
-    }
-
-    fn signed_by_validator(&self, hash: B256, message: &PbftMessage) -> Result<Address, MessageError> {
+    fn signed_by_validator(&self, message: &PbftMessage) -> Result<Address, MessageError> {
+        let hash = message.body.hash_to_sign(&self.authenticator);
         let signer = self.authenticator.author(hash, &message.signature)?;
         if self.council().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
-    }
-
-    /// What is signed; of a vote, known from the others' when they voted for the same.
-    fn signing_hash(&mut self, body: &Body) -> B256 {
-        let (kind, view, block) = match body {
-            Body::Prepare { view, block } => (0, *view, *block),
-            Body::Commit { view, block } => (1, *view, *block),
-            _ => return body.signing_hash(),
-        };
-        match self.signing_hashes[kind] {
-            Some((at, of, hash)) if at == view && of == block => hash,
-            _ => {
-                let hash = body.signing_hash();
-                self.signing_hashes[kind] = Some((view, block, hash));
-                hash
-            }
-        }
     }
 
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
@@ -455,8 +431,7 @@ impl Pbft {
 
     /// Signs and sends a promise once it is durable, and answers the message.
     fn promise(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
-        let hash = self.signing_hash(&body);
-        let signature = self.signer.as_ref()?.sign(hash);
+        let signature = self.signer.as_ref()?.sign(body.hash_to_sign(&self.authenticator));
         let message = Arc::new(PbftMessage { body, signature });
         let ticket = self.persist(effects);
         broadcast(&message, Some(ticket), effects);

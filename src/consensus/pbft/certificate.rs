@@ -2,7 +2,7 @@
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
-use super::{Council, View, message::commit_hash, message::pre_prepare_hash};
+use super::{Body, Council, View, message::pre_prepare};
 use crate::{
     consensus::{Authenticator, BlockId, SealError},
     primitives::{Address, Bytes},
@@ -138,7 +138,7 @@ impl Certificate {
         if got != want {
             return Err(CertificateError::Count { got, want });
         }
-        let signed = commit_hash(self.view, &block);
+        let signed = Body::Commit { view: self.view, block }.hash_to_sign(authenticator);
         let mut last = None;
         for signature in &self.signatures {
             let signer = authenticator.author(signed, signature)?;
@@ -162,7 +162,7 @@ pub(super) fn verify_proposal(
     council: &Council,
     authenticator: &Authenticator,
 ) -> Result<Address, CertificateError> {
-    let signer = authenticator.author(pre_prepare_hash(view, &block), signature)?;
+    let signer = authenticator.author(authenticator.hash_to_sign(&pre_prepare(view, &block)), signature)?;
     if signer == council.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
 }
 

@@ -8,7 +8,7 @@
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 use serde::{Deserialize, Serialize};
 
-use super::{Body, Council, HeaderError, MessageError, Pbft, PbftMessage, View, broadcast, message::vote_hash};
+use super::{Body, Council, HeaderError, MessageError, Pbft, PbftMessage, View, broadcast, message::vote};
 use crate::{
     consensus::{Authenticator, BlockId, Effect, Encoder, Evidence, SealError, Validator, ValidatorSet},
     primitives::{Address, B256, Bytes, Height},
@@ -144,7 +144,7 @@ impl DoubleSigning {
         }
         let signer = |hash, signature: &Bytes| {
             let block = BlockId { height: self.height(), hash };
-            authenticator.author(vote_hash(self.kind, self.view(), &block), signature)
+            authenticator.author(authenticator.hash_to_sign(&vote(self.kind, self.view(), &block)), signature)
         };
         let first = signer(self.first, &self.first_signature)?;
         let second = signer(self.second, &self.second_signature)?;

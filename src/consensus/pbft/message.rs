@@ -8,9 +8,16 @@ use serde::{Deserialize, Serialize};
 use super::{CertificateError, DoubleSigning, EvidenceError};
 use crate::{
     chain::Block,
-    consensus::{BlockId, Encoder, SealError, Signer},
+    consensus::{Authenticator, BlockId, Encoder, SealError, Signer},
     primitives::{Address, B256, Bytes, Height, keccak256},
 };
+
+/// The first byte of what is signed.
+const PRE_PREPARE: u8 = 1;
+const PREPARE: u8 = 2;
+const COMMIT: u8 = 3;
+/// Length of a vote's encoding.
+const VOTE_LEN: usize = 1 + 8 + 8 + 32;
 
 /// A view's number, from 0. Its primary is `view mod n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -247,16 +254,36 @@ impl Body {
 
     /// What is signed: keccak of the canonical encoding, which begins with the kind.
     pub fn signing_hash(&self) -> B256 {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        keccak256(out.as_bytes())
+        match self.vote() {
+            Some(vote) => keccak256(vote),
+            None => {
+                let mut out = Encoder::new();
+                self.encode(&mut out);
+                keccak256(out.as_bytes())
+            }
+        }
+    }
+
+    /// The same; of a vote, hashed once for all that vote so.
+    pub(super) fn hash_to_sign(&self, authenticator: &Authenticator) -> B256 {
+        self.vote().map_or_else(|| self.signing_hash(), |vote| authenticator.hash_to_sign(&vote))
+    }
+
+    /// The encoding, if it is a vote on a block.
+    fn vote(&self) -> Option<[u8; VOTE_LEN]> {
+        match self {
+            Self::PrePrepare { view, block } => Some(pre_prepare(*view, &BlockId::of(block))),
+            Self::Prepare { view, block } => Some(vote(PREPARE, *view, block)),
+            Self::Commit { view, block } => Some(vote(COMMIT, *view, block)),
+            _ => None,
+        }
     }
 
     fn encode(&self, out: &mut Encoder) {
         match self {
-            Self::PrePrepare { view, block } => encode_vote(1, *view, &BlockId::of(block), out),
-            Self::Prepare { view, block } => encode_vote(2, *view, block, out),
-            Self::Commit { view, block } => encode_vote(3, *view, block, out),
+            Self::PrePrepare { view, block } => out.raw(&pre_prepare(*view, &BlockId::of(block))),
+            Self::Prepare { view, block } => out.raw(&vote(PREPARE, *view, block)),
+            Self::Commit { view, block } => out.raw(&vote(COMMIT, *view, block)),
             Self::Checkpoint { block } => {
                 out.u8(4);
                 block.encode(out);
@@ -298,24 +325,22 @@ impl InView {
     }
 }
 
-/// What the primary of `view` signs to propose `block`.
-pub(super) fn pre_prepare_hash(view: View, block: &BlockId) -> B256 {
-    vote_hash(1, view, block)
+/// What the primary of `view` signs the keccak of, to propose `block`.
+pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
+    vote(PRE_PREPARE, view, block)
 }
 
 /// What a validator signs to commit `block` in `view`.
 pub fn commit_hash(view: View, block: &BlockId) -> B256 {
-    vote_hash(3, view, block)
+    keccak256(vote(COMMIT, view, block))
 }
 
-pub(super) fn vote_hash(kind: u8, view: View, block: &BlockId) -> B256 {
-    let mut out = Encoder::new();
-    encode_vote(kind, view, block, &mut out);
-    keccak256(out.as_bytes())
-}
-
-fn encode_vote(kind: u8, view: View, block: &BlockId, out: &mut Encoder) {
-    out.u8(kind);
-    out.u64(view.get());
-    block.encode(out);
+/// Kind, view, height and block hash.
+pub(super) fn vote(kind: u8, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
+    let mut bytes = [0; VOTE_LEN];
+    bytes[0] = kind;
+    bytes[1..9].copy_from_slice(&view.get().to_be_bytes());
+    bytes[9..17].copy_from_slice(&block.height.get().to_be_bytes());
+    bytes[17..].copy_from_slice(block.hash.as_slice());
+    bytes
 }

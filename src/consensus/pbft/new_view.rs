@@ -159,7 +159,7 @@ impl Pbft {
             if view_change.view != new_view.view {
                 return Err(malformed("a new-view with a view-change to another view"));
             }
-            let signer = self.signed_by_validator(message.body.signing_hash(), message)?;
+            let signer = self.signed_by_validator(message)?;
             if claims.last().is_some_and(|(last, _)| *last >= signer) {
                 return Err(malformed("a new-view with view-changes out of order"));
             }

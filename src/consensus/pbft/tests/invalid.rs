@@ -8,7 +8,7 @@ use crate::{
         BlockId, Effect, Event, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
         pbft::{Body, InView, NewView, PbftMessage, VIEW_CHANGES_AHEAD_MAX, VIEWS_AHEAD_MAX, View, ViewChange},
     },
-    primitives::{B256, Bytes, Height, KeyPair},
+    primitives::{B256, Bytes, Height, KeyPair, keccak256},
 };
 
 fn id(height: u64, byte: u8) -> BlockId {
@@ -63,7 +63,7 @@ fn invalid_messages_leave_the_state_as_it_was() {
         let block = wrong_parent_lab.block(&elsewhere, 1);
         let header = crate::primitives::Header { number: 8, ..block.header().clone() };
         let block = crate::chain::Block::new(header, vec![], Bytes::new(), vec![]);
-        let signature = lab.signers[1].sign(super::super::message::pre_prepare_hash(view, &BlockId::of(&block)));
+        let signature = lab.signers[1].sign(keccak256(super::super::message::pre_prepare(view, &BlockId::of(&block))));
         let seal = super::super::Seal::Proposal { view, signature: signature.clone() };
         PbftMessage { body: Body::PrePrepare { view, block: Arc::new(block.with_seal(seal.encoded())) }, signature }
     };

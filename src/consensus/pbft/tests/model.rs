@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::{
-    super::{log::Votes, message::pre_prepare_hash, view_change::view_of, *},
+    super::{log::Votes, message::pre_prepare, view_change::view_of, *},
     lab::config,
 };
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
         model_check::{Content, Input, Parcel, ParcelKey, Replica, ReplicaKey, Setup, World, build, post, take},
         mutation::Mutation,
     },
-    primitives::{B256, Bytes, Header, KeyPair},
+    primitives::{B256, Bytes, Header, KeyPair, keccak256},
 };
 
 const REPLICAS: usize = 4;
@@ -101,7 +101,7 @@ impl OneLiar {
         let mut words = Vec::new();
         for (which, block) in own.iter().enumerate() {
             let (view, id) = (View::default(), BlockId::of(block));
-            let signature = signer.sign(pre_prepare_hash(view, &id));
+            let signature = signer.sign(keccak256(pre_prepare(view, &id)));
             let seal = Seal::Proposal { view, signature: signature.clone() }.encoded();
             let block = Arc::new(block.clone().with_seal(seal));
             let message = PbftMessage { body: Body::PrePrepare { view, block }, signature };

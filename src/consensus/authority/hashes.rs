@@ -1,0 +1,59 @@
+//! Hashes of what many sign: the votes of all validators on a block are over the same few bytes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use smallvec::SmallVec;
+
+use crate::{
+    consensus::encoding::checksum,
+    primitives::{B256, keccak256},
+};
+
+/// How many are remembered: more than are voted on at a time.
+const PLACES: usize = 64;
+
+/// Keccak of what was signed lately. It is a pure function, so replicas of one process share its answers. Clones share them too.
+#[derive(Clone, Default)]
+pub(super) struct SharedHashes {
+    /// Each message has its one place, where it takes that of another.
+    places: Arc<Mutex<Vec<Place>>>,
+}
+
+#[derive(Clone, Default)]
+struct Place {
+    message: SmallVec<[u8; 64]>,
+    hash: B256,
+}
+
+impl SharedHashes {
+    /// Keccak of `message`, which is not empty.
+    pub(super) fn keccak(&self, message: &[u8]) -> B256 {
+        let place = checksum(message) as usize % PLACES;
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if places.is_empty() {
+            places.resize(PLACES, Place::default());
+        }
+        let known = &mut places[place];
+        if known.message.as_slice() != message {
+            *known = Place { message: SmallVec::from_slice(message), hash: keccak256(message) };
+        }
+        known.hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_right_whatever_was_asked_before() {
+        let hashes = SharedHashes::default();
+        for round in 0..2 {
+            for number in 0..500_u64 {
+                let message = number.to_be_bytes();
+                assert_eq!(hashes.keccak(&message), keccak256(message), "round {round}");
+                assert_eq!(hashes.clone().keccak(&message), keccak256(message));
+            }
+        }
+    }
+}
