@@ -1,4 +1,4 @@
-//! PBFT and Raft through whole networks: empty blocks and scheduler events a second of processor time, with symbolic
+//! The protocols through whole networks: empty blocks and scheduler events a second of processor time, with symbolic
 //! seals; what the run's fingerprint costs; and that a block costs the same at height 1,000 and 100,000.
 //!
 //! Every replica of a network runs on the one thread that is measured, so a block's figure is the work of all of them.
@@ -7,10 +7,17 @@ use core::time::Duration;
 use std::{cell::LazyCell, fs, time::Instant};
 
 use chainbox::{
-    consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig},
+    consensus::{
+        ConsensusConfig, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
+    },
     sim::{Network, NetworkBuilder},
 };
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
+
+/// The allocator of the `chainbox` program.
+#[cfg(feature = "server")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Describes a network of so many validators.
 type Describe = fn(u32) -> NetworkBuilder;
@@ -27,6 +34,22 @@ fn pbft(validators: u32) -> NetworkBuilder {
 /// One-second blocks, and a heartbeat every five: with the default ten a second, idle talk would be most of what is measured.
 fn raft(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Raft(RaftConfig::default().with_timing(20_000, 5_000)), validators)
+}
+
+/// One-second blocks.
+fn poa(validators: u32) -> NetworkBuilder {
+    network(ConsensusConfig::Poa(PoaConfig::default().with_period(1)), validators)
+}
+
+/// One-second slots, eight an epoch, in which every validator attests once. Stake, rewards and the set are in the staking
+/// contract, which every block calls.
+fn pos(validators: u32) -> NetworkBuilder {
+    network(ConsensusConfig::Pos(PosConfig::default().with_period(1)), validators)
+}
+
+/// One-second slots; at most 21 of the validators produce, elected by stake in the staking contract, which every block calls.
+fn dpos(validators: u32) -> NetworkBuilder {
+    network(ConsensusConfig::Dpos(DposConfig::default()), validators)
 }
 
 /// Time that this thread ran, where Linux tells; otherwise wall-clock time.
@@ -72,11 +95,21 @@ fn warm(builder: NetworkBuilder) -> Network {
 /// Empty blocks, each adopted by every replica; with and without the run's fingerprint.
 fn blocks(c: &mut Criterion) {
     let mut group = c.benchmark_group("blocks");
-    let cases: [(&str, u32, u64, Describe); 4] =
-        [("pbft", 4, 5_000, pbft), ("pbft", 7, 2_000, pbft), ("pbft", 100, 10, pbft), ("raft", 5, 5_000, raft)];
-    for (name, validators, blocks, builder) in cases {
+    let cases: [(&str, u32, u64, &[bool], Describe); 10] = [
+        ("pbft", 4, 5_000, &[true, false], pbft),
+        ("pbft", 7, 2_000, &[true, false], pbft),
+        ("pbft", 100, 10, &[true, false], pbft),
+        ("raft", 5, 5_000, &[true, false], raft),
+        ("poa", 4, 5_000, &[true], poa),
+        ("poa", 100, 200, &[true], poa),
+        ("pos", 4, 1_000, &[true], pos),
+        ("pos", 100, 16, &[true], pos),
+        ("dpos", 4, 1_000, &[true], dpos),
+        ("dpos", 100, 100, &[true], dpos),
+    ];
+    for (name, validators, blocks, digests, builder) in cases {
         group.throughput(Throughput::Elements(blocks));
-        for digest in [true, false] {
+        for &digest in digests {
             let network = LazyCell::new(|| warm(builder(validators).with_digest(digest)));
             group.bench_function(format!("{name} validators={validators} digest={digest}"), |b| {
                 measure(b, &network, |network| grow(network, blocks));
