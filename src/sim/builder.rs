@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::{
     BlockClock, FaultPlan, Invariant, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
+    links::PER_MILLE_MAX,
     network::Shared,
     records::HeadRecord,
     stakes,
@@ -49,7 +50,9 @@ pub struct NetworkBuilder {
     seed: u64,
     seals: SealScheme,
     latency: Latency,
+    loss_per_mille: u16,
     link_latencies: Vec<(ReplicaId, ReplicaId, Latency)>,
+    link_losses: Vec<(ReplicaId, ReplicaId, u16)>,
     production: Production,
     stores: Option<(Arc<dyn StateStore>, Arc<dyn KeyValue>)>,
     cache: ExecutionCache,
@@ -81,7 +84,9 @@ impl Default for NetworkBuilder {
             seed: 0,
             seals: SealScheme::Symbolic,
             latency: Latency::default(),
+            loss_per_mille: 0,
             link_latencies: Vec::new(),
+            link_losses: Vec::new(),
             production: Production::Automatic,
             stores: None,
             cache: ExecutionCache::default(),
@@ -172,6 +177,28 @@ impl NetworkBuilder {
         self
     }
 
+    /// How many of a thousand messages are lost on every link, always: what the network is like, and no fault that heals.
+    ///
+    /// ```
+    /// use chainbox::sim::{Latency, Network};
+    /// use core::time::Duration;
+    ///
+    /// let latency = Latency::Exponential { floor: Duration::from_millis(5), mean: Duration::from_millis(20) };
+    /// let mut network = Network::builder().with_validators(4).with_latency(latency).with_loss(50).build()?;
+    /// network.run_to_height(10)?;
+    /// # Ok::<(), chainbox::sim::NetworkError>(())
+    /// ```
+    pub const fn with_loss(mut self, per_mille: u16) -> Self {
+        self.loss_per_mille = per_mille;
+        self
+    }
+
+    /// How many of a thousand messages are lost on the link from one replica to another, always.
+    pub fn with_link_loss(mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) -> Self {
+        self.link_losses.push((from, to, per_mille));
+        self
+    }
+
     /// Who decides when a block is made.
     pub const fn with_production(mut self, production: Production) -> Self {
         self.production = production;
@@ -252,6 +279,7 @@ impl NetworkBuilder {
         let observers = (0..followers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
         let config = self.consensus()?.with_roster(&addresses, observers.collect());
         self.check_production(&config)?;
+        self.check_losses()?;
         self.genesis.staking = self.staking.or(self.genesis.staking);
         let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
         let validators = stakes::complete(&mut self.genesis, &config, &addresses, &newcomers, self.stakes.as_deref())?;
@@ -333,6 +361,17 @@ impl NetworkBuilder {
         Ok(())
     }
 
+    fn check_losses(&self) -> Result<(), NetworkError> {
+        let losses = self.link_losses.iter().map(|(_, _, loss)| *loss).chain([self.loss_per_mille]);
+        match losses.max().filter(|loss| *loss > PER_MILLE_MAX) {
+            Some(loss) => {
+                let reason = format!("{loss} of a thousand messages can't be lost; expected at most {PER_MILLE_MAX}");
+                Err(NetworkError::Options { reason })
+            }
+            None => Ok(()),
+        }
+    }
+
     /// Commits to the validators in genesis' header, unless its author fills `extraData` otherwise.
     fn commit_to(&mut self, validators: &ValidatorSet) {
         if self.genesis.extra_data.is_empty() {
@@ -369,9 +408,12 @@ impl NetworkBuilder {
     fn world(&self, replicas: &[Replica], chain: &Chain) -> World {
         let streams = Streams::new(self.seed);
         let mut ties = streams.stream("ties");
-        let mut links = Links::new(self.latency, streams.stream("links"));
+        let mut links = Links::new(self.latency, streams.stream("links")).with_loss(self.loss_per_mille);
         for (from, to, latency) in &self.link_latencies {
             links.set(*from, *to, *latency);
+        }
+        for (from, to, per_mille) in &self.link_losses {
+            links.set_loss(*from, *to, *per_mille);
         }
         // A reopened chain goes on at its head's time.
         World {
@@ -416,6 +458,7 @@ impl fmt::Debug for NetworkBuilder {
             .field("seed", &self.seed)
             .field("seals", &self.seals)
             .field("latency", &self.latency)
+            .field("loss_per_mille", &self.loss_per_mille)
             .field("production", &self.production)
             .field("paranoid", &self.paranoid)
             .finish_non_exhaustive()

@@ -1,4 +1,5 @@
-//! Links between replicas. Quiet: every message arrives once, after a seeded delay.
+//! Links between replicas as they are by nature: a message arrives once, after a seeded delay, or is lost. What goes wrong for a
+//! while is a fault's business.
 
 use core::time::Duration;
 
@@ -49,29 +50,58 @@ impl Default for Latency {
     }
 }
 
+/// All of a thousand messages.
+pub(super) const PER_MILLE_MAX: u16 = 1_000;
+
 /// The directed links of a network. Cloning is O(1) in the number of links.
 #[derive(Clone, Debug)]
 pub struct Links {
-    usual: Latency,
-    special: OrdMap<(ReplicaId, ReplicaId), Latency>,
+    usual: Link,
+    special: OrdMap<(ReplicaId, ReplicaId), Link>,
     rng: SimRng,
+}
+
+/// What one link is like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Link {
+    latency: Latency,
+    /// Of a thousand messages, those that never arrive.
+    loss_per_mille: u16,
 }
 
 impl Links {
     /// Links that all have the latency `usual`.
     pub fn new(usual: Latency, rng: SimRng) -> Self {
-        Self { usual, special: OrdMap::new(), rng }
+        Self { usual: Link { latency: usual, loss_per_mille: 0 }, special: OrdMap::new(), rng }
+    }
+
+    /// The same, losing so many of a thousand messages wherever no link has its own loss.
+    #[must_use]
+    pub fn with_loss(mut self, per_mille: u16) -> Self {
+        self.usual.loss_per_mille = per_mille;
+        self
     }
 
     /// Gives the link `from`, `to` its own latency.
     pub fn set(&mut self, from: ReplicaId, to: ReplicaId, latency: Latency) {
-        self.special.insert((from, to), latency);
+        self.link_mut(from, to).latency = latency;
     }
 
-    /// Nanoseconds until a message that is sent now arrives; `None` when it never does, which a quiet network has not.
+    /// Gives the link `from`, `to` its own loss: so many of a thousand messages.
+    pub fn set_loss(&mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) {
+        self.link_mut(from, to).loss_per_mille = per_mille;
+    }
+
+    /// Nanoseconds until a message that is sent now arrives; `None` when it never does.
     pub fn delay_nanos(&mut self, from: ReplicaId, to: ReplicaId) -> Option<u64> {
-        let latency = self.special.get(&(from, to)).copied().unwrap_or(self.usual);
-        Some(latency.draw_nanos(&mut self.rng))
+        let link = self.special.get(&(from, to)).copied().unwrap_or(self.usual);
+        let is_lost = link.loss_per_mille > 0 && self.rng.below(PER_MILLE_MAX.into()) < link.loss_per_mille.into();
+        (!is_lost).then(|| link.latency.draw_nanos(&mut self.rng))
+    }
+
+    fn link_mut(&mut self, from: ReplicaId, to: ReplicaId) -> &mut Link {
+        let usual = self.usual;
+        self.special.entry((from, to)).or_insert(usual)
     }
 }
 
@@ -91,5 +121,16 @@ mod tests {
         seen.dedup();
         assert_eq!(seen, [5, 6, 7]);
         assert_eq!(links.delay_nanos(b, a), Some(10_000_000));
+    }
+
+    #[test]
+    fn some_messages_are_lost_by_nature() {
+        let (a, b, c) = (ReplicaId::new(0), ReplicaId::new(1), ReplicaId::new(2));
+        let mut links = Links::new(Latency::default(), Streams::new(1).stream("links")).with_loss(100);
+        links.set_loss(a, c, 1_000);
+        links.set_loss(c, a, 0);
+        let mut arrived = |from, to| (0..10_000).filter_map(|_| links.delay_nanos(from, to)).count();
+        assert!((8_900..9_100).contains(&arrived(a, b)));
+        assert_eq!((arrived(a, c), arrived(c, a)), (0, 10_000));
     }
 }

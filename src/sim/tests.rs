@@ -7,7 +7,8 @@ use super::*;
 use crate::{
     chain::{BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, Authenticator, ConsensusConfig, Machine, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
+        Admin, Authenticator, ConsensusConfig, ConsensusKind, Machine, Message, Protocol, ReplicaId, SealScheme,
+        poa::PoaConfig,
     },
     primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
 };
@@ -23,6 +24,20 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
         .with_validators(validators)
         .with_seed(seed)
         .with_latency(latency)
+}
+
+/// Every protocol goes on over links that lose a tenth of everything, and nothing heals them.
+#[test]
+fn lossy_links_are_borne_for_good() {
+    for kind in ConsensusKind::ALL {
+        let build = || Network::builder().with_consensus(scenario::usual(kind)).with_validators(4).with_loss(100);
+        let mut network = build().build().unwrap();
+        network.heal().unwrap();
+        network.run_until(Duration::from_secs(300), |network| network.lowest_height().get() >= 12).unwrap();
+        assert!(network.lowest_height().get() >= 12, "{}", kind.name());
+        let deaf = build().with_link_loss(ReplicaId::new(0), ReplicaId::new(1), 1_001).build();
+        assert!(matches!(deaf, Err(NetworkError::Options { reason }) if reason.contains("1001 of a thousand")));
+    }
 }
 
 fn alice() -> KeyPair {
