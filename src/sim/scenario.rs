@@ -56,11 +56,6 @@ pub enum Script {
         /// What happens; answers what was seen.
         play: fn(&mut Stage<'_>) -> Result<String, ScenarioError>,
     },
-    /// By tests of the protocol alone, of these names.
-    Protocol {
-        /// As `cargo test` knows them.
-        tests: &'static [&'static str],
-    },
     /// Without a network: the protocol's rules, asked directly. The outcome is all that there is to see.
     Rules {
         /// What is asked; answers what was seen.
@@ -145,17 +140,15 @@ pub enum ScenarioError {
         /// What the replicas had come to.
         seen: String,
     },
+    /// The protocol's rules say otherwise.
+    #[error("not shown: {what}")]
+    Rules {
+        /// What was expected.
+        what: String,
+    },
     /// An invariant did not hold, or the network could not go on.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// It is run by tests of its protocol alone.
-    #[error("{name} is played by the protocol's own tests only: cargo test --lib {test}")]
-    ProtocolOnly {
-        /// Its name.
-        name: &'static str,
-        /// The first of them.
-        test: &'static str,
-    },
     /// What it must show can't show with so many validators.
     #[error("{name} can't be played with {got} validators: give {allowed}, because {reason}")]
     Validators {
@@ -221,7 +214,7 @@ impl Scenario {
     pub const fn sizes(&self) -> Option<Sizes> {
         match self.script {
             Script::Network { validators, .. } => Some(validators),
-            Script::Rules { .. } | Script::Protocol { .. } => None,
+            Script::Rules { .. } => None,
         }
     }
 
@@ -234,10 +227,6 @@ impl Scenario {
         let name = self.name;
         let (sizes, own_seed, consensus, setup, play) = match self.script {
             Script::Network { validators, seed, consensus, setup, play } => (validators, seed, consensus, setup, play),
-            Script::Protocol { tests } => {
-                let test = tests.first().copied().unwrap_or_default();
-                return Err(ScenarioError::ProtocolOnly { name: self.name, test });
-            }
             Script::Rules { play } => {
                 let options = [
                     (options.seed.is_some(), "seed"),

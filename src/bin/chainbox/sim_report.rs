@@ -64,7 +64,7 @@ pub(crate) fn list_as_json(protocol: Option<ConsensusKind>) -> Value {
         });
         let seed = match scenario.script {
             Script::Network { seed, .. } => Some(seed),
-            Script::Rules { .. } | Script::Protocol { .. } => None,
+            Script::Rules { .. } => None,
         };
         json!({
             "name": scenario.name,

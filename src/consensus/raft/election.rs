@@ -159,15 +159,16 @@ impl Raft {
 
     /// Stands for election, unless it may not: no voter, or a change of the members is committed and not applied.
     pub(super) fn campaign(&mut self, campaign: Campaign, output: &mut Output<'_>) {
-        let Some(own_id) = self.own_id().filter(|_| !self.is_leader()) else {
-            return if self.is_leader() { output.mark("raft/leads-already") } else { self.wait_for_leader(output) };
-        };
-        if self.has_unapplied_change() {
-            output.mark("raft/change-first");
-            return self.wait_for_leader(output);
+        if self.is_leader() {
+            return output.mark("raft/leads-already");
         }
+        // Nobody is believed to lead any more, also by one who may not stand: its vote may be needed.
         self.leader = None;
         self.wait_for_leader(output);
+        let Some(own_id) = self.own_id() else { return };
+        if self.has_unapplied_change() {
+            return output.mark("raft/change-first");
+        }
         let pre = campaign == Campaign::PreVote;
         if pre {
             self.part = Part::PreCandidate { votes: OrdMap::unit(own_id, true) };

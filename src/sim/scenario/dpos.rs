@@ -1,6 +1,9 @@
 //! Scenarios of delegated proof of stake.
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage};
+mod elections;
+mod rules;
+
+use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     consensus::{ConsensusConfig, dpos::DposConfig},
     sim::NetworkBuilder,
@@ -11,7 +14,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "dpos-fork",
         protocol: "dpos",
         summary: "four producers cut in halves",
-        outcome: "both halves go on in their own slots, neither makes a block irreversible; healed, one branch wins and becomes final",
+        outcome: "both halves go on, and nothing after the cut becomes irreversible; healed, one branch wins and becomes final",
         script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: fork },
     },
     Scenario {
@@ -29,61 +32,57 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: watermark },
     },
     Scenario {
-        name: "dpos-two-forks",
-        protocol: "dpos",
-        summary: "four producers cross between two forks in every order",
-        outcome: "the naive rule makes both forks irreversible; this one never does, unless watermarks are lost",
-        script: Script::Protocol {
-            tests: &[
-                "consensus::dpos::tests::model::four_producers_on_two_forks_break_the_naive_rule_and_not_ours",
-                "consensus::dpos::tests::model::no_interleaving_proposes_one_height_on_both_forks_unless_watermarks_are_lost",
-            ],
-        },
-    },
-    Scenario {
         name: "dpos-watermark-lost",
         protocol: "dpos",
-        summary: "producers that lost their watermarks confirm again",
-        outcome: "two blocks become irreversible, and the checker says so",
-        script: Script::Protocol {
-            tests: &["consensus::dpos::tests::faults::lost_promises_and_other_bugs_are_seen_by_the_checker"],
-        },
+        summary: "two of four producers lose their watermarks between the two sides of a cut",
+        outcome: "two blocks of one height become irreversible, and the invariant agreement reports it",
+        script: Script::Network { validators: FOUR, seed: 6, consensus, setup, play: watermark_lost },
+    },
+    Scenario {
+        name: "dpos-two-forks",
+        protocol: "dpos",
+        summary: "four producers cross between two forks in every order of twelve slots",
+        outcome: "the naive rule makes both forks irreversible in some; this one in none, unless watermarks are lost",
+        script: Script::Rules { play: rules::two_forks },
     },
     Scenario {
         name: "dpos-confirmed-count-wrap",
         protocol: "dpos",
         summary: "a producer is elected again after more blocks than its count of confirmed ones holds",
         outcome: "the count stays at its largest and does not wrap",
-        script: Script::Protocol {
-            tests: &["consensus::dpos::tests::model::the_confirmed_count_does_not_wrap_after_a_long_absence"],
-        },
+        script: Script::Rules { play: rules::count_wrap },
     },
     Scenario {
         name: "dpos-vote-churn",
         protocol: "dpos",
-        summary: "votes change in every block",
+        summary: "seven candidates for four places, and votes that change in every block",
         outcome: "neither the chain nor irreversibility stops, and light verifiers follow",
-        script: Script::Protocol {
-            tests: &[
-                "consensus::dpos::tests::elections::constant_churn_of_votes_stops_neither_the_chain_nor_irreversibility_and_light_verifiers_follow",
-            ],
+        script: Script::Network {
+            validators: SEVEN,
+            seed: 6,
+            consensus: elections::consensus,
+            setup: elections::setup,
+            play: elections::churn,
         },
     },
     Scenario {
         name: "dpos-schedule-jumps-line",
         protocol: "dpos",
-        summary: "another schedule is elected while one is pending",
-        outcome: "it waits until the pending one is in force; one that does not wait is found out",
-        script: Script::Protocol {
-            tests: &[
-                "consensus::dpos::tests::elections::a_pending_schedule_does_not_jump_the_line",
-                "consensus::dpos::tests::elections::schedules_that_come_into_force_early_are_seen_by_the_checker",
-            ],
+        summary: "another schedule is elected while one is pending, and a producer proposes it at once",
+        outcome: "the hasty block is refused; the schedule waits until the pending one is in force, then comes into force",
+        script: Script::Network {
+            validators: SEVEN,
+            seed: 6,
+            consensus: elections::consensus,
+            setup: elections::setup,
+            play: elections::jump,
         },
     },
 ];
 
 const FOUR: Sizes = Sizes::exactly(4, "of four producers three are needed, so that one may fail and not two");
+
+const SEVEN: Sizes = Sizes::usual(7, "more candidates than the four that produce").at_least(7).at_most(12);
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Dpos(DposConfig::default())
@@ -108,12 +107,20 @@ fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let everybody = all(stage);
     let (one, other) = everybody.split_at(everybody.len() / 2);
     stage.run_ms(1_000)?;
+    let last_common = stage.highest();
     let cut = stage.partition(&[one, other])?;
-    stage.run_ms(5_000)?;
-    let before = (irreversible(stage, 0), irreversible(stage, other[0]));
+    let stands = |stage: &Stage<'_>| everybody.iter().map(|number| irreversible(stage, *number)).collect::<Vec<_>>();
+    // Confirmations that were given before the cut still count: a round lets them all through.
+    stage.run_ms(everybody.len() as u64 * 1_000)?;
+    let before = stands(stage);
+    stage.must(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
+    let heads = [one[0], other[0]].map(|number| stage.head(number));
+    stage.run_ms(4_000)?;
+    stage.must(stands(stage) == before, "irreversibility that stands still on both sides")?;
+    let grown = [one[0], other[0]].map(|number| stage.head(number));
+    let go_on = heads.iter().zip(&grown).all(|(before, after)| after.height > before.height);
+    stage.must(go_on && grown[0].hash != grown[1].hash, "two branches that go on")?;
     let fork = stage.highest();
-    let differ = stage.head(one[0]).hash != stage.head(other[0]).hash;
-    stage.must(differ, "two branches")?;
     stage.end(cut)?;
     stage.run_until(30_000, "a reorg", |stage| {
         stage.network().replicas().iter().any(|replica| replica.counters().reorgs > 0)
@@ -128,8 +135,11 @@ fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     let reorgs: u64 = stage.network().replicas().iter().map(|replica| replica.counters().reorgs).sum();
+    let (least, most) =
+        (before.iter().min().copied().unwrap_or_default(), before.iter().max().copied().unwrap_or_default());
     Ok(format!(
-        "irreversible stood at {before:?} with heads up to {fork}; healed: {reorgs} reorgs, irreversible up to {common}"
+        "cut after block {last_common}; irreversible stood still at {least} to {most} with heads up to {fork}; healed: {reorgs} \
+         reorgs, irreversible up to {common}"
     ))
 }
 
@@ -179,4 +189,25 @@ fn watermark(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     Ok(format!("{restarts} crashes between branches; all agree on every irreversible block up to {goal}"))
+}
+
+fn watermark_lost(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+    stage.run_to_height(60_000, 8)?;
+    stage.show_from_here();
+    // With three of four, one side goes on to irreversibility.
+    let cut = stage.partition(&[&[0, 2, 3], &[1]])?;
+    let fork = stage.highest();
+    stage.run_until(60_000, "irreversibility after the cut", |stage| irreversible(stage, 0) > fork + 1)?;
+    for number in [2, 3] {
+        stage.network_mut().wipe(id(number))?;
+    }
+    stage.note("2 and 3 forget what they confirmed, and change sides");
+    stage.end(cut)?;
+    stage.partition(&[&[1, 2, 3], &[0]])?;
+    for number in [2, 3] {
+        stage.restart(number)?;
+    }
+    let detail = stage.run_until_broken(120_000, "agreement")?;
+    stage.show_until_here();
+    Ok(format!("agreement is broken: {detail}"))
 }

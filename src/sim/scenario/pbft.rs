@@ -48,7 +48,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 const CRASH: Sizes =
     Sizes::usual(4, "one may fail only where there are 3f + 1, f of at least 1").at_least(4).at_most(16);
 const HALVES: Sizes =
-    Sizes::usual(7, "half of the backups and the primary must not be a quorum of 2f + 1, f of at least 2");
+    Sizes::usual(7, "half of the backups with the primary must be less than a quorum").at_least(7).at_most(13);
 const LIARS: Sizes = Sizes::exactly(4, "f + 1 liars are the primary and one backup");
 
 fn consensus() -> ConsensusConfig {

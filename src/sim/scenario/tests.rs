@@ -8,7 +8,6 @@ use super::*;
 fn play_all(protocol: &str) {
     let mut failures = Vec::new();
     for scenario in all().filter(|scenario| scenario.protocol == protocol) {
-        let (Script::Network { .. } | Script::Rules { .. }) = scenario.script else { continue };
         let played = scenario.play(&ScenarioOptions::default(), &mut |_| {}).unwrap();
         match &played.outcome {
             Ok(seen) => println!("{}: {seen}", scenario.name),
@@ -21,6 +20,74 @@ fn play_all(protocol: &str) {
         }
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Plays all scenarios of a protocol on other seeds, and with as few and as many validators as they take.
+fn play_otherwise(protocol: &str) {
+    let mut failures = Vec::new();
+    for scenario in all().filter(|scenario| scenario.protocol == protocol) {
+        let Some(sizes) = scenario.sizes() else { continue };
+        let mut options: Vec<_> = (0..SEEDS).map(|seed| ScenarioOptions::default().with_seed(1_000 + seed)).collect();
+        options.extend([sizes.min, sizes.max].map(|number| ScenarioOptions::default().with_validators(number)));
+        for options in options {
+            let played = scenario.play(&options, &mut |_| {}).unwrap();
+            if let Err(error) = played.outcome {
+                failures.push(format!("{} with {options:?}: {error}", scenario.name));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// Seeds besides a scenario's own.
+const SEEDS: u64 = 6;
+
+#[test]
+fn scenarios_of_poa_show_on_other_seeds_and_sizes() {
+    play_otherwise("poa");
+}
+
+#[test]
+fn scenarios_of_pos_show_on_other_seeds_and_sizes() {
+    play_otherwise("pos");
+}
+
+#[test]
+fn scenarios_of_dpos_show_on_other_seeds_and_sizes() {
+    play_otherwise("dpos");
+}
+
+#[test]
+fn scenarios_of_pbft_show_on_other_seeds_and_sizes() {
+    play_otherwise("pbft");
+}
+
+#[test]
+fn scenarios_of_raft_show_on_other_seeds_and_sizes() {
+    play_otherwise("raft");
+}
+
+/// What a user may ask for and can't have is refused with the reason, and nothing is run.
+#[test]
+fn what_can_not_show_is_refused_with_its_reason() {
+    for scenario in all() {
+        match scenario.sizes() {
+            Some(sizes) => {
+                assert!(sizes.allows(sizes.usual) && sizes.min >= 1 && sizes.max <= 100, "{}", scenario.name);
+                for number in [sizes.min - 1, sizes.max + 1] {
+                    let options = ScenarioOptions::default().with_validators(number);
+                    let error = scenario.play(&options, &mut |_| {}).unwrap_err();
+                    assert!(error.is_refusal() && error.to_string().contains(sizes.reason), "{error}");
+                }
+            }
+            None => {
+                for options in [ScenarioOptions::default().with_seed(1), ScenarioOptions::default().with_validators(4)]
+                {
+                    assert!(scenario.play(&options, &mut |_| {}).unwrap_err().is_refusal(), "{}", scenario.name);
+                }
+            }
+        }
+    }
 }
 
 #[test]
@@ -59,21 +126,6 @@ fn names_are_distinct_and_near_ones_are_found() {
     }
     assert_eq!(find("pbft-primary-crush").unwrap_err()[0], "pbft-primary-crash");
     assert_eq!(find("raft-figure-9").unwrap_err().len(), 3);
-}
-
-#[test]
-fn protocol_tests_that_are_named_exist() {
-    for scenario in all() {
-        let Script::Protocol { tests } = scenario.script else { continue };
-        for test in tests {
-            let (module, function) = test.rsplit_once("::").unwrap();
-            let path = format!("{}/src/{}.rs", env!("CARGO_MANIFEST_DIR"), module.replace("::", "/"));
-            let source = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
-            assert!(source.contains(&format!("fn {function}(")), "{test}");
-        }
-        let error = scenario.play(&ScenarioOptions::default(), &mut |_| {}).unwrap_err();
-        assert!(error.to_string().contains(tests[0]), "{error}");
-    }
 }
 
 /// The pictures of the documentation; `CHAINBOX_BLESS=1` draws them anew.

@@ -1,4 +1,5 @@
-//! Irreversibility as a pure model: steady lags, who may be away, interleavings, wrap of the confirmed count.
+//! Irreversibility as a pure model: steady lags, who may be away, elections. Interleavings on two forks and the wrap of the
+//! confirmed count are scenarios (`sim/scenario/dpos/rules.rs`).
 
 use super::super::*;
 use crate::primitives::Height;
@@ -76,28 +77,6 @@ fn twice(confirmed: u16, height: u64, before: u64) -> ConfirmError {
     ConfirmError::Twice { confirmed, height: Height::new(height), confirmed_before: Height::new(before) }
 }
 
-/// After re-election a producer has not confirmed anything for longer than the field can say. A count that wraps would
-/// confirm 4 blocks of 65,540 and look as if it had confirmed the rest before.
-#[test]
-fn the_confirmed_count_does_not_wrap_after_a_long_absence() {
-    let mut branch = Irreversibility::new(Height::GENESIS, 4);
-    for _ in 0..65_540 {
-        // Two of four: nothing becomes irreversible meanwhile.
-        let place = branch.height().get() as usize % 2;
-        branch = branch.extend(place, branch.confirmable(place, Height::GENESIS)).unwrap();
-    }
-    assert_eq!(branch.confirmable(2, Height::GENESIS), u16::MAX);
-    assert_eq!(65_541_u64 as u16, 5, "what a count that wraps would say");
-    let back = branch.extend(2, u16::MAX).unwrap();
-    // The third confirmation proposes the newest block that all three confirmed.
-    assert_eq!(back.proposed(), Height::new(65_539));
-    assert_eq!(branch.extend(2, 5).unwrap().proposed(), Height::new(65_539));
-    // With a watermark elsewhere it confirms only what lies above.
-    assert_eq!(branch.confirmable(2, Height::new(65_539)), 2);
-    assert_eq!(branch.confirmable(2, Height::new(65_541)), 0);
-    assert_eq!(branch.confirmable(2, Height::new(80_000)), 0);
-}
-
 #[test]
 fn an_election_forgets_counts_and_keeps_the_word_of_those_who_stay() {
     let mut branch = Irreversibility::new(Height::GENESIS, 4);
@@ -117,85 +96,4 @@ fn an_election_forgets_counts_and_keeps_the_word_of_those_who_stay() {
     assert_eq!(three.proposed(), height.next());
     // A set of laggards never takes anything back.
     assert!(three.irreversible() >= irreversible);
-}
-
-/// A branch that also judges by the rule that came before: a block is irreversible once two thirds of the producers built
-/// upon it ("DPOS 2"), whatever they did on other branches.
-#[derive(Clone)]
-struct Both {
-    ours: Irreversibility,
-    naive: Vec<(Height, usize)>,
-}
-
-impl Both {
-    fn new(producers: usize) -> Self {
-        Self { ours: Irreversibility::new(Height::GENESIS, producers), naive: Vec::new() }
-    }
-
-    /// The next block, by `place`, whose watermark moves along.
-    fn produce(&mut self, place: usize, watermarks: &mut [Height]) {
-        let confirmed = self.ours.confirmable(place, watermarks[place]);
-        self.ours = self.ours.extend(place, confirmed).unwrap();
-        if confirmed > 0 {
-            watermarks[place] = self.ours.height();
-        }
-        self.naive.push((self.ours.height(), place));
-    }
-
-    fn naive_irreversible(&self) -> Height {
-        let needed = quorum(self.ours.confirmers().len());
-        let is_built_upon = |height: &Height| {
-            let above: std::collections::BTreeSet<_> =
-                self.naive.iter().filter(|(above, _)| above >= height).map(|(_, place)| *place).collect();
-            above.len() >= needed
-        };
-        self.naive.iter().map(|(height, _)| *height).filter(is_built_upon).max().unwrap_or_default()
-    }
-}
-
-/// Producers 0 and 1 see fork A first, 2 and 3 fork B; then two of them change sides as the other fork becomes longer. By
-/// the naive rule both forks are irreversible at height 1; by ours neither is.
-#[test]
-fn four_producers_on_two_forks_break_the_naive_rule_and_not_ours() {
-    for script in [
-        // Who produces on which fork, in the order of their slots.
-        [(0, 'a'), (1, 'a'), (2, 'b'), (3, 'b'), (0, 'b'), (2, 'a')].as_slice(),
-        &[(0, 'a'), (2, 'b'), (1, 'a'), (3, 'b'), (1, 'b'), (3, 'a')],
-        &[(0, 'a'), (1, 'b'), (2, 'a'), (3, 'b'), (0, 'b'), (1, 'a'), (2, 'b'), (3, 'a')],
-    ] {
-        let (mut a, mut b, mut watermarks) = (Both::new(4), Both::new(4), vec![Height::GENESIS; 4]);
-        for (place, fork) in script {
-            if *fork == 'a' { a.produce(*place, &mut watermarks) } else { b.produce(*place, &mut watermarks) }
-        }
-        assert!(a.naive_irreversible() > Height::GENESIS && b.naive_irreversible() > Height::GENESIS, "{script:?}");
-        let ours = (a.ours.irreversible(), b.ours.irreversible());
-        assert_eq!(ours, (Height::GENESIS, Height::GENESIS), "{script:?}");
-        let proposed = (a.ours.proposed(), b.ours.proposed());
-        assert!(proposed.0 == Height::GENESIS || proposed.1 == Height::GENESIS, "{script:?}: {proposed:?}");
-    }
-}
-
-/// All interleavings of two forks in which each producer takes its slots in order and is on either fork in each: with
-/// watermarks no height ever has a quorum on both, without them some interleaving gives one to both.
-#[test]
-fn no_interleaving_proposes_one_height_on_both_forks_unless_watermarks_are_lost() {
-    let mut conflicts = [0, 0];
-    for (forgets, conflicts) in [false, true].into_iter().zip(&mut conflicts) {
-        for choices in 0_u32..1 << 12 {
-            let (mut a, mut b, mut watermarks) = (Both::new(4), Both::new(4), vec![Height::GENESIS; 4]);
-            for slot in 0..12 {
-                let fork = if choices >> slot & 1 == 0 { &mut a } else { &mut b };
-                if forgets {
-                    watermarks.fill(Height::GENESIS);
-                }
-                fork.produce(slot % 4, &mut watermarks);
-            }
-            *conflicts += u32::from(a.ours.irreversible().min(b.ours.irreversible()) > Height::GENESIS);
-            if !forgets {
-                assert!(a.ours.proposed() != b.ours.proposed() || a.ours.proposed() == Height::GENESIS);
-            }
-        }
-    }
-    assert_eq!(conflicts[0], 0, "both forks are irreversible above their common root");
-    assert!(conflicts[1] > 0, "lost watermarks were expected to do harm");
 }

@@ -1,0 +1,113 @@
+//! What irreversibility's rules alone say: two forks, and the count of confirmations.
+
+use std::collections::BTreeSet;
+
+use super::ScenarioError;
+use crate::{
+    consensus::dpos::{ConfirmError, Irreversibility, quorum},
+    primitives::Height,
+};
+
+/// Slots of one order of [`two_forks`], each on one of the two forks.
+const SLOTS: u32 = 12;
+const PRODUCERS: usize = 4;
+
+/// A branch that also judges by the rule that came before: a block is irreversible once two thirds of the producers built
+/// upon it ("DPOS 2"), whatever they did on other branches.
+struct Both {
+    ours: Irreversibility,
+    naive: Vec<(Height, usize)>,
+}
+
+impl Both {
+    fn new() -> Self {
+        Self { ours: Irreversibility::new(Height::GENESIS, PRODUCERS), naive: Vec::new() }
+    }
+
+    /// The next block, by `place`, whose watermark moves along.
+    fn produce(&mut self, place: usize, watermarks: &mut [Height; PRODUCERS]) -> Result<(), ConfirmError> {
+        let confirmed = self.ours.confirmable(place, watermarks[place]);
+        self.ours = self.ours.extend(place, confirmed)?;
+        if confirmed > 0 {
+            watermarks[place] = self.ours.height();
+        }
+        self.naive.push((self.ours.height(), place));
+        Ok(())
+    }
+
+    fn naive_irreversible(&self) -> Height {
+        let is_built_upon = |height: &Height| {
+            let above = self.naive.iter().filter(|(above, _)| above >= height);
+            above.map(|(_, place)| *place).collect::<BTreeSet<_>>().len() >= quorum(PRODUCERS)
+        };
+        self.naive.iter().map(|(height, _)| *height).filter(is_built_upon).max().unwrap_or_default()
+    }
+}
+
+fn refused(error: ConfirmError) -> ScenarioError {
+    ScenarioError::Rules { what: error.to_string() }
+}
+
+fn must(condition: bool, what: impl Into<String>) -> Result<(), ScenarioError> {
+    if condition { Ok(()) } else { Err(ScenarioError::Rules { what: what.into() }) }
+}
+
+/// Every order in which four producers, each in its slots, are on either of two forks: how many make a block irreversible on both
+/// forks, by the naive rule and by this one.
+fn orders(keeps_watermarks: bool) -> Result<(u32, u32), ScenarioError> {
+    let (mut naive, mut ours) = (0, 0);
+    for choices in 0_u32..1 << SLOTS {
+        let (mut a, mut b, mut watermarks) = (Both::new(), Both::new(), [Height::GENESIS; PRODUCERS]);
+        for slot in 0..SLOTS {
+            if !keeps_watermarks {
+                watermarks.fill(Height::GENESIS);
+            }
+            let fork = if choices >> slot & 1 == 0 { &mut a } else { &mut b };
+            fork.produce(slot as usize % PRODUCERS, &mut watermarks).map_err(refused)?;
+        }
+        naive += u32::from(a.naive_irreversible().min(b.naive_irreversible()) > Height::GENESIS);
+        ours += u32::from(a.ours.irreversible().min(b.ours.irreversible()) > Height::GENESIS);
+        if keeps_watermarks {
+            let proposed = (a.ours.proposed(), b.ours.proposed());
+            must(proposed.0 != proposed.1 || proposed.0 == Height::GENESIS, "no height proposed on both forks")?;
+        }
+    }
+    Ok((naive, ours))
+}
+
+pub(super) fn two_forks() -> Result<String, ScenarioError> {
+    let (naive, ours) = orders(true)?;
+    let (_, forgetful) = orders(false)?;
+    must(naive > 0, "orders that break the naive rule")?;
+    must(ours == 0, "no order that breaks this rule")?;
+    must(forgetful > 0, "orders that break this rule once watermarks are lost")?;
+    Ok(format!(
+        "of {} orders of {SLOTS} slots, {naive} make both forks irreversible by the naive rule, none by this one, \
+         {forgetful} when watermarks are lost",
+        1_u32 << SLOTS
+    ))
+}
+
+/// After re-election a producer has not confirmed anything for longer than the field can say. A count that wraps would
+/// confirm 4 blocks of 65,540 and look as if it had confirmed the rest before.
+pub(super) fn count_wrap() -> Result<String, ScenarioError> {
+    const BLOCKS: u64 = 65_540;
+    let mut branch = Irreversibility::new(Height::GENESIS, PRODUCERS);
+    for block in 0..BLOCKS {
+        // Two of four: nothing becomes irreversible meanwhile.
+        let place = block as usize % 2;
+        branch = branch.extend(place, branch.confirmable(place, Height::GENESIS)).map_err(refused)?;
+    }
+    must(branch.irreversible() == Height::GENESIS, "nothing irreversible while two are away")?;
+    let count = branch.confirmable(2, Height::GENESIS);
+    must(count == u16::MAX, "the largest count, which has not wrapped")?;
+    let back = branch.extend(2, count).map_err(refused)?;
+    must(back.proposed() == Height::new(BLOCKS - 1), "the newest block that all three confirmed proposed")?;
+    // A watermark elsewhere still bounds it.
+    must(branch.confirmable(2, Height::new(BLOCKS - 1)) == 2, "only what lies above the watermark confirmed")?;
+    must(branch.confirmable(2, Height::new(BLOCKS + 1)) == 0, "nothing confirmed below the watermark")?;
+    Ok(format!(
+        "after {BLOCKS} blocks away it confirms {count}; with its confirmation block {} is proposed",
+        back.proposed()
+    ))
+}
