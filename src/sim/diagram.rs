@@ -132,8 +132,8 @@ pub fn draw(trace: &Trace, options: &DiagramOptions) -> String {
     let axis = Axis::new(&scene.busy(), scene.from, scene.until, width - LEFT - RIGHT);
     let lanes = scene.names.len().max(1) as i64;
     let lane = (LANES_MAX / lanes).clamp(LANE_MIN, LANE);
-    let labels = scene.shades.iter().filter(|shade| shade.replicas.is_empty()).count() + scene.violations.len();
-    let top = TOP + LABELS * labels.min(3) as i64;
+    let rows = lanes::label_rows(&scene, &axis, width - RIGHT).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
+    let top = TOP + LABELS * (rows as i64 + i64::from(!scene.violations.is_empty()));
     let layout = Layout { axis, width, top, lane, lanes };
 
     let mut picture = Group::new();

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use svg::node::element::Group;
 
 use super::{
-    LEFT, Layout,
+    LABELS, LEFT, Layout,
+    axis::Axis,
     bricks::{circle, cross, hint, line, path, px, rectangle, text, text_width},
     scene::{Arrow, Mark, Scene, Shade, Sign},
     style::{self, Kind},
@@ -52,7 +53,8 @@ fn time(mut picture: Group, layout: &Layout) -> Group {
                 picture = picture.add(line((x, top), (x, bottom), "#d0d7de").set("stroke-dasharray", "2 3"));
             }
             let middle = (left + right) / 2;
-            picture = picture.add(text(middle, bottom + 150, "s g m", "⋯"));
+            // In the gap of the axis, above the times.
+            picture = picture.add(text(middle, bottom + 35, "s g m", "⋯"));
             continue;
         }
         picture = picture.add(line((left, bottom), (right, bottom), "#57606a"));
@@ -112,12 +114,12 @@ fn bands(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     picture
 }
 
-/// Above each band, at its left end, if there is room.
+/// Above each band, at its left end, if there is room; where there is none, the band tells it when the pointer rests on it.
 fn band_texts(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     for band in &scene.bands {
         let (left, right) = (layout.x(band.from), layout.x(band.until));
         let words = band.text(scene.round_name);
-        if right - left > text_width(&words) * 8 / 10 {
+        if right - left >= text_width(&words) + 60 {
             let (_, _, ink) = style::band(band.status.round);
             let label = text(left + 30, layout.y(band.replica) - BAND - 35, "s h", &words);
             picture = picture.add(label.set("style", format!("fill:{ink}")));
@@ -251,12 +253,36 @@ fn draw_mark(picture: Group, mark: &Mark, (x, y): (i64, i64)) -> Group {
     }
 }
 
+/// What a shade is called.
+fn words_of(shade: &Shade) -> &str {
+    if shade.text.is_empty() { &shade.kind } else { &shade.text }
+}
+
+/// For each fault of the network, the row of its label, from below, and whether the label ends where the fault begins: labels that
+/// would run into each other take rows of their own, and none leaves the picture.
+pub(super) fn label_rows(scene: &Scene, axis: &Axis, right: i64) -> Vec<(usize, bool)> {
+    let mut ends: Vec<i64> = Vec::new();
+    let of_network = scene.shades.iter().filter(|shade| shade.replicas.is_empty());
+    let row_of = |shade: &Shade| {
+        let (x, width) = (LEFT + axis.offset(shade.from), text_width(words_of(shade)));
+        let is_left = x + width > right && x - width > LEFT;
+        let from = if is_left { x - width } else { x };
+        let row = ends.iter().position(|end| *end < from).unwrap_or(ends.len());
+        if row == ends.len() {
+            ends.push(0);
+        }
+        ends[row] = from + width;
+        (row, is_left)
+    };
+    of_network.map(row_of).collect()
+}
+
 /// Faults: of one replica over its lane, of the network over all of them.
 fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
-    let mut label_ends: Vec<i64> = Vec::new();
+    let mut rows = label_rows(scene, &layout.axis, layout.right()).into_iter();
     for shade in &scene.shades {
         let (left, right) = (layout.x(shade.from), layout.x(shade.until).max(layout.x(shade.from) + 10));
-        let words = if shade.text.is_empty() { shade.kind.clone() } else { shade.text.clone() };
+        let words = words_of(shade);
         if shade.replicas.is_empty() {
             let (top, height) = (layout.top - 60, layout.bottom() - layout.top + 80);
             let fill = if shade.kind == "note" { "none" } else { "#fff8c5" };
@@ -264,20 +290,14 @@ fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
             for x in [left, right] {
                 picture = picture.add(line((x, top), (x, top + height), "#d4a72c").set("stroke-dasharray", "5 3"));
             }
-            // Labels that would run into each other take rows of their own.
-            let row = label_ends.iter().position(|end| *end < left).unwrap_or(label_ends.len());
-            let end = left + text_width(&words);
-            if row < label_ends.len() {
-                label_ends[row] = end
-            } else {
-                label_ends.push(end)
-            }
-            let y = layout.top - 90 - 130 * (row as i64).min(2);
-            picture = picture.add(text(left + 20, y, "s h o", &words));
+            let (row, is_left) = rows.next().unwrap_or_default();
+            let y = layout.top - 90 - LABELS * row as i64;
+            let (x, class) = if is_left { (left - 20, "s h o e") } else { (left + 20, "s h o") };
+            picture = picture.add(text(x, y, class, words));
             continue;
         }
         for replica in &shade.replicas {
-            picture = lane_shade(picture, shade, &words, (left, right, layout.y(*replica)), layout.lane);
+            picture = lane_shade(picture, shade, words, (left, right, layout.y(*replica)), layout.lane);
         }
     }
     picture
@@ -303,7 +323,7 @@ fn shade_labels(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
             "isolate" | "one-way" | "clock" | "disk" | "note" => "s h o",
             _ => "s h r",
         };
-        let words = if shade.text.is_empty() { &shade.kind } else { &shade.text };
+        let words = words_of(shade);
         for replica in &shade.replicas {
             let y = layout.y(*replica) + shade_half(layout.lane) - 30;
             picture = picture.add(text(layout.x(shade.from) + 60, y, class, words));
@@ -318,12 +338,14 @@ fn shade_half(lane: i64) -> i64 {
 }
 
 fn violations(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
+    let rows = label_rows(scene, &layout.axis, layout.right()).iter().map(|(row, _)| row + 1).max().unwrap_or(0);
+    let y = layout.top - 90 - LABELS * rows as i64;
     for (at, words) in &scene.violations {
         let x = layout.x(*at);
         picture = picture.add(line((x, layout.top - 60), (x, layout.bottom()), "#cf222e").set("stroke-width", "2"));
         let words: String = format!("✗ {words}").chars().take(110).collect();
         let is_right = x + text_width(&words) > layout.right();
-        picture = picture.add(text(x, layout.top - 90, if is_right { "s h r e" } else { "s h r" }, &words));
+        picture = picture.add(text(x, y, if is_right { "s h r e" } else { "s h r" }, &words));
     }
     picture
 }

@@ -436,7 +436,13 @@ impl Gathering {
 
 /// A fault's parameters without the signs of JSON; other text as it is.
 fn in_words(text: &str) -> String {
-    let words = serde_json::from_str(text).map_or_else(|_| text.to_owned(), |value| words_of(&value));
+    let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
+    let never = value.as_ref().and_then(|value| value.pointer("/byzantine/when")).is_some_and(|when| when == "never");
+    if never {
+        // Its key signs what its protocol would not say.
+        return "held".to_owned();
+    }
+    let words = value.map_or_else(|| text.to_owned(), |value| words_of(&value));
     words.chars().take(100).collect()
 }
 

@@ -62,3 +62,41 @@ fn a_window_shows_less_and_an_empty_trace_is_a_picture_too() {
     let nothing = Trace { header: TraceHeader::default(), entries: Vec::new() };
     assert!(draw(&nothing, &DiagramOptions::default()).ends_with("</svg>"));
 }
+
+/// Position and content of the texts of a class, row by row.
+fn texts<'a>(picture: &'a str, class: &str) -> std::collections::BTreeMap<i64, Vec<(i64, &'a str)>> {
+    let mut rows: std::collections::BTreeMap<i64, Vec<_>> = std::collections::BTreeMap::new();
+    let tag = format!("class=\"{class}\"");
+    for text in picture.split("<text ").skip(1).filter(|text| text.contains(&tag)) {
+        let number = |name: &str| {
+            let value = text.split(&format!("{name}=\"")).nth(1).and_then(|rest| rest.split('"').next()).unwrap();
+            (value.parse::<f64>().unwrap() * 10.0) as i64
+        };
+        let content = text.split_once('>').unwrap().1.split('<').next().unwrap().trim();
+        rows.entry(number(" y")).or_default().push((number("x"), content));
+    }
+    rows.values_mut().for_each(|row| row.sort_unstable());
+    rows
+}
+
+#[test]
+fn no_text_runs_into_the_next_one() {
+    for name in ["pbft-primary-crash", "raft-leader-crash", "dpos-fork", "pos-late-block", "raft-figure-7"] {
+        let scenario = crate::sim::scenario::find(name).unwrap();
+        let picture = scenario.play(&Default::default(), &mut |_| {}).unwrap().picture(scenario);
+        // Labels of bands begin at their left end; times and dots stand in the middle.
+        let widths = |content: &str| content.chars().count() as i64 * 52;
+        let mut seen = 0;
+        for (class, before) in [("s h", 0), ("s g m", 2)] {
+            for row in texts(&picture, class).values() {
+                seen += row.len();
+                for pair in row.windows(2) {
+                    let [(left, one), (right, other)] = [pair[0], pair[1]];
+                    let needs = if before == 0 { widths(one) } else { (widths(one) + widths(other)) / 2 };
+                    assert!(right - left >= needs, "{name}: {one:?} and {other:?}");
+                }
+            }
+        }
+        assert!(seen > 3, "{name}: {seen} texts");
+    }
+}

@@ -114,6 +114,7 @@ fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_ms(everybody.len() as u64 * 1_000)?;
     let before = stands(stage);
     stage.must(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
+    stage.note("what was confirmed before the cut is through: nothing more becomes final");
     let heads = [one[0], other[0]].map(|number| stage.head(number));
     stage.run_ms(4_000)?;
     stage.must(stands(stage) == before, "irreversibility that stands still on both sides")?;
