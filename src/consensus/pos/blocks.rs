@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    MessageError, Payload, Pos, Proposal, config::Trusted, message::proposal_hash, record, rules, tree::Node,
+    MessageError, Payload, Pos, Proposal, config::Trusted, message::proposer_of, record, rules, tree::Node,
     votes::Counting,
 };
 use crate::{
@@ -66,7 +66,7 @@ impl Pos {
         }
         let refuse = |reason: String| Rejection::Header { block: id, reason };
         let slot = Payload::slot_of(block.payload()).ok_or_else(|| refuse("payload names no slot".to_owned()))?;
-        let author = self.authenticator.author(proposal_hash(slot, &id), block.seal())?;
+        let author = proposer_of(&self.authenticator, slot, &id, block.seal())?;
         self.check_subjectivity()?;
         if self.has_timers() && slot > self.slot {
             return self.keep_until_its_slot(from, block, slot, author);

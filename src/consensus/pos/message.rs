@@ -10,6 +10,11 @@ use crate::{
     primitives::{Address, B256, Bytes, keccak256},
 };
 
+/// Lengths of what is signed.
+const VOTE_BYTES: usize = 4 + 17 + 8 + 3 * 40 + 2 * 8;
+const PROPOSAL_BYTES: usize = 4 + 21 + 8 + 40;
+const REVEAL_BYTES: usize = 4 + 19 + 8;
+
 /// What an attester says: which block is the head, and from which checkpoint to which its epoch goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VoteData {
@@ -26,10 +31,14 @@ pub struct VoteData {
 impl VoteData {
     /// What is signed: keccak of the kind and the canonical encoding.
     pub fn signing_hash(&self) -> B256 {
-        let mut out = Encoder::new();
+        keccak256(self.message().as_bytes())
+    }
+
+    fn message(&self) -> Encoder {
+        let mut out = Encoder::with_capacity(VOTE_BYTES);
         out.bytes(b"chainbox pos vote");
         self.encode(&mut out);
-        keccak256(out.as_bytes())
+        out
     }
 
     /// Whether signing both is an offence: two votes for one epoch, or one that surrounds the other (`s1 < s2`, `t2 < t1`).
@@ -84,7 +93,7 @@ impl Vote {
     /// # Errors
     /// [`SealError`] when nobody did.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
-        authenticator.author(self.data.signing_hash(), &self.signature)
+        authenticator.author(authenticator.hash_to_sign(self.data.message().as_bytes()), &self.signature)
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
@@ -119,7 +128,7 @@ impl Proposal {
     /// # Errors
     /// [`SealError`] when nobody did.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
-        authenticator.author(proposal_hash(self.slot, &self.block), &self.signature)
+        proposer_of(authenticator, self.slot, &self.block, &self.signature)
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
@@ -140,11 +149,26 @@ impl Proposal {
 /// What the proposer of `slot` signs to propose `block`. It names the slot, so that two of them prove a double proposal
 /// without the blocks.
 pub fn proposal_hash(slot: u64, block: &BlockId) -> B256 {
-    let mut out = Encoder::new();
+    keccak256(proposal_message(slot, block).as_bytes())
+}
+
+/// Who proposed `block` for `slot` by this signature; the hash is made once for all who ask.
+pub(super) fn proposer_of(
+    authenticator: &Authenticator,
+    slot: u64,
+    block: &BlockId,
+    signature: &[u8],
+) -> Result<Address, SealError> {
+    let hash = authenticator.hash_to_sign(proposal_message(slot, block).as_bytes());
+    authenticator.author(hash, signature)
+}
+
+fn proposal_message(slot: u64, block: &BlockId) -> Encoder {
+    let mut out = Encoder::with_capacity(PROPOSAL_BYTES);
     out.bytes(b"chainbox pos proposal");
     out.u64(slot);
     block.encode(&mut out);
-    keccak256(out.as_bytes())
+    out
 }
 
 /// What a proposer signs to reveal its part of the randomness of `epoch`.
@@ -152,10 +176,19 @@ pub fn proposal_hash(slot: u64, block: &BlockId) -> B256 {
 /// The signatures that are made here are deterministic (RFC 6979), so an honest proposer has one reveal an epoch. Unlike
 /// Ethereum's BLS signatures they are not unique: a dishonest one may choose among many.
 pub fn reveal_hash(epoch: u64) -> B256 {
-    let mut out = Encoder::new();
+    keccak256(reveal_message(epoch).as_bytes())
+}
+
+/// Who made this reveal for `epoch`; the hash is made once for all who ask.
+pub(super) fn revealer_of(authenticator: &Authenticator, epoch: u64, reveal: &[u8]) -> Result<Address, SealError> {
+    authenticator.author(authenticator.hash_to_sign(reveal_message(epoch).as_bytes()), reveal)
+}
+
+fn reveal_message(epoch: u64) -> Encoder {
+    let mut out = Encoder::with_capacity(REVEAL_BYTES);
     out.bytes(b"chainbox pos reveal");
     out.u64(epoch);
-    keccak256(out.as_bytes())
+    out
 }
 
 /// What replicas say besides blocks.

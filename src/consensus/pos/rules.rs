@@ -7,7 +7,7 @@ use std::{
 
 use super::{
     Checkpoint, Offence, OffenceError, Payload, PayloadError, PosConfig, State, Vote,
-    message::{proposal_hash, reveal_hash},
+    message::{proposer_of, revealer_of},
     payload::{OFFENCES_MAX, VOTES_MAX},
 };
 use crate::{
@@ -236,14 +236,14 @@ pub(super) fn judge(
 
     let (mut state, dues) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
-    let author = authenticator.author(proposal_hash(slot, &block), candidate.seal)?;
+    let author = proposer_of(authenticator, slot, &block, candidate.seal)?;
     for got in [author, header.beneficiary] {
         if got != want {
             return Err(HeaderError::Proposer { got, slot, want });
         }
     }
     let epoch = state.epoch();
-    if authenticator.author(reveal_hash(epoch), &payload.reveal)? != want {
+    if revealer_of(authenticator, epoch, &payload.reveal)? != want {
         return Err(HeaderError::Reveal { epoch });
     }
     state.mix = mixed(state.mix, &payload.reveal);
@@ -457,7 +457,7 @@ impl PosRules {
 
     fn check_seal(&self, link: &Link, block: &Block) -> Result<(), RuleError> {
         let (slot, want) = (link.state.slot, block.header().beneficiary);
-        match self.authenticator.author(proposal_hash(slot, &link.block), block.seal()) {
+        match proposer_of(&self.authenticator, slot, &link.block, block.seal()) {
             Ok(got) if got == want => Ok(()),
             Ok(got) => Err(rule_error(&HeaderError::Proposer { got, slot, want })),
             Err(error) => Err(rule_error(&error.into())),
