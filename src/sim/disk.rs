@@ -4,16 +4,22 @@
 //! loses it: some of the oldest unsynced writes may have made it, the next one is torn, and everything after is gone. A torn
 //! write is told by its checksum, as in a write-ahead log, so that to the replica it never happened.
 
-use imbl::{OrdMap, Vector};
+use core::hash::BuildHasherDefault;
+use std::hash::DefaultHasher;
+
+use imbl::{GenericHashMap, Vector, shared_ptr::DefaultSharedPtr};
 
 use super::{Latency, SimRng, SimTime, plan::FaultId};
 use crate::consensus::{Record, Ticket};
 
-/// Records by key. Cloning is O(1).
+/// Records by key, hashed alike in every process; whoever goes through them sorts them first. Cloning is O(1).
+pub(super) type Kept = GenericHashMap<Vec<u8>, Vec<u8>, BuildHasherDefault<DefaultHasher>, DefaultSharedPtr>;
+
+/// Cloning is O(1).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disk {
     /// With every write that was begun.
-    records: OrdMap<Vec<u8>, Vec<u8>>,
+    records: Kept,
     /// Writes that are not durable yet, in order.
     unsynced: Vector<Unsynced>,
     /// How long a write takes, while a fault says so.
@@ -30,7 +36,7 @@ pub(super) struct Disk {
 struct Unsynced {
     ticket: Ticket,
     /// Everything before this write.
-    before: OrdMap<Vec<u8>, Vec<u8>>,
+    before: Kept,
 }
 
 /// What became of a write.
@@ -52,7 +58,7 @@ pub(super) struct Lost {
 }
 
 impl Disk {
-    pub(super) const fn records(&self) -> &OrdMap<Vec<u8>, Vec<u8>> {
+    pub(super) const fn kept(&self) -> &Kept {
         &self.records
     }
 
@@ -83,8 +89,6 @@ impl Disk {
         for record in records {
             if record.value.is_empty() {
                 self.records.remove(&record.key);
-            } else if let Some(value) = self.records.get_mut(&record.key) {
-                *value = record.value;
             } else {
                 self.records.insert(record.key, record.value);
             }
@@ -124,7 +128,7 @@ impl Disk {
 
     /// Forgets everything.
     pub(super) fn wipe(&mut self) {
-        self.records = OrdMap::new();
+        self.records = Kept::default();
     }
 
     /// Lets bits be flipped before the disk is read the next time.
@@ -138,9 +142,10 @@ impl Disk {
             return 0;
         }
         let chosen = rng.below(self.records.len() as u64);
-        let hit: Vec<_> =
-            (0..).zip(self.records.keys()).filter(|(place, _)| *place == chosen || rng.chance(250)).collect();
-        let keys: Vec<_> = hit.into_iter().map(|(_, key)| key.clone()).collect();
+        let mut keys: Vec<_> = self.records.keys().cloned().collect();
+        keys.sort_unstable();
+        let hit = (0..).zip(keys).filter(|(place, _)| *place == chosen || rng.chance(250));
+        let keys: Vec<_> = hit.map(|(_, key)| key).collect();
         for key in &keys {
             if let Some(value) = self.records.get_mut(key) {
                 let bit = rng.below(8 * value.len() as u64);
@@ -153,7 +158,7 @@ impl Disk {
     }
 
     /// Goes back to what it held at another time.
-    pub(super) fn roll_back(&mut self, records: OrdMap<Vec<u8>, Vec<u8>>) {
+    pub(super) fn roll_back(&mut self, records: Kept) {
         self.records = records;
     }
 
@@ -213,7 +218,7 @@ mod tests {
         disk.decay();
         let hit = disk.flip_bits(&mut rng);
         let ones: Vec<u32> =
-            disk.records().values().map(|value| value.iter().map(|byte| byte.count_ones()).sum()).collect();
+            disk.kept().values().map(|value| value.iter().map(|byte| byte.count_ones()).sum()).collect();
         assert!(hit > 0 && ones.iter().all(|ones| *ones <= 1) && u64::from(ones.iter().sum::<u32>()) == hit);
         assert_eq!(disk.flip_bits(&mut rng), 0);
     }

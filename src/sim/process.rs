@@ -40,7 +40,7 @@ impl Replica {
 
     /// Everything that its disk has, what is on its way there included.
     pub fn records(&self) -> Records {
-        self.disk.records().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+        self.disk.kept().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
     pub(super) const fn set_process(&mut self, process: Process) {
@@ -139,7 +139,7 @@ impl Replica {
         if self.disk.flip_bits(&mut trouble.disk) == 0 {
             return;
         }
-        let damaged = self.disk.records().values().filter(|record| !is_whole_record(record)).count();
+        let damaged = self.disk.kept().values().filter(|record| !is_whole_record(record)).count();
         self.counters.records_damaged += damaged as u64;
         if damaged > 0 {
             self.wipe();
@@ -180,7 +180,7 @@ impl Replica {
 
     /// Keeps what the disk has now, to go back to it.
     pub(super) fn remember(&mut self) {
-        self.remembered = Some(self.disk.records().clone());
+        self.remembered = Some(self.disk.kept().clone());
     }
 
     /// Goes back to what the disk had when [`Replica::remember`] was called.

@@ -7,7 +7,7 @@ use imbl::{OrdMap, Vector};
 use super::{
     BlockOrder, NetworkError, Process, Production, SimTime,
     byzantine::{Censored, Conduct},
-    disk::{Disk, Writing},
+    disk::{Disk, Kept, Writing},
     records::HeadRecord,
     world::{Buffers, Happening, World},
 };
@@ -59,7 +59,7 @@ pub struct Replica {
     /// How it misbehaves.
     pub(super) conduct: Conduct,
     /// What its disk had when its amnesia began.
-    pub(super) remembered: Option<OrdMap<Vec<u8>, Vec<u8>>>,
+    pub(super) remembered: Option<Kept>,
     evidence: Vector<Evidence>,
     marks: OrdMap<&'static str, u64>,
     last_rejection: Option<Rejection>,
@@ -262,7 +262,7 @@ impl Replica {
         let restored = core::mem::replace(self, snapshot.clone());
         (self.chain, self.durable) = (restored.chain, restored.durable);
         if let Some(durable) = &self.durable {
-            durable.replace(self.disk.records().iter())?;
+            durable.replace(self.records().iter())?;
         }
         Ok(())
     }
