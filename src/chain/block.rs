@@ -67,8 +67,19 @@ impl Block {
         payload: Bytes,
         interventions: Vec<Intervention>,
     ) -> Self {
-        let hash = header.hash_slow();
         let commits_to_payload = Self::extra_data_of(&payload).is_some_and(|want| want == header.extra_data);
+        Self::with_extra_data(header, transactions, payload, interventions, commits_to_payload)
+    }
+
+    /// The same, when its maker knows already whether `extraData` is the payload's keccak.
+    pub(super) fn with_extra_data(
+        header: Header,
+        transactions: Vec<Arc<Transaction>>,
+        payload: Bytes,
+        interventions: Vec<Intervention>,
+        commits_to_payload: bool,
+    ) -> Self {
+        let hash = header.hash_slow();
         Self { header, hash, transactions, payload, commits_to_payload, seal: Bytes::new(), interventions }
     }
 
@@ -217,19 +228,35 @@ impl Block {
         })
     }
 
+    /// Appends [`Block::encode_stored`]'s form.
+    pub(crate) fn append_stored(&self, out: &mut Vec<u8>) {
+        self.append_parts(true, out);
+    }
+
+    /// Bytes that its encodings need at most, but for long payloads.
+    pub(crate) fn room(&self) -> usize {
+        self.transactions.iter().map(|transaction| transaction.encoded_len() + 29).sum::<usize>() + 1024
+    }
+
     fn encode_parts(&self, with_senders: bool) -> Vec<u8> {
-        let body: usize = self.transactions.iter().map(|transaction| transaction.encoded_len() + 29).sum();
-        let mut payload = Vec::with_capacity(body + 1024);
-        self.header.encode(&mut payload);
-        encode_transactions(&self.transactions, &mut payload);
-        self.payload.encode(&mut payload);
-        self.seal.encode(&mut payload);
-        self.interventions.encode(&mut payload);
+        let mut out = Vec::new();
+        self.append_parts(with_senders, &mut out);
+        out
+    }
+
+    fn append_parts(&self, with_senders: bool, out: &mut Vec<u8>) {
+        out.reserve(self.room());
+        let start = out.len();
+        self.header.encode(out);
+        encode_transactions(&self.transactions, out);
+        self.payload.encode(out);
+        self.seal.encode(out);
+        self.interventions.encode(out);
         if with_senders {
             let senders: Vec<Address> = self.transactions.iter().map(|transaction| transaction.sender()).collect();
-            senders.encode(&mut payload);
+            senders.encode(out);
         }
-        wrap_list(&payload)
+        wrap_list(out, start);
     }
 }
 
@@ -304,11 +331,12 @@ fn encode_transactions(transactions: &[Arc<Transaction>], out: &mut Vec<u8>) {
     }
 }
 
-fn wrap_list(payload: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(payload.len() + 9);
-    alloy_rlp::Header { list: true, payload_length: payload.len() }.encode(&mut out);
-    out.extend_from_slice(payload);
-    out
+/// Makes a list of what was written from `start` on: its header, known only now, is moved before it.
+fn wrap_list(out: &mut Vec<u8>, start: usize) {
+    let end = out.len();
+    alloy_rlp::Header { list: true, payload_length: end - start }.encode(out);
+    let header = out.len() - end;
+    out[start..].rotate_right(header);
 }
 
 /// A header with every field that this chain does not use at its standard empty value.

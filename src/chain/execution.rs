@@ -98,7 +98,10 @@ pub(super) fn build(
     header.state_root = version.commit().root;
     header.transactions_root = roots::transactions_root(&transactions);
     (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);
-    let block = Block::new(header, transactions, attributes.payload.clone(), interventions);
+    // `next_header` made it so.
+    let commits_to_payload = !attributes.payload.is_empty();
+    let payload = attributes.payload.clone();
+    let block = Block::with_extra_data(header, transactions, payload, interventions, commits_to_payload);
     let updates = shared.updates(by_calls, &receipts);
     Ok(Built {
         block,

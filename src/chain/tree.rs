@@ -96,8 +96,8 @@ impl Tree {
     /// Makes a block canonical; `index` says whether its transactions are to be found here.
     pub(super) fn apply(&mut self, block: &ExecutedBlock, index: bool) {
         let (height, hash) = (block.height().get(), block.hash());
-        // One that was read back from a store is not held yet.
-        if !self.blocks.contains_key(&(height, hash)) {
+        // One that was read back from a store, where its transactions are found too, is not held yet.
+        if !index && !self.blocks.contains_key(&(height, hash)) {
             self.insert(block.clone());
         }
         self.canonical.insert(height, hash);

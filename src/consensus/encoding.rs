@@ -1,6 +1,9 @@
 //! The canonical byte form of protocol states.
 
-use crate::primitives::{Address, B256, Timestamp};
+use crate::{
+    chain::Block,
+    primitives::{Address, B256, Timestamp},
+};
 
 /// Collects a canonical encoding: integers big-endian and of fixed width, byte strings and lists after their
 /// length as a `u32`, options after a presence byte.
@@ -74,6 +77,11 @@ impl Encoder {
     /// Bytes as they are.
     pub(crate) fn raw(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
+    }
+
+    /// A block as [`Block::encode_stored`] writes it.
+    pub(super) fn stored_block(&mut self, block: &Block) {
+        block.append_stored(&mut self.bytes);
     }
 
     /// What `write` writes, after its length.

@@ -72,8 +72,7 @@ impl Journal {
     pub(super) fn body(&mut self, block: &Block) {
         let (height, place) = (block.height(), body_place(&block.hash()));
         if self.kept.entry(height).or_default().insert((BODY, place)) {
-            let encoded = block.encode_stored();
-            let value = checked_record(encoded.len(), |out| out.raw(&encoded));
+            let value = checked_record(block.room(), |out| out.stored_block(block));
             self.waiting.push(Record { key: key_in(BODY, height, place), value });
         }
     }

@@ -70,7 +70,7 @@ impl Raft {
     fn adopt(&mut self, link: Link, output: &mut Output<'_>) {
         let old = core::mem::replace(&mut self.head, link);
         let new = self.head.block;
-        let mut records = record::head(&self.head).to_vec();
+        let mut records = Vec::from(record::head(&self.head));
         self.log.adopt(self.head.index, self.head.term, new);
         records.extend(self.log.compact(self.config.log_keep).map(record::no_entry));
         let ticket = self.next_ticket.take_next();

@@ -88,11 +88,11 @@ fn decode_hard_state(content: &[u8]) -> Option<HardState> {
 
 /// An entry that follows on one of `prev_term`.
 pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
-    let block = entry.block.as_ref().map(|block| block.encode_stored()).unwrap_or_default();
-    let value = checked_record(16 + block.len(), |out| {
+    let room = entry.block.as_ref().map_or(0, |block| block.room());
+    let value = checked_record(16 + room, |out| {
         out.u64(entry.term);
         out.u64(prev_term);
-        out.raw(&block);
+        entry.block.iter().for_each(|block| out.stored_block(block));
     });
     Record { key: entry_key(entry.index), value }
 }
