@@ -3,7 +3,10 @@
 //! After Ethereum's consensus specifications ("Epoch processing" of Altair): scores of absence, a leak in proportion to
 //! them while finality is late, and for offenders a penalty that grows with how many offended at about the same time.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     Accounts, Checkpoint, Epoch, PosConfig,
@@ -24,14 +27,43 @@ pub(super) struct Dues {
     penalties: BTreeMap<Address, u64>,
 }
 
+/// What a state becomes when its epoch ends, once that was asked for: proposing, voting and judging in the first slot of an
+/// epoch all ask. It follows from the state, so it takes no part in comparisons; and a clone, which is about to change, begins
+/// without it.
+#[derive(Debug, Default)]
+pub(super) struct Ahead(OnceLock<Arc<(State, Dues)>>);
+
+impl Clone for Ahead {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Ahead {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Ahead {}
+
 impl State {
     /// The branch at a later slot without blocks in between (`process_slots`); nothing for an earlier one.
     pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, Dues) {
-        let (mut state, mut dues) = (self.clone(), Dues::default());
+        let (mut state, mut dues) = match config.epoch_of(slot) > self.epoch() {
+            true => self.ahead.0.get_or_init(|| Arc::new(self.at_next_epoch(config))).as_ref().clone(),
+            false => (self.clone(), Dues::default()),
+        };
         while config.epoch_of(slot) > state.epoch() {
             state.end_epoch(config, &mut dues);
         }
         state.slot = slot.max(state.slot);
+        (state, dues)
+    }
+
+    fn at_next_epoch(&self, config: &PosConfig) -> (Self, Dues) {
+        let (mut state, mut dues) = (self.clone(), Dues::default());
+        state.end_epoch(config, &mut dues);
         (state, dues)
     }
 

@@ -15,6 +15,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{
     Casper, Checkpoint, PosConfig, Turnout,
     casper::decode_block,
+    epoch::Ahead,
     payload::{decode_set, encode_members},
     shuffling,
 };
@@ -90,6 +91,8 @@ pub struct State {
     pub casper: Casper,
     /// Stake and what becomes of it.
     pub(super) stake: Arc<Stake>,
+    /// The state at the end of its epoch.
+    pub(super) ahead: Ahead,
 }
 
 /// The slow part of a branch's state: it changes at epochs' ends, with evidence and with updates of stake only.
@@ -132,6 +135,7 @@ impl State {
             voted,
             casper,
             stake: Arc::new(stake),
+            ahead: Ahead::default(),
         }
     }
 
@@ -260,8 +264,20 @@ impl State {
         let voted = [bytes.list(Decoder::bool)?, bytes.list(Decoder::bool)?];
         let fits = voted[0].len() == previous.set.len() && voted[1].len() == current.set.len();
         let (casper, stake) = (Casper::decode(bytes)?, Arc::new(Stake::decode(bytes)?));
-        let state =
-            Self { genesis_time, slot, latest, mix, previous, current, next, checkpoints, voted, casper, stake };
+        let state = Self {
+            genesis_time,
+            slot,
+            latest,
+            mix,
+            previous,
+            current,
+            next,
+            checkpoints,
+            voted,
+            casper,
+            stake,
+            ahead: Ahead::default(),
+        };
         fits.then_some(state)
     }
 }
