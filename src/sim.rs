@@ -66,6 +66,8 @@ pub use two_phase::{Outcome, Report, RunCounters, Setup, run_plan, run_seed};
 pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 
 #[cfg(test)]
+mod coverage_tests;
+#[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
 mod light_tests;

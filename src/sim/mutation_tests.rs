@@ -23,43 +23,43 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PbftQuorumOneShort, 0),
     (Mutation::PbftTwoProposals, 0),
     (Mutation::PbftCommitsUnprepared, 0),
-    (Mutation::PbftForgetsPrepared, 60),
-    (Mutation::PbftForgetsPromises, 40),
-    (Mutation::PbftSkipsNewView, 40),
-    (Mutation::PbftNeverSuspects, 60),
-    (Mutation::RaftVotesTwice, 40),
+    (Mutation::PbftForgetsPrepared, 52),
+    (Mutation::PbftForgetsPromises, 62),
+    (Mutation::PbftSkipsNewView, 10),
+    (Mutation::PbftNeverSuspects, 16),
+    (Mutation::RaftVotesTwice, 10),
     (Mutation::RaftVotesForAnyLog, 0),
-    (Mutation::RaftElectsByMinority, 30),
-    (Mutation::RaftCommitsByMinority, 60),
-    (Mutation::RaftHeartbeatCommitsAll, 60),
-    (Mutation::RaftForgetsEntries, 80),
-    (Mutation::RaftKeepsConflicts, 60),
+    (Mutation::RaftElectsByMinority, 10),
+    (Mutation::RaftCommitsByMinority, 10),
+    (Mutation::RaftHeartbeatCommitsAll, 10),
+    (Mutation::RaftForgetsEntries, 18),
+    (Mutation::RaftKeepsConflicts, 10),
     (Mutation::RaftAppendsBlindly, 0),
-    (Mutation::PoaSignerLimitOneShort, 20),
-    (Mutation::PoaTurnOfParent, 20),
+    (Mutation::PoaSignerLimitOneShort, 10),
+    (Mutation::PoaTurnOfParent, 10),
     (Mutation::PoaAlwaysInTurn, 0),
-    (Mutation::PoaVotePassesAtHalf, 20),
+    (Mutation::PoaVotePassesAtHalf, 10),
     (Mutation::PoaRemovedVotesStay, 0),
     (Mutation::PoaPassedVotesStay, 0),
     (Mutation::PoaCheckpointForgetsSigners, 0),
     (Mutation::PoaCheckpointKeepsVotes, 0),
-    (Mutation::PoaNoPeriod, 20),
+    (Mutation::PoaNoPeriod, 10),
     (Mutation::PoaLongestWins, 0),
-    (Mutation::DposQuorumOneShort, 20),
-    (Mutation::DposIrreversibleIndex, 20),
-    (Mutation::DposConfirmsTwice, 20),
+    (Mutation::DposQuorumOneShort, 10),
+    (Mutation::DposIrreversibleIndex, 10),
+    (Mutation::DposConfirmsTwice, 10),
     (Mutation::DposPromiseForgotten, 0),
     (Mutation::DposSlotTwice, 0),
-    (Mutation::DposWrongProducer, 20),
+    (Mutation::DposWrongProducer, 10),
     (Mutation::DposScheduleEarly, 0),
     (Mutation::PosJustifiesAtHalf, 0),
     (Mutation::PosFinalizesWithoutSource, 0),
-    (Mutation::PosFinalizesJustified, 20),
-    (Mutation::PosCountsAnyTarget, 20),
+    (Mutation::PosFinalizesJustified, 10),
+    (Mutation::PosCountsAnyTarget, 48),
     (Mutation::PosCountsEquivocators, 0),
-    (Mutation::PosBoostStays, 20),
+    (Mutation::PosBoostStays, 10),
     (Mutation::PosIgnoresViability, 0),
-    (Mutation::PosVotesEachSlot, 20),
+    (Mutation::PosVotesEachSlot, 10),
     (Mutation::PosForgetsVote, 0),
 ];
 
@@ -214,6 +214,19 @@ fn look() {
         }
         println!("{mutation:?} in {seeds} seeds, first and how often: {found:?}");
     }
+}
+
+/// Prints what is left of one seed's plan when it is shrunk; `PROTOCOL` and `SEED` in the environment.
+#[test]
+#[ignore = "a look at one seed"]
+fn look_at_seed() {
+    let (Ok(protocol), Ok(seed)) = (std::env::var("PROTOCOL"), std::env::var("SEED")) else { return };
+    let setup = setup(&protocol);
+    let report = run_seed(&setup, seed.parse().unwrap());
+    println!("{} validators: {:?}", report.validators, report.outcome);
+    let shrunk = shrink(&setup, &report, 300);
+    println!("{:?}\n{}", shrunk.report.outcome, shrunk.report.plan.to_toml());
+    println!("{}", Regression::mended("", setup, &shrunk.report).to_toml().unwrap());
 }
 
 /// Prints what the campaigns find without a bug; `SEEDS` in the environment says in how many seeds of each protocol.

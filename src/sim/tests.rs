@@ -282,7 +282,7 @@ fn a_block_that_is_late_on_one_link_is_fetched_from_another() {
 fn many_seeds_converge_after_latencies_longer_than_the_period() {
     let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
     let config = ConsensusConfig::Poa(PoaConfig::default().with_period(1));
-    let (mut reorgs, mut left_settled) = (0, 0);
+    let (mut reorgs, mut left_settled, mut refused) = (0, 0, 0);
     for seed in 0..40 {
         let seed = SeedGuard::new(seed);
         let validators = 3 + (seed.get() % 4) as u32;
@@ -292,12 +292,14 @@ fn many_seeds_converge_after_latencies_longer_than_the_period() {
         network.run_until(Duration::from_secs(1_000), Network::is_agreed).unwrap();
         for replica in network.replicas() {
             reorgs += replica.counters().reorgs;
-            left_settled +=
-                replica.marks().filter(|(name, _)| *name == "poa/left-settled").map(|(_, n)| n).sum::<u64>();
+            let passed = |mark| replica.marks().filter(|(name, _)| *name == mark).map(|(_, n)| n).sum::<u64>();
+            left_settled += passed("poa/left-settled");
+            refused += passed("poa/refuse-double-sign");
             let finality = replica.machine().finality();
             assert_eq!(replica.chain().finalized().hash(), finality.finalized.hash);
             assert!(replica.chain().is_canonical(finality.finalized.hash));
         }
     }
     assert!(reorgs > 100 && left_settled > 0, "{reorgs} reorgs, {left_settled} left what they had settled on");
+    assert!(refused > 0, "nobody was asked to sign a height twice");
 }

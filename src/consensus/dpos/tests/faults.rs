@@ -146,6 +146,7 @@ fn sleepers_come_back_to_what_they_implied() {
     let lab = sleepers();
     assert!(lab.broken.is_empty(), "{:?}", lab.broken);
     assert!(lab.is_agreed() && lab.irreversible(0) > 30);
+    assert!(lab.mark("dpos/below-watermark") > 0);
 }
 
 #[test]

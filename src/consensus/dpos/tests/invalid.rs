@@ -86,16 +86,20 @@ fn answers_to_nothing_leave_the_state_as_it_was() {
     refuse(&lab, Event::BlockJudged { block: head, verdict: Verdict::VALID }, "verdict");
     refuse(&lab, Event::BlockSynced { from: ReplicaId::new(1), block: block.clone() }, "block");
     refuse(&lab, Event::Admin(crate::consensus::Admin::Read { request: 1 }), "elected by stake");
-    for event in [
-        Event::Random { ticket: Ticket::new(9), value: 1 },
-        Event::Timer(TimerId::new(9)),
-        Event::Persisted(Ticket::new(99)),
-        Event::BlockBuilt { ticket: Ticket::new(999), block },
+    for (event, marks) in [
+        (Event::Random { ticket: Ticket::new(9), value: 1 }, &["dpos/stale-answer"][..]),
+        (Event::Timer(TimerId::new(9)), &["dpos/stale-answer"]),
+        (Event::Persisted(Ticket::new(99)), &[]),
+        (Event::BlockBuilt { ticket: Ticket::new(999), block }, &["dpos/stale-build"]),
     ] {
         let mut replica = lab.replica(0).clone();
         let mut effects = Vec::new();
         replica.step(event, &mut effects);
-        assert!(effects.iter().all(|effect| matches!(effect, Effect::Mark(_))), "{effects:?}");
+        let passed = effects.iter().map(|effect| match effect {
+            Effect::Mark(mark) => *mark,
+            other => panic!("{other:?}"),
+        });
+        assert!(passed.eq(marks.iter().copied()), "{effects:?}");
         assert_eq!(replica, *lab.replica(0));
     }
 }

@@ -51,6 +51,7 @@ fn a_backup_that_sees_both_proposals_asks_for_another_view_at_once() {
         .iter()
         .filter(|(_, evidence)| matches!(evidence, Evidence::DoubleSign { offender: who, .. } if *who == offender));
     assert!(named.count() >= 3);
+    assert!(lab.mark("pbft/equivocating-primary") > 0);
     assert_eq!(lab.views()[1..], [1; 3]);
     lab.produce();
     assert!(lab.heights()[1..].iter().all(|height| *height >= 1));

@@ -144,21 +144,31 @@ fn invalid_messages_leave_the_state_as_it_was() {
         assert_eq!(replica.digest(), before.digest(), "{name}");
         assert_eq!(replica, before, "{name}");
     }
-    for (name, event) in [
+    let stale = Some("pbft/stale-answer");
+    for (name, event, mark) in [
         (
             "a block of another protocol",
             Event::Message { from: ReplicaId::new(1), message: Message::Block(head.clone()) },
+            None,
         ),
-        ("a block that nobody asked for", Event::BlockSynced { from: ReplicaId::new(1), block: head.clone() }),
-        ("a verdict of nothing", Event::BlockJudged { block: next, verdict: Verdict::VALID }),
-        ("an answer to no draw", Event::Random { ticket: Ticket::new(9), value: 1 }),
-        ("no such timer", Event::Timer(TimerId::new(9))),
-        ("a build that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(99_999), block: head }),
+        ("a block that nobody asked for", Event::BlockSynced { from: ReplicaId::new(1), block: head.clone() }, None),
+        ("a verdict of nothing", Event::BlockJudged { block: next, verdict: Verdict::VALID }, stale),
+        ("an answer to no draw", Event::Random { ticket: Ticket::new(9), value: 1 }, None),
+        ("no such timer", Event::Timer(TimerId::new(9)), stale),
+        (
+            "a build that nobody asked for",
+            Event::BlockBuilt { ticket: Ticket::new(99_999), block: head },
+            Some("pbft/stale-build"),
+        ),
     ] {
         let mut replica = before.clone();
         let mut effects = Vec::new();
         replica.step(event, &mut effects);
-        assert!(matches!(effects.as_slice(), [Effect::Reject(_) | Effect::Mark(_)]), "{name}: {effects:?}");
+        match (effects.as_slice(), mark) {
+            ([Effect::Mark(passed)], Some(mark)) => assert_eq!(*passed, mark, "{name}"),
+            ([Effect::Reject(_)], None) => {}
+            other => panic!("{name}: {other:?}"),
+        }
         assert_eq!(replica, before, "{name}");
     }
 }

@@ -49,7 +49,7 @@ fn lie(lab: &mut Lab, dice: &mut Dice, liar: usize) {
     lab.inject(liar, to, message);
 }
 
-fn run(seed: u64) -> (u64, u64) {
+fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
     let mut dice = Dice(seed);
     let count = 4 + 3 * dice.below(2);
     let mut lab = Lab::new(count);
@@ -110,16 +110,22 @@ fn run(seed: u64) -> (u64, u64) {
     let heights = lab.heights();
     let is_live = honest.iter().all(|index| heights[*index] >= before + 5);
     assert!(is_live, "seed {seed}: {heights:?} after {before}, views {:?}", lab.views());
-    (*heights.iter().max().unwrap(), lab.mark("pbft/new-view"))
+    (*heights.iter().max().unwrap(), MARKS.map(|mark| lab.mark(mark)))
 }
 
 #[test]
 fn random_schedules_are_safe_and_live_again_when_faults_end() {
-    let (mut blocks, mut views) = (0, 0);
+    let (mut blocks, mut passed) = (0, [0; MARKS.len()]);
     for seed in 0..200 {
-        let (height, new_views) = run(seed);
+        let (height, marks) = run(seed);
         blocks += height;
-        views += new_views;
+        passed.iter_mut().zip(marks).for_each(|(sum, count)| *sum += count);
     }
-    assert!(blocks > 1_500 && views > 300, "{blocks} blocks, {views} new views");
+    assert!(blocks > 1_500 && passed[0] > 300, "{blocks} blocks, {} new views", passed[0]);
+    for (mark, count) in MARKS.into_iter().zip(passed) {
+        assert!(count > 0, "{mark} was never passed");
+    }
 }
+
+/// What random schedules must pass, together.
+const MARKS: [&str; 3] = ["pbft/new-view", "pbft/primary-behind", "pbft/undecided-view"];

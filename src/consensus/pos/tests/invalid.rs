@@ -250,15 +250,20 @@ fn answers_to_nothing_change_nothing() {
     let replica = lab.replicas[0].clone();
     let head = lab.blocks[0][&lab.heads()[0]].clone();
     let id = BlockId::of(&head);
-    for (name, event) in [
-        ("a verdict of nothing", Event::BlockJudged { block: id, verdict: Verdict::VALID }),
-        ("a draw", Event::Random { ticket: Ticket::new(3), value: 1 }),
-        ("no such timer", Event::Timer(TimerId::new(9))),
-        ("a block that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(9_999), block: head.clone() }),
-        ("the head again", Event::BlockSynced { from: ReplicaId::new(1), block: head }),
-        ("a wish", Event::Admin(Admin::WithdrawVote { target: lab.address(1) })),
+    for (name, event, want) in [
+        ("a verdict of nothing", Event::BlockJudged { block: id, verdict: Verdict::VALID }, ""),
+        ("a draw", Event::Random { ticket: Ticket::new(3), value: 1 }, ""),
+        ("no such timer", Event::Timer(TimerId::new(9)), "pos/stale-answer"),
+        (
+            "a block that nobody asked for",
+            Event::BlockBuilt { ticket: Ticket::new(9_999), block: head.clone() },
+            "pos/stale-build",
+        ),
+        ("the head again", Event::BlockSynced { from: ReplicaId::new(1), block: head }, ""),
+        ("a wish", Event::Admin(Admin::WithdrawVote { target: lab.address(1) }), ""),
     ] {
-        refuse(&replica, name, event);
+        let got = refuse(&replica, name, event);
+        assert!(got.contains(want), "{name}: {got}");
     }
 }
 

@@ -112,6 +112,7 @@ fn leadership_goes_to_whom_it_is_handed_even_under_a_lease() {
     cluster.beat(0);
     assert!(cluster.raft(2).is_leader(), "it was brought up to date first");
     assert_eq!(cluster.raft(0).leader(), Some(id(2)));
+    assert_eq!(cluster.nodes[0].marks["raft/transfer"], 1);
     cluster.produce(2);
 }
 

@@ -100,8 +100,17 @@ fn answers_to_nothing_change_nothing() {
     refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "does not lead");
     refuse(&mut cluster, 0, Event::Admin(Admin::TransferLeader { to: id(0) }), "another voter");
     let before = cluster.raft(0).clone();
-    cluster.step(0, Event::Random { ticket: Ticket::new(9_999), value: 1 });
-    assert_eq!(&before, cluster.raft(0));
+    let block = cluster.raft(0).entry(2).unwrap().block.clone().unwrap();
+    for (mark, event) in [
+        ("raft/stale-draw", Event::Random { ticket: Ticket::new(9_999), value: 1 }),
+        ("raft/stale-build", Event::BlockBuilt { ticket: Ticket::new(9_999), block }),
+        ("raft/stale-timer", Event::Timer(TimerId::new(9))),
+    ] {
+        assert!(!cluster.nodes[0].marks.contains_key(mark));
+        cluster.step(0, event);
+        assert_eq!(cluster.nodes[0].marks[mark], 1);
+        assert_eq!(&before, cluster.raft(0), "{mark}");
+    }
 }
 
 #[test]

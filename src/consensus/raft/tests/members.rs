@@ -77,6 +77,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     ];
     change(&mut cluster, 0, Change::EnterJoint { assignments, auto_leave: true });
     assert!(cluster.raft(0).is_leader() && cluster.raft(0).membership().is_joint());
+    assert_eq!(cluster.nodes[0].marks["raft/joint"], 1);
     cluster.beat(0);
     assert_eq!(cluster.raft(0).validators().len(), 5, "both majorities may author");
     // Half of the new majority is not enough.
@@ -89,6 +90,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     cluster.beat(0);
     cluster.beat(0);
     assert!(!cluster.raft(0).is_leader());
+    assert!(cluster.nodes[0].marks["raft/members-changed"] > 0);
     assert_eq!(cluster.nodes[0].marks["raft/leader-removed"], 1);
     assert!(!cluster.raft(0).membership().is_joint());
     cluster.elect(0);

@@ -157,6 +157,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     }
     assert_eq!(cluster.raft(2).head(), cluster.raft(0).head());
     assert_eq!(cluster.nodes[2].marks["raft/block-sync"], 1);
+    assert!(cluster.nodes[0].marks["raft/snapshot"] > 0);
     let block = cluster.produce(0);
     assert_eq!(cluster.raft(2).head(), block, "entries again");
     // What it fetched is enough to go on from after a crash.
