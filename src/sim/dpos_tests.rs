@@ -97,19 +97,31 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
     }
 }
 
-#[test]
-fn the_steady_lag_is_that_of_the_model() {
-    for (validators, per_turn, rounds, want) in [(4, 1, 6, 5..=5), (7, 6, 4, 43..=48), (21, 1, 3, 29..=29)] {
-        let config = DposConfig::default().with_blocks_per_turn(per_turn);
-        let mut network = with_config(validators, 4, config).build().unwrap();
-        let steady = u64::from(validators * per_turn * rounds);
-        for height in steady..steady + 2 * u64::from(per_turn) {
-            network.run_to_height(height).unwrap();
-            for replica in network.replicas().iter().filter(|replica| replica.head().height.get() == height) {
-                assert!(want.contains(&lag(replica)), "{validators} x {per_turn}: {}", lag(replica));
-            }
-        }
+/// The smallest and the largest lag of any replica over one round, once it is steady.
+fn steady_lags(validators: u32, per_turn: u32, rounds: u32) -> (u64, u64) {
+    let config = DposConfig::default().with_blocks_per_turn(per_turn);
+    let mut network = with_config(validators, 4, config).build().unwrap();
+    let round = u64::from(validators * per_turn);
+    let steady = round * u64::from(rounds);
+    let mut lags = std::collections::BTreeSet::new();
+    for height in steady..steady + round {
+        network.run_to_height(height).unwrap();
+        lags.extend(network.replicas().iter().filter(|replica| replica.head().height.get() == height).map(lag));
     }
+    (lags.first().copied().unwrap(), lags.last().copied().unwrap())
+}
+
+#[test]
+fn the_steady_lag_is_that_of_the_model_at_both_ends() {
+    for (validators, per_turn, rounds, want) in [(4, 1, 6, (5, 5)), (7, 6, 4, (43, 48)), (21, 1, 3, (29, 29))] {
+        assert_eq!(steady_lags(validators, per_turn, rounds), want, "{validators} x {per_turn}");
+    }
+}
+
+/// Half a minute without optimisation: three rounds of 252 blocks at 21 replicas, of which nothing can be left out.
+#[test]
+fn the_steady_lag_of_21_times_12_is_325_to_336() {
+    assert_eq!(steady_lags(21, 12, 2), (325, 336));
 }
 
 #[test]
@@ -122,17 +134,20 @@ fn the_same_seed_gives_the_same_run_and_another_another() {
 }
 
 #[test]
-fn one_of_four_may_be_silent_and_two_stop_irreversibility_but_not_the_chain() {
-    for (silent, is_final) in [(1, true), (2, false)] {
-        let mut network = silenced(network(4, 3), silent, 4);
+fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_chain() {
+    for (validators, silent, height, is_final) in
+        [(4, 1, 40, true), (4, 2, 40, false), (21, 6, 120, true), (21, 7, 120, false)]
+    {
+        let mut network = silenced(network(validators, 3), silent, validators);
         let heard = |network: &Network| network.replicas()[silent as usize..].to_vec();
         network
-            .run_until(Duration::from_secs(200), |network| {
-                heard(network).iter().all(|replica| replica.head().height.get() >= 40)
+            .run_until(Duration::from_secs(400), |network| {
+                heard(network).iter().all(|replica| replica.head().height.get() >= height)
             })
             .unwrap();
         for replica in heard(&network) {
-            assert_eq!(replica.machine().finality().finalized.height.get() > 25, is_final, "{silent} silent");
+            let finalized = replica.machine().finality().finalized.height.get();
+            assert_eq!(finalized > 25, is_final, "{silent} of {validators} silent: {finalized}");
         }
     }
 }

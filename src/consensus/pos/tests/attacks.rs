@@ -236,27 +236,28 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
 
 #[test]
 fn more_than_a_third_break_finality_and_are_named() {
-    // Validators 2 and 3 run on both sides of a cut, with one key each.
-    let (mut left, mut right) = (Lab::new(4), Lab::new(4));
-    left.down[1] = true;
-    right.down[0] = true;
+    // Validators 4, 5 and 6 of seven run on both sides of a cut, with one key each; two are enough on neither.
+    let (mut left, mut right) = (Lab::new(7), Lab::new(7));
+    for (lab, other_side) in [(&mut left, [2, 3]), (&mut right, [0, 1])] {
+        other_side.into_iter().for_each(|index| lab.down[index] = true);
+    }
     right.salt = 1_000_000;
     left.run(40);
     right.run(40);
-    let (one, other) = (left.replicas[0].finalized(), right.replicas[1].finalized());
+    let (one, other) = (left.replicas[0].finalized(), right.replicas[2].finalized());
     assert!(one.epoch >= 4 && other.epoch >= 4, "{one:?} {other:?}");
     let at = |lab: &Lab, replica: usize| lab.chain_of(replica)[0].hash();
-    assert_ne!(at(&left, 0), at(&right, 1), "two chains are final from the first block on");
+    assert_ne!(at(&left, 0), at(&right, 2), "two chains are final from the first block on");
 
-    let (votes_left, votes_right) = (left.votes_of(0), right.votes_of(1));
+    let (votes_left, votes_right) = (left.votes_of(0), right.votes_of(2));
     let guilty = offenders(&votes_left, &votes_right, &left.authenticator);
-    assert_eq!(guilty, [left.address(2), left.address(3)].into());
+    assert_eq!(guilty, [4, 5, 6].map(|index| left.address(index)).into());
     let set = left.genesis_set();
     let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
     assert!(3 * weight >= set.total_weight(), "at least a third of the stake");
 
     // A replica that hears the votes of the other side finds them too, and blames nobody else.
-    let recent = right.replicas[1].votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
+    let recent = right.replicas[2].votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
     for vote in &recent {
         left.give_vote(0, vote);
     }

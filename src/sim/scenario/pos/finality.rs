@@ -83,7 +83,7 @@ pub(super) fn third_plus_one(stage: &mut Stage<'_>) -> Result<String, ScenarioEr
 pub(super) fn less_than_third(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let liars = (stage.count() - 1) / 3;
     let (one, other) = split(stage, liars)?;
-    stage.run_ms(120_000)?;
+    stage.run_ms(48_000)?;
     let heights = [one[0], other[0]].map(|number| finalized(stage, number));
     stage.must(heights.contains(&0), "one side without anything final")?;
     Ok(format!(
