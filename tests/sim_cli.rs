@@ -98,7 +98,7 @@ fn wrong_input_is_told_with_what_to_do() {
         (&["sim", "raft-leader-crash", "--protocol", "poa"], USAGE, "a scenario of raft"),
         (&["sim", "poa-four-signers", "--validators", "5"], USAGE, "give exactly 4, because each half"),
         (&["sim", "pbft-f-plus-1-byzantine", "--validators", "7"], USAGE, "give exactly 4"),
-        (&["sim", "pbft-equivocating-primary", "--validators", "4"], USAGE, "give 7 to 16"),
+        (&["sim", "pbft-equivocating-primary", "--validators", "4"], USAGE, "give 7 to 13"),
         (&["sim", "pos-partition", "--validators", "3"], USAGE, "neither half may have two thirds"),
         (&["sim", "dpos-silent-producers", "--validators", "3"], USAGE, "give exactly 4"),
         (&["sim", "--protocol", "pow"], USAGE, "choose one of"),
