@@ -29,6 +29,7 @@ use By::{Campaign, Guard, Test};
 type Marks = &'static [(&'static str, By)];
 
 const PBFT: Marks = &[
+    ("pbft/ask-who-is-ahead", Campaign),
     ("pbft/behind", Campaign),
     ("pbft/conflicting-certificate", Guard("two certificates of one height take f + 1 liars")),
     ("pbft/conflicting-checkpoint", Guard("two quorums of one height take f + 1 liars")),

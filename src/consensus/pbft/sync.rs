@@ -76,6 +76,20 @@ impl Pbft {
             self.fetch(block, effects);
         }
         self.catch_up(effects);
+        self.ask_who_is_ahead(effects);
+    }
+
+    /// When views go by without a block, one validator's word is enough to ask for the next one. Those who committed a block
+    /// that changes the validators vote with their successors, and those who did not may be too few to agree on it again;
+    /// the block proves itself by its certificate.
+    fn ask_who_is_ahead(&mut self, effects: &mut Vec<Effect>) {
+        let height = self.head.height.next();
+        let is_stuck = self.is_changing && self.doublings > 1 && self.fetching.is_empty();
+        if is_stuck && self.claims.values().any(|claim| *claim >= height) {
+            self.fetching.insert(height, Fetched::default());
+            effects.push(Effect::Mark("pbft/ask-who-is-ahead"));
+            self.fetch(BlockId { height, hash: B256::ZERO }, effects);
+        }
     }
 
     /// Asks the validators that were heard of, each in its turn; for a committed block, those that showed to have it.
