@@ -349,6 +349,28 @@ fn three_of_seven_break_finality_on_every_seed_and_two_on_none() {
     }
 }
 
+/// The control campaign: a third and one of the validators run on two machines each. Every seed that breaks, breaks agreement
+/// and nothing else, and names them.
+#[test]
+fn a_control_campaign_breaks_agreement_and_names_the_offenders() {
+    let [zero, one, two, three] = [0, 1, 2, 3].map(ReplicaId::new);
+    let plan = FaultPlan::default()
+        .with_lasting(0, FaultKind::OneWay { from: vec![zero], to: vec![one] })
+        .with_lasting(0, FaultKind::OneWay { from: vec![one], to: vec![zero] })
+        .with_lasting(0, FaultKind::Twins { replica: two, group: vec![zero] })
+        .with_lasting(0, FaultKind::Twins { replica: three, group: vec![zero] });
+    assert_eq!(plan.byzantine().len(), Budget::Exactly(4 / 3 + 1).of(4) as usize);
+    let config = ConsensusConfig::Pos(config());
+    let setup = Setup { validators: vec![4], fault_ms: 200_000, ..Setup::of(config) };
+    let broken: Vec<_> = (0..4).filter_map(|seed| run_plan(&setup, seed, &plan).violation().cloned()).collect();
+    assert!(!broken.is_empty(), "half of the stake breaks something");
+    for violation in broken {
+        assert_eq!(violation.invariant, "agreement", "{violation}");
+        let is_told = violation.detail.contains("offenders with ") && !violation.detail.contains("honest among");
+        assert!(is_told, "{violation}");
+    }
+}
+
 /// The first seed from `first` on, and the invariant, that shows a deliberate bug.
 fn found(mutation: Mutation, seeds: core::ops::Range<u64>) -> Option<(u64, String)> {
     let setup = Setup::of(ConsensusConfig::Pos(config()));
