@@ -500,6 +500,10 @@ impl Pbft {
             }
             (true, false) => {
                 effects.push(Effect::Mark("pbft/left"));
+                if self.is_changing {
+                    // It stays in the view that it asked for, whose proposals are others than those before.
+                    self.log.begin_view(self.view);
+                }
                 self.is_changing = false;
                 effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
             }

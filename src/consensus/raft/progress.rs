@@ -103,9 +103,19 @@ impl Progress {
     }
 
     /// It does not have the entry `rejected`; `hint` is the last that may agree. Answers whether that is news.
-    pub(super) fn reject(&mut self, rejected: u64, hint: u64) -> bool {
+    ///
+    /// A learner that lost its disk lacks what it acknowledged, and is followed back there: nobody counted on it. A voter never
+    /// does; one that lost its disk has to be removed and to join anew.
+    pub(super) fn reject(&mut self, rejected: u64, hint: u64, is_learner: bool) -> bool {
+        if rejected <= self.matched {
+            if !is_learner || hint >= self.matched {
+                return false;
+            }
+            (self.matched, self.next, self.flow) = (hint, hint + 1, Flow::Probe { sent: false });
+            return true;
+        }
         match &self.flow {
-            Flow::Replicate { .. } if rejected > self.matched => self.next = self.matched + 1,
+            Flow::Replicate { .. } => self.next = self.matched + 1,
             // An answer to an earlier probe.
             Flow::Probe { .. } if self.next == rejected + 1 => self.next = rejected.min(hint + 1).max(self.matched + 1),
             _ => return false,
@@ -175,9 +185,9 @@ mod tests {
         let mut progress = Progress::new(10);
         progress.sent(Some(10));
         assert!(progress.is_paused(2));
-        assert!(progress.reject(9, 4));
+        assert!(progress.reject(9, 4, false));
         assert_eq!((progress.next_index(), progress.is_paused(2)), (5, false));
-        assert!(!progress.reject(9, 3), "an answer to the earlier probe");
+        assert!(!progress.reject(9, 3, false), "an answer to the earlier probe");
         assert!(progress.acknowledge(4));
         for last in [5, 6] {
             progress.sent(Some(last));
@@ -188,5 +198,17 @@ mod tests {
         progress.needs_snapshot(20);
         assert!(progress.is_paused(2) && progress.acknowledge(7) && progress.is_paused(2));
         assert!(progress.acknowledge(20) && progress.is_replicating());
+    }
+
+    #[test]
+    fn only_a_learner_may_lack_what_it_acknowledged() {
+        let mut progress = Progress::new(10);
+        assert!(progress.acknowledge(10));
+        assert!(!progress.reject(10, 0, false) && !progress.reject(10, 10, true));
+        assert_eq!((progress.matched(), progress.next_index()), (10, 11));
+        assert!(progress.reject(10, 0, true));
+        assert_eq!((progress.matched(), progress.next_index(), progress.is_replicating()), (0, 1, false));
+        progress.sent(Some(4));
+        assert!(progress.acknowledge(4) && progress.is_replicating());
     }
 }

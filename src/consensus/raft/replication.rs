@@ -224,7 +224,8 @@ impl Raft {
         let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
         let (hint, _) = self.log.agreement(hint_index, hint_term);
-        if progress.reject(rejected, hint.min(hint_index)) {
+        let is_learner = !self.head.membership.is_voter(from);
+        if progress.reject(rejected, hint.min(hint_index), is_learner) {
             output.mark("raft/fast-reject");
             self.send_append(from, output);
         }
