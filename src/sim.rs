@@ -17,7 +17,9 @@ mod faults;
 pub mod invariant;
 mod links;
 mod network;
+mod operators;
 mod oracle;
+mod patience;
 mod plan;
 mod process;
 mod profile;
@@ -79,6 +81,8 @@ mod property_tests;
 mod raft_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod validator_life_tests;
 #[cfg(test)]
 mod validator_tests;
 #[cfg(test)]

@@ -191,6 +191,9 @@ pub enum Admin {
     },
     /// Change voters and learners by the next block (Raft).
     ChangeMembers(raft::Change),
+    /// A transaction that comes first in this replica's pool is left out of one block after the other: what the driver says, for
+    /// its clients, and not an operator (PBFT).
+    Overdue,
     /// Confirm that this replica still leads, then answer [`ChainEvent::ReadReady`](super::ChainEvent::ReadReady) (Raft).
     Read {
         /// Comes back.
@@ -312,6 +315,7 @@ impl Event {
                 out.u8(4);
                 out.bytes(&raft::Payload::of_change(change.clone()).encoded());
             }
+            Self::Admin(Admin::Overdue) => out.u8(6),
             Self::Admin(Admin::Read { request }) => {
                 out.u8(5);
                 out.u64(*request);

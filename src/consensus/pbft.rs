@@ -48,8 +48,8 @@ use self::{
     sync::Fetched,
 };
 use super::{
-    Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
-    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Admin, Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol,
+    Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     mutation::{self, Mutation},
 };
 use crate::primitives::{Address, B256, Height, Timestamp};
@@ -391,6 +391,14 @@ impl Pbft {
         }
     }
 
+    /// A client's transaction is left out of block after block: whoever leads is suspected as if it made none.
+    fn on_overdue(&mut self, effects: &mut Vec<Effect>) {
+        if self.has_timers() && !self.is_changing && !self.is_primary() {
+            effects.push(Effect::Mark("pbft/overdue"));
+            self.start_view_change(self.view.next(), effects);
+        }
+    }
+
     /// Says again what may have been lost, and asks others for what did not come.
     fn resend(&mut self, effects: &mut Vec<Effect>) {
         self.arm_resend(effects);
@@ -484,6 +492,10 @@ impl Protocol for Pbft {
             }
             Event::Persisted(_) => Ok(()),
             Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
+            Event::Admin(Admin::Overdue) => {
+                self.on_overdue(effects);
+                Ok(())
+            }
             Event::Admin(_) => {
                 let reason =
                     "pbft takes no wishes: its validators change by what blocks do in the staking contracts".to_owned();

@@ -77,6 +77,7 @@ impl Replica {
         self.timers.clear();
         (self.wanted, self.held, self.stalled) = (None, Vector::new(), Vector::new());
         self.pool.clear();
+        self.waiting = None;
         self.conduct.forget();
         if let Some(trouble) = &mut world.trouble {
             let lost = self.disk.crash(&mut trouble.disk);

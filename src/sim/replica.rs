@@ -8,6 +8,7 @@ use super::{
     BlockOrder, NetworkError, Process, Production, SimTime,
     byzantine::{Censored, Conduct},
     disk::{Disk, Kept, Writing},
+    patience::Waiting,
     records::HeadRecord,
     world::{Buffers, Happening, World},
 };
@@ -60,6 +61,8 @@ pub struct Replica {
     pub(super) conduct: Conduct,
     /// What its disk had when its amnesia began.
     pub(super) remembered: Option<Kept>,
+    /// What nobody takes.
+    pub(super) waiting: Option<Waiting>,
     evidence: Vector<Evidence>,
     marks: OrdMap<&'static str, u64>,
     last_rejection: Option<Rejection>,
@@ -132,6 +135,7 @@ impl Replica {
             stalled: Vector::new(),
             conduct: Conduct::default(),
             remembered: None,
+            waiting: None,
             evidence: Vector::new(),
             marks: OrdMap::new(),
             last_rejection: None,
@@ -451,7 +455,13 @@ impl Replica {
                 inbox.push_back(Event::Random { ticket, value: world.draw(bound) });
             }
             Effect::Fetch { block, from } => world.request(self.slot, from, block),
-            Effect::Chain(event) => self.on_chain_event(event)?,
+            Effect::Chain(event) => {
+                let moves = matches!(event, ChainEvent::HeadMoved { .. });
+                self.on_chain_event(event)?;
+                if moves {
+                    inbox.extend(self.lose_patience(world));
+                }
+            }
             Effect::Evidence(evidence) => {
                 self.counters.evidence += 1;
                 if self.evidence.len() < EVIDENCE_MAX {

@@ -187,7 +187,8 @@ pub fn all() -> impl Iterator<Item = &'static Scenario> {
 pub fn usual(kind: ConsensusKind) -> ConsensusConfig {
     match kind {
         ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
-        ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default()),
+        // Checkpoints, at which validators change, often enough to be met.
+        ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8)),
         // Fewer producers than candidates, so that votes change who produces.
         ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default().with_producers(4)),
         ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4)),

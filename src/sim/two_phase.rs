@@ -1,20 +1,23 @@
 //! Runs in two phases: first everything may go wrong and nothing false may be promised; then the faults end, and the
-//! honest replicas must converge, go on, and still have everything that was acknowledged.
+//! honest replicas must converge, go on, and still have everything that was acknowledged. So must observers, and whoever lost its
+//! disk or memory; and what a client asks for from now on must be done.
 
 use core::time::Duration;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    FaultPlan, Latency, Network, NetworkBuilder, NetworkError, Oracle, Profile, Replica, SimRng, SimTime, Streams,
-    Violation,
+    Fault, FaultKind, FaultPlan, Latency, Network, NetworkBuilder, NetworkError, Oracle, Profile, Replica, SimRng,
+    SimTime, Streams, Violation,
     invariant::{self, promised},
+    operators::{self, Operators},
     workload::Workload,
 };
 use crate::{
-    consensus::{Admin, BlockId, ConsensusConfig, FinalityKind, Protocol, ReplicaId},
-    primitives::{Address, B256, Height},
+    consensus::{BlockId, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId, StakeUse},
+    primitives::{B256, Height},
+    system::staking::StakingParams,
 };
 
 /// What is run for every seed of a campaign.
@@ -31,6 +34,17 @@ pub struct Setup {
     pub blocks_after: u64,
     /// Transfers that clients submit while things go wrong.
     pub transactions: u32,
+    /// Replicas that follow and never validate. Some stop or lose their disk, and all must catch up.
+    #[serde(default)]
+    pub observers: u32,
+    /// Replicas with keys that are no validators at genesis; operators let them join and leave while things go wrong. Makes a
+    /// chain with stake of a protocol that may have it.
+    #[serde(default)]
+    pub candidates: u32,
+    /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
+    /// healing must be included.
+    #[serde(default)]
+    pub is_strict: bool,
     /// The protocol and its parameters.
     pub consensus: ConsensusConfig,
     /// Which faults may come.
@@ -95,8 +109,8 @@ pub struct RunCounters {
 }
 
 impl Setup {
-    /// The one default campaign of a protocol: four to seven validators, twenty seconds of faults, and what the protocol
-    /// promises to bear.
+    /// The one default campaign of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
+    /// what the protocol promises to bear.
     pub fn of(consensus: ConsensusConfig) -> Self {
         let validators = match &consensus {
             ConsensusConfig::Raft(_) => vec![3, 5],
@@ -112,6 +126,9 @@ impl Setup {
             heal_ms: 120_000,
             blocks_after: 3,
             transactions: 12,
+            observers: 1,
+            candidates: 1,
+            is_strict: true,
             consensus,
             profile,
         }
@@ -125,7 +142,32 @@ impl Setup {
 
     /// The faults of this seed.
     pub fn plan_of(&self, seed: u64) -> FaultPlan {
-        FaultPlan::random(seed, self.validators_of(seed), &self.profile)
+        let validators = self.validators_of(seed);
+        let mut plan = FaultPlan::random(seed, validators, &self.profile);
+        let followers = self.candidates.saturating_add(self.observers);
+        if followers > 0 {
+            let mut rng = Streams::new(seed).stream("followers");
+            let faults = (0..followers).filter_map(|place| self.fault_of_follower(place, validators, &mut rng));
+            plan.faults.extend(faults);
+            plan.faults.sort_by_key(|fault| fault.at_ms);
+        }
+        plan
+    }
+
+    /// Every second follower stops for a while. An observer, which never promised anything, may lose its disk.
+    fn fault_of_follower(&self, place: u32, validators: u32, rng: &mut SimRng) -> Option<Fault> {
+        if rng.chance(500) {
+            return None;
+        }
+        let replica = ReplicaId::new(validators.saturating_add(place));
+        let what = match rng.below(3) {
+            0 => FaultKind::Pause { replica },
+            1 if place >= self.candidates => FaultKind::Wipe { replica },
+            _ => FaultKind::Crash { replica },
+        };
+        let at_ms = rng.below(self.profile.span_ms.max(1));
+        let longest = self.profile.fault_max_ms.min(self.profile.span_ms - at_ms).max(1);
+        Some(Fault { at_ms, for_ms: Some(1 + rng.below(longest)), what })
     }
 
     /// The network of this seed with `plan`, at its beginning, with all invariants of the protocol.
@@ -139,8 +181,16 @@ impl Setup {
     /// The same, not built yet.
     pub fn builder(&self, seed: u64, plan: &FaultPlan) -> NetworkBuilder {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
-        Network::builder()
-            .with_genesis(Workload::genesis())
+        let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };
+        let builder = Network::builder();
+        let builder = match self.consensus.kind().stake_use() {
+            StakeUse::Optional if self.candidates > 0 => builder.with_staking(StakingParams::default()),
+            _ => builder,
+        };
+        builder
+            .with_candidates(self.candidates)
+            .with_observers(self.observers)
+            .with_genesis(genesis)
             .with_consensus(self.consensus.clone())
             .with_validators(self.validators_of(seed))
             .with_seed(seed)
@@ -174,7 +224,7 @@ pub fn run_seed(setup: &Setup, seed: u64) -> Report {
 pub fn run_plan(setup: &Setup, seed: u64, plan: &FaultPlan) -> Report {
     match setup.network(seed, plan) {
         Ok(network) => {
-            let mut run = Run::new(setup, seed, network);
+            let mut run = Run::new(setup, seed, network, plan);
             let outcome = match run.go() {
                 Ok(()) => Outcome::Passed,
                 Err(NetworkError::Violated(violation)) => Outcome::Violated(*violation),
@@ -212,28 +262,34 @@ struct Run<'a> {
     seed: u64,
     network: Network,
     workload: Workload,
-    /// Which votes operators wish for.
-    votes: SimRng,
+    operators: Operators,
     oracle: Oracle,
+    /// Who is not required to come back: those that lie, and where that is not asked for, those that lost something.
+    given_up: BTreeSet<ReplicaId>,
 }
 
 impl<'a> Run<'a> {
-    fn new(setup: &'a Setup, seed: u64, network: Network) -> Self {
-        let replicas = setup.validators_of(seed);
-        let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, replicas);
+    fn new(setup: &'a Setup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
+        let validators = setup.validators_of(seed);
+        let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, validators);
         if matches!(setup.consensus, ConsensusConfig::Dpos(_)) {
             // Votes, so that elections have something to count.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
-        let votes = Streams::new(seed).stream("votes");
-        Self { setup, seed, network, workload, votes, oracle: Oracle::default() }
+        let operators = Operators::new(seed, validators, setup.candidates);
+        let gives_up = |kind: &FaultKind| match kind {
+            FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
+            other => other.byzantine(),
+        };
+        let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.what)).collect();
+        Self { setup, seed, network, workload, operators, oracle: Oracle::default(), given_up }
     }
 
     fn go(&mut self) -> Result<(), NetworkError> {
         let end = SimTime::ZERO.plus(Duration::from_millis(self.setup.fault_ms));
         while let Some((at, transaction, replica)) = self.workload.next() {
             self.run_to(at)?;
-            self.wish()?;
+            self.operators.act(&mut self.network, &mut self.oracle)?;
             self.oracle.submitted(&transaction);
             match self.network.submit(transaction, replica) {
                 // A replica that is down, or that has what came before on no branch, does not take it: nothing is promised.
@@ -244,24 +300,6 @@ impl<'a> Run<'a> {
         self.run_to(end)?;
         self.network.heal_all()?;
         self.require_life()
-    }
-
-    /// Operators of proof of authority change their minds about the last validator and about a stranger.
-    fn wish(&mut self) -> Result<(), NetworkError> {
-        let ConsensusConfig::Poa(_) = &self.setup.consensus else { return Ok(()) };
-        let last = self.network.replicas().last().and_then(Replica::address).unwrap_or_default();
-        let target = if self.votes.below(2) == 0 { last } else { Address::repeat_byte(0x57) };
-        let authorize = self.votes.below(2) == 0;
-        for number in 0..self.setup.validators_of(self.seed) {
-            if self.votes.below(4) == 0 {
-                continue;
-            }
-            match self.network.admin(Admin::Vote { target, authorize }, ReplicaId::new(number)) {
-                Ok(()) | Err(NetworkError::Refused(_) | NetworkError::Down { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(())
     }
 
     fn run_to(&mut self, until: SimTime) -> Result<(), NetworkError> {
@@ -283,38 +321,64 @@ impl<'a> Run<'a> {
 
     /// The second phase: convergence, progress and durability in bounded time.
     fn require_life(&mut self) -> Result<(), NetworkError> {
-        let core: Vec<_> = self.network.replicas().iter().map(Replica::id).filter(|id| self.is_core(*id)).collect();
+        let core = self.core();
         let of_core = |network: &Network, height: fn(&Replica) -> Height| {
             core.iter().filter_map(|id| network.replica(*id).ok()).map(height).max().unwrap_or_default()
         };
         let highest = of_core(&self.network, |replica| replica.head().height);
-        let goal = Height::new(highest.get() + self.setup.blocks_after);
-        let final_before = of_core(&self.network, |replica| promised(replica).unwrap_or_default().height);
+        let goal = Goal {
+            height: Height::new(highest.get() + self.setup.blocks_after),
+            final_before: of_core(&self.network, |replica| promised(replica).unwrap_or_default().height),
+            transaction: self.late_transaction()?,
+        };
         let until = self.network.now().plus(Duration::from_millis(self.setup.heal_ms));
-        while !is_alive(&self.network, &core, goal, final_before) {
+        while !goal.is_reached(&self.network, &self.core()) {
             let in_time = self.network.next_at().is_some_and(|next| next <= until);
             if !in_time || !self.step()? {
-                return Err(self.dead(&core, goal, final_before));
+                return Err(self.dead(&goal));
             }
         }
-        match self.oracle.check(&self.network, &core) {
+        match self.oracle.check(&self.network, &self.core()) {
             Ok(()) => Ok(()),
             Err(violation) => Err(NetworkError::Violated(Box::new(violation))),
         }
     }
 
-    fn is_core(&self, id: ReplicaId) -> bool {
-        self.network.is_honest(id)
+    /// A client that was not there before submits a transaction to somebody honest.
+    fn late_transaction(&mut self) -> Result<Option<B256>, NetworkError> {
+        if !self.setup.is_strict {
+            return Ok(None);
+        }
+        let honest: Vec<_> = self.core().into_iter().filter(|id| self.network.is_honest(*id)).collect();
+        let Some((transaction, replica)) = self.workload.late(&honest) else { return Ok(None) };
+        let hash = transaction.hash();
+        self.oracle.submitted(&transaction);
+        self.network.submit(transaction, replica)?;
+        Ok(Some(hash))
     }
 
-    fn dead(&self, core: &[ReplicaId], goal: Height, final_before: Height) -> NetworkError {
+    /// Who must be there in the end; whom Raft's leader counts as no member any more hears nothing and is left out.
+    fn core(&self) -> Vec<ReplicaId> {
+        let leader = operators::leader(&self.network).and_then(|id| self.network.replica(id).ok());
+        let is_member = |id: ReplicaId| match leader.map(Replica::machine) {
+            Some(Machine::Raft(raft)) => raft.membership().is_member(id),
+            _ => true,
+        };
+        let replicas = self.network.replicas().iter().map(Replica::id);
+        replicas.filter(|id| !self.given_up.contains(id) && is_member(*id)).collect()
+    }
+
+    fn dead(&self, goal: &Goal) -> NetworkError {
+        let core = self.core();
         let heads = core.iter().filter_map(|id| self.network.replica(*id).ok());
         let heads: Vec<_> = heads.map(|replica| format!("{} at {}", replica.id(), replica.head())).collect();
-        let is_high = core.iter().all(|id| head(&self.network, *id).height >= goal);
-        let (invariant, wanted) = if is_high {
-            ("convergence", format!("one block at height {goal} and finality above {final_before}"))
+        let is_high = core.iter().all(|id| head(&self.network, *id).height >= goal.height);
+        let (invariant, wanted) = if !is_high {
+            ("liveness", format!("height {}", goal.height))
+        } else if !goal.is_converged(&self.network, &core) {
+            ("convergence", format!("one block at height {} and finality above {}", goal.height, goal.final_before))
         } else {
-            ("liveness", format!("height {goal}"))
+            ("inclusion", format!("transaction {} in everybody's chain", goal.transaction.unwrap_or_default()))
         };
         let detail = format!("healed for {} ms without {wanted}: {}", self.setup.heal_ms, heads.join(", "));
         NetworkError::Violated(Box::new(Violation::new(invariant, &self.network, detail)))
@@ -359,17 +423,38 @@ fn head(network: &Network, id: ReplicaId) -> BlockId {
     network.replica(id).map(Replica::head).unwrap_or_default()
 }
 
-/// Whether the core has grown to `goal` on one branch, and what is final has grown, too.
-fn is_alive(network: &Network, core: &[ReplicaId], goal: Height, final_before: Height) -> bool {
-    let replicas = || core.iter().filter_map(|id| network.replica(*id).ok());
-    if replicas().any(|replica| replica.head().height < goal) {
-        return false;
+/// What the healed network must come to.
+struct Goal {
+    /// A height that everybody reaches.
+    height: Height,
+    /// The highest block that was final before; more must become so.
+    final_before: Height,
+    /// A transaction that everybody's chain must have.
+    transaction: Option<B256>,
+}
+
+impl Goal {
+    fn is_reached(&self, network: &Network, core: &[ReplicaId]) -> bool {
+        core.iter().all(|id| head(network, *id).height >= self.height)
+            && self.is_converged(network, core)
+            && self.has_transaction(network, core)
     }
-    let is_final = |replica: &Replica| {
-        let is_advice = replica.machine().finality().kind == FinalityKind::Depth;
-        is_advice || promised(replica).is_some_and(|block| block.height > final_before)
-    };
-    let mut at_goal = replicas().map(|replica| replica.chain().hash_at(goal).ok());
-    let first = at_goal.next();
-    at_goal.all(|hash| Some(hash) == first) && replicas().all(is_final)
+
+    /// Whether the core is on one branch at the height, and what is final has grown.
+    fn is_converged(&self, network: &Network, core: &[ReplicaId]) -> bool {
+        let replicas = || core.iter().filter_map(|id| network.replica(*id).ok());
+        let is_final = |replica: &Replica| {
+            let is_advice = replica.machine().finality().kind == FinalityKind::Depth;
+            is_advice || promised(replica).is_some_and(|block| block.height > self.final_before)
+        };
+        let mut at_goal = replicas().map(|replica| replica.chain().hash_at(self.height).ok());
+        let first = at_goal.next();
+        at_goal.all(|hash| Some(hash) == first) && replicas().all(is_final)
+    }
+
+    fn has_transaction(&self, network: &Network, core: &[ReplicaId]) -> bool {
+        let Some(transaction) = self.transaction else { return true };
+        let mut replicas = core.iter().filter_map(|id| network.replica(*id).ok());
+        replicas.all(|replica| matches!(replica.chain().transaction(transaction), Ok(Some(_))))
+    }
 }

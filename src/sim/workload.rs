@@ -56,6 +56,18 @@ impl Workload {
         })
     }
 
+    /// The same with one more client, who comes late.
+    pub(super) fn genesis_with_late_client() -> GenesisSpec {
+        Self::genesis().with_balance(Self::client(CLIENTS).address(), ether(1_000))
+    }
+
+    /// The late client's one transfer, and to which of `replicas` it is given.
+    pub(super) fn late(&mut self, replicas: &[ReplicaId]) -> Option<(Arc<Transaction>, ReplicaId)> {
+        let replica = replicas.get(self.rng.below(replicas.len() as u64) as usize)?;
+        let transaction = transfer(0).sign(&Self::client(CLIENTS)).ok()?;
+        Some((Arc::new(transaction), *replica))
+    }
+
     /// Who sends.
     pub(super) fn senders() -> Vec<Address> {
         (0..CLIENTS).map(|client| Self::client(client).address()).collect()
@@ -74,15 +86,7 @@ impl Workload {
         let replica = ReplicaId::new(self.rng.below(u64::from(self.replicas)) as u32);
         let client = self.rng.below(self.clients.len() as u64) as usize;
         let (key, nonce) = self.clients.get_mut(client)?;
-        let mut request = TransactionRequest {
-            chain_id: Some(CHAIN_ID),
-            nonce: *nonce,
-            to: Some(Address::repeat_byte(0xbb)),
-            value: U256::from(1),
-            gas_limit: 21_000,
-            max_fee_per_gas: MAX_FEE_PER_GAS,
-            ..TransactionRequest::default()
-        };
+        let mut request = transfer(*nonce);
         if !self.validators.is_empty() && self.rng.below(3) == 0 {
             let validator = self.validators[self.rng.below(self.validators.len() as u64) as usize];
             let call = StakingContract::delegateCall { validator };
@@ -92,5 +96,17 @@ impl Workload {
         *nonce += 1;
         let transaction = Arc::new(request.sign(key).ok()?);
         Some((SimTime::ZERO.plus(Duration::from_millis(self.at_ms)), transaction, replica))
+    }
+}
+
+fn transfer(nonce: u64) -> TransactionRequest {
+    TransactionRequest {
+        chain_id: Some(CHAIN_ID),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: MAX_FEE_PER_GAS,
+        ..TransactionRequest::default()
     }
 }

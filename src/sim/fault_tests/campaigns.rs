@@ -27,10 +27,12 @@ fn quiet_runs_pass_and_acknowledge_everything() {
         let report = run_plan(&Setup::of(config), 4, &FaultPlan::default());
         assert!(report.is_passed(), "{kind:?}: {:?}", report.outcome);
         let counters = report.counters;
-        assert!(counters.height > 15 && counters.submitted == 12, "{kind:?}: {counters:?}");
+        // Twelve transfers, the late client's, and what operators send to the staking contract.
+        let expected = if kind == crate::consensus::ConsensusKind::Pbft { 14..40 } else { 13..14 };
+        assert!(counters.height > 15 && expected.contains(&counters.submitted), "{kind:?}: {counters:?}");
         assert_eq!((counters.restarts, counters.evidence), (0, 0));
         if kind != crate::consensus::ConsensusKind::Poa {
-            assert_eq!(counters.acknowledged, 12, "{kind:?}");
+            assert_eq!(counters.acknowledged, counters.submitted, "{kind:?}");
         }
     }
 }
@@ -106,19 +108,18 @@ fn write_controls() {
 #[test]
 #[ignore = "a look at many seeds: SEEDS, KIND"]
 fn look() {
-    for config in protocols() {
-        let kind = config.kind();
+    let number = |name, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    for kind in crate::consensus::ConsensusKind::ALL {
         if std::env::var("KIND").is_ok_and(|wanted| wanted != format!("{kind:?}")) {
             continue;
         }
-        let setup = Setup::of(config);
-        let count = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(200);
+        let setup = Setup::of(scenario::usual(kind));
         let mut summary = Summary::default();
-        for seed in 0..count {
+        for seed in number("FIRST", 0)..number("SEEDS", 200) {
             let report = run_seed(&setup, seed);
             summary.add(&report);
-            if !report.is_passed() && summary.failures.len() <= 5 {
-                let shrunk = shrink(&setup, &report, 200);
+            if !report.is_passed() && summary.failures.len() <= 4 {
+                let shrunk = shrink(&setup, &report, 100);
                 println!(
                     "seed {seed} n={} {:?}\n{}",
                     report.validators,
@@ -127,7 +128,7 @@ fn look() {
                 );
             }
         }
-        summary.failures.clear();
-        println!("{kind:?}: {summary:?}");
+        let failed = core::mem::take(&mut summary.failures).len();
+        println!("{kind:?}: {failed} failed; {summary:?}");
     }
 }

@@ -1,0 +1,228 @@
+//! One table: every step of a validator's life on every protocol takes effect and shows in the list of validators, or is refused
+//! with what to do instead.
+
+use core::time::Duration;
+
+use super::*;
+use crate::{
+    consensus::{
+        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
+        pos::PosConfig, raft::RaftConfig,
+    },
+    primitives::{Address, KeyPair, U256, ether},
+    system::staking::{StakeRecord, StakingParams, ValidatorRecord, ValidatorStatus},
+};
+
+const LONG: Duration = Duration::from_secs(1_000);
+/// Replica 4 is none at genesis.
+const NEWCOMER: u32 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    /// It showed.
+    Shown,
+    /// Refused as something that the protocol has no notion of.
+    Unsupported,
+    /// There is no such thing to act upon.
+    Never,
+}
+use Fate::{Never, Shown, Unsupported};
+
+const PROTOCOLS: [ConsensusKind; 5] =
+    [ConsensusKind::Poa, ConsensusKind::Pos, ConsensusKind::Dpos, ConsensusKind::Pbft, ConsensusKind::Raft];
+
+/// By [`PROTOCOLS`]. Proof of authority votes offenders out by hand and Raft trusts its members: neither punishes. PBFT's
+/// certificates have a quorum's signatures and no more, so that nobody is punished for absence.
+const LIFE: [(&str, [Fate; 5]); 13] = [
+    ("join", [Shown, Shown, Shown, Shown, Shown]),
+    ("stake", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("unstake", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("delegate", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("undelegate", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("set-commission", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("claim-rewards", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("claim-commission", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("exit", [Shown, Shown, Shown, Shown, Shown]),
+    ("withdraw", [Unsupported, Shown, Shown, Shown, Unsupported]),
+    ("jail", [Never, Shown, Shown, Never, Never]),
+    ("unjail", [Unsupported, Shown, Shown, Never, Unsupported]),
+    ("slash", [Never, Shown, Shown, Shown, Never]),
+];
+
+fn network(kind: ConsensusKind) -> Network {
+    let config = match kind {
+        ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default()),
+        ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(2).with_slots_per_epoch(4)),
+        ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default()),
+        ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8)),
+        ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
+    };
+    let params = StakingParams {
+        unbonding_secs: 20,
+        commission_change_secs: 0,
+        downtime_window: 20,
+        // A slot in four is one's own, and so is a vote an epoch: three of twenty missed are too many.
+        downtime_min_signed_ppm: 900_000,
+        downtime_jail_secs: 10,
+        ..StakingParams::default()
+    };
+    let builder = Network::builder().with_consensus(config).with_validators(4).with_candidates(1).with_seed(1);
+    let is_staked = !matches!(kind, ConsensusKind::Poa | ConsensusKind::Raft);
+    let builder = if is_staked { builder.with_staking(params) } else { builder };
+    let mut network = builder.build().unwrap();
+    network.run_to_height(3).unwrap();
+    network
+}
+
+fn key(index: u32) -> KeyPair {
+    NetworkBuilder::validator_key(1, index)
+}
+
+fn record(network: &Network, index: u32) -> Option<ValidatorRecord> {
+    let address = key(index).address();
+    network.validators().unwrap().into_iter().find(|record| record.address == address)
+}
+
+fn stake(network: &Network, index: u32) -> StakeRecord {
+    record(network, index).and_then(|record| record.stake).expect("staked")
+}
+
+fn validates(network: &Network, index: u32) -> bool {
+    record(network, index).is_some_and(|record| record.validates)
+}
+
+fn balance(network: &Network, address: Address) -> U256 {
+    network.primary().chain().latest_state().unwrap().account(&address).unwrap().unwrap_or_default().balance
+}
+
+/// The leader committed all that it has, where there is one.
+fn is_settled(network: &Network) -> bool {
+    network.replicas().iter().any(|replica| match replica.machine() {
+        Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
+        _ => true,
+    })
+}
+
+/// Does it, and waits until it shows.
+fn act(network: &mut Network, actor: u32, action: &ValidatorAction, shows: impl Fn(&Network) -> bool) -> Fate {
+    // Everybody has what the step before showed.
+    network.run_for(Duration::from_secs(5)).unwrap();
+    network.run_until(LONG, is_settled).unwrap();
+    let kind = network.config().kind();
+    match network.validator_action(&key(actor), action) {
+        Ok(_) => {
+            let shown = network.run_until(LONG, shows);
+            assert!(shown.is_ok(), "{kind:?}: {} does not show: {shown:?}", action.name());
+            Shown
+        }
+        Err(error @ ValidatorActionError::Unsupported { .. }) => {
+            let (text, name) = (error.to_string(), action.name());
+            let (_, hint) = text.split_once(&format!("has no notion of `{name}`: ")).expect("names the action");
+            assert!(hint.contains(" by ") && text.starts_with(kind.name()), "{text}");
+            Unsupported
+        }
+        Err(error) => panic!("{kind:?}: {}: {error}", action.name()),
+    }
+}
+
+/// Half a minute of blocks at most each; jail and unbonding take that long.
+fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
+    let is_staked = network.primary().chain().has_stake();
+    let before = |index| if is_staked { stake(network, index) } else { nothing() };
+    let one = ether(1);
+    match step {
+        "join" => {
+            let stake = if is_staked { ether(50) } else { U256::ZERO };
+            let join = ValidatorAction::Join { stake, commission_bps: 0 };
+            act(network, NEWCOMER, &join, |network| validates(network, NEWCOMER))
+        }
+        "stake" => {
+            let own = before(0).self_stake;
+            act(network, 0, &ValidatorAction::Stake { amount: one }, |n| stake(n, 0).self_stake == own + one)
+        }
+        "unstake" => {
+            let own = before(1).self_stake;
+            act(network, 1, &ValidatorAction::Unstake { amount: one }, |n| stake(n, 1).self_stake == own - one)
+        }
+        "delegate" => {
+            let (tokens, own) = (before(0).tokens, before(0).self_stake);
+            let delegate = ValidatorAction::Delegate { validator: key(0).address(), amount: one };
+            act(network, 1, &delegate, |n| stake(n, 0).tokens == tokens + one && stake(n, 0).self_stake == own)
+        }
+        "undelegate" => {
+            let tokens = before(0).tokens;
+            let undelegate = ValidatorAction::Undelegate { validator: key(0).address(), amount: U256::MAX };
+            act(network, 1, &undelegate, |n| stake(n, 0).tokens == tokens - one)
+        }
+        "set-commission" => {
+            let action = ValidatorAction::SetCommission { commission_bps: 2_500 };
+            act(network, 2, &action, |n| stake(n, 2).commission_bps == 2_500)
+        }
+        // Of somebody who proposed, which in PBFT is one only.
+        "claim-rewards" => {
+            let rich = (0..4).find(|index| is_staked && !before(*index).rewards_owed.is_zero()).unwrap_or(0);
+            let (owed, own) = (before(rich).rewards_owed, balance(network, key(rich).address()));
+            let claim = ValidatorAction::ClaimRewards { validator: key(rich).address() };
+            act(network, rich, &claim, |n| balance(n, key(rich).address()) > own + owed / U256::from(2))
+        }
+        "claim-commission" => {
+            let rich = (0..4).find(|index| is_staked && !before(*index).commission_owed.is_zero()).unwrap_or(0);
+            let owed = before(rich).commission_owed;
+            act(network, rich, &ValidatorAction::ClaimCommission, |n| stake(n, rich).commission_owed < owed)
+        }
+        "exit" => act(network, NEWCOMER, &ValidatorAction::Exit, |network| !validates(network, NEWCOMER)),
+        "withdraw" => {
+            // The token that was delegated, after the unbonding period.
+            network.run_for(Duration::from_secs(25)).unwrap();
+            let own = balance(network, key(1).address());
+            act(network, 1, &ValidatorAction::Withdraw, |n| balance(n, key(1).address()) > own)
+        }
+        "jail" if matches!(kind, ConsensusKind::Pos | ConsensusKind::Dpos) => {
+            network.crash(ReplicaId::new(3)).unwrap();
+            let is_jailed = |network: &Network| record(network, 3).unwrap().status == ValidatorStatus::Jailed;
+            network.run_until(LONG, |network| is_jailed(network) && !validates(network, 3)).unwrap();
+            assert!(stake(network, 3).tokens < ether(32) && stake(network, 3).jailed_until.is_some());
+            network.restart(ReplicaId::new(3)).unwrap();
+            network.run_for(Duration::from_secs(20)).unwrap();
+            Shown
+        }
+        "unjail" if kind != ConsensusKind::Pbft => act(network, 3, &ValidatorAction::Unjail, |n| validates(n, 3)),
+        "slash" if is_staked => {
+            let leads = |replica: &&Replica| match replica.machine() {
+                Machine::Pbft(pbft) => replica.address() == Some(pbft.primary()),
+                _ => replica.id() == ReplicaId::new(2),
+            };
+            let liar = network.replicas().iter().find(leads).unwrap().id();
+            let tokens = before(liar.get()).tokens;
+            network.misbehave(liar, Behaviour::Equivocate, Trigger::Always).unwrap();
+            let is_out = |n: &Network| record(n, liar.get()).unwrap().status == ValidatorStatus::Tombstoned;
+            network.run_until(LONG, is_out).unwrap();
+            let left = stake(network, liar.get()).tokens;
+            assert!(left < tokens && !left.is_zero(), "{kind:?}: {left} of {tokens}");
+            Shown
+        }
+        _ => Never,
+    }
+}
+
+fn nothing() -> StakeRecord {
+    StakeRecord {
+        tokens: U256::ZERO,
+        self_stake: ether(1),
+        commission_bps: 0,
+        commission_owed: U256::ZERO,
+        rewards_owed: U256::ZERO,
+        jailed_until: None,
+        missed_blocks: 0,
+    }
+}
+
+#[test]
+fn every_step_on_every_protocol_shows_or_says_what_to_do_instead() {
+    for (column, kind) in PROTOCOLS.into_iter().enumerate() {
+        let mut network = network(kind);
+        for (step, fates) in LIFE {
+            assert_eq!(live(kind, step, &mut network), fates[column], "{kind:?}: {step}");
+        }
+    }
+}
