@@ -29,7 +29,10 @@ use By::{Campaign, Guard, Test};
 type Marks = &'static [(&'static str, By)];
 
 const PBFT: Marks = &[
-    ("pbft/ask-who-is-ahead", Campaign),
+    (
+        "pbft/ask-who-is-ahead",
+        Guard("too few commit a change of the validators: tests/regressions/pbft-3458-liveness.toml"),
+    ),
     ("pbft/behind", Campaign),
     ("pbft/conflicting-certificate", Guard("two certificates of one height take f + 1 liars")),
     ("pbft/conflicting-checkpoint", Guard("two quorums of one height take f + 1 liars")),
@@ -55,6 +58,7 @@ const PBFT: Marks = &[
     ),
     ("pbft/new-view", Campaign),
     ("pbft/new-view-resent", Campaign),
+    ("pbft/overdue", Guard("seldom: a block is late beyond what its view allows")),
     (
         "pbft/primary-behind",
         Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_again_when_faults_end"),
