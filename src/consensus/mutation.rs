@@ -35,8 +35,6 @@ pub(crate) enum Mutation {
     RaftForgetsEntries,
     /// Raft: entries that conflict with a leader's stay.
     RaftKeepsConflicts,
-    /// Raft: entries are taken on one of another term.
-    RaftAppendsBlindly,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
     /// Proof of authority: turns go by the parent's height.

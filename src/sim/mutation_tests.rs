@@ -34,7 +34,6 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::RaftHeartbeatCommitsAll, 20),
     (Mutation::RaftForgetsEntries, 18),
     (Mutation::RaftKeepsConflicts, 10),
-    (Mutation::RaftAppendsBlindly, 0),
     (Mutation::PoaSignerLimitOneShort, 10),
     (Mutation::PoaTurnOfParent, 10),
     (Mutation::PoaAlwaysInTurn, 0),

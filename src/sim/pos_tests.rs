@@ -361,7 +361,15 @@ fn a_control_campaign_breaks_agreement_and_names_the_offenders() {
         .with_lasting(0, FaultKind::Twins { replica: three, group: vec![zero] });
     assert_eq!(plan.byzantine().len(), Budget::Exactly(4 / 3 + 1).of(4) as usize);
     let config = ConsensusConfig::Pos(config());
-    let setup = Setup { validators: vec![4], fault_ms: 200_000, ..Setup::of(config) };
+    // Four validators and no fifth that joins: two are a third and one.
+    let setup = Setup {
+        validators: vec![4],
+        fault_ms: 200_000,
+        candidates: 0,
+        observers: 0,
+        is_strict: false,
+        ..Setup::of(config)
+    };
     let broken: Vec<_> = (0..4).filter_map(|seed| run_plan(&setup, seed, &plan).violation().cloned()).collect();
     assert!(!broken.is_empty(), "half of the stake breaks something");
     for violation in broken {

@@ -67,7 +67,6 @@ pub(super) struct Kept {
     pub(super) next_ticket: u64,
     justified: Checkpoint,
     finalized: Checkpoint,
-    unrealized: [Checkpoint; 2],
     weights: ValidatorSet,
     votes: Vec<(Address, LatestMessage)>,
     equivocators: Vec<Address>,
@@ -85,9 +84,8 @@ pub(super) fn head<'a>(
         encode_node(head, out);
         out.u64(slot);
         out.u64(next_ticket);
-        [&tree.justified, &tree.finalized, &tree.unrealized[0], &tree.unrealized[1]]
-            .iter()
-            .for_each(|checkpoint| checkpoint.encode(out));
+        tree.justified.encode(out);
+        tree.finalized.encode(out);
         encode_members(tree.weights.members(), out);
         out.list(tree.forks.votes().iter(), |out, (validator, message)| {
             out.address(validator);
@@ -112,7 +110,6 @@ impl Kept {
             next_ticket: bytes.u64()?,
             justified: Checkpoint::decode(&mut bytes)?,
             finalized: Checkpoint::decode(&mut bytes)?,
-            unrealized: [Checkpoint::decode(&mut bytes)?, Checkpoint::decode(&mut bytes)?],
             weights: decode_set(&mut bytes)?,
             votes: bytes.list(|bytes| {
                 let validator = bytes.address()?;
@@ -124,8 +121,9 @@ impl Kept {
         bytes.is_empty().then_some(kept)
     }
 
-    /// The tree as it was, of the head and its ancestors: what lies aside is fetched again if anybody speaks of it. Of the head
-    /// alone when the way to it from the final checkpoint has gaps.
+    /// The tree as it was, of the head and its ancestors: what lies aside is fetched again if anybody speaks of it, and what only
+    /// blocks aside would justify at the epoch's end is not known until then. Of the head alone when the way to it from the final
+    /// checkpoint has gaps.
     pub(super) fn tree(&self, config: &PosConfig, nodes: &BTreeMap<B256, Node>) -> Tree {
         let mut branch = vec![self.head.clone()];
         while let Some(node) = branch.last().filter(|node| node.link.block != self.finalized.block)
@@ -141,7 +139,7 @@ impl Kept {
         let mut tree = Tree::new(root);
         oldest_first.for_each(|node| tree.insert(config, node, self.slot));
         (tree.justified, tree.finalized) = (self.justified, self.finalized);
-        (tree.unrealized, tree.weights) = (self.unrealized, self.weights.clone());
+        tree.weights = self.weights.clone();
         self.votes.iter().for_each(|(validator, message)| tree.vote(*validator, message.epoch, message.block));
         self.equivocators.iter().for_each(|validator| tree.discount(*validator));
         tree.set_head(self.head.link.block);

@@ -151,8 +151,7 @@ impl Raft {
             // Compacted here: what is committed agrees with every leader.
             return output.promise(from, self.term, Body::Appended { index: self.log.committed() });
         }
-        let takes_any = mutation::active(Mutation::RaftAppendsBlindly);
-        if self.log.term(prev_index).is_none_or(|term| term != prev_term && !takes_any) {
+        if self.log.term(prev_index).is_none_or(|term| term != prev_term) {
             let (hint_index, hint_term) = self.log.agreement(prev_index, prev_term);
             let body = Body::AppendRejected { rejected: prev_index, hint_index, hint_term };
             return output.promise(from, self.term, body);

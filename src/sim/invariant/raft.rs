@@ -1,12 +1,12 @@
 //! What must hold of Raft at every moment (Ongaro and Ousterhout, figure 3).
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
         Machine, ReplicaId,
-        raft::{Entry, Raft},
+        raft::{Entry, Membership, Raft},
     },
     primitives::B256,
     sim::{Network, Step},
@@ -99,6 +99,8 @@ pub struct CommittedStays {
     /// The newest term in which each replica was seen to lead.
     led: BTreeMap<ReplicaId, u64>,
     seen: BTreeMap<ReplicaId, (u64, u64)>,
+    /// The members that each replica counted by before its step.
+    members: BTreeMap<ReplicaId, Arc<Membership>>,
 }
 
 impl Invariant for CommittedStays {
@@ -117,6 +119,7 @@ impl Invariant for CommittedStays {
             Some((life, committed)) if life == restarts => committed,
             _ => raft.compacted_index(),
         };
+        let counted_by = self.members.insert(id, raft.head_link().membership.clone());
         for index in before + 1..=raft.committed_index() {
             let Some(entry) = raft.entry(index) else { continue };
             match self.committed.get(index as usize - 1) {
@@ -129,7 +132,7 @@ impl Invariant for CommittedStays {
                 }
                 Some(_) => {}
                 None if self.committed.len() as u64 + 1 == index => {
-                    is_durable(network, index, entry.term)
+                    is_durable(network, counted_by.as_deref(), index, entry.term)
                         .map_err(|detail| Violation::new("raft-committed-durable", network, detail))?;
                     self.committed.push((entry.term, raft.term()));
                 }
@@ -162,8 +165,9 @@ impl CommittedStays {
 }
 
 /// Whether a majority of the voters has an entry where no crash takes it. A change of the members is committed by those before it
-/// and in force in the same step; who is a block behind still knows them.
-fn is_durable(network: &Network, index: u64, term: u64) -> Result<(), String> {
+/// and in force in the same step, and a new leader may not know yet that it is committed: `counted_by` are those that the
+/// replica knew before its step, and who is a block behind still knows them too.
+fn is_durable(network: &Network, counted_by: Option<&Membership>, index: u64, term: u64) -> Result<(), String> {
     let rafts: Vec<_> = network
         .replicas()
         .iter()
@@ -175,6 +179,7 @@ fn is_durable(network: &Network, index: u64, term: u64) -> Result<(), String> {
     let height = |raft: &Raft| raft.head_link().block.height;
     let Some(newest) = rafts.iter().map(|(_, raft)| height(raft)).max() else { return Ok(()) };
     let recent = rafts.iter().filter(|(_, raft)| height(raft).next() >= newest).map(|(_, raft)| raft.membership());
+    let recent = recent.chain(counted_by);
     let has = |raft: &Raft| {
         raft.durable_index() >= index
             && (index <= raft.compacted_index() || raft.entry(index).is_some_and(|entry| entry.term == term))
