@@ -25,6 +25,7 @@ mod effect;
 mod encoding;
 mod event;
 mod finality;
+mod kept;
 mod kind;
 mod light;
 mod machine;
@@ -41,9 +42,7 @@ mod validators;
 pub use authority::{Authenticator, SealError, SealScheme, Signer};
 pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId};
 pub use encoding::Encoder;
-#[cfg(test)]
-pub(crate) use encoding::checked_record;
-pub(crate) use encoding::is_whole_record;
+pub(crate) use encoding::{check_record, checked_record, is_whole_record};
 pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
 pub use finality::{Finality, FinalityKind};
 pub use kind::{ConsensusKind, StakeUse};

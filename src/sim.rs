@@ -70,6 +70,8 @@ pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 #[cfg(test)]
 mod coverage_tests;
 #[cfg(test)]
+mod durable_tests;
+#[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
 mod light_tests;

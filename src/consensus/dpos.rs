@@ -151,12 +151,22 @@ impl Dpos {
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
         let root = genesis_node(&config, genesis, validators);
-        let tree = record::rebuild(&config, &authenticator, root, records)?;
-        let promise = match records.get(PROMISE_KEY) {
+        let mut tree = record::rebuild(&config, &authenticator, root, records)?;
+        let mut promise = match records.get(PROMISE_KEY) {
             Some(_) if mutation::active(Mutation::DposPromiseForgotten) => Promise::default(),
             Some(bytes) => Promise::decode(bytes).ok_or(DposError::Record { key: "promise" })?,
             None => Promise::default(),
         };
+        if let Some(record) = records.get(HEAD_KEY) {
+            let (of_head, promised) = record::decode_head(record).ok_or(DposError::Record { key: "head" })?;
+            // A chain that was taken over from a dump has no record of the blocks below its head.
+            if of_head.head().link.block.height > tree.head().link.block.height {
+                tree = of_head;
+                if !records.contains_key(PROMISE_KEY) {
+                    promise = promised;
+                }
+            }
+        }
         Self::at(config, tree, promise, authenticator, signer)
     }
 

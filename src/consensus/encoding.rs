@@ -149,7 +149,7 @@ pub(crate) fn is_whole_record(record: &[u8]) -> bool {
 }
 
 /// What [`checked_record`] was given to write; `None` when the record is damaged.
-pub(super) fn check_record(record: &[u8]) -> Option<&[u8]> {
+pub(crate) fn check_record(record: &[u8]) -> Option<&[u8]> {
     let (stored, content) = record.split_first_chunk::<CHECKSUM_LEN>()?;
     (u64::from_be_bytes(*stored) == checksum(content)).then_some(content)
 }

@@ -168,7 +168,10 @@ impl Raft {
         };
         if let Some(hard_state) = record::find_hard_state(records) {
             let hard_state = hard_state.ok_or(RaftError::Record { key: "hard-state" })?;
-            (raft.term, raft.vote) = (hard_state.term, hard_state.vote);
+            // A head that came from elsewhere may be of a later term than the last one voted in.
+            if hard_state.term >= raft.term {
+                (raft.term, raft.vote) = (hard_state.term, hard_state.vote);
+            }
         }
         let forgets = mutation::active(Mutation::RaftForgetsEntries);
         let records = if forgets { &Records::new() } else { records };

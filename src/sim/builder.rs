@@ -1,13 +1,14 @@
 //! Describing and building a network.
 
 use core::fmt;
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     BlockClock, FaultPlan, Invariant, Latency, Links, Network, NetworkError, Replica, RunDigest, Scheduler, Streams,
     links::PER_MILLE_MAX,
     network::Shared,
-    records::HeadRecord,
+    records::RecordStore,
+    replica::HEAD_RECORD,
     stakes,
     trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
     world::{Buffers, World},
@@ -284,23 +285,35 @@ impl NetworkBuilder {
         let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
         let validators = stakes::complete(&mut self.genesis, &config, &addresses, &newcomers, self.stakes.as_deref())?;
         self.commit_to(&validators);
+        if self.genesis.consensus.is_null() {
+            self.genesis.consensus = config.section();
+        }
         let keys = [keys, candidates].concat();
 
         let (state, store) = self.stores.take().unwrap_or_else(|| {
             (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
         });
-        let is_alone = keys.len() == 1 && self.observers == 0;
-        let keeps_others = is_alone && matches!(config, ConsensusConfig::Pbft(_) | ConsensusConfig::Raft(_));
-        let record = Arc::new(HeadRecord::of_chain(self.genesis.chain_id, store.clone(), keeps_others));
-        let stored = record.load()?;
-        let records = record.load_all()?.filter(|records| !records.is_empty());
+        check_protocol(&*store, &config)?;
+        let durable =
+            store.is_durable().then(|| RecordStore::of_chain(self.genesis.chain_id, config.kind(), store.clone()));
+        let durable = durable.map(Arc::new);
+        let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
+        let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
         let authenticator = Authenticator::new(self.seals, self.seed);
-        let rules = config.header_rules(validators.clone(), authenticator.clone(), stored.as_deref())?;
+        let head_record = of_primary.get(HEAD_RECORD).map(Vec::as_slice);
+        let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
+        let rules = rules.map_err(|source| match head_record {
+            Some(_) => NetworkError::StoredRecords { replica: ReplicaId::default(), source },
+            None => source.into(),
+        })?;
         let opened = Chain::builder(self.genesis.clone(), state, store)
             .with_rules(rules)
             .with_cache(self.cache.clone())
-            .with_paranoid(self.paranoid)
-            .with_hook(record.clone());
+            .with_paranoid(self.paranoid);
+        let opened = match &durable {
+            Some(durable) => opened.with_hook(durable.clone()),
+            None => opened,
+        };
         let opened = match self.chain_setup.take() {
             Some(setup) => setup(opened),
             None => opened,
@@ -313,17 +326,19 @@ impl NetworkBuilder {
         let shared = Shared { config, validators, authenticator, signers };
         let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
         let mut replicas = Vec::new();
-        for (number, signer) in (0..).zip(&shared.signers) {
+        if let Some(durable) = &durable {
+            durable.written(head.height);
+        }
+        for (number, signer) in (0..).map(ReplicaId::new).zip(&shared.signers) {
             let address = signer.as_ref().map(Signer::address);
-            let recovered = records.as_ref().and_then(|records| shared.recovered_at(&chain, head, records, signer));
-            let machine = match recovered {
-                Some(machine) => machine,
-                None => shared.machine_at(&chain, head, signer.clone(), stored.as_deref())?,
-            };
-            let (chain, durable) =
-                if number == 0 { (chain.clone(), Some(record.clone())) } else { (chain.replica(), None) };
-            let replica = Replica::new(ReplicaId::new(number), address, machine, chain, pool.clone(), durable);
-            replicas.push(replica.with_records(stored.as_deref(), records.as_ref()));
+            let own = records.remove(&number).unwrap_or_default();
+            let (machine, kept) = shared.recovered_at(&chain, head, number, (&own, &of_primary))?;
+            if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
+                durable.replace(number, kept.iter())?;
+            }
+            let chain = if number == ReplicaId::default() { chain.clone() } else { chain.replica() };
+            let replica = Replica::new(number, address, machine, chain, pool.clone(), durable.clone());
+            replicas.push(replica.with_records(&kept));
         }
         let mut world = self.world(&replicas, &chain);
         world.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
@@ -443,6 +458,16 @@ const fn pool_config(genesis: &GenesisSpec) -> PoolConfig {
     let mut config = PoolConfig::new(genesis.chain_id);
     config.allow_impersonated = genesis.allow_interventions;
     config
+}
+
+/// A store belongs to one protocol: the records of another would be misread.
+fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), NetworkError> {
+    let Some(stored) = Chain::stored_spec(store).map_err(primary_error)? else { return Ok(()) };
+    let Ok(stored) = ConsensusConfig::deserialize_section(&stored.consensus) else { return Ok(()) };
+    if stored.kind() == config.kind() {
+        return Ok(());
+    }
+    Err(NetworkError::OtherProtocol { stored: stored.kind().name(), asked: config.kind().name() })
 }
 
 const fn primary_error(source: ChainError) -> NetworkError {

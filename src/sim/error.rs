@@ -41,6 +41,36 @@ pub enum NetworkError {
         /// The chain's head.
         want: BlockId,
     },
+    /// A stored record of a replica is not as it was written.
+    #[error(
+        "{replica} can't go on: its stored consensus record `{key}` is damaged, and without it the replica could contradict \
+         what it promised; take a copy of the database from before, or begin another"
+    )]
+    DamagedRecord {
+        /// Whose.
+        replica: ReplicaId,
+        /// The protocol's key, with what is no text escaped.
+        key: String,
+    },
+    /// The protocol refuses a replica's stored records.
+    #[error(
+        "{replica} can't go on from its stored consensus records; take a copy of the database from before, or begin another"
+    )]
+    StoredRecords {
+        /// Whose.
+        replica: ReplicaId,
+        /// What is wrong with them.
+        #[source]
+        source: ConsensusError,
+    },
+    /// The store holds a chain of another protocol.
+    #[error("the store holds a chain of {stored}, {asked} is asked for: ask for {stored}, or take another store")]
+    OtherProtocol {
+        /// The protocol that the chain began with.
+        stored: &'static str,
+        /// The protocol that was asked for.
+        asked: &'static str,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

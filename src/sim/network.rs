@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::{
     FaultPlan, Invariant, NetworkBuilder, NetworkError, Process, Replica, RunDigest, SimTime,
     plan::FaultId,
+    replica::HEAD_RECORD,
     trace::{Incident, Trace, TraceEntry},
     world::{Happening, Parcel, World},
 };
@@ -54,18 +55,44 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// The protocol of a replica that is alone, with all that it had promised; `None` when its records are not of this head.
+    /// A replica's protocol at the head of a chain that was opened, with all that the replica had promised, and the records
+    /// that it goes on from.
+    ///
+    /// It may have stood elsewhere when the process ended, a block behind the primary or ahead of it; the stored chain is the
+    /// primary's. It then takes over what the primary knows of the chain, and keeps its own promises.
     pub(super) fn recovered_at(
         &self,
         chain: &Chain,
         head: BlockId,
-        records: &Records,
-        signer: &Option<Signer>,
-    ) -> Option<Machine> {
-        let (genesis, validators) = (chain.genesis().block(), self.validators.clone());
-        let (authenticator, signer) = (self.authenticator.clone(), signer.clone());
-        let recovered = self.config.recover(genesis, validators, records, authenticator, signer).ok();
-        recovered.filter(|machine| machine.head() == head)
+        replica: ReplicaId,
+        (own, of_primary): (&Records, &Records),
+    ) -> Result<(Machine, Records), NetworkError> {
+        let signer = self.signers.get(replica.index()).cloned().flatten();
+        if own.is_empty() && of_primary.is_empty() {
+            return Ok((self.machine_at(chain, head, signer, None)?, Records::new()));
+        }
+        let kind = self.config.kind();
+        let mut stands_at = None;
+        let ways: [&dyn Fn() -> Records; 3] = [
+            &|| own.clone(),
+            &|| kind.promises_on(own, of_primary),
+            // Of two branches of one weight the other may have won, where the head is not kept by name.
+            &|| kind.promises_at_head(own, of_primary),
+        ];
+        for way in ways {
+            let records = way();
+            let (genesis, validators) = (chain.genesis().block(), self.validators.clone());
+            let signer = signer.clone();
+            let machine = self
+                .config
+                .recover(genesis, validators, &records, self.authenticator.clone(), signer)
+                .map_err(|source| NetworkError::StoredRecords { replica, source })?;
+            if machine.head() == head {
+                return Ok((machine, records));
+            }
+            stands_at = stands_at.or(Some(machine.head()));
+        }
+        Err(NetworkError::OtherHead { got: stands_at.unwrap_or_default(), want: head })
     }
 
     /// A replica's protocol at the chain's head: by the record that was kept with it, or at genesis without one.
@@ -261,6 +288,9 @@ impl Network {
         if !self.invariants.is_empty() {
             self.check(&step)?;
         }
+        if let Some(records) = self.primary().durable.as_ref().filter(|records| records.is_full()) {
+            records.flush()?;
+        }
         Ok(Some(step))
     }
 
@@ -289,7 +319,16 @@ impl Network {
             self.step()?;
         }
         self.world.scheduler.advance(until);
-        Ok(())
+        self.flush()
+    }
+
+    /// Makes durable what the replicas keep and no block's batch has taken along, before whoever drives the network hears what
+    /// came of it; not while some are ahead of the primary, for their promises are worth nothing without their blocks.
+    fn flush(&self) -> Result<(), NetworkError> {
+        match &self.primary().durable {
+            Some(records) if self.is_agreed() => Ok(records.flush()?),
+            _ => Ok(()),
+        }
     }
 
     /// When the next thing happens; `None` when nothing is left to.
@@ -312,7 +351,7 @@ impl Network {
                 Some(_) => self.step()?,
             };
         }
-        Ok(())
+        self.flush()
     }
 
     /// Goes on until every replica's head is at `height` or above.
@@ -336,7 +375,7 @@ impl Network {
             return self.run_until(REST_MAX, Self::is_at_rest);
         }
         while self.step()?.is_some() {}
-        Ok(())
+        self.flush()
     }
 
     fn is_at_rest(&self) -> bool {
@@ -388,7 +427,7 @@ impl Network {
         chosen.handle(Event::Admin(admin), &mut self.world)?;
         match chosen.last_rejection() {
             Some(rejection) if chosen.counters().rejected > rejected => Err(NetworkError::Refused(rejection.clone())),
-            _ => Ok(()),
+            _ => self.flush(),
         }
     }
 
@@ -458,9 +497,10 @@ impl Network {
     /// # Errors
     /// [`NetworkError::Chain`] when the store fails.
     pub fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
-        for (replica, earlier) in self.replicas.iter_mut().zip(&snapshot.replicas) {
-            replica.restore(earlier)?;
-        }
+        let records = snapshot.replicas.iter().map(Replica::records);
+        self.change_chain(records.collect(), |replicas| {
+            replicas.iter_mut().zip(&snapshot.replicas).try_for_each(|(replica, earlier)| replica.restore(earlier))
+        })?;
         self.world = snapshot.world.clone();
         (self.invariants, self.twins) = (snapshot.invariants.clone(), snapshot.twins.clone());
         Ok(())
@@ -486,9 +526,12 @@ impl Network {
             self.shared.signers.iter().map(|signer| self.shared.machine_at(chain, head, signer.clone(), head_record));
         let machines: Vec<_> = machines.collect::<Result<_, _>>()?;
         self.world.forget_all();
-        for (replica, machine) in self.replicas.iter_mut().zip(machines) {
-            replica.load(dump, machine, head_record)?;
-        }
+        let head_of = |record: &[u8]| Records::from([(HEAD_RECORD.to_vec(), record.to_vec())]);
+        let records = head_record.map(head_of).unwrap_or_default();
+        self.change_chain(vec![records; machines.len()], |replicas| {
+            let mut pairs = replicas.iter_mut().zip(machines);
+            pairs.try_for_each(|(replica, machine)| replica.load(dump, machine, head_record))
+        })?;
         for replica in (0..).take(self.replicas.len()) {
             self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
         }
@@ -508,6 +551,25 @@ impl Network {
 }
 
 impl Network {
+    /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what
+    /// waited before.
+    fn change_chain(
+        &mut self,
+        records: Vec<Records>,
+        change: impl FnOnce(&mut [Replica]) -> Result<(), NetworkError>,
+    ) -> Result<(), NetworkError> {
+        let Some(durable) = self.primary().durable.clone() else { return change(&mut self.replicas) };
+        let waiting = durable.waiting_now();
+        let staged = (0..).map(ReplicaId::new).zip(&records);
+        let mut staged = staged.map(|(replica, records)| durable.replace(replica, records.iter()));
+        let changed = staged.try_for_each(|staged| staged).map_err(NetworkError::from);
+        let changed = changed.and_then(|()| change(&mut self.replicas));
+        if changed.is_err() {
+            durable.roll_back(waiting);
+        }
+        changed
+    }
+
     pub(super) fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, NetworkError> {
         let count = self.replicas.len();
         self.replicas.get_mut(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })

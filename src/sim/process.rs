@@ -7,7 +7,6 @@ use super::{
     byzantine::Conduct,
     disk::Disk,
     network::Shared,
-    replica::HEAD_RECORD,
     trace::Incident,
     world::{Happening, World},
 };
@@ -121,7 +120,7 @@ impl Replica {
         }
         .map_err(|source| NetworkError::Chain { replica: id, source })?;
         if let Some(durable) = &self.durable {
-            durable.set(self.disk.get(HEAD_RECORD).map(<[u8]>::to_vec));
+            durable.replace(id, self.records().iter())?;
         }
         self.persisted = Ticket::default();
         self.process = Process::Running;

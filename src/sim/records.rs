@@ -1,126 +1,217 @@
-//! What the protocol keeps, written into the batch of the block that it belongs to, or before what it promises is said.
+//! What every replica's protocol keeps, made durable with the block that it belongs to, or before anybody outside hears of
+//! what it promises.
+//!
+//! All replicas of a network are one process over one store: they come back together, or not at all. Records therefore gather
+//! here, and go into the store with the next head of the primary, in its one batch; what is left when the network comes
+//! to rest goes in a batch of its own, before whoever drives the network is answered. A process that is killed in between
+//! comes back as if all of its replicas had stopped at the last batch: what was promised after it was told to nobody but
+//! replicas that have forgotten it, too.
 
 use core::ops::ControlFlow;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
+use super::NetworkError;
 use crate::{
     chain::{CommitHook, HeadChange},
-    consensus::{Record, Records},
+    consensus::{ConsensusKind, Record, Records, ReplicaId, check_record, checked_record},
+    primitives::Height,
     store::{Batch, KeyValue, Order, StoreError, Table},
 };
 
-/// Under this key every protocol keeps the record of its head.
-const HEAD: &[u8] = b"head";
+/// What gathers before it is written without a head, in bytes.
+const WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// Carries the newest head record of a replica into the batch that makes the head durable, so that both survive or
-/// neither does; and, of a replica that is alone, its other records: whoever is one of many in a process comes back with all
-/// of them, and all have forgotten the same.
+/// Between the chain id and a replica's number.
+const OF_REPLICA: u8 = b'r';
+/// Databases of before had the primary's record of its head only, without a checksum, under the chain id and this.
+const LONE_HEAD: &[u8] = b"head";
+
+/// The records of all replicas of a network, on a durable store.
 ///
-/// Keys: the chain id, 8 bytes big-endian, then `head`, or `/` and the protocol's own key.
+/// Keys: the chain id (8 bytes), `r`, the replica's number (4 bytes), the protocol's own key; numbers are big-endian. Values:
+/// a checksum (8 bytes), then the protocol's own value.
 #[derive(Debug)]
-pub(super) struct HeadRecord {
+pub(super) struct RecordStore {
     store: Arc<dyn KeyValue>,
     chain_id: [u8; 8],
-    keeps_others: bool,
+    kind: ConsensusKind,
     waiting: Mutex<Waiting>,
 }
 
-/// For the next batch of a head.
-#[derive(Debug, Default)]
-struct Waiting {
-    head: Option<Vec<u8>>,
-    /// Records that were written together with the head's.
-    others: Vec<Record>,
+/// What the next batch writes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    /// By replica and key; nothing: the record is forgotten.
+    records: BTreeMap<(ReplicaId, Vec<u8>), Option<Vec<u8>>>,
+    bytes: usize,
+    /// Records with blocks that the stored chain does not have yet, to be forgotten once it does.
+    bodies: BTreeMap<Height, Vec<(ReplicaId, Vec<u8>)>>,
+    /// The stored head's height.
+    head: Height,
 }
 
-impl HeadRecord {
-    pub(super) fn of_chain(chain_id: u64, store: Arc<dyn KeyValue>, keeps_others: bool) -> Self {
-        Self { store, chain_id: chain_id.to_be_bytes(), keeps_others, waiting: Mutex::default() }
+impl RecordStore {
+    pub(super) fn of_chain(chain_id: u64, kind: ConsensusKind, store: Arc<dyn KeyValue>) -> Self {
+        Self { store, chain_id: chain_id.to_be_bytes(), kind, waiting: Mutex::default() }
     }
 
-    /// What was stored of the head when the chain was last open.
-    pub(super) fn load(&self) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(self.store.get(Table::Consensus, &self.key(HEAD))?.map(|bytes| bytes.to_vec()))
-    }
-
-    /// Everything that was stored, the head's record too; `None` when the others are not kept.
-    pub(super) fn load_all(&self) -> Result<Option<Records>, StoreError> {
-        if !self.keeps_others {
-            return Ok(None);
-        }
-        let prefix = self.other_key(&[]);
-        let mut records = Records::new();
+    /// Every replica's records as they were stored.
+    ///
+    /// # Errors
+    /// [`NetworkError::DamagedRecord`]: without it a replica could contradict what it promised.
+    pub(super) fn load(&self) -> Result<BTreeMap<ReplicaId, Records>, NetworkError> {
+        let mut replicas = BTreeMap::<ReplicaId, Records>::new();
+        let mut damaged = None;
+        let prefix = [self.chain_id.as_slice(), &[OF_REPLICA]].concat();
         self.store.scan(Table::Consensus, &prefix, Order::Ascending, &mut |key, value| {
-            records.insert(key[prefix.len()..].to_vec(), value.to_vec());
-            ControlFlow::Continue(())
+            let Some((number, key)) = key[prefix.len()..].split_first_chunk() else {
+                return ControlFlow::Continue(());
+            };
+            let replica = ReplicaId::new(u32::from_be_bytes(*number));
+            match check_record(value) {
+                Some(content) => {
+                    replicas.entry(replica).or_default().insert(key.to_vec(), content.to_vec());
+                    ControlFlow::Continue(())
+                }
+                None => {
+                    damaged = Some(damage(replica, key));
+                    ControlFlow::Break(())
+                }
+            }
         })?;
-        records.extend(self.load()?.map(|head| (HEAD.to_vec(), head)));
-        Ok(Some(records))
-    }
-
-    /// The record that belongs to the next head.
-    pub(super) fn set(&self, value: Option<Vec<u8>>) {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).head = value;
-    }
-
-    /// Makes records durable: at once, or with the head that they belong to.
-    pub(super) fn write(&self, records: &[Record]) -> Result<(), StoreError> {
-        if !self.keeps_others {
-            return Ok(());
+        if let Some(damaged) = damaged {
+            return Err(damaged);
         }
-        if records.iter().any(|record| record.key == HEAD) {
-            let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-            waiting.others = records.iter().filter(|record| record.key != HEAD).cloned().collect();
-            return Ok(());
+        if replicas.is_empty()
+            && let Some(head) = self.store.get(Table::Consensus, &self.lone_head())?
+        {
+            let head = Records::from([(LONE_HEAD.to_vec(), head.to_vec())]);
+            replicas.insert(ReplicaId::default(), head);
         }
-        let mut batch = Batch::new();
-        records.iter().for_each(|record| self.put(record, &mut batch));
-        self.store.write(batch)
+        Ok(replicas)
     }
 
-    /// Puts these in the place of all others, after the chain went elsewhere.
+    /// Takes what a replica keeps from now on, to be written with the next head or when the network comes to rest.
+    pub(super) fn put(&self, replica: ReplicaId, records: &[Record]) {
+        let mut waiting = self.waiting();
+        for record in records {
+            let is_forgotten = record.value.is_empty();
+            if is_forgotten
+                && let Some(height) = self.kind.body_height(&record.key)
+                && height > waiting.head
+            {
+                // Nobody might have the block, were all to stop now.
+                waiting.bodies.entry(height).or_default().push((replica, record.key.clone()));
+            } else {
+                waiting.put(replica, &record.key, (!is_forgotten).then(|| record.value.clone()));
+            }
+        }
+    }
+
+    /// Puts these in the place of all records of a replica, when it went elsewhere.
     pub(super) fn replace<'a>(
         &self,
+        replica: ReplicaId,
         records: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>,
     ) -> Result<(), StoreError> {
-        let Some(earlier) = self.load_all()? else { return Ok(()) };
-        let mut batch = Batch::new();
-        earlier.into_keys().filter(|key| key != HEAD).for_each(|key| {
-            self.put(&Record { key, value: Vec::new() }, &mut batch);
-        });
-        for (key, value) in records.filter(|(key, _)| *key != HEAD) {
-            self.put(&Record { key: key.clone(), value: value.clone() }, &mut batch);
+        let mut stored = Vec::new();
+        let prefix = self.key(replica, &[]);
+        self.store.scan(Table::Consensus, &prefix, Order::Ascending, &mut |key, _| {
+            stored.push(key[prefix.len()..].to_vec());
+            ControlFlow::Continue(())
+        })?;
+        let mut waiting = self.waiting();
+        waiting.records.retain(|(other, _), _| *other != replica);
+        waiting.bodies.values_mut().for_each(|bodies| bodies.retain(|(other, _)| *other != replica));
+        stored.iter().for_each(|key| waiting.put(replica, key, None));
+        records.for_each(|(key, value)| waiting.put(replica, key, Some(value.clone())));
+        Ok(())
+    }
+
+    /// Notes that everything that waited was written.
+    pub(super) fn written(&self, head: Height) {
+        let mut waiting = self.waiting();
+        (waiting.records, waiting.bytes, waiting.head) = (BTreeMap::new(), 0, head);
+        let above = waiting.bodies.split_off(&head.next());
+        for (replica, key) in core::mem::replace(&mut waiting.bodies, above).into_values().flatten() {
+            waiting.put(replica, &key, None);
         }
-        self.store.write(batch)
     }
 
-    fn put(&self, record: &Record, batch: &mut Batch) {
-        let key = self.other_key(&record.key);
-        if record.value.is_empty() {
-            batch.delete(Table::Consensus, key);
-        } else {
-            batch.put(Table::Consensus, key, record.value.clone());
+    /// Writes what waits without a head.
+    pub(super) fn flush(&self) -> Result<(), StoreError> {
+        let (mut batch, head) = (Batch::new(), self.waiting().head);
+        // What is only to be forgotten can wait for the next head.
+        if !self.is_full() && self.waiting().records.values().all(Option::is_none) {
+            return Ok(());
+        }
+        self.write_to(&mut batch);
+        self.store.write(batch)?;
+        self.written(head);
+        Ok(())
+    }
+
+    /// Whether so much waits that it must not wait for a head.
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting().bytes > WAITING_BYTES_MAX
+    }
+
+    /// What waits, to go back to when a change fails.
+    pub(super) fn waiting_now(&self) -> Waiting {
+        self.waiting().clone()
+    }
+
+    /// Goes back to what waited before a change that failed.
+    pub(super) fn roll_back(&self, waiting: Waiting) {
+        *self.waiting() = waiting;
+    }
+
+    fn write_to(&self, batch: &mut Batch) {
+        for ((replica, key), value) in &self.waiting().records {
+            let key = self.key(*replica, key);
+            match value {
+                Some(value) => {
+                    batch.put(Table::Consensus, key, checked_record(value.len(), |out| out.raw(value)));
+                }
+                None => batch.delete(Table::Consensus, key),
+            }
         }
     }
 
-    fn key(&self, key: &[u8]) -> Vec<u8> {
-        [self.chain_id.as_slice(), key].concat()
+    fn key(&self, replica: ReplicaId, key: &[u8]) -> Vec<u8> {
+        [self.chain_id.as_slice(), &[OF_REPLICA], &replica.get().to_be_bytes(), key].concat()
     }
 
-    fn other_key(&self, key: &[u8]) -> Vec<u8> {
-        [self.chain_id.as_slice(), b"/", key].concat()
+    fn lone_head(&self) -> Vec<u8> {
+        [self.chain_id.as_slice(), LONE_HEAD].concat()
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl CommitHook for HeadRecord {
-    fn on_head(&self, _change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError> {
-        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        // They stay until others come: a failed write is tried again.
-        waiting.others.iter().for_each(|record| self.put(record, batch));
-        match &waiting.head {
-            Some(value) => batch.put(Table::Consensus, self.key(HEAD), value.clone()),
-            None => batch.delete(Table::Consensus, self.key(HEAD)),
+impl Waiting {
+    fn put(&mut self, replica: ReplicaId, key: &[u8], value: Option<Vec<u8>>) {
+        self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        let earlier = self.records.insert((replica, key.to_vec()), value);
+        if let Some(earlier) = earlier {
+            self.bytes = self.bytes.saturating_sub(key.len() + earlier.map_or(0, |value| value.len()));
         }
+    }
+}
+
+fn damage(replica: ReplicaId, key: &[u8]) -> NetworkError {
+    NetworkError::DamagedRecord { replica, key: key.escape_ascii().to_string() }
+}
+
+impl CommitHook for RecordStore {
+    fn on_head(&self, _change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError> {
+        // They wait until they are known to be written: a failed write is tried again.
+        self.write_to(batch);
         Ok(())
     }
 }

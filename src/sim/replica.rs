@@ -9,7 +9,7 @@ use super::{
     byzantine::{Censored, Conduct},
     disk::{Disk, Kept, Writing},
     patience::Waiting,
-    records::HeadRecord,
+    records::RecordStore,
     world::{Buffers, Happening, World},
 };
 use crate::{
@@ -52,8 +52,8 @@ pub struct Replica {
     /// Messages that wait for a record.
     pub(super) held: Vector<(Ticket, Recipients, Message)>,
     pub(super) persisted: Ticket,
-    /// Where the newest head record goes when this replica's chain is durable.
-    pub(super) durable: Option<Arc<HeadRecord>>,
+    /// Where its records go when the network's store is durable.
+    pub(super) durable: Option<Arc<RecordStore>>,
     pub(super) process: Process,
     /// What waits while it stands still.
     pub(super) stalled: Vector<Happening>,
@@ -115,7 +115,7 @@ impl Replica {
         machine: Machine,
         chain: Chain,
         pool: Pool,
-        durable: Option<Arc<HeadRecord>>,
+        durable: Option<Arc<RecordStore>>,
     ) -> Self {
         Self {
             id,
@@ -213,12 +213,9 @@ impl Replica {
         Self { chain: self.chain.replica(), durable: None, ..self.clone() }
     }
 
-    /// The same with what its protocol keeps, of its head and, when it is alone, beside that, as it was stored.
-    pub(super) fn with_records(mut self, head: Option<&[u8]>, all: Option<&Records>) -> Self {
-        for (key, value) in all.into_iter().flatten() {
-            self.disk.put(key, Some(value));
-        }
-        self.set_head_record(head);
+    /// The same with what its protocol keeps, as it was stored.
+    pub(super) fn with_records(mut self, records: &Records) -> Self {
+        records.iter().for_each(|(key, value)| self.disk.put(key, Some(value)));
         self
     }
 
@@ -227,30 +224,18 @@ impl Replica {
         self.disk.get(HEAD_RECORD)
     }
 
-    fn set_head_record(&mut self, record: Option<&[u8]>) {
-        self.disk.put(HEAD_RECORD, record);
-        if let Some(durable) = &self.durable {
-            durable.set(record.map(<[u8]>::to_vec));
-        }
-    }
-
-    /// Takes a dump's chain in place of its own, with the protocol at its head.
+    /// Takes a dump's chain in place of its own, with the protocol at its head. What was promised on the chain before means
+    /// nothing on this one.
     pub(super) fn load(
         &mut self,
         dump: &ChainDump,
         machine: Machine,
         head_record: Option<&[u8]>,
     ) -> Result<(), NetworkError> {
-        let earlier = self.head_record().map(<[u8]>::to_vec);
-        self.set_head_record(head_record);
-        if let Err(source) = self.chain.load(dump) {
-            self.set_head_record(earlier.as_deref());
-            return Err(self.chain_error(source));
-        }
-        if let Some(durable) = &self.durable {
-            // What was promised on the chain before means nothing on this one.
-            durable.replace(core::iter::empty())?;
-        }
+        self.chain.load(dump).map_err(|source| self.chain_error(source))?;
+        self.note_written();
+        self.disk.wipe();
+        self.disk.put(HEAD_RECORD, head_record);
         self.machine = machine;
         (self.wanted, self.held) = (None, Vector::new());
         self.timers.clear();
@@ -259,16 +244,18 @@ impl Replica {
 
     /// Goes back (or over) to an earlier clone, on the durable store too.
     pub(super) fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
-        if let Some(durable) = &self.durable {
-            durable.set(snapshot.head_record().map(<[u8]>::to_vec));
-        }
         self.chain.restore(&snapshot.chain).map_err(|source| self.chain_error(source))?;
         let restored = core::mem::replace(self, snapshot.clone());
         (self.chain, self.durable) = (restored.chain, restored.durable);
-        if let Some(durable) = &self.durable {
-            durable.replace(self.records().iter())?;
-        }
+        self.note_written();
         Ok(())
+    }
+
+    /// The head of a durable chain is written, and with it everybody's records.
+    fn note_written(&self) {
+        if let Some(durable) = self.durable.as_ref().filter(|_| self.id == ReplicaId::default()) {
+            durable.written(self.chain.head().height());
+        }
     }
 
     /// Takes one event and everything that follows from it here and now.
@@ -424,7 +411,7 @@ impl Replica {
             Effect::Persist { ticket, records } => {
                 let now = world.scheduler.now();
                 if let Some(durable) = &self.durable {
-                    durable.write(&records)?;
+                    durable.put(self.id, &records);
                 }
                 match self.disk.write(ticket, records, now, |latency| world.disk_nanos(latency)) {
                     Writing::Done => {
@@ -526,9 +513,6 @@ impl Replica {
             ChainEvent::HeadMoved { new, reorg_depth, .. } => {
                 self.counters.heads += 1;
                 self.counters.reorgs += u64::from(reorg_depth > 0);
-                if let Some(durable) = &self.durable {
-                    durable.set(self.head_record().map(<[u8]>::to_vec));
-                }
                 self.follow(new)
             }
             ChainEvent::Final { finality, .. } => {
@@ -543,6 +527,7 @@ impl Replica {
 
     fn follow(&mut self, head: BlockId) -> Result<(), ChainError> {
         let change = self.chain.set_head(head.hash)?;
+        self.note_written();
         let context = self.chain.pool_context()?;
         self.pool.on_head(&change, &context);
         Ok(())

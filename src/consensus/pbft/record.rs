@@ -44,6 +44,15 @@ const PREPARED: u8 = b'p';
 const BODY: u8 = b'b';
 const VIEW: u8 = b'v';
 
+/// What the keys of a replica's own promises begin with, its bodies among them.
+pub(in crate::consensus) const PROMISE_PREFIXES: [[u8; 2]; 4] =
+    [[PRE_PREPARED, b'/'], [PREPARED, b'/'], [BODY, b'/'], [VIEW, b'/']];
+
+/// The height of the block that is kept under this key, if the key is of a block.
+pub(in crate::consensus) fn body_height(key: &[u8]) -> Option<Height> {
+    parse(key).and_then(|(kind, numbers)| Some(Height::new(numbers.filter(|_| kind == BODY)?.0)))
+}
+
 /// The head and what every replica of its chain has in common there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {

@@ -178,5 +178,9 @@ fn decode_node_from(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Node>
     let (block, timestamp) = (decode_block(bytes)?, Timestamp::from_secs(bytes.u64()?));
     let parent = bytes.hash()?;
     let state = Arc::new(State::decode(config, bytes)?);
+    // What is justified lies in the past: a branch is never advanced to an epoch that a damaged record makes up.
+    if state.casper.justified.epoch.max(state.casper.finalized.epoch) > state.epoch() {
+        return None;
+    }
     Some(Node::new(Link { block, timestamp, state }, parent))
 }

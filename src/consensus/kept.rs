@@ -1,0 +1,78 @@
+//! Which of a replica's records are its own word, and which it has in common with every replica of its chain.
+
+use super::{ConsensusKind, Records, dpos, pbft, poa, pos, raft};
+use crate::primitives::Height;
+
+impl ConsensusKind {
+    /// Whether a record holds what this replica alone promised (its term and vote, what it signed): nobody else can tell it
+    /// that again, and without it the replica could contradict itself.
+    pub(crate) fn is_promise(self, key: &[u8]) -> bool {
+        match self {
+            Self::Poa => key == poa::SIGNED_KEY,
+            Self::Pos => key == pos::PROMISES_KEY,
+            Self::Dpos => key == dpos::PROMISE_KEY,
+            Self::Pbft => pbft::PROMISE_PREFIXES.iter().any(|prefix| key.starts_with(prefix)),
+            Self::Raft => key.starts_with(raft::HARD_STATE_KEY) || key.starts_with(raft::ENTRY_PREFIX),
+        }
+    }
+
+    /// The height of the block whose whole body a record holds, for others who may need it.
+    pub(crate) fn body_height(self, key: &[u8]) -> Option<Height> {
+        if self == Self::Pbft { pbft::body_height(key) } else { None }
+    }
+
+    /// Whether a record says where the chain stands.
+    fn is_standing(self, key: &[u8]) -> bool {
+        match self {
+            Self::Poa | Self::Pos | Self::Dpos | Self::Raft => key.starts_with(poa::HEAD_KEY),
+            Self::Pbft => !self.is_promise(key),
+        }
+    }
+
+    /// A replica's own promises, on the chain as `other` knows it.
+    pub(crate) fn promises_on(self, own: &Records, other: &Records) -> Records {
+        self.joined(own, other, |key| !self.is_promise(key))
+    }
+
+    /// The same on the chain's head alone.
+    pub(crate) fn promises_at_head(self, own: &Records, other: &Records) -> Records {
+        self.joined(own, other, |key| self.is_standing(key))
+    }
+
+    fn joined(self, own: &Records, other: &Records, is_taken: impl Fn(&[u8]) -> bool) -> Records {
+        let promised = own.iter().filter(|(key, _)| self.is_promise(key));
+        let taken = other.iter().filter(|(key, _)| is_taken(key));
+        promised.chain(taken).map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn promises_stay_and_the_chain_is_taken_over() {
+        let records = |pairs: &[(&str, u8)]| -> Records {
+            pairs.iter().map(|(key, value)| (key.as_bytes().to_vec(), vec![*value])).collect()
+        };
+        let own = records(&[("head", 1), ("head/copy", 1), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
+        let other = records(&[("head", 2), ("head/copy", 2), ("hard-state", 2), ("entry/2", 2)]);
+        let wanted =
+            records(&[("head", 2), ("head/copy", 2), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
+        assert_eq!(ConsensusKind::Raft.promises_on(&own, &other), wanted);
+        assert_eq!(ConsensusKind::Raft.promises_at_head(&own, &other), wanted);
+
+        let own = records(&[("head", 1), ("promises", 1), ("node/1", 1)]);
+        let other = records(&[("head", 2), ("promises", 2), ("node/2", 2)]);
+        assert_eq!(
+            ConsensusKind::Pos.promises_on(&own, &other),
+            records(&[("head", 2), ("promises", 1), ("node/2", 2)])
+        );
+        assert_eq!(ConsensusKind::Pos.promises_at_head(&own, &other), records(&[("head", 2), ("promises", 1)]));
+
+        let own = records(&[("c/1", 1), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
+        let other = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/2", 2)]);
+        let wanted = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
+        assert_eq!(ConsensusKind::Pbft.promises_on(&own, &other), wanted);
+    }
+}

@@ -1,0 +1,271 @@
+//! Every replica's records on a durable store: after any write the process may die, and all replicas come back.
+
+use core::{ops::ControlFlow, time::Duration};
+use std::sync::{Arc, Mutex};
+
+use super::{plan::Fault, *};
+use crate::{
+    chain::GenesisSpec,
+    consensus::{ConsensusConfig, ConsensusKind, Protocol, Records, ReplicaId},
+    primitives::{Bytes, Height},
+    state::{PagedState, model},
+    store::{Batch, KeyValue, MemoryStore, Order, StoreError, Table},
+};
+
+/// A store in memory that stands for a disk, and what it held after every write.
+#[derive(Debug, Default)]
+struct Disk {
+    now: MemoryStore,
+    past: Mutex<Vec<MemoryStore>>,
+}
+
+impl Disk {
+    fn at(store: &MemoryStore) -> Arc<Self> {
+        Arc::new(Self { now: store.clone(), past: Mutex::default() })
+    }
+
+    fn writes(&self) -> usize {
+        self.past.lock().unwrap().len()
+    }
+
+    fn consensus(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let mut found = Vec::new();
+        let mut visit = |key: &[u8], value: &[u8]| {
+            found.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        };
+        self.scan(Table::Consensus, &[], Order::Ascending, &mut visit).unwrap();
+        found
+    }
+}
+
+impl KeyValue for Disk {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        self.now.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.now.scan(table, prefix, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        self.now.write(batch)?;
+        self.past.lock().unwrap().push(self.now.clone());
+        Ok(())
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}
+
+fn on(disk: &Arc<Disk>, config: ConsensusConfig, validators: u32) -> NetworkBuilder {
+    let state = Arc::new(PagedState::open(disk.clone()).unwrap());
+    Network::builder()
+        .with_genesis(GenesisSpec::new(1_337))
+        .with_consensus(config)
+        .with_validators(validators)
+        .with_seed(3)
+        .with_stores(state, disk.clone())
+}
+
+fn on_demand(disk: &Arc<Disk>, kind: ConsensusKind, validators: u32) -> Network {
+    on(disk, kind.on_demand(), validators).with_production(Production::OnDemand).build().unwrap()
+}
+
+fn produce(network: &mut Network, blocks: u64) {
+    for _ in 0..blocks {
+        network.produce_block(&BlockOrder::default()).unwrap();
+    }
+}
+
+/// What of a replica's records may only grow.
+fn watermark(kind: ConsensusKind, records: &Records) -> u64 {
+    let number = |key: &[u8], from: usize| {
+        let bytes = records.get(key).and_then(|record| record.get(from..from + 8));
+        bytes.map_or(0, |bytes| u64::from_be_bytes(bytes.try_into().unwrap()))
+    };
+    match kind {
+        ConsensusKind::Poa => number(b"signed", 8),
+        ConsensusKind::Pos => {
+            // The newest slot that it sealed a block for, if it did.
+            let record = records.get(&b"promises"[..]);
+            let slot = record.and_then(|record| record.split_last_chunk::<9>()).map(|(_, slot)| slot);
+            slot.filter(|slot| slot[0] == 1).map_or(0, |slot| u64::from_be_bytes(slot[1..].try_into().unwrap()))
+        }
+        ConsensusKind::Dpos => number(b"promise", 16),
+        ConsensusKind::Raft => number(b"hard-state", 8),
+        ConsensusKind::Pbft => {
+            let heights = records.keys().filter(|key| key.starts_with(b"q/")).map(|key| key[2..10].try_into().unwrap());
+            heights.map(u64::from_be_bytes).max().unwrap_or_default()
+        }
+    }
+}
+
+#[test]
+fn every_replica_comes_back_with_its_own_records() {
+    for kind in ConsensusKind::ALL {
+        let disk = Arc::new(Disk::default());
+        let mut first = on_demand(&disk, kind, 4);
+        produce(&mut first, 9);
+        let disk = Disk::at(&disk.now);
+        let second = on_demand(&disk, kind, 4);
+        for (before, after) in first.replicas().iter().zip(second.replicas()) {
+            assert_eq!(after.head(), before.head(), "{kind:?}");
+            let [before_final, after_final] = [before, after].map(|replica| replica.machine().finality().finalized);
+            assert_eq!(after_final, before_final, "{kind:?}");
+            let (before, after) = (before.records(), after.records());
+            let kept = before.iter().filter(|(key, _)| kind.is_promise(key));
+            assert!(kept.clone().count() > 0, "{kind:?}");
+            for (key, value) in kept {
+                assert_eq!(after.get(key), Some(value), "{kind:?}: {}", key.escape_ascii());
+            }
+        }
+        let own: std::collections::BTreeSet<_> = second.replicas().iter().map(Replica::records).collect();
+        // Followers of one leader promise the same.
+        let is_same = matches!(kind, ConsensusKind::Pbft | ConsensusKind::Raft);
+        assert!(own.len() > 1 || is_same, "{kind:?}: not those of one of them");
+    }
+}
+
+#[test]
+fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
+    for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
+        let disk = Arc::new(Disk::default());
+        let mut network = on_demand(&disk, kind, validators);
+        // When each block was acknowledged, in writes.
+        let mut acknowledged = vec![disk.writes()];
+        for _ in 0..7 {
+            produce(&mut network, 1);
+            acknowledged.push(disk.writes());
+        }
+        let whole = network.primary().chain().clone();
+        let mut before = vec![0; validators as usize];
+        let mut finalized = Height::GENESIS;
+        let past = disk.past.lock().unwrap().clone();
+        for (write, store) in past.iter().enumerate() {
+            let died = Disk::at(store);
+            let mut again = on_demand(&died, kind, validators);
+            let at = format!("{kind:?} of {validators} after write {write}");
+            let head = again.primary().head();
+            let least = acknowledged.iter().filter(|written| **written <= write + 1).count() as u64 - 1;
+            assert!(head.height.get() >= least, "{at}: {head} of {least}");
+            assert_eq!(whole.hash_at(head.height).unwrap(), head.hash, "{at}");
+            let chain = again.primary().chain();
+            assert!(chain.finalized().height() >= finalized, "{at}");
+            finalized = chain.finalized().height();
+            let state = chain.state_of(head.hash).unwrap();
+            assert_eq!(model::rebuilt_root(&*state), chain.head().block().header().state_root, "{at}");
+            for (replica, before) in again.replicas().iter().zip(&mut before) {
+                let now = watermark(kind, &replica.records());
+                assert!(now >= *before, "{at}: {} went back from {before} to {now}", replica.id());
+                *before = now;
+            }
+            produce(&mut again, 3);
+            assert_eq!(again.lowest_height().get(), head.height.get() + 3, "{at}");
+            let newest = watermark(kind, &again.primary().records());
+            assert!(newest >= before[0], "{at}: {newest} after {}", before[0]);
+        }
+        let signs = before.iter().filter(|mark| **mark > 0).count();
+        assert!(signs > 0, "{kind:?} of {validators}: {before:?}");
+    }
+}
+
+#[test]
+fn a_validator_alone_writes_one_batch_a_block() {
+    for kind in ConsensusKind::ALL {
+        let disk = Arc::new(Disk::default());
+        let mut network = on_demand(&disk, kind, 1);
+        produce(&mut network, 8);
+        let (heads, before) = (network.primary().counters().heads, disk.writes());
+        produce(&mut network, 16);
+        assert_eq!(network.primary().counters().heads - heads, 16);
+        // And one when finality moves.
+        assert!(disk.writes() - before <= 32, "{kind:?}: {}", disk.writes() - before);
+    }
+}
+
+#[test]
+fn a_primary_that_lags_behind_holds_nobody_up_after_all_died() {
+    for kind in ConsensusKind::ALL {
+        let disk = Arc::new(Disk::default());
+        let config = Setup::of(scenario::usual(kind)).consensus;
+        let pause = Fault { at_ms: 8_000, for_ms: Some(20_000), what: FaultKind::Pause { replica: ReplicaId::new(0) } };
+        let plan = FaultPlan { faults: vec![pause], ..FaultPlan::default() };
+        let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
+        let heights = |network: &Network| -> Vec<_> {
+            network.replicas().iter().map(|replica| replica.head().height.get()).collect()
+        };
+        let goes_on = |store: &MemoryStore, to: u64, at: &str| {
+            let mut again = on(&Disk::at(store), config.clone(), 4).build().unwrap();
+            assert!(again.is_agreed(), "{kind:?} {at}");
+            let reached = again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() >= to);
+            reached.unwrap_or_else(|error| panic!("{kind:?} {at}: {error}"));
+        };
+        network.run_for(Duration::from_secs(27)).unwrap();
+        let ahead = heights(&network);
+        assert!(ahead[0] < ahead[1], "{kind:?}: {ahead:?}");
+        goes_on(&disk.now, ahead[1] + 5, "while it stands still");
+        // Clique's signers never seal a height twice, so that they would wait for the blocks that are lost.
+        if kind != ConsensusKind::Poa {
+            let limit = Duration::from_secs(60);
+            network.run_until(limit, |network| network.primary().head().height.get() > ahead[0]).unwrap();
+            goes_on(&disk.now, ahead[1] + 5, "while it catches up");
+        }
+        network.run_for(Duration::from_secs(40)).unwrap();
+        goes_on(&disk.now, network.lowest_height().get() + 5, "after that");
+    }
+}
+
+#[test]
+fn another_protocol_than_the_stores_is_refused_with_what_to_do() {
+    for stored in ConsensusKind::ALL {
+        let disk = Arc::new(Disk::default());
+        produce(&mut on_demand(&disk, stored, 4), 3);
+        let writes = disk.writes();
+        for asked in ConsensusKind::ALL.into_iter().filter(|asked| *asked != stored) {
+            let builder = on(&disk, asked.on_demand(), 4).with_production(Production::OnDemand);
+            let error = builder.build().unwrap_err();
+            assert!(matches!(error, NetworkError::OtherProtocol { .. }), "{stored:?} {asked:?}: {error}");
+            let text = error.to_string();
+            assert!(text.contains(&format!("ask for {}", stored.name())) && text.contains(asked.name()), "{text}");
+        }
+        assert_eq!(disk.writes(), writes, "nothing was written");
+        produce(&mut on_demand(&disk, stored, 4), 1);
+    }
+}
+
+#[test]
+fn a_damaged_record_is_told_by_name() {
+    for kind in ConsensusKind::ALL {
+        let disk = Arc::new(Disk::default());
+        produce(&mut on_demand(&disk, kind, 4), 5);
+        let records = disk.consensus();
+        assert!(records.len() >= 8, "{kind:?}");
+        for (key, value) in records {
+            let places = [0, 7, 8, value.len() / 2, value.len() - 1];
+            let flipped = places.into_iter().map(|at| {
+                let mut damaged = value.clone();
+                damaged[at] ^= 1 << (at % 8);
+                damaged
+            });
+            for damaged in flipped.chain([value[..value.len() - 1].to_vec(), value[..8].to_vec(), Vec::new()]) {
+                let store = Disk::at(&disk.now);
+                let mut batch = Batch::new();
+                batch.put(Table::Consensus, key.clone(), damaged);
+                store.write(batch).unwrap();
+                let builder = on(&store, kind.on_demand(), 4).with_production(Production::OnDemand);
+                let Err(NetworkError::DamagedRecord { replica, key: named }) = builder.build() else {
+                    panic!("{kind:?}: {}", key.escape_ascii());
+                };
+                assert_eq!((replica.get(), named), (u32::from(key[12]), key[13..].escape_ascii().to_string()));
+            }
+        }
+    }
+}
