@@ -4,7 +4,10 @@
 //! protocol's record, pruning. It says on its standard output when a block's write begins and when the block is acknowledged.
 //! The parent kills it, again and again, at seeded instants, then opens the database and compares.
 //!
-//! It takes about a minute: three hundred processes start, open a database and die.
+//! Proof of authority with one validator is killed most often; the other protocols, and it, with four validators some times
+//! each: every validator's records must be there, too, and none of them may have gone back on what it promised.
+//!
+//! It takes about a minute: hundreds of processes start, open a database and die.
 #![cfg(all(feature = "rocksdb", feature = "testing"))]
 
 use core::ops::ControlFlow;
@@ -18,6 +21,7 @@ use std::{
 
 use chainbox::{
     chain::{CallRequest, Retention},
+    consensus::ConsensusKind,
     node::{BlockRef, Database, Mining, Node},
     primitives::{Bytes, Height, U256},
     state::model,
@@ -25,12 +29,12 @@ use chainbox::{
     templates::{Erc20Params, erc20::interface as erc20},
 };
 
-const KILLS: u64 = 300;
-const KILLS_INSIDE: u64 = 100;
-/// More rounds than this mean that the kills miss what they aim at.
-const ROUNDS_MAX: u64 = 900;
 /// Names the database to the child.
 const PATH: &str = "CHAINBOX_CRASH_TEST_DATABASE";
+/// Names the protocol to the child.
+const PROTOCOL: &str = "CHAINBOX_CRASH_TEST_PROTOCOL";
+/// Says how many validators there are to the child.
+const VALIDATORS: &str = "CHAINBOX_CRASH_TEST_VALIDATORS";
 
 /// States that the node retains, so that it prunes in every batch.
 const RETAINED: u64 = 3;
@@ -38,31 +42,57 @@ const RETAINED: u64 = 3;
 const CALLS: u64 = 12;
 const CALL_BYTES: usize = 16_000;
 
+/// What is killed, and how often.
+struct Plan {
+    protocol: ConsensusKind,
+    validators: u32,
+    kills: u64,
+    /// Of them, at least so many inside a write.
+    inside: u64,
+}
+
 #[test]
 fn a_killed_process_leaves_its_last_acknowledged_block() {
+    kill_again_and_again(&Plan { protocol: ConsensusKind::Poa, validators: 1, kills: 220, inside: 80 });
+}
+
+#[test]
+fn a_killed_process_of_four_validators_leaves_what_each_of_them_promised() {
+    for protocol in ConsensusKind::ALL {
+        kill_again_and_again(&Plan { protocol, validators: 4, kills: 16, inside: 4 });
+    }
+}
+
+fn kill_again_and_again(plan: &Plan) {
     let folder = tempfile::tempdir().unwrap();
     let mut random = Random(0x00c0_ffee);
-    let mut acknowledged = 0;
-    let (mut kills, mut inside, mut early) = (0, 0, 0);
-    for _ in 0..ROUNDS_MAX {
-        if kills >= KILLS && inside >= KILLS_INSIDE {
+    let mut known = Known { promised: vec![0; plan.validators as usize], ..Known::default() };
+    let (mut acknowledged, mut kills, mut inside, mut early) = (0, 0, 0, 0);
+    // More rounds than this mean that the kills miss what they aim at.
+    for _ in 0..3 * plan.kills {
+        if kills >= plan.kills && inside >= plan.inside {
             break;
         }
-        let seen = run_and_kill(folder.path(), &mut random);
+        let seen = run_and_kill(folder.path(), plan, &mut random);
         kills += 1;
         inside += u64::from(seen.begun > seen.acknowledged);
         early += u64::from(seen.begun == 0);
         acknowledged = acknowledged.max(seen.acknowledged);
 
-        let head = check_database(folder.path());
+        let head = check_database(folder.path(), plan, &mut known);
         assert!(head >= acknowledged, "block {acknowledged} was acknowledged, the database has {head}");
         assert!(head <= acknowledged.max(seen.begun), "block {head} was never begun");
         // What was begun and is there counts as acknowledged from now on.
         acknowledged = head;
     }
-    println!("{kills} kills, {inside} inside a commit, {early} before the first; {acknowledged} blocks");
-    assert!(kills >= KILLS && inside >= KILLS_INSIDE, "{kills} kills, {inside} of them inside a commit");
-    assert!(acknowledged > KILLS / 2, "only {acknowledged} blocks were made");
+    let name = plan.protocol.name();
+    println!("{name}: {kills} kills, {inside} inside a commit, {early} before the first; {acknowledged} blocks");
+    assert!(kills >= plan.kills && inside >= plan.inside, "{name}: {kills} kills, {inside} of them inside a commit");
+    assert!(acknowledged > plan.kills / 2, "{name}: only {acknowledged} blocks were made");
+    assert!(known.promised.iter().all(|mark| *mark > 0) || plan.validators == 1, "{name}: {:?}", known.promised);
+    // And it goes on.
+    let node = open(folder.path(), plan, false);
+    assert_eq!(node.mine(3).unwrap().len(), 3, "{name}");
 }
 
 /// The process that is killed.
@@ -70,7 +100,10 @@ fn a_killed_process_leaves_its_last_acknowledged_block() {
 #[ignore = "runs as the child of the test above"]
 fn child() {
     let path = std::env::var(PATH).expect("the parent names the database");
-    let node = open(Path::new(&path), true);
+    let protocol = std::env::var(PROTOCOL).ok().and_then(|name| ConsensusKind::from_name(&name)).expect("a protocol");
+    let validators = std::env::var(VALIDATORS).ok().and_then(|count| count.parse().ok()).expect("a number");
+    let plan = Plan { protocol, validators, kills: 0, inside: 0 };
+    let node = open(Path::new(&path), &plan, true);
     let [alice, bob] = [node.accounts()[0], node.accounts()[1]];
     let token = if node.view().head().height() == Height::GENESIS {
         let params = Erc20Params::new("Gold", "GLD", U256::from(1_000_000_000), alice);
@@ -144,10 +177,12 @@ struct Seen {
     acknowledged: u64,
 }
 
-fn run_and_kill(path: &Path, random: &mut Random) -> Seen {
+fn run_and_kill(path: &Path, plan: &Plan, random: &mut Random) -> Seen {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "child", "--ignored", "--nocapture", "--test-threads=1"])
         .env(PATH, path)
+        .env(PROTOCOL, plan.protocol.name())
+        .env(VALIDATORS, plan.validators.to_string())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -209,10 +244,22 @@ fn kill(child: &mut Child) {
     assert!(!status.success() && status.code().is_none(), "the child ended by itself: {status}");
 }
 
+/// What earlier looks into the database found.
+#[derive(Default)]
+struct Known {
+    finalized: u64,
+    /// What each validator's promises may not go below.
+    promised: Vec<u64>,
+}
+
 /// Checks that the database is whole at its head and gives the head's number.
-fn check_database(path: &Path) -> u64 {
-    let node = open(path, false);
+fn check_database(path: &Path, plan: &Plan, known: &mut Known) -> u64 {
+    check_promises(path, plan, known);
+    let node = open(path, plan, false);
     let view = node.view();
+    let finalized = view.block(BlockRef::Finalized).unwrap().height().get();
+    assert!(finalized >= known.finalized, "block {} was final, now {finalized} is", known.finalized);
+    known.finalized = finalized;
     let head = view.head().clone();
     let height = head.height().get();
     let state = view.state(BlockRef::Latest).unwrap();
@@ -238,13 +285,49 @@ fn check_database(path: &Path) -> u64 {
     height
 }
 
-fn open(path: &Path, announcing: bool) -> Node {
+/// Reads every validator's records as they lie in the database: no term, view, watermark or signed height goes back.
+fn check_promises(path: &Path, plan: &Plan, known: &mut Known) {
+    let store = store(path);
+    let mut found = vec![0; plan.validators as usize];
+    let mut visit = |key: &[u8], value: &[u8]| {
+        // Chain id, `r`, the validator's number, the protocol's key; its checksum and ours are before the value.
+        let (number, key) = key[9..].split_first_chunk::<4>().unwrap();
+        let mark = &mut found[u32::from_be_bytes(*number) as usize];
+        let read = |bytes: &[u8], at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap());
+        let promised = match (plan.protocol, key) {
+            (ConsensusKind::Poa, b"signed") => read(value, 16),
+            // The newest slot that it sealed a block for, if it did.
+            (ConsensusKind::Pos, b"promises") if value[value.len() - 9] == 1 => read(value, value.len() - 8),
+            // Its watermark: the newest height that it confirmed.
+            (ConsensusKind::Dpos, b"promise") => read(value, 24),
+            // The highest that it said `prepare` to, or `commit`, or that is stable: what is below is forgotten.
+            (ConsensusKind::Pbft, [b'q' | b'p' | b'c' | b's', b'/', height @ ..]) => read(height, 0),
+            (ConsensusKind::Raft, b"hard-state") => read(value, 16),
+            _ => 0,
+        };
+        *mark = promised.max(*mark);
+        ControlFlow::Continue(())
+    };
+    store.scan(Table::Consensus, &[], Order::Ascending, &mut visit).unwrap();
+    for (validator, (before, now)) in known.promised.iter_mut().zip(found).enumerate() {
+        let name = plan.protocol.name();
+        assert!(now >= *before, "{name}: validator {validator} went back from {before} to {now}");
+        *before = now;
+    }
+}
+
+fn store(path: &Path) -> PrefixedStore {
     // So little memory that files are written and compacted all the time.
     let options = RocksOptions::default().with_memtable_bytes_max(3 << 20).with_cache_bytes_max(1 << 20);
-    let whole = RocksStore::open(path, options).unwrap();
-    let keys: Arc<dyn KeyValue> = Arc::new(PrefixedStore::new(Arc::new(whole), *b"crash-test"));
+    PrefixedStore::new(Arc::new(RocksStore::open(path, options).unwrap()), *b"crash-test")
+}
+
+fn open(path: &Path, plan: &Plan, announcing: bool) -> Node {
+    let keys: Arc<dyn KeyValue> = Arc::new(store(path));
     let keys = if announcing { Arc::new(Announcing(keys)) } else { keys };
     Node::builder()
+        .with_validators(plan.validators)
+        .with_consensus(plan.protocol.on_demand())
         .with_database(Database::Store(keys))
         .with_mining(Mining::Manual)
         .with_retention(Retention { states: Some(RETAINED), blocks: None })
