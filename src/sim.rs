@@ -64,7 +64,7 @@ pub use scheduler::{Scheduler, SchedulerError};
 pub use scripted::{ScriptError, Scripted};
 pub use seed::SeedGuard;
 pub use shrink::{Shrunk, shrink};
-pub use two_phase::{Outcome, Report, RunCounters, Setup, run_plan, run_seed};
+pub use two_phase::{Outcome, Report, RunCounters, Setup, record_plan, run_plan, run_seed};
 pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 
 #[cfg(test)]

@@ -88,6 +88,30 @@ fn a_free_run_takes_a_plan_and_tells_what_is_wrong() {
 }
 
 #[test]
+fn a_finding_is_replayed_up_to_what_broke() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    // Two of four lie: more than PBFT bears.
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/regressions/pbft-two-twins.toml");
+    let short = run(path, &["replay", file], DONE);
+    let broken = short.lines().find(|line| line.contains("invariant `pbft-prepared-unique` is broken at")).unwrap();
+    let step = broken.split("step ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
+
+    let text = run(path, &["replay", file, "--step", "--svg", "run.svg"], DONE);
+    let violation = format!("invariant `pbft-prepared-unique` is broken: at step {step}");
+    let lines: Vec<_> = text.lines().collect();
+    let at = lines.iter().position(|line| line.contains(&violation)).unwrap_or_else(|| panic!("{text}"));
+    assert!(lines[..at].iter().any(|line| line.contains("transaction")), "clients' transactions travel");
+    assert!(lines[at + 1].contains("wrote run.svg"), "nothing happens after it: {}", lines[at + 1]);
+    assert!(text.contains(broken), "the same run");
+    assert!(fs::read_to_string(path.join("run.svg")).unwrap().contains("pbft-prepared-unique"));
+    // A finding that was mended shows both of its phases and no violation.
+    let mended = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/regressions/raft-4737-liveness.toml");
+    let text = run(path, &["replay", mended, "--step"], DONE);
+    assert!(text.contains("everything holds") && !text.contains("is broken"), "{}", text.len());
+}
+
+#[test]
 fn wrong_input_is_told_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path();

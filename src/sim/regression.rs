@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{FaultPlan, Outcome, Report, Setup, run_plan};
+use super::{FaultPlan, Outcome, Report, Setup, record_plan, run_plan, trace::Trace};
 
 /// What a run must show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,11 +68,22 @@ impl Regression {
     /// Runs it again; answers the report, and whether it shows what it must.
     pub fn replay(&self) -> (Report, bool) {
         let report = run_plan(&self.setup, self.seed, &self.plan);
-        let is_as_expected = match (&self.expected, &report.outcome) {
+        let is_as_expected = self.is_shown_by(&report);
+        (report, is_as_expected)
+    }
+
+    /// The same, with everything recorded.
+    pub fn record(&self) -> (Report, bool, Option<Trace>) {
+        let (report, trace) = record_plan(&self.setup, self.seed, &self.plan, &self.about);
+        let is_as_expected = self.is_shown_by(&report);
+        (report, is_as_expected, trace)
+    }
+
+    fn is_shown_by(&self, report: &Report) -> bool {
+        match (&self.expected, &report.outcome) {
             (Expected::Passes, Outcome::Passed) => true,
             (Expected::Breaks(name), Outcome::Violated(violation)) => violation.invariant == name.as_str(),
             _ => false,
-        };
-        (report, is_as_expected)
+        }
     }
 }

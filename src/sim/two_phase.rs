@@ -12,6 +12,7 @@ use super::{
     SimTime, Streams, Violation,
     invariant::{self, promised},
     operators::{self, Operators},
+    trace::{Incident, Trace},
     workload::Workload,
 };
 use crate::{
@@ -222,7 +223,22 @@ pub fn run_seed(setup: &Setup, seed: u64) -> Report {
 
 /// Runs one seed with these faults in place of those that it draws.
 pub fn run_plan(setup: &Setup, seed: u64, plan: &FaultPlan) -> Report {
-    match setup.network(seed, plan) {
+    run_on(setup, seed, plan, setup.network(seed, plan)).0
+}
+
+/// The very same run with everything recorded under `title`: what broke is the last thing that the trace tells, with the step. No
+/// trace when the network could not be built.
+pub fn record_plan(setup: &Setup, seed: u64, plan: &FaultPlan, title: &str) -> (Report, Option<Trace>) {
+    run_on(setup, seed, plan, setup.builder(seed, plan).with_trace(title).build())
+}
+
+fn run_on(
+    setup: &Setup,
+    seed: u64,
+    plan: &FaultPlan,
+    network: Result<Network, NetworkError>,
+) -> (Report, Option<Trace>) {
+    match network {
         Ok(network) => {
             let mut run = Run::new(setup, seed, network, plan);
             let outcome = match run.go() {
@@ -230,17 +246,25 @@ pub fn run_plan(setup: &Setup, seed: u64, plan: &FaultPlan) -> Report {
                 Err(NetworkError::Violated(violation)) => Outcome::Violated(*violation),
                 Err(error) => Outcome::Failed { error: full(&error) },
             };
-            run.report(outcome, plan)
+            if let Outcome::Violated(Violation { invariant, step, detail, .. }) = &outcome {
+                let detail = format!("at step {step}: {detail}");
+                run.network.note(Incident::Violation { invariant: invariant.to_string(), detail });
+            }
+            let trace = run.network.trace();
+            (run.report(outcome, plan), trace)
         }
-        Err(error) => Report {
-            seed,
-            outcome: Outcome::Failed { error: full(&error) },
-            validators: setup.validators_of(seed),
-            digest: B256::ZERO,
-            counters: RunCounters::default(),
-            marks: BTreeMap::new(),
-            plan: plan.clone(),
-        },
+        Err(error) => {
+            let report = Report {
+                seed,
+                outcome: Outcome::Failed { error: full(&error) },
+                validators: setup.validators_of(seed),
+                digest: B256::ZERO,
+                counters: RunCounters::default(),
+                marks: BTreeMap::new(),
+                plan: plan.clone(),
+            };
+            (report, None)
+        }
     }
 }
 

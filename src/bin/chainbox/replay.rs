@@ -1,6 +1,6 @@
 //! `chainbox replay`: a recorded run again, step by step.
 
-use std::{error::Error, fmt::Write as _, time::Duration};
+use std::{error::Error, fmt::Write as _};
 
 use chainbox::sim::{
     Outcome, Regression, SimTime,
@@ -70,7 +70,15 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
         .map_err(|error| format!("{}: {}", options.file.display(), files::with_causes(&error)))?;
     anstream::println!("{HEADING}{}{HEADING:#} {FAINT}(seed {}){FAINT:#}", regression.about, regression.seed);
     anstream::println!("{}", regression.plan.to_toml());
-    let (report, is_as_expected) = regression.replay();
+    let (report, is_as_expected, trace) = if options.step || options.svg.is_some() {
+        regression.record()
+    } else {
+        let (report, is_as_expected) = regression.replay();
+        (report, is_as_expected, None)
+    };
+    if let Some(trace) = trace {
+        show_run(options, &trace)?;
+    }
     let counters = report.counters;
     anstream::println!(
         "{} validators, {} ms of virtual time, {} steps, height {}, {} restarts, digest {}",
@@ -86,39 +94,27 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
         Outcome::Violated(violation) => anstream::println!("{ERROR}{violation}{ERROR:#}"),
         Outcome::Failed { error } => anstream::println!("{ERROR}{error}{ERROR:#}"),
     }
-    if options.step || options.svg.is_some() {
-        show_run(options, &regression)?;
-    }
     if !is_as_expected {
         anstream::println!("{ERROR}expected: {:?}{ERROR:#}", regression.expected);
     }
     Ok(is_as_expected)
 }
 
-/// Records the faulty phase of a finding again, to show it step by step or as a picture.
-fn show_run(options: &ReplayOptions, regression: &Regression) -> Result<(), Failure> {
-    let built = regression.setup.builder(regression.seed, &regression.plan);
-    let mut network = built.with_trace(regression.about.clone()).build().map_err(|error| files::with_causes(&error))?;
-    let span = options.until.unwrap_or(Duration::from_millis(regression.setup.fault_ms));
-    if let Err(error) = network.run_to(SimTime::ZERO.plus(span)) {
-        anstream::println!("{ERROR}{}{ERROR:#}", files::with_causes(&error));
-    }
-    let Some(trace) = network.trace() else { return Ok(()) };
+/// Shows the recorded run of a finding, clients' transactions and the healed phase included, up to what broke.
+fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
     if options.step {
-        let labels = labels(&trace);
-        for entry in &trace.entries {
-            if is_shown(entry, options) {
-                anstream::println!("{}", describe(&trace, &labels, entry));
-            }
+        let labels = labels(trace);
+        let until = options.until.map_or(SimTime::from_nanos(u64::MAX), |until| SimTime::ZERO.plus(until));
+        let end = trace.entries.partition_point(|entry| entry.at_ns <= until.as_nanos());
+        for entry in trace.entries[..end].iter().filter(|entry| is_shown(entry, options)) {
+            anstream::println!("{}", describe(trace, &labels, entry));
         }
     }
-    match &options.svg {
-        Some(path) => {
-            anstream::println!("{FAINT}wrote {} (without clients' transactions){FAINT:#}", path.display());
-            files::write(path, draw(&trace, &DiagramOptions::default()).as_bytes())
-        }
-        None => Ok(()),
+    if let Some(path) = &options.svg {
+        files::write(path, draw(trace, &DiagramOptions::default()).as_bytes())?;
+        anstream::println!("{FAINT}wrote {}{FAINT:#}", path.display());
     }
+    Ok(())
 }
 
 /// Whether an entry is worth a line.
