@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Link, Snapshot, Standing,
-    tree::{Node, Tree},
+    tree::{KEPT_BELOW_SETTLED, Node, Tree},
 };
 use crate::{
     chain::Block,
@@ -23,44 +23,61 @@ pub const SIGNED_KEY: &[u8] = b"signed";
 /// Height and hash.
 const SIGNED_ID_LEN: usize = 8 + 32;
 
-/// Ancestors of the head that are kept with it at most: as many as more than half of 60 signers.
-const ANCESTORS_MAX: usize = 32;
+/// Ancestors of the head that are kept with it at most: as many as more than half of 60 signers, and those below the
+/// settled block.
+const ANCESTORS_MAX: usize = 32 + KEPT_BELOW_SETTLED as usize;
 
-/// The head, with its branch down to the settled block: another branch may win that parts there.
+/// The head, with its branch as far down as it may be left: what is settled is advice, so another branch may win that
+/// parts below it, and a restart must not take that away. Signers and votes are written where they change.
 pub(super) fn head(tree: &Tree) -> Record {
     let value = checked_record(512, |out| {
-        encode_node(tree.head(), out);
+        encode_node(tree.head(), None, out);
         tree.settled().encode(out);
-        let ancestors: Vec<_> = tree.unsettled(ANCESTORS_MAX).collect();
-        out.list(ancestors.into_iter(), |out, node| encode_node(node, out));
+        let ancestors: Vec<_> = tree.ancestors(ANCESTORS_MAX).collect();
+        let mut above: &Snapshot = &tree.head().link.snapshot;
+        out.list(ancestors.into_iter(), |out, node| {
+            encode_node(node, Some(above), out);
+            above = &node.link.snapshot;
+        });
     });
     Record { key: HEAD_KEY.to_vec(), value }
 }
 
-fn encode_node(node: &Node, out: &mut Encoder) {
+fn encode_node(node: &Node, above: Option<&Snapshot>, out: &mut Encoder) {
     node.link.block.encode(out);
     node.parent.encode(out);
     out.timestamp(node.link.timestamp);
     out.address(&node.author);
     out.u128(node.standing.total_difficulty);
     out.u64(node.standing.blocks_since_turn);
-    node.link.snapshot.encode(out);
+    match above {
+        Some(above) => node.link.snapshot.encode_below(above, out),
+        None => node.link.snapshot.encode(out),
+    }
 }
 
 /// The tree of the head's branch.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
     let mut bytes = Decoder::new(check_record(bytes)?);
-    let (head, settled) = (decode_node(&mut bytes)?, decode_block(&mut bytes)?);
-    let ancestors = bytes.list(decode_node)?;
+    let (head, settled) = (decode_node(&mut bytes, None)?, decode_block(&mut bytes)?);
+    let mut above = head.link.snapshot.clone();
+    let ancestors = bytes.list(|bytes| {
+        let node = decode_node(bytes, Some(&above))?;
+        above = node.link.snapshot.clone();
+        Some(node)
+    })?;
     bytes.is_empty().then(|| Tree::with_ancestors(head, ancestors, settled))
 }
 
-fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
+fn decode_node(bytes: &mut Decoder<'_>, above: Option<&Snapshot>) -> Option<Node> {
     let (block, parent) = (decode_block(bytes)?, decode_block(bytes)?);
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let author = bytes.address()?;
     let standing = Standing { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
-    let snapshot = Arc::new(Snapshot::decode(bytes)?);
+    let snapshot = Arc::new(match above {
+        Some(above) => Snapshot::decode_below(above, bytes)?,
+        None => Snapshot::decode(bytes)?,
+    });
     Some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
 }
 
@@ -119,6 +136,8 @@ mod tests {
         let mut newer = Node { parent: block, ..node.clone() };
         (newer.link.block, newer.standing.block) = (above, above);
         newer.standing.total_difficulty = 3;
+        // Without the vote that is open below.
+        newer.link.snapshot = Arc::new(before);
         let mut tree = Tree::new(node, BlockId::default());
         tree.insert(newer);
         let bytes = head(&tree).value;

@@ -165,10 +165,7 @@ impl Snapshot {
 
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.list(self.signers.addresses(), |out, signer| out.address(&signer));
-        out.list(self.recents.iter(), |out, (height, signer)| {
-            out.u64(height.get());
-            out.address(signer);
-        });
+        self.encode_recents(out);
         out.list(self.votes.iter(), |out, cast| {
             out.address(&cast.signer);
             out.address(&cast.vote.target);
@@ -176,15 +173,40 @@ impl Snapshot {
         });
     }
 
+    /// The same for a reader that has the snapshot after the next block, which mostly has the same signers and votes.
+    pub(super) fn encode_below(&self, above: &Self, out: &mut Encoder) {
+        let is_same = self.signers == above.signers && self.votes == above.votes;
+        out.bool(is_same);
+        if is_same { self.encode_recents(out) } else { self.encode(out) }
+    }
+
+    fn encode_recents(&self, out: &mut Encoder) {
+        out.list(self.recents.iter(), |out, (height, signer)| {
+            out.u64(height.get());
+            out.address(signer);
+        });
+    }
+
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         let signers = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: 1 }))?;
-        let recents = bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))?;
+        let recents = Self::decode_recents(bytes)?;
         let votes = bytes.list(|bytes| {
             let signer = bytes.address()?;
             Some(CastVote { signer, vote: Vote { target: bytes.address()?, authorize: bytes.bool()? } })
         })?;
         let is_sorted = signers.windows(2).all(|pair| pair[0] < pair[1]);
         is_sorted.then(|| Self { signers: ValidatorSet::from_sorted(signers), recents, votes: Arc::new(votes) })
+    }
+
+    pub(super) fn decode_below(above: &Self, bytes: &mut Decoder<'_>) -> Option<Self> {
+        if bytes.bool()? {
+            return Some(Self { recents: Self::decode_recents(bytes)?, ..above.clone() });
+        }
+        Self::decode(bytes)
+    }
+
+    fn decode_recents(bytes: &mut Decoder<'_>) -> Option<Vec<(Height, Address)>> {
+        bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))
     }
 
     fn check_checkpoint(&self, is_checkpoint: bool, payload: &Payload) -> Result<(), SnapshotError> {

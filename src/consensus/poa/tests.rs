@@ -334,6 +334,22 @@ fn a_heavier_branch_wins_even_over_the_settled_block() {
 }
 
 #[test]
+fn a_restart_leaves_a_losing_branch_below_the_settled_block_too() {
+    let setup = Setup::new(3);
+    let mut poa = setup.replica(None);
+    receive_all(&mut poa, &setup.branch(&setup.genesis, &[0, 1, 0, 1]));
+    assert_eq!(poa.finality().finalized.height, Height::new(2));
+    let record = super::record::head(&poa.tree);
+    let mut restarted = Poa::restore(setup.config, &record.value, setup.authenticator.clone(), None).unwrap();
+    assert_eq!(restarted.finality(), poa.finality());
+    let heavier = setup.branch(&setup.genesis, &[1, 2, 0, 1, 2, 0]);
+    receive_all(&mut poa, &heavier);
+    receive_all(&mut restarted, &heavier);
+    assert_eq!(restarted.head(), BlockId::of(&heavier[5]));
+    assert_eq!((restarted.head(), restarted.finality()), (poa.head(), poa.finality()));
+}
+
+#[test]
 fn old_blocks_are_let_go_and_too_old_ones_refused() {
     let setup = Setup::new(1);
     let mut poa = setup.replica(None);

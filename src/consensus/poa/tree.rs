@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Blocks kept below the settled one, so that late siblings are still judged.
-const KEPT_BELOW_SETTLED: u64 = 128;
+pub(super) const KEPT_BELOW_SETTLED: u64 = 128;
 
 /// One judged block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,10 +53,9 @@ impl Tree {
         tree
     }
 
-    /// The head's ancestors down to the settled block, newest first; never more than `most`.
-    pub(super) fn unsettled(&self, most: usize) -> impl Iterator<Item = &Node> {
-        let settled = self.settled.height;
-        self.branch(&self.head).skip(1).take_while(move |node| node.link.block.height >= settled).take(most)
+    /// The head's ancestors that are kept, newest first; never more than `most`.
+    pub(super) fn ancestors(&self, most: usize) -> impl Iterator<Item = &Node> {
+        self.branch(&self.head).skip(1).take(most)
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
