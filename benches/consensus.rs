@@ -95,16 +95,21 @@ fn warm(builder: NetworkBuilder) -> Network {
 /// Empty blocks, each adopted by every replica; with and without the run's fingerprint.
 fn blocks(c: &mut Criterion) {
     let mut group = c.benchmark_group("blocks");
-    let cases: [(&str, u32, u64, &[bool], Describe); 10] = [
+    // At one block a second, blocks a second are how many times faster than the clock a network runs.
+    let cases: [(&str, u32, u64, &[bool], Describe); 14] = [
         ("pbft", 4, 5_000, &[true, false], pbft),
         ("pbft", 7, 2_000, &[true, false], pbft),
         ("pbft", 100, 10, &[true, false], pbft),
         ("raft", 5, 5_000, &[true, false], raft),
+        ("raft", 7, 2_000, &[true], raft),
         ("poa", 4, 5_000, &[true], poa),
+        ("poa", 7, 5_000, &[true], poa),
         ("poa", 100, 200, &[true], poa),
         ("pos", 4, 1_000, &[true], pos),
+        ("pos", 7, 1_000, &[true], pos),
         ("pos", 100, 16, &[true], pos),
         ("dpos", 4, 1_000, &[true], dpos),
+        ("dpos", 7, 1_000, &[true], dpos),
         ("dpos", 100, 100, &[true], dpos),
     ];
     for (name, validators, blocks, digests, builder) in cases {
