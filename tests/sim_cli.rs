@@ -5,7 +5,7 @@ use std::{
     path::Path,
     process::{Command, Output, Stdio},
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 /// Exit statuses: nothing is wrong; something was found; the command can't be done; its flags are wrong.
@@ -213,8 +213,10 @@ fn a_shard_killed_in_the_middle_goes_on_where_it_was() {
     command.current_dir(path).args(fixed).args(["--out", "killed.ndjson"]).stdout(Stdio::null());
     let mut child = command.spawn().unwrap();
     let lines = || fs::read_to_string(path.join("killed.ndjson")).map_or(0, |text| text.lines().count());
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while lines() < 3 && Instant::now() < deadline {
+    for _ in 0..30_000 {
+        if lines() >= 3 {
+            break;
+        }
         thread::sleep(Duration::from_millis(1));
     }
     child.kill().unwrap();
