@@ -269,3 +269,22 @@ fn a_damaged_record_is_told_by_name() {
         }
     }
 }
+
+#[test]
+fn records_of_another_form_are_refused_by_name() {
+    // As they were before every replica's were kept; one that no version wrote; one whose replica is cut short.
+    for key in ["head", "x\0\0\0\0head", "r\0\0"] {
+        let disk = Arc::new(Disk::default());
+        produce(&mut on_demand(&disk, ConsensusKind::Poa, 4), 2);
+        let mut batch = Batch::new();
+        let (stored, value) = disk.consensus().swap_remove(0);
+        batch.put(Table::Consensus, [&stored[..8], key.as_bytes()].concat(), value);
+        disk.write(batch).unwrap();
+        let writes = disk.writes();
+        let builder = on(&disk, ConsensusKind::Poa.on_demand(), 4).with_production(Production::OnDemand);
+        let error = builder.build().unwrap_err();
+        let wanted = key.as_bytes().escape_ascii().to_string();
+        assert!(matches!(&error, NetworkError::UnknownRecord { key } if *key == wanted), "{error}");
+        assert_eq!(disk.writes(), writes, "nothing was written");
+    }
+}

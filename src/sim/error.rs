@@ -52,6 +52,12 @@ pub enum NetworkError {
         /// The protocol's key, with what is no text escaped.
         key: String,
     },
+    /// The store holds a record of a form that this build does not write.
+    #[error("the stored consensus record `{key}` is of a form that this version does not read; begin another database")]
+    UnknownRecord {
+        /// What follows on the chain id in its key, with what is no text escaped.
+        key: String,
+    },
     /// The protocol refuses a replica's stored records.
     #[error(
         "{replica} can't go on from its stored consensus records; take a copy of the database from before, or begin another"

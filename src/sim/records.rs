@@ -26,8 +26,6 @@ const WAITING_BYTES_MAX: usize = 32 << 20;
 
 /// Between the chain id and a replica's number.
 const OF_REPLICA: u8 = b'r';
-/// Databases of before had the primary's record of its head only, without a checksum, under the chain id and this.
-const LONE_HEAD: &[u8] = b"head";
 
 /// The records of all replicas of a network, on a durable store.
 ///
@@ -61,37 +59,24 @@ impl RecordStore {
     /// Every replica's records as they were stored.
     ///
     /// # Errors
-    /// [`NetworkError::DamagedRecord`]: without it a replica could contradict what it promised.
+    /// [`NetworkError::DamagedRecord`], [`NetworkError::UnknownRecord`]: without it a replica could contradict what it promised.
     pub(super) fn load(&self) -> Result<BTreeMap<ReplicaId, Records>, NetworkError> {
         let mut replicas = BTreeMap::<ReplicaId, Records>::new();
-        let mut damaged = None;
-        let prefix = [self.chain_id.as_slice(), &[OF_REPLICA]].concat();
-        self.store.scan(Table::Consensus, &prefix, Order::Ascending, &mut |key, value| {
-            let Some((number, key)) = key[prefix.len()..].split_first_chunk() else {
-                return ControlFlow::Continue(());
-            };
-            let replica = ReplicaId::new(u32::from_be_bytes(*number));
-            match check_record(value) {
-                Some(content) => {
+        let mut refused = None;
+        self.store.scan(Table::Consensus, &self.chain_id, Order::Ascending, &mut |key, value| {
+            let key = &key[self.chain_id.len()..];
+            match read(key, value) {
+                Ok((replica, key, content)) => {
                     replicas.entry(replica).or_default().insert(key.to_vec(), content.to_vec());
                     ControlFlow::Continue(())
                 }
-                None => {
-                    damaged = Some(damage(replica, key));
+                Err(error) => {
+                    refused = Some(error);
                     ControlFlow::Break(())
                 }
             }
         })?;
-        if let Some(damaged) = damaged {
-            return Err(damaged);
-        }
-        if replicas.is_empty()
-            && let Some(head) = self.store.get(Table::Consensus, &self.lone_head())?
-        {
-            let head = Records::from([(LONE_HEAD.to_vec(), head.to_vec())]);
-            replicas.insert(ReplicaId::default(), head);
-        }
-        Ok(replicas)
+        refused.map_or(Ok(replicas), Err)
     }
 
     /// Takes what a replica keeps from now on, to be written with the next head or when the network comes to rest.
@@ -185,10 +170,6 @@ impl RecordStore {
         [self.chain_id.as_slice(), &[OF_REPLICA], &replica.get().to_be_bytes(), key].concat()
     }
 
-    fn lone_head(&self) -> Vec<u8> {
-        [self.chain_id.as_slice(), LONE_HEAD].concat()
-    }
-
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -204,8 +185,17 @@ impl Waiting {
     }
 }
 
-fn damage(replica: ReplicaId, key: &[u8]) -> NetworkError {
-    NetworkError::DamagedRecord { replica, key: key.escape_ascii().to_string() }
+/// Whose record it is, the protocol's key and value; `key` is what follows on the chain id.
+fn read<'a>(key: &'a [u8], value: &'a [u8]) -> Result<(ReplicaId, &'a [u8], &'a [u8]), NetworkError> {
+    let of_replica = key.strip_prefix(&[OF_REPLICA]).and_then(|rest| rest.split_first_chunk());
+    let Some((number, own_key)) = of_replica else {
+        return Err(NetworkError::UnknownRecord { key: key.escape_ascii().to_string() });
+    };
+    let replica = ReplicaId::new(u32::from_be_bytes(*number));
+    match check_record(value) {
+        Some(content) => Ok((replica, own_key, content)),
+        None => Err(NetworkError::DamagedRecord { replica, key: own_key.escape_ascii().to_string() }),
+    }
 }
 
 impl CommitHook for RecordStore {
