@@ -13,19 +13,19 @@ use crate::{
     primitives::Height,
 };
 
-fn id(number: u32) -> ReplicaId {
+pub(super) fn id(number: u32) -> ReplicaId {
     ReplicaId::new(number)
 }
 
-fn pbft() -> ConsensusConfig {
+pub(super) fn pbft() -> ConsensusConfig {
     ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8))
 }
 
-fn raft() -> ConsensusConfig {
+pub(super) fn raft() -> ConsensusConfig {
     ConsensusConfig::Raft(RaftConfig::default())
 }
 
-fn poa() -> ConsensusConfig {
+pub(super) fn poa() -> ConsensusConfig {
     ConsensusConfig::Poa(PoaConfig::default().with_period(1))
 }
 

@@ -215,19 +215,6 @@ fn look() {
     }
 }
 
-/// Prints what is left of one seed's plan when it is shrunk; `PROTOCOL` and `SEED` in the environment.
-#[test]
-#[ignore = "a look at one seed"]
-fn look_at_seed() {
-    let (Ok(protocol), Ok(seed)) = (std::env::var("PROTOCOL"), std::env::var("SEED")) else { return };
-    let setup = setup(&protocol);
-    let report = run_seed(&setup, seed.parse().unwrap());
-    println!("{} validators: {:?}", report.validators, report.outcome);
-    let shrunk = shrink(&setup, &report, 300);
-    println!("{:?}\n{}", shrunk.report.outcome, shrunk.report.plan.to_toml());
-    println!("{}", Regression::mended("", setup, &shrunk.report).to_toml().unwrap());
-}
-
 /// Prints what the campaigns find without a bug; `SEEDS` in the environment says in how many seeds of each protocol.
 #[test]
 #[ignore = "minutes: scripts/mutations"]

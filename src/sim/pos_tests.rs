@@ -287,31 +287,6 @@ fn campaigns_find_nothing() {
 }
 
 #[test]
-#[ignore = "a look at many seeds"]
-fn look() {
-    let setup = Setup::of(ConsensusConfig::Pos(config()));
-    let number = |name: &str, default| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(default);
-    let (first, count) = (number("FIRST", 0), number("SEEDS", 200));
-    let mut marks = std::collections::BTreeMap::<String, u64>::new();
-    let mut totals = [0; 6];
-    for seed in first..first + count {
-        let report = run_seed(&setup, seed);
-        if !report.is_passed() {
-            println!("seed {seed} n={}: {:?}", report.validators, report.outcome);
-            if count == 1 {
-                println!("{}", report.plan.to_toml());
-            }
-        }
-        report.marks.into_iter().for_each(|(name, count)| *marks.entry(name).or_default() += count);
-        let counters = report.counters;
-        let own =
-            [counters.steps, counters.height, counters.reorgs, counters.restarts, counters.evidence, counters.rejected];
-        totals.iter_mut().zip(own).for_each(|(total, own)| *total += own);
-    }
-    println!("steps, height, reorgs, restarts, evidence, rejected {totals:?}\n{marks:#?}");
-}
-
-#[test]
 fn who_proposes_twice_loses_stake_and_seat_by_the_contract() {
     let liar = ReplicaId::new(2);
     let what = FaultKind::Byzantine { replica: liar, behaviour: Behaviour::Equivocate, when: Trigger::Always };
@@ -389,28 +364,6 @@ fn found(mutation: Mutation, seeds: core::ops::Range<u64>) -> Option<(u64, Strin
             Outcome::Failed { error } => Some((seed, format!("failed: {error}"))),
         })
     })
-}
-
-const MUTATIONS: [Mutation; 9] = [
-    Mutation::PosJustifiesAtHalf,
-    Mutation::PosFinalizesWithoutSource,
-    Mutation::PosFinalizesJustified,
-    Mutation::PosCountsAnyTarget,
-    Mutation::PosCountsEquivocators,
-    Mutation::PosBoostStays,
-    Mutation::PosIgnoresViability,
-    Mutation::PosVotesEachSlot,
-    Mutation::PosForgetsVote,
-];
-
-#[test]
-#[ignore = "runs up to 1,000 seeds for each"]
-fn every_deliberate_bug_is_found_within_a_thousand_seeds() {
-    for mutation in MUTATIONS {
-        let found = found(mutation, 0..1_000);
-        println!("{mutation:?}: {found:?}");
-        assert!(found.is_some_and(|(_, how)| !how.starts_with("failed")), "{mutation:?}");
-    }
 }
 
 /// The seeds that show those bugs that are shown soonest; the rest takes a campaign.

@@ -8,6 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use super::{
+    fault_tests::{id, pbft, poa, raft},
     invariant::{
         AccountableSafety, FinalityStays, HonestStake, StateRoots, SupplyKept, dpos::ProducersKeepTheirWord,
         pbft::PreparedUnique, pbft::Watermarks, poa::SealsOnce, raft::CommittedStays, raft::LogMatching,
@@ -17,27 +18,10 @@ use super::{
 };
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
-        pos::PosConfig, raft::RaftConfig,
+        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
     primitives::{Address, Height, ether},
 };
-
-fn id(number: u32) -> ReplicaId {
-    ReplicaId::new(number)
-}
-
-fn pbft() -> ConsensusConfig {
-    ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8))
-}
-
-fn raft() -> ConsensusConfig {
-    ConsensusConfig::Raft(RaftConfig::default())
-}
-
-fn poa() -> ConsensusConfig {
-    ConsensusConfig::Poa(PoaConfig::default().with_period(1))
-}
 
 fn pos() -> ConsensusConfig {
     ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4))

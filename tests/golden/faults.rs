@@ -3,10 +3,11 @@
 use core::time::Duration;
 use std::sync::Arc;
 
+use crate::golden::{alice, transfer};
 use chainbox::{
     chain::GenesisSpec,
     consensus::{ConsensusKind, ReplicaId, StakeUse},
-    primitives::{Address, B256, KeyPair, TransactionRequest, U256, ether},
+    primitives::{B256, ether},
     sim::{FaultPlan, Latency, Network, NetworkBuilder, NetworkError, ValidatorAction, scenario},
     system::staking::StakingParams,
 };
@@ -28,9 +29,8 @@ pub(crate) fn run(
     seed: u64,
     configure: impl FnOnce(NetworkBuilder) -> NetworkBuilder,
 ) -> Result<B256, NetworkError> {
-    let sender = KeyPair::from_seed(99, "alice");
     let builder = Network::builder()
-        .with_genesis(GenesisSpec::new(1_337).with_balance(sender.address(), ether(1_000)))
+        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
         .with_consensus(scenario::usual(kind))
         .with_validators(VALIDATORS)
         .with_candidates(1)
@@ -41,16 +41,7 @@ pub(crate) fn run(
     let builder = if has_stake { builder.with_staking(StakingParams::default()) } else { builder };
     let mut network = configure(builder).build()?;
     for second in 0..20_u32 {
-        let request = TransactionRequest {
-            chain_id: Some(1_337),
-            nonce: second.into(),
-            to: Some(Address::repeat_byte(0xbb)),
-            value: U256::from(1),
-            gas_limit: 21_000,
-            max_fee_per_gas: 100_000_000_000,
-            ..Default::default()
-        };
-        let transaction = request.sign(&sender).expect("every field of the request is set");
+        let transaction = transfer(second.into());
         network.submit(Arc::new(transaction), ReplicaId::new(0))?;
         if has_stake && second == 3 {
             let newcomer = NetworkBuilder::validator_key(seed, VALIDATORS);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chainbox::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, ReplicaId, poa::PoaConfig},
-    primitives::{Address, B256, KeyPair, TransactionRequest, U256, b256, ether},
+    primitives::{Address, B256, KeyPair, Transaction, TransactionRequest, U256, b256, ether},
     sim::{Latency, Network, NetworkBuilder, NetworkError},
 };
 
@@ -15,9 +15,8 @@ pub(crate) const DIGEST: B256 = b256!("2a4712db87ed4a778cb65bce40a178d9783fd57eb
 
 /// The network, to be built in whatever way must make no difference.
 pub(crate) fn builder() -> NetworkBuilder {
-    let sender = KeyPair::from_seed(99, "alice");
     Network::builder()
-        .with_genesis(GenesisSpec::new(1_337).with_balance(sender.address(), ether(1_000)))
+        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
         .with_consensus(ConsensusConfig::Poa(PoaConfig::default().with_period(7)))
         .with_validators(4)
         .with_seed(2_026)
@@ -26,21 +25,30 @@ pub(crate) fn builder() -> NetworkBuilder {
 
 /// Twenty blocks, with a transfer given to another replica every fourth.
 pub(crate) fn run(builder: NetworkBuilder) -> Result<Network, NetworkError> {
-    let sender = KeyPair::from_seed(99, "alice");
     let mut network = builder.build()?;
     for nonce in 0..5_u8 {
-        let request = TransactionRequest {
-            chain_id: Some(1_337),
-            nonce: nonce.into(),
-            to: Some(Address::repeat_byte(0xbb)),
-            value: U256::from(1),
-            gas_limit: 21_000,
-            max_fee_per_gas: 100_000_000_000,
-            ..Default::default()
-        };
-        let transaction = request.sign(&sender).expect("every field of the request is set");
+        let transaction = transfer(nonce.into());
         network.submit(Arc::new(transaction), ReplicaId::new(u32::from(nonce) % 4))?;
         network.run_to_height(4 * (u64::from(nonce) + 1))?;
     }
     Ok(network)
+}
+
+/// Alice's transfer of 1 with this nonce.
+pub(crate) fn transfer(nonce: u64) -> Transaction {
+    let request = TransactionRequest {
+        chain_id: Some(1_337),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: 100_000_000_000,
+        ..Default::default()
+    };
+    request.sign(&alice()).expect("every field of the request is set")
+}
+
+/// Who sends them, with what genesis gives her.
+pub(crate) fn alice() -> KeyPair {
+    KeyPair::from_seed(99, "alice")
 }

@@ -104,31 +104,3 @@ fn write_controls() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
     std::fs::write(folder.join("pbft-two-twins.toml"), control.to_toml().unwrap()).unwrap();
 }
-
-#[test]
-#[ignore = "a look at many seeds: SEEDS, KIND"]
-fn look() {
-    let number = |name, default| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(default);
-    for kind in crate::consensus::ConsensusKind::ALL {
-        if std::env::var("KIND").is_ok_and(|wanted| wanted != format!("{kind:?}")) {
-            continue;
-        }
-        let setup = Setup::of(scenario::usual(kind));
-        let mut summary = Summary::default();
-        for seed in number("FIRST", 0)..number("SEEDS", 200) {
-            let report = run_seed(&setup, seed);
-            summary.add(&report);
-            if !report.is_passed() && summary.failures.len() <= 4 {
-                let shrunk = shrink(&setup, &report, 100);
-                println!(
-                    "seed {seed} n={} {:?}\n{}",
-                    report.validators,
-                    shrunk.report.outcome,
-                    shrunk.report.plan.to_toml()
-                );
-            }
-        }
-        let failed = core::mem::take(&mut summary.failures).len();
-        println!("{kind:?}: {failed} failed; {summary:?}");
-    }
-}
