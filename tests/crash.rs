@@ -290,7 +290,7 @@ fn check_promises(path: &Path, plan: &Plan, known: &mut Known) {
     let store = store(path);
     let mut found = vec![0; plan.validators as usize];
     let mut visit = |key: &[u8], value: &[u8]| {
-        // Chain id, `r`, the validator's number, the protocol's key; its checksum and ours are before the value.
+        // Chain id, the protocol, the validator's number, the protocol's key; its checksum and ours are before the value.
         let (number, key) = key[9..].split_first_chunk::<4>().unwrap();
         let mark = &mut found[u32::from_be_bytes(*number) as usize];
         let read = |bytes: &[u8], at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().unwrap());

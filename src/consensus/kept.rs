@@ -21,10 +21,23 @@ impl ConsensusKind {
         if self == Self::Pbft { pbft::body_height(key) } else { None }
     }
 
+    /// Key of the record that is written with every head, of which alone a replica can go on there.
+    pub(crate) const fn head_key(self) -> &'static [u8] {
+        match self {
+            Self::Poa => poa::HEAD_KEY,
+            Self::Pos => pos::HEAD_KEY,
+            Self::Dpos => dpos::HEAD_KEY,
+            Self::Pbft => pbft::HEAD_KEY,
+            Self::Raft => raft::HEAD_KEY,
+        }
+    }
+
     /// Whether a record says where the chain stands.
     fn is_standing(self, key: &[u8]) -> bool {
         match self {
-            Self::Poa | Self::Pos | Self::Dpos | Self::Raft => key.starts_with(poa::HEAD_KEY),
+            Self::Poa | Self::Pos | Self::Dpos => key == self.head_key(),
+            Self::Raft => raft::HEAD_KEYS.contains(&key),
+            // Each committed height and the stable checkpoint have records of their own.
             Self::Pbft => !self.is_promise(key),
         }
     }

@@ -63,6 +63,22 @@ impl ConsensusKind {
         }
     }
 
+    /// Stands for it in records and canonical encodings, and never changes.
+    pub(crate) const fn number(self) -> u8 {
+        match self {
+            Self::Poa => 1,
+            Self::Pbft => 2,
+            Self::Pos => 3,
+            Self::Dpos => 4,
+            Self::Raft => 5,
+        }
+    }
+
+    /// The protocol of this number.
+    pub(crate) fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
     /// The protocol of this name, whole or short.
     ///
     /// ```
@@ -95,6 +111,7 @@ mod tests {
         for kind in ConsensusKind::ALL {
             assert_eq!(ConsensusKind::from_name(kind.name()), Some(kind));
             assert_eq!(ConsensusKind::from_name(kind.short_name()), Some(kind));
+            assert_eq!(ConsensusKind::from_number(kind.number()), Some(kind));
             let config = kind.on_demand();
             assert_eq!((config.kind(), config.period()), (kind, 0));
             for name in [kind.name(), kind.short_name()] {

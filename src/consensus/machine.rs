@@ -315,6 +315,17 @@ pub(super) fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> M
 }
 
 impl Machine {
+    /// Which protocol it is.
+    pub const fn kind(&self) -> ConsensusKind {
+        match self {
+            Self::Poa(_) => ConsensusKind::Poa,
+            Self::Raft(_) => ConsensusKind::Raft,
+            Self::Pbft(_) => ConsensusKind::Pbft,
+            Self::Dpos(_) => ConsensusKind::Dpos,
+            Self::Pos(_) => ConsensusKind::Pos,
+        }
+    }
+
     /// Among replicas that wait to be asked for a block on demand, the lowest comes first: how many turns of others it would
     /// pass over.
     pub fn turns_skipped(&self) -> u64 {
@@ -349,27 +360,13 @@ impl Protocol for Machine {
     }
 
     fn encode(&self, out: &mut Encoder) {
+        out.u8(self.kind().number());
         match self {
-            Self::Poa(poa) => {
-                out.u8(1);
-                poa.encode(out);
-            }
-            Self::Raft(raft) => {
-                out.u8(5);
-                raft.encode(out);
-            }
-            Self::Pbft(pbft) => {
-                out.u8(2);
-                pbft.encode(out);
-            }
-            Self::Dpos(dpos) => {
-                out.u8(4);
-                dpos.encode(out);
-            }
-            Self::Pos(pos) => {
-                out.u8(3);
-                pos.encode(out);
-            }
+            Self::Poa(poa) => poa.encode(out),
+            Self::Raft(raft) => raft.encode(out),
+            Self::Pbft(pbft) => pbft.encode(out),
+            Self::Dpos(dpos) => dpos.encode(out),
+            Self::Pos(pos) => pos.encode(out),
         }
     }
 

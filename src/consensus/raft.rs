@@ -51,6 +51,7 @@ pub use log::Entry;
 pub use membership::{Assignment, Change, ChangeError, Membership, Role};
 pub use message::{Body, RaftMessage};
 pub use payload::{Payload, PayloadError};
+pub(super) use record::HEAD_KEYS;
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
 pub use rules::{HeaderError, Link, RaftRules, check_header};
 

@@ -242,6 +242,36 @@ fn another_protocol_than_the_stores_is_refused_with_what_to_do() {
 }
 
 #[test]
+fn no_protocol_reads_records_of_another() {
+    let disks = ConsensusKind::ALL.map(|kind| {
+        let disk = Arc::new(Disk::default());
+        produce(&mut on_demand(&disk, kind, 4), 2);
+        disk
+    });
+    for (stored, from) in ConsensusKind::ALL.into_iter().zip(&disks) {
+        for (asked, onto) in ConsensusKind::ALL.into_iter().zip(&disks) {
+            // The chain is of the protocol that is asked for: only the records tell.
+            let disk = Disk::at(&onto.now);
+            let mut batch = Batch::new();
+            onto.consensus().into_iter().for_each(|(key, _)| batch.delete(Table::Consensus, key));
+            from.consensus().into_iter().for_each(|(key, value)| batch.put(Table::Consensus, key, value));
+            disk.write(batch).unwrap();
+            let writes = disk.writes();
+            let built = on(&disk, asked.on_demand(), 4).with_production(Production::OnDemand).build();
+            if asked == stored {
+                produce(&mut built.unwrap(), 1);
+                continue;
+            }
+            let error = built.unwrap_err();
+            assert!(matches!(error, NetworkError::OtherProtocol { .. }), "{stored:?} {asked:?}: {error}");
+            let text = error.to_string();
+            assert!(text.contains(stored.name()) && text.contains(asked.name()), "{text}");
+            assert_eq!(disk.writes(), writes, "nothing was written");
+        }
+    }
+}
+
+#[test]
 fn a_damaged_record_is_told_by_name() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
@@ -272,8 +302,9 @@ fn a_damaged_record_is_told_by_name() {
 
 #[test]
 fn records_of_another_form_are_refused_by_name() {
-    // As they were before every replica's were kept; one that no version wrote; one whose replica is cut short.
-    for key in ["head", "x\0\0\0\0head", "r\0\0"] {
+    // As they were before every replica's were kept, before protocols had numbers; of a protocol that is none; one whose
+    // replica is cut short.
+    for key in ["head", "r\0\0\0\0head", "\x06\0\0\0\0head", "\x01\0\0"] {
         let disk = Arc::new(Disk::default());
         produce(&mut on_demand(&disk, ConsensusKind::Poa, 4), 2);
         let mut batch = Batch::new();

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use super::{
     FaultPlan, Invariant, NetworkBuilder, NetworkError, Process, Replica, RunDigest, SimTime,
     plan::FaultId,
-    replica::HEAD_RECORD,
     trace::{Incident, Trace, TraceEntry},
     world::{Happening, Parcel, World},
 };
@@ -526,7 +525,8 @@ impl Network {
             self.shared.signers.iter().map(|signer| self.shared.machine_at(chain, head, signer.clone(), head_record));
         let machines: Vec<_> = machines.collect::<Result<_, _>>()?;
         self.world.forget_all();
-        let head_of = |record: &[u8]| Records::from([(HEAD_RECORD.to_vec(), record.to_vec())]);
+        let key = self.shared.config.kind().head_key();
+        let head_of = |record: &[u8]| Records::from([(key.to_vec(), record.to_vec())]);
         let records = head_record.map(head_of).unwrap_or_default();
         self.change_chain(vec![records; machines.len()], |replicas| {
             let mut pairs = replicas.iter_mut().zip(machines);

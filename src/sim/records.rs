@@ -24,13 +24,11 @@ use crate::{
 /// What gathers before it is written without a head, in bytes.
 const WAITING_BYTES_MAX: usize = 32 << 20;
 
-/// Between the chain id and a replica's number.
-const OF_REPLICA: u8 = b'r';
-
 /// The records of all replicas of a network, on a durable store.
 ///
-/// Keys: the chain id (8 bytes), `r`, the replica's number (4 bytes), the protocol's own key; numbers are big-endian. Values:
-/// a checksum (8 bytes), then the protocol's own value.
+/// Keys: the chain id (8 bytes), the protocol's number (1 byte), the replica's (4 bytes), the protocol's own key; numbers are
+/// big-endian. Values: a checksum (8 bytes), then the protocol's own value. No protocol reads what another wrote, however
+/// much their own keys are alike.
 #[derive(Debug)]
 pub(super) struct RecordStore {
     store: Arc<dyn KeyValue>,
@@ -59,13 +57,14 @@ impl RecordStore {
     /// Every replica's records as they were stored.
     ///
     /// # Errors
-    /// [`NetworkError::DamagedRecord`], [`NetworkError::UnknownRecord`]: without it a replica could contradict what it promised.
+    /// [`NetworkError::DamagedRecord`], [`NetworkError::UnknownRecord`]: without it a replica could contradict what it promised;
+    /// [`NetworkError::OtherProtocol`].
     pub(super) fn load(&self) -> Result<BTreeMap<ReplicaId, Records>, NetworkError> {
         let mut replicas = BTreeMap::<ReplicaId, Records>::new();
         let mut refused = None;
         self.store.scan(Table::Consensus, &self.chain_id, Order::Ascending, &mut |key, value| {
             let key = &key[self.chain_id.len()..];
-            match read(key, value) {
+            match self.read(key, value) {
                 Ok((replica, key, content)) => {
                     replicas.entry(replica).or_default().insert(key.to_vec(), content.to_vec());
                     ControlFlow::Continue(())
@@ -166,8 +165,26 @@ impl RecordStore {
         }
     }
 
+    /// Whose record it is, the protocol's key and value; `key` is what follows on the chain id.
+    fn read<'a>(&self, key: &'a [u8], value: &'a [u8]) -> Result<(ReplicaId, &'a [u8], &'a [u8]), NetworkError> {
+        let parsed = key.split_first().and_then(|(protocol, rest)| {
+            let (replica, own_key) = rest.split_first_chunk()?;
+            Some((ConsensusKind::from_number(*protocol)?, ReplicaId::new(u32::from_be_bytes(*replica)), own_key))
+        });
+        let Some((protocol, replica, own_key)) = parsed else {
+            return Err(NetworkError::UnknownRecord { key: key.escape_ascii().to_string() });
+        };
+        if protocol != self.kind {
+            return Err(NetworkError::OtherProtocol { stored: protocol.name(), asked: self.kind.name() });
+        }
+        match check_record(value) {
+            Some(content) => Ok((replica, own_key, content)),
+            None => Err(NetworkError::DamagedRecord { replica, key: own_key.escape_ascii().to_string() }),
+        }
+    }
+
     fn key(&self, replica: ReplicaId, key: &[u8]) -> Vec<u8> {
-        [self.chain_id.as_slice(), &[OF_REPLICA], &replica.get().to_be_bytes(), key].concat()
+        [self.chain_id.as_slice(), &[self.kind.number()], &replica.get().to_be_bytes(), key].concat()
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -182,19 +199,6 @@ impl Waiting {
         if let Some(earlier) = earlier {
             self.bytes = self.bytes.saturating_sub(key.len() + earlier.map_or(0, |value| value.len()));
         }
-    }
-}
-
-/// Whose record it is, the protocol's key and value; `key` is what follows on the chain id.
-fn read<'a>(key: &'a [u8], value: &'a [u8]) -> Result<(ReplicaId, &'a [u8], &'a [u8]), NetworkError> {
-    let of_replica = key.strip_prefix(&[OF_REPLICA]).and_then(|rest| rest.split_first_chunk());
-    let Some((number, own_key)) = of_replica else {
-        return Err(NetworkError::UnknownRecord { key: key.escape_ascii().to_string() });
-    };
-    let replica = ReplicaId::new(u32::from_be_bytes(*number));
-    match check_record(value) {
-        Some(content) => Ok((replica, own_key, content)),
-        None => Err(NetworkError::DamagedRecord { replica, key: own_key.escape_ascii().to_string() }),
     }
 }
 

@@ -24,9 +24,6 @@ use crate::{
     primitives::{Address, Timestamp, Transaction, U256},
 };
 
-/// Key of the record that a protocol keeps of its head.
-pub(super) const HEAD_RECORD: &[u8] = b"head";
-
 /// Pieces of evidence kept; later ones are only counted.
 const EVIDENCE_MAX: usize = 256;
 
@@ -221,7 +218,7 @@ impl Replica {
 
     /// What its protocol keeps of its head.
     pub(super) fn head_record(&self) -> Option<&[u8]> {
-        self.disk.get(HEAD_RECORD)
+        self.disk.get(self.machine.kind().head_key())
     }
 
     /// Takes a dump's chain in place of its own, with the protocol at its head. What was promised on the chain before means
@@ -235,7 +232,7 @@ impl Replica {
         self.chain.load(dump).map_err(|source| self.chain_error(source))?;
         self.note_written();
         self.disk.wipe();
-        self.disk.put(HEAD_RECORD, head_record);
+        self.disk.put(machine.kind().head_key(), head_record);
         self.machine = machine;
         (self.wanted, self.held) = (None, Vector::new());
         self.timers.clear();

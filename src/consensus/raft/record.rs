@@ -29,6 +29,9 @@ pub const HARD_STATE_KEY: &[u8] = b"hard-state";
 /// Entries are under this and their index, 8 bytes big-endian. An empty value: compacted.
 pub const ENTRY_PREFIX: &[u8] = b"entry/";
 
+/// Where the chain stands.
+pub(in crate::consensus) const HEAD_KEYS: [&[u8]; 2] = [HEAD_KEY, HEAD_COPY_KEY];
+
 const HEAD_COPY_KEY: &[u8] = b"head/copy";
 const HARD_STATE_COPY_KEY: &[u8] = b"hard-state/copy";
 
