@@ -320,6 +320,10 @@ impl Pbft {
             self.plan(effects);
         }
         self.arm_resend(effects);
+        if self.config.period == 0 {
+            // On demand nothing is said again later.
+            self.vote_again(effects);
+        }
     }
 
     fn on_message(

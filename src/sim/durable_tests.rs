@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use super::{plan::Fault, *};
 use crate::{
     chain::GenesisSpec,
-    consensus::{ConsensusConfig, ConsensusKind, Protocol, Records, ReplicaId},
+    consensus::{ConsensusConfig, ConsensusKind, Protocol, Records, ReplicaId, pbft::PbftConfig},
     primitives::{Bytes, Height},
     state::{PagedState, model},
     store::{Batch, KeyValue, MemoryStore, Order, StoreError, Table},
@@ -220,6 +220,22 @@ fn a_primary_that_lags_behind_holds_nobody_up_after_all_died() {
         }
         network.run_for(Duration::from_secs(40)).unwrap();
         goes_on(&disk.now, network.lowest_height().get() + 5, "after that");
+    }
+}
+
+#[test]
+fn a_checkpoint_whose_votes_died_is_voted_for_again() {
+    let config = PbftConfig { period: 0, ..PbftConfig::default().with_checkpoints(4, 8) };
+    let mut disk = Arc::new(Disk::default());
+    for height in 1..=24_u64 {
+        let builder = on(&disk, ConsensusConfig::Pbft(config), 4).with_production(Production::OnDemand);
+        let mut network = builder.build().unwrap();
+        produce(&mut network, 1);
+        assert_eq!(network.lowest_height().get(), height);
+        // They die with the block in the chain: whoever voted for it to be a checkpoint was not heard yet.
+        let has_block = |store: &&MemoryStore| store.get(Table::Canonical, &height.to_be_bytes()).unwrap().is_some();
+        let written = disk.past.lock().unwrap().iter().find(has_block).unwrap().clone();
+        disk = Disk::at(&written);
     }
 }
 

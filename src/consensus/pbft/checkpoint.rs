@@ -9,10 +9,10 @@ use crate::{
 };
 
 impl Pbft {
-    /// Tells everybody, once `after` is durable, that this replica's head is this checkpoint.
-    pub(super) fn vote_checkpoint(&mut self, block: BlockId, after: Ticket, effects: &mut Vec<Effect>) {
+    /// Tells everybody, once `after` is durable, that this replica's head is or was this checkpoint.
+    pub(super) fn vote_checkpoint(&mut self, block: BlockId, after: Option<Ticket>, effects: &mut Vec<Effect>) {
         if let (Some(me), Some(message)) = (self.me, self.checkpoint_message(block)) {
-            broadcast(&message, Some(after), effects);
+            broadcast(&message, after, effects);
             if self.log.contains(block.height) {
                 self.log.checkpoint_votes.entry(block.height).or_default().insert(me, block.hash);
             }
@@ -80,6 +80,15 @@ impl Pbft {
         }
         self.log.make_stable(checkpoint);
         self.journal.stable(checkpoint, self.head.height);
+    }
+
+    /// Votes again for its checkpoints that are not stable: when everybody comes back at once, nobody has the votes any more.
+    pub(super) fn vote_again(&mut self, effects: &mut Vec<Effect>) {
+        let stable = self.log.stable.height;
+        let unstable: Vec<_> = self.log.own_checkpoints().filter(|block| block.height > stable).collect();
+        for block in unstable {
+            self.vote_checkpoint(block, None, effects);
+        }
     }
 
     pub(super) fn resend_checkpoint(&self, effects: &mut Vec<Effect>) {

@@ -460,7 +460,7 @@ impl Pbft {
             let message = self.checkpoint_message(id).filter(|_| was_member);
             message.into_iter().for_each(|message| broadcast(&message, Some(ticket), effects));
         } else if is_checkpoint {
-            self.vote_checkpoint(id, ticket, effects);
+            self.vote_checkpoint(id, Some(ticket), effects);
         }
     }
 
