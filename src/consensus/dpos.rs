@@ -195,6 +195,12 @@ impl Dpos {
         })
     }
 
+    /// Whether it still needs a record; of blocks, those that it took up again above the last irreversible one.
+    pub(super) fn needs(&self, key: &[u8]) -> bool {
+        let block = key.strip_prefix(BLOCK_PREFIX);
+        block.is_none_or(|block| record::parse_block_key(block).is_some_and(|id| self.tree.get(&id).is_some()))
+    }
+
     /// The parameters.
     pub const fn config(&self) -> &DposConfig {
         &self.config

@@ -1,6 +1,7 @@
-//! Which of a replica's records are its own word, and which it has in common with every replica of its chain.
+//! Which of a replica's records are its own word, which it has in common with every replica of its chain, and which are of no
+//! more use.
 
-use super::{ConsensusKind, Records, dpos, pbft, poa, pos, raft};
+use super::{ConsensusKind, Machine, Records, dpos, pbft, poa, pos, raft};
 use crate::primitives::Height;
 
 impl ConsensusKind {
@@ -56,6 +57,20 @@ impl ConsensusKind {
         let promised = own.iter().filter(|(key, _)| self.is_promise(key));
         let taken = other.iter().filter(|(key, _)| is_taken(key));
         promised.chain(taken).map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+}
+
+impl Machine {
+    /// Whether a replica that went on from this record still needs it. It forgets by itself what it knows of; a branch or a log
+    /// that it did not take up again it will never speak of.
+    pub(crate) fn needs(&self, key: &[u8]) -> bool {
+        match self {
+            // These know every record that they keep.
+            Self::Poa(_) | Self::Pbft(_) => true,
+            Self::Pos(pos) => pos.needs(key),
+            Self::Dpos(dpos) => dpos.needs(key),
+            Self::Raft(raft) => raft.needs(key),
+        }
     }
 }
 

@@ -54,7 +54,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    primitives::{Address, Timestamp},
+    primitives::{Address, B256, Timestamp},
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
@@ -219,6 +219,12 @@ impl Pos {
             requests: 0,
             next_ticket: Ticket::default(),
         }
+    }
+
+    /// Whether it still needs a record; of blocks, those that it took up again.
+    pub(super) fn needs(&self, key: &[u8]) -> bool {
+        let hash = key.strip_prefix(NODE_PREFIX);
+        hash.is_none_or(|hash| B256::try_from(hash).is_ok_and(|hash| self.tree.get(&hash).is_some()))
     }
 
     fn with_kept(mut self, kept: Kept) -> Self {

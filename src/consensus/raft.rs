@@ -187,6 +187,13 @@ impl Raft {
         Ok(raft)
     }
 
+    /// Whether it still needs a record; of entries, those that are in its log.
+    pub(super) fn needs(&self, key: &[u8]) -> bool {
+        let index = key.strip_prefix(ENTRY_PREFIX);
+        let index = index.map(|index| index.try_into().map(u64::from_be_bytes));
+        index.is_none_or(|index| index.is_ok_and(|index| self.log.entry(index).is_some()))
+    }
+
     fn at_head(
         config: RaftConfig,
         mut head: Link,

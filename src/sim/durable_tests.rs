@@ -12,6 +12,8 @@ use crate::{
     store::{Batch, KeyValue, MemoryStore, Order, StoreError, Table},
 };
 
+mod growth;
+
 /// A store in memory that stands for a disk, and what it held after every write.
 #[derive(Debug, Default)]
 struct Disk {
@@ -120,8 +122,9 @@ fn every_replica_comes_back_with_its_own_records() {
             assert_eq!(after.head(), before.head(), "{kind:?}");
             let [before_final, after_final] = [before, after].map(|replica| replica.machine().finality().finalized);
             assert_eq!(after_final, before_final, "{kind:?}");
+            let machine = after.machine();
             let (before, after) = (before.records(), after.records());
-            let kept = before.iter().filter(|(key, _)| kind.is_promise(key));
+            let kept = before.iter().filter(|(key, _)| kind.is_promise(key) && machine.needs(key));
             assert!(kept.clone().count() > 0, "{kind:?}");
             for (key, value) in kept {
                 assert_eq!(after.get(key), Some(value), "{kind:?}: {}", key.escape_ascii());

@@ -55,7 +55,7 @@ pub(super) struct Shared {
 
 impl Shared {
     /// A replica's protocol at the head of a chain that was opened, with all that the replica had promised, and the records
-    /// that it goes on from.
+    /// that it goes on from and still needs.
     ///
     /// It may have stood elsewhere when the process ended, a block behind the primary or ahead of it; the stored chain is the
     /// primary's. It then takes over what the primary knows of the chain, and keeps its own promises.
@@ -79,7 +79,7 @@ impl Shared {
             &|| kind.promises_at_head(own, of_primary),
         ];
         for way in ways {
-            let records = way();
+            let mut records = way();
             let (genesis, validators) = (chain.genesis().block(), self.validators.clone());
             let signer = signer.clone();
             let machine = self
@@ -87,6 +87,7 @@ impl Shared {
                 .recover(genesis, validators, &records, self.authenticator.clone(), signer)
                 .map_err(|source| NetworkError::StoredRecords { replica, source })?;
             if machine.head() == head {
+                records.retain(|key, _| machine.needs(key));
                 return Ok((machine, records));
             }
             stands_at = stands_at.or(Some(machine.head()));

@@ -144,6 +144,12 @@ fn block_key(id: BlockId) -> Vec<u8> {
     [BLOCK_PREFIX, id.height.get().to_be_bytes().as_slice(), id.hash.as_slice()].concat()
 }
 
+/// The block whose record is under [`BLOCK_PREFIX`] and this.
+pub(super) fn parse_block_key(rest: &[u8]) -> Option<BlockId> {
+    let mut rest = Decoder::new(rest);
+    block(&mut rest).filter(|_| rest.is_empty())
+}
+
 /// The head's branch from the last irreversible block up, every block judged again. Blocks whose parent is missing are left
 /// out, and so are other branches: a chain that lost its newest blocks may not have them any more, and peers do.
 pub(super) fn rebuild(
