@@ -92,6 +92,8 @@ pub struct Dpos {
     passed: u64,
     /// Double productions to tell, by slot and offender.
     offences: OrdMap<(u64, Address), Arc<DoubleProduction>>,
+    /// The head, to tell it to whoever goes on elsewhere, and its record, which has to be durable before; not kept over a restart.
+    head_block: Option<(Ticket, Arc<Block>)>,
     /// Irreversible blocks that the chain is told of once their record is durable: it forgets other branches then.
     untold_final: Vector<(Ticket, BlockId)>,
     next_ticket: Ticket,
@@ -102,6 +104,8 @@ pub struct Dpos {
 struct Judging {
     block: Arc<Block>,
     node: Node,
+    /// Who sent it; `None` for an own block.
+    from: Option<ReplicaId>,
     /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
     own: Option<Ticket>,
 }
@@ -190,6 +194,7 @@ impl Dpos {
             promise,
             passed: 0,
             offences: OrdMap::new(),
+            head_block: None,
             untold_final: Vector::new(),
             next_ticket: Ticket::default(),
         })
@@ -258,7 +263,7 @@ impl Dpos {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
         let node = Node { link, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
-        self.pending.insert(id, Judging { block: block.clone(), node, own });
+        self.pending.insert(id, Judging { block: block.clone(), node, from, own });
         effects.push(Effect::Validate { block });
         Ok(())
     }
@@ -299,9 +304,9 @@ impl Dpos {
     }
 
     fn adopt(&mut self, judging: Judging, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
-        let Judging { block, mut node, own } = judging;
+        let Judging { block, mut node, from, own } = judging;
         node.link = node.link.with_updates(updates);
-        let (id, old) = (node.link.block, self.tree.head().link.block);
+        let (id, slot, old) = (node.link.block, node.link.slot, self.tree.head().link.block);
         self.look_for_twin(&node, effects);
         let irreversible = self.tree.finalized();
         let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::judged(id, sealed, updates)).collect();
@@ -321,7 +326,10 @@ impl Dpos {
             self.untold_final.push_back((ticket, self.tree.finalized()));
         }
         if let Some(Moved { reorg_depth, .. }) = moved {
+            self.head_block = Some((ticket, block.clone()));
             self.tell_head(old, id, reorg_depth, irreversible, effects);
+        } else if let Some(from) = from.filter(|_| slot > self.tree.head().link.slot) {
+            self.show_head(from, effects);
         }
         if let Some(ticket) = own {
             let message = Message::Block(block);
@@ -332,6 +340,17 @@ impl Dpos {
         }
         self.go_on_fetching(id, effects);
         self.release_children(id, effects);
+    }
+
+    /// Sends the head to a replica whose branch goes on later than this one, and is worse. When the producers that the head's
+    /// branch has elected were cut off from it, they produce where they still are, and nobody else may produce here: without
+    /// this they would never hear of their election.
+    fn show_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
+        if let Some((ticket, block)) = &self.head_block {
+            effects.push(Effect::Mark("dpos/show-head"));
+            let message = Message::Block(block.clone());
+            effects.push(Effect::Send { to: Recipients::One(to), message, after: Some(*ticket) });
+        }
     }
 
     fn tell_head(
@@ -442,6 +461,7 @@ impl Protocol for Dpos {
         out.list(self.pending.iter(), |out, (id, judging)| {
             id.encode(out);
             out.bytes(judging.block.seal());
+            out.option(judging.from, |out, from| out.u32(from.get()));
             out.option(judging.own, |out, ticket| out.u64(ticket.get()));
         });
         out.list(self.orphans.iter(), |out, (id, orphan)| {
@@ -460,6 +480,7 @@ impl Protocol for Dpos {
             out.hash(&first);
             out.hash(&second);
         });
+        out.option(self.head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
         out.list(self.untold_final.iter(), |out, (ticket, block)| {
             out.u64(ticket.get());
             block.encode(out);

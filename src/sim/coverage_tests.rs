@@ -160,6 +160,7 @@ const DPOS: Marks = &[
     ("dpos/nothing-to-say", Guard("what a producer drafts on its head always follows on it")),
     ("dpos/reorg", Campaign),
     ("dpos/schedule-proposed", Campaign),
+    ("dpos/show-head", Campaign),
     ("dpos/stale-answer", Test("consensus/dpos/tests/invalid.rs", "answers_to_nothing_leave_the_state_as_it_was")),
     ("dpos/stale-build", Test("consensus/dpos/tests/invalid.rs", "answers_to_nothing_leave_the_state_as_it_was")),
 ];

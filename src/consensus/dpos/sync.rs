@@ -76,7 +76,9 @@ impl Dpos {
             return Err(Rejection::TooFarAhead { block: id, limit: AHEAD_MAX });
         }
         let link = self.head_link();
-        if !link.state.active().producers().contains(&author) && !link.candidates.contains_key(&author) {
+        let is_known = link.state.active().producers().contains(&author) || link.candidates.contains_key(&author);
+        // A stranger here may be elected on another branch: a producer that built upon its block vouches for it.
+        if !is_known && self.children(id).is_empty() {
             let reason = format!("{author} sealed it, who is no candidate");
             return Err(Rejection::Header { block: id, reason });
         }

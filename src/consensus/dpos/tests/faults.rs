@@ -208,3 +208,23 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
         crate::system::staking::slash(offender, crate::system::staking::Offence::DoubleSign, Height::new(9), time);
     assert_eq!(calls, [crate::system::staking::begin_block(sealed.header.beneficiary, &[]), slash]);
 }
+
+#[test]
+fn who_goes_on_upon_a_worse_branch_is_shown_the_better_one() {
+    let mut lab = Lab::new(4);
+    lab.slots(8);
+    // Two of four go on together, but nothing becomes irreversible.
+    lab.cut(&[0, 0, 1, 2]);
+    lab.slots(16);
+    // The first to speak will be the one that was alone: unanswered, it would hear of the others in their slots only.
+    while lab.owner(3, lab.now + 1) != 3 {
+        lab.slot();
+    }
+    assert!(lab.heads()[3].height < lab.heads()[0].height);
+    assert_eq!(lab.mark("dpos/show-head"), 0);
+    lab.heal();
+    lab.slot();
+    assert!(lab.mark("dpos/show-head") > 0);
+    assert_eq!(lab.heads()[3], lab.heads()[0]);
+    assert!(lab.broken.is_empty(), "{:?}", lab.broken);
+}

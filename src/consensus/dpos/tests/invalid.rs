@@ -169,3 +169,20 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
     assert_eq!(lab.irreversible(0), 35);
     assert!(lab.replica(0).orphans.is_empty(), "orphans at and below what is irreversible are forgotten");
 }
+
+#[test]
+fn a_strangers_block_waits_when_a_producer_built_upon_it() {
+    let mut lab = Lab::with_config(5, 4, DposConfig::default());
+    lab.slots(10);
+    let below = BlockId { height: Height::new(11), hash: B256::repeat_byte(9) };
+    let strange = lab.raw(below, 4, Bytes::new(), 12, &Odd::default());
+    refuse(&lab, message(&strange), "no candidate");
+    let upon = lab.raw(BlockId::of(&strange), 0, Bytes::new(), 13, &Odd::default());
+    let mut replica = lab.replica(0).clone();
+    for (block, missing) in [(&upon, BlockId::of(&strange)), (&strange, below)] {
+        let mut effects = Vec::new();
+        replica.step(message(block), &mut effects);
+        assert!(effects.iter().any(|it| matches!(it, Effect::Fetch { block, .. } if *block == missing)), "{effects:?}");
+    }
+    assert_eq!(replica.head(), lab.replica(0).head());
+}

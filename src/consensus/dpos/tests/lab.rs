@@ -194,7 +194,9 @@ impl Lab {
     fn carry_out(&mut self, index: usize, effect: Effect, inbox: &mut VecDeque<Event>) {
         match effect {
             Effect::Send { to, message, .. } => {
-                if let (Message::Block(block), false) = (&message, self.faulty.contains(&index)) {
+                // What is sent to one is a head that was announced before, whoever made it.
+                if let (Message::Block(block), Recipients::Others, false) = (&message, to, self.faulty.contains(&index))
+                {
                     self.check_produced(index, block);
                 }
                 let to: Vec<_> = match to {
