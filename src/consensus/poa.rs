@@ -269,9 +269,15 @@ impl Poa {
         if id.height.get() > head.height.get().saturating_add(AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: AHEAD_MAX });
         }
-        let Some(from) = from.filter(|_| self.orphans.len() < ORPHANS_MAX) else {
-            return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
-        };
+        let Some(from) = from else { return Err(Rejection::Unexpected { what: "block" }) };
+        if self.orphans.len() >= ORPHANS_MAX {
+            // The way down to the chain comes first: what is above is fetched again when its turn comes.
+            let highest = self.orphans.get_max().map(|(highest, _)| *highest);
+            let Some(highest) = highest.filter(|highest| highest.height > id.height) else {
+                return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
+            };
+            self.orphans.remove(&highest);
+        }
         self.fetch_ancestor(&block, from, effects);
         self.orphans.insert(id, Orphan { from, block });
         Ok(())

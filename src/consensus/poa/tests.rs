@@ -274,14 +274,27 @@ fn missing_ancestors_are_fetched_once_and_everything_falls_into_place() {
 }
 
 #[test]
-fn waiting_blocks_are_bounded() {
+fn waiting_blocks_are_bounded_and_the_way_down_to_the_chain_comes_first() {
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
-    let unknown = setup.block(&setup.genesis, 1, &Odd::default());
+    let missing = setup.branch(&setup.genesis, &[1, 2]);
+    let child = |salt| setup.block(&missing[1], 3, &Odd { gas_limit: salt, ..Odd::default() });
     for salt in 0..ORPHANS_MAX as u64 + 5 {
-        receive(&mut poa, &setup.block(&unknown, 2, &Odd { gas_limit: salt, ..Odd::default() }));
+        receive(&mut poa, &child(salt));
     }
     assert_eq!(poa.orphans.len(), ORPHANS_MAX);
+    let before = poa.clone();
+    let refused = receive(&mut poa, &setup.block(&child(0), 0, &Odd::default()));
+    assert!(
+        matches!(refused.as_slice(), [Effect::Reject(Rejection::Overloaded { limit: ORPHANS_MAX })]),
+        "{refused:?}"
+    );
+    assert_eq!(poa, before);
+    let fetched = receive(&mut poa, &missing[1]);
+    assert!(matches!(fetched.first(), Some(Effect::Fetch { block, .. }) if *block == BlockId::of(&missing[0])));
+    assert_eq!(poa.orphans.len(), ORPHANS_MAX, "in the place of one above it");
+    receive(&mut poa, &missing[0]);
+    assert_eq!((poa.head().height, poa.orphans.len()), (Height::new(3), 0));
 }
 
 #[test]

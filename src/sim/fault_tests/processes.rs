@@ -1,7 +1,7 @@
 //! What happens to processes, disks and clocks.
 
 use super::*;
-use crate::consensus::{Machine, Protocol};
+use crate::consensus::{ConsensusKind, Machine, Protocol};
 
 #[test]
 fn a_crashed_replica_comes_back_with_what_it_kept() {
@@ -218,4 +218,18 @@ fn promises_survive_a_crash() {
         network.restart(id(replica)).unwrap();
     }
     assert_eq!(terms(&network), before);
+}
+
+#[test]
+fn a_replica_that_was_down_for_hundreds_of_blocks_catches_up() {
+    for kind in ConsensusKind::ALL {
+        let mut network = network(scenario::usual(kind), 4);
+        run_ms(&mut network, 6_000);
+        network.crash(id(3)).unwrap();
+        run_ms(&mut network, 600_000);
+        assert!(height(&network, 3) + 400 < height(&network, 0), "{kind:?}: {:?}", heights(&network));
+        network.restart(id(3)).unwrap();
+        run_ms(&mut network, 60_000);
+        assert!(height(&network, 3) + 3 > height(&network, 0), "{kind:?}: {:?}", heights(&network));
+    }
 }
