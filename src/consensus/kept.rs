@@ -9,7 +9,7 @@ impl ConsensusKind {
     /// that again, and without it the replica could contradict itself.
     pub(crate) fn is_promise(self, key: &[u8]) -> bool {
         match self {
-            Self::Poa => key == poa::SIGNED_KEY,
+            Self::Poa => key == poa::SIGNED_KEY || key.starts_with(poa::SEALED_PREFIX),
             Self::Pos => key == pos::PROMISES_KEY,
             Self::Dpos => key == dpos::PROMISE_KEY,
             Self::Pbft => pbft::PROMISE_PREFIXES.iter().any(|prefix| key.starts_with(prefix)),
@@ -19,7 +19,11 @@ impl ConsensusKind {
 
     /// The height of the block whose whole body a record holds, for others who may need it.
     pub(crate) fn body_height(self, key: &[u8]) -> Option<Height> {
-        if self == Self::Pbft { pbft::body_height(key) } else { None }
+        match self {
+            Self::Poa => poa::sealed_height(key),
+            Self::Pbft => pbft::body_height(key),
+            Self::Pos | Self::Dpos | Self::Raft => None,
+        }
     }
 
     /// Key of the record that is written with every head, of which alone a replica can go on there.

@@ -41,7 +41,8 @@ pub use config::{PoaConfig, PoaError};
 pub use fork_choice::Standing;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
-pub use record::{HEAD_KEY, SIGNED_KEY};
+pub(super) use record::sealed_height;
+pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
 pub use rules::{HeaderError, Link, PoaRules, check_header};
 pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
 
@@ -74,6 +75,8 @@ pub struct Poa {
     signed: Option<BlockId>,
     /// The head, to announce it again when the chain stands still; after a crash, the newest block that it sealed.
     newest: Option<Arc<Block>>,
+    /// After a crash, the blocks that it had sealed and kept, until it finds them in the chain.
+    sealed: Vec<Arc<Block>>,
     next_ticket: Ticket,
 }
 
@@ -88,7 +91,8 @@ struct Pending {
 
 #[derive(Clone, Debug)]
 struct Orphan {
-    from: ReplicaId,
+    /// Who said it; `None`: this replica, before a crash.
+    from: Option<ReplicaId>,
     block: Arc<Block>,
 }
 
@@ -161,9 +165,10 @@ impl Poa {
             None => Self::new(config, genesis, signers, authenticator, signer)?,
         };
         if let Some(signed) = records.get(SIGNED_KEY) {
-            let (signed, block) = record::decode_signed(signed).ok_or(PoaError::Record { key: "signed" })?;
-            (poa.signed, poa.newest) = (Some(signed), block.map(Arc::new));
+            poa.signed = Some(record::decode_signed(signed).ok_or(PoaError::Record { key: "signed" })?);
         }
+        poa.sealed = record::all_sealed(records).ok_or(PoaError::Record { key: "sealed" })?;
+        poa.newest = poa.sealed.last().cloned();
         Ok(poa)
     }
 
@@ -185,6 +190,7 @@ impl Poa {
             duty: Duty::Idle,
             signed: None,
             newest: None,
+            sealed: Vec::new(),
             next_ticket: Ticket::default(),
         })
     }
@@ -209,8 +215,8 @@ impl Poa {
         self.tree.head().standing.total_difficulty
     }
 
-    fn on_block(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        if let Err(rejection) = self.consider(Some(from), block, None, effects) {
+    fn on_block(&mut self, from: Option<ReplicaId>, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        if let Err(rejection) = self.consider(from, block, None, effects) {
             effects.push(Effect::Reject(rejection));
         }
     }
@@ -269,7 +275,6 @@ impl Poa {
         if id.height.get() > head.height.get().saturating_add(AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: AHEAD_MAX });
         }
-        let Some(from) = from else { return Err(Rejection::Unexpected { what: "block" }) };
         if self.orphans.len() >= ORPHANS_MAX {
             // The way down to the chain comes first: what is above is fetched again when its turn comes.
             let highest = self.orphans.get_max().map(|(highest, _)| *highest);
@@ -278,7 +283,7 @@ impl Poa {
             };
             self.orphans.remove(&highest);
         }
-        self.fetch_ancestor(&block, from, effects);
+        from.into_iter().for_each(|from| self.fetch_ancestor(&block, from, effects));
         self.orphans.insert(id, Orphan { from, block });
         Ok(())
     }
@@ -414,12 +419,36 @@ impl Poa {
         }
     }
 
-    fn announce_again(&self, effects: &mut Vec<Effect>) {
+    /// Says the blocks again that it had sealed and does not find in the chain: when everybody comes back at once, some of
+    /// them ahead of the chain that was kept, nobody else has them, and whoever sealed may not seal other blocks in their
+    /// place.
+    fn say_sealed_again(&mut self, effects: &mut Vec<Effect>) {
+        let settled = self.tree.settled().height;
+        let is_lost = |block: &Arc<Block>| block.height() > settled && self.tree.get(&BlockId::of(block)).is_none();
+        let (lost, found): (Vec<_>, Vec<_>) = core::mem::take(&mut self.sealed).into_iter().partition(is_lost);
+        let newest = self.signed.map(|block| block.height);
+        let of_no_use = found.iter().map(|block| block.height()).filter(|height| Some(*height) != newest);
+        let records: Vec<_> = of_no_use.map(record::no_sealed).collect();
+        if !records.is_empty() {
+            let ticket = self.next_ticket.take_next();
+            effects.push(Effect::Persist { ticket, records });
+        }
+        self.sealed.clone_from(&lost);
+        for block in lost {
+            let message = Message::Block(block.clone());
+            effects.push(Effect::Send { to: Recipients::Others, message, after: None });
+            effects.push(Effect::Mark("poa/say-sealed-again"));
+            self.on_block(None, block, effects);
+        }
+    }
+
+    fn announce_again(&mut self, effects: &mut Vec<Effect>) {
         if let Some(block) = &self.newest {
             let message = Message::Block(block.clone());
             effects.push(Effect::Send { to: Recipients::Others, message, after: None });
             effects.push(Effect::Mark("poa/announce-again"));
         }
+        self.say_sealed_again(effects);
         self.watch(effects);
     }
 
@@ -473,13 +502,17 @@ impl Poa {
             return effects.push(Effect::Mark("poa/stale-build"));
         }
         let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
-        let record = self.next_ticket;
-        let kept = record::signed(&sealed, self.config.period > 0);
+        let (record, id) = (self.next_ticket, BlockId::of(block));
+        let mut records = vec![record::signed(id)];
+        if self.config.period > 0 {
+            records.push(record::sealed(&sealed));
+            records.extend(self.signed.map(|before| record::no_sealed(before.height)));
+        }
         match self.consider(None, sealed, Some(record), effects) {
             Ok(()) => {
                 let ticket = self.next_ticket.take_next();
-                effects.push(Effect::Persist { ticket, records: vec![kept] });
-                self.signed = Some(BlockId::of(block));
+                effects.push(Effect::Persist { ticket, records });
+                self.signed = Some(id);
                 self.duty = Duty::Idle;
             }
             Err(rejection) => effects.push(Effect::Reject(rejection)),
@@ -519,12 +552,15 @@ impl Poa {
 impl Protocol for Poa {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match event {
-            Event::Start => self.plan(effects),
-            Event::Message { from, message: Message::Block(block) } => self.on_block(from, block, effects),
+            Event::Start => {
+                self.plan(effects);
+                self.say_sealed_again(effects);
+            }
+            Event::Message { from, message: Message::Block(block) } => self.on_block(Some(from), block, effects),
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
             }
-            Event::BlockSynced { from, block } => self.on_block(from, block, effects),
+            Event::BlockSynced { from, block } => self.on_block(Some(from), block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),
             Event::Random { ticket, value } if self.duty == Duty::Drawing(ticket) => self.wait(value, effects),
@@ -550,7 +586,7 @@ impl Protocol for Poa {
         out.list(self.orphans.iter(), |out, (id, orphan)| {
             id.encode(out);
             out.bytes(orphan.block.seal());
-            out.u32(orphan.from.get());
+            out.u32(orphan.from.map_or(u32::MAX, ReplicaId::get));
         });
         out.list(self.wishes.iter(), |out, (target, authorize)| {
             out.address(target);
@@ -570,6 +606,9 @@ impl Protocol for Poa {
             out.bytes(block.seal());
         });
         out.u64(self.next_ticket.get());
+        if !self.sealed.is_empty() {
+            out.list(self.sealed.iter(), |out, block| BlockId::of(block).encode(out));
+        }
     }
 
     fn head(&self) -> BlockId {

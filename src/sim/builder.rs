@@ -326,7 +326,7 @@ impl NetworkBuilder {
         let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
         let mut replicas = Vec::new();
         if let Some(durable) = &durable {
-            durable.written(head.height);
+            durable.written(chain.finalized().height());
         }
         for (number, signer) in (0..).map(ReplicaId::new).zip(&shared.signers) {
             let address = signer.as_ref().map(Signer::address);

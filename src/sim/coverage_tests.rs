@@ -171,6 +171,13 @@ const POA: Marks = &[
     ("poa/left-settled", Test("consensus/poa/tests.rs", "a_heavier_branch_wins_even_over_the_settled_block")),
     ("poa/refuse-double-sign", Test("sim/tests.rs", "many_seeds_converge_after_latencies_longer_than_the_period")),
     ("poa/reorg", Campaign),
+    (
+        "poa/say-sealed-again",
+        Test(
+            "consensus/poa/tests.rs",
+            "sealed_blocks_that_are_lost_are_said_again_and_no_others_are_sealed_in_their_place",
+        ),
+    ),
     ("poa/stale-answer", Test("consensus/poa/tests.rs", "invalid_blocks_leave_the_state_as_it_was")),
     ("poa/stale-build", Test("consensus/poa/tests.rs", "a_replica_seals_once_a_height_and_announces_after_its_record")),
 ];

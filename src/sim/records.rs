@@ -43,10 +43,10 @@ pub(super) struct Waiting {
     /// By replica and key; nothing: the record is forgotten.
     records: BTreeMap<(ReplicaId, Vec<u8>), Option<Vec<u8>>>,
     bytes: usize,
-    /// Records with blocks that the stored chain does not have yet, to be forgotten once it does.
+    /// Records with blocks that the stored chain does not have for good yet, to be forgotten once it does.
     bodies: BTreeMap<Height, Vec<(ReplicaId, Vec<u8>)>>,
-    /// The stored head's height.
-    head: Height,
+    /// Up to here the stored chain has blocks that nobody takes back.
+    finalized: Height,
 }
 
 impl RecordStore {
@@ -85,7 +85,7 @@ impl RecordStore {
             let is_forgotten = record.value.is_empty();
             if is_forgotten
                 && let Some(height) = self.kind.body_height(&record.key)
-                && height > waiting.head
+                && height > waiting.finalized
             {
                 // Nobody might have the block, were all to stop now.
                 waiting.bodies.entry(height).or_default().push((replica, record.key.clone()));
@@ -115,11 +115,11 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Notes that everything that waited was written.
-    pub(super) fn written(&self, head: Height) {
+    /// Notes that everything that waited was written, with a chain that is final up to `finalized`.
+    pub(super) fn written(&self, finalized: Height) {
         let mut waiting = self.waiting();
-        (waiting.records, waiting.bytes, waiting.head) = (BTreeMap::new(), 0, head);
-        let above = waiting.bodies.split_off(&head.next());
+        (waiting.records, waiting.bytes, waiting.finalized) = (BTreeMap::new(), 0, finalized);
+        let above = waiting.bodies.split_off(&finalized.next());
         for (replica, key) in core::mem::replace(&mut waiting.bodies, above).into_values().flatten() {
             waiting.put(replica, &key, None);
         }
@@ -127,14 +127,14 @@ impl RecordStore {
 
     /// Writes what waits without a head.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
-        let (mut batch, head) = (Batch::new(), self.waiting().head);
+        let (mut batch, finalized) = (Batch::new(), self.waiting().finalized);
         // What is only to be forgotten can wait for the next head.
         if !self.is_full() && self.waiting().records.values().all(Option::is_none) {
             return Ok(());
         }
         self.write_to(&mut batch);
         self.store.write(batch)?;
-        self.written(head);
+        self.written(finalized);
         Ok(())
     }
 

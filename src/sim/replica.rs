@@ -251,7 +251,7 @@ impl Replica {
     /// The head of a durable chain is written, and with it everybody's records.
     fn note_written(&self) {
         if let Some(durable) = self.durable.as_ref().filter(|_| self.id == ReplicaId::default()) {
-            durable.written(self.chain.head().height());
+            durable.written(self.chain.finalized().height());
         }
     }
 

@@ -1,4 +1,12 @@
 //! What a replica keeps to go on after a restart.
+//!
+//! | key | value | written |
+//! |---|---|---|
+//! | `head` | head, with its branch as far down as it may be left | with every head |
+//! | `signed` | height and hash of the newest block that it sealed | before that block is announced |
+//! | `sealed/` height | that block, until the next one is sealed | with `signed` |
+//!
+//! Heights are 8 bytes, big-endian. Every value begins with a checksum. On demand, blocks are not kept: nothing is said again.
 
 use std::sync::Arc;
 
@@ -9,7 +17,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, Encoder, Record,
+        BlockId, Encoder, Record, Records,
         encoding::{Decoder, check_record, checked_record},
     },
     primitives::{Height, Timestamp},
@@ -19,9 +27,8 @@ use crate::{
 pub const HEAD_KEY: &[u8] = b"head";
 /// Key of the newest block that the replica sealed; durable before the block is announced.
 pub const SIGNED_KEY: &[u8] = b"signed";
-
-/// Height and hash.
-const SIGNED_ID_LEN: usize = 8 + 32;
+/// Before the height (8 bytes, big-endian) in the key of a block that the replica sealed.
+pub const SEALED_PREFIX: &[u8] = b"sealed/";
 
 /// Ancestors of the head that are kept with it at most: as many as more than half of 60 signers, and those below the
 /// settled block.
@@ -81,25 +88,44 @@ fn decode_node(bytes: &mut Decoder<'_>, above: Option<&Snapshot>) -> Option<Node
     Some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
 }
 
-/// The newest block that was sealed; whole where it may have to be said again after a crash, since nobody else may have it.
-pub(super) fn signed(block: &Block, is_whole: bool) -> Record {
-    let body = if is_whole { block.encode_stored() } else { Vec::new() };
-    let value = checked_record(SIGNED_ID_LEN + body.len(), |out| {
-        BlockId::of(block).encode(out);
-        out.raw(&body);
-    });
-    Record { key: SIGNED_KEY.to_vec(), value }
+/// The newest block that was sealed.
+pub(super) fn signed(block: BlockId) -> Record {
+    Record { key: SIGNED_KEY.to_vec(), value: checked_record(40, |out| block.encode(out)) }
 }
 
-/// The block that was sealed last, and the whole of it if it was kept.
-pub(super) fn decode_signed(bytes: &[u8]) -> Option<(BlockId, Option<Block>)> {
-    let (id, block) = check_record(bytes)?.split_at_checked(SIGNED_ID_LEN)?;
-    let id = decode_block(&mut Decoder::new(id))?;
-    if block.is_empty() {
-        return Some((id, None));
-    }
-    let block = Block::decode_stored(block).ok()?;
-    (BlockId::of(&block) == id).then_some((id, Some(block)))
+pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
+    let mut bytes = Decoder::new(check_record(bytes)?);
+    decode_block(&mut bytes).filter(|_| bytes.is_empty())
+}
+
+/// A block that was sealed, which may have to be said again after a crash: nobody else may have it.
+pub(super) fn sealed(block: &Block) -> Record {
+    Record { key: sealed_key(block.height()), value: checked_record(block.room(), |out| out.stored_block(block)) }
+}
+
+/// Forgets the block that was sealed at this height.
+pub(super) fn no_sealed(height: Height) -> Record {
+    Record { key: sealed_key(height), value: Vec::new() }
+}
+
+/// Every block that was sealed and is kept, by height.
+pub(super) fn all_sealed(records: &Records) -> Option<Vec<Arc<Block>>> {
+    let kept = records.range(SEALED_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(SEALED_PREFIX));
+    let blocks = kept.map(|(key, value)| {
+        let block = Block::decode_stored(check_record(value)?).ok()?;
+        (sealed_height(key) == Some(block.height())).then(|| Arc::new(block))
+    });
+    blocks.collect()
+}
+
+/// The height of the block that is kept under this key, if the key is of a block.
+pub(in crate::consensus) fn sealed_height(key: &[u8]) -> Option<Height> {
+    let height = key.strip_prefix(SEALED_PREFIX)?.try_into().ok()?;
+    Some(Height::new(u64::from_be_bytes(height)))
+}
+
+fn sealed_key(height: Height) -> Vec<u8> {
+    [SEALED_PREFIX, &height.get().to_be_bytes()].concat()
 }
 
 fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
@@ -147,15 +173,27 @@ mod tests {
     }
 
     #[test]
-    fn a_signed_block_comes_back_whole_or_by_name_and_a_damaged_one_does_not() {
-        let header = crate::primitives::Header { number: 7, ..Default::default() };
-        let block = Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2]);
-        let id = BlockId::of(&block);
-        let (name, whole) = (signed(&block, false).value, signed(&block, true).value);
-        assert_eq!(decode_signed(&name), Some((id, None)));
-        assert_eq!(decode_signed(&whole), Some((id, Some(block))));
-        assert_eq!(decode_signed(&whole[..whole.len() - 1]), None);
-        assert_eq!(decode_signed(&[&[1], &whole[1..]].concat()), None, "another name than the block's");
+    fn sealed_blocks_come_back_and_damaged_ones_do_not() {
+        let [first, second] = [7, 9].map(|number| {
+            let header = crate::primitives::Header { number, ..Default::default() };
+            Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2])
+        });
+        let name = signed(BlockId::of(&second)).value;
+        assert_eq!(decode_signed(&name), Some(BlockId::of(&second)));
         assert_eq!(decode_signed(&name[1..]), None);
+        let mut records = Records::from([(SIGNED_KEY.to_vec(), name), (HEAD_KEY.to_vec(), vec![1])]);
+        assert_eq!(all_sealed(&records), Some(Vec::new()));
+        for record in [sealed(&second), sealed(&first)] {
+            records.insert(record.key, record.value);
+        }
+        assert_eq!(all_sealed(&records), Some(vec![Arc::new(first.clone()), Arc::new(second)]));
+        let value = sealed(&first).value;
+        for damaged in [value[..value.len() - 1].to_vec(), [&[1], &value[1..]].concat(), Vec::new()] {
+            records.insert(sealed_key(Height::new(7)), damaged);
+            assert_eq!(all_sealed(&records), None);
+        }
+        records.insert(sealed_key(Height::new(8)), value);
+        records.remove(&sealed_key(Height::new(7)));
+        assert_eq!(all_sealed(&records), None, "under another height than the block's");
     }
 }

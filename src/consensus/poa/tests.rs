@@ -363,6 +363,53 @@ fn a_restart_leaves_a_losing_branch_below_the_settled_block_too() {
 }
 
 #[test]
+fn sealed_blocks_that_are_lost_are_said_again_and_no_others_are_sealed_in_their_place() {
+    let setup = Setup::new(4);
+    let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0, 1, 2]);
+    // Signer 1 had sealed blocks 1 and 5; the chain that came back ends at block 1.
+    let mut before = setup.replica(None);
+    receive(&mut before, &blocks[0]);
+    let written = [
+        super::record::head(&before.tree),
+        super::record::signed(BlockId::of(&blocks[4])),
+        super::record::sealed(&blocks[0]),
+        super::record::sealed(&blocks[4]),
+    ];
+    let records = written.into_iter().map(|record| (record.key, record.value)).collect();
+    let genesis = (BlockId::of(&setup.genesis), setup.genesis.timestamp());
+    let (authenticator, signer) = (setup.authenticator.clone(), Some(setup.signers[1].clone()));
+    let mut poa = Poa::recover(setup.config, genesis, setup.set(), &records, authenticator, signer).unwrap();
+    let effects = drive(&mut poa, Event::Start);
+    let said = |effects: &[Effect]| -> Vec<u64> {
+        let blocks = effects.iter().filter_map(|effect| match effect {
+            Effect::Send { message: Message::Block(block), after: None, .. } => Some(block.height().get()),
+            _ => None,
+        });
+        blocks.collect()
+    };
+    assert_eq!(said(&effects), [5], "block 1 is in the chain");
+    assert_eq!(effects.iter().filter(|effect| matches!(effect, Effect::Mark("poa/say-sealed-again"))).count(), 1);
+    let forgotten = super::record::no_sealed(Height::new(1));
+    assert!(
+        effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Persist { records, .. } if *records == [forgotten.clone()]))
+    );
+    // It may have been lost on its way.
+    assert_eq!(said(&drive(&mut poa, Event::Timer(ANNOUNCE_TIMER))), [5, 5]);
+    // Its own block waits for those of others.
+    receive_all(&mut poa, &blocks[1..4]);
+    assert_eq!(poa.head(), BlockId::of(&blocks[4]));
+    assert_eq!(poa.signed, Some(BlockId::of(&blocks[4])));
+    let effects = drive(&mut poa, Event::Timer(ANNOUNCE_TIMER));
+    assert_eq!(said(&effects), [5], "as the head");
+    receive(&mut poa, &blocks[5]);
+    let effects = drive(&mut poa, Event::Timer(ANNOUNCE_TIMER));
+    assert_eq!(said(&effects), [6], "nothing is lost any more");
+    assert!(poa.sealed.is_empty());
+}
+
+#[test]
 fn old_blocks_are_let_go_and_too_old_ones_refused() {
     let setup = Setup::new(1);
     let mut poa = setup.replica(None);

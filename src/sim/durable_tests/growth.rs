@@ -31,6 +31,7 @@ fn assert_bounded(kind: ConsensusKind, weights: &[usize]) {
     assert!(late <= early + early / 2, "{kind:?}: {early} bytes, then {late}");
 }
 
+/// It takes some seconds, as many lives as the next one.
 #[test]
 fn records_of_blocks_on_demand_weigh_no_more_after_many_restarts() {
     for kind in ConsensusKind::ALL {
@@ -43,7 +44,7 @@ fn records_of_blocks_on_demand_weigh_no_more_after_many_restarts() {
     }
 }
 
-/// It takes about twelve seconds: a thousand short lives.
+/// It takes ten seconds and more: a thousand lives, two hundred of each protocol.
 #[test]
 fn records_of_automatic_blocks_weigh_no_more_after_many_restarts() {
     for kind in ConsensusKind::ALL {
