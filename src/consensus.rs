@@ -28,6 +28,7 @@ mod finality;
 mod kept;
 mod kind;
 mod light;
+mod lineage;
 mod machine;
 #[cfg(test)]
 mod model_check;

@@ -1,20 +1,17 @@
 //! The rules that a header of delegated proof of stake obeys, judged from its parent alone.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use super::{ConfirmError, DposConfig, Draft, Election, EvidenceError, Link, Offence, Payload, PayloadError};
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
-    consensus::{Authenticator, BlockId, SealError, ValidatorSet},
+    consensus::{
+        Authenticator, BlockId, SealError, ValidatorSet,
+        lineage::{Lineage, Parent, Remembered},
+    },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
-    system::{SystemCall, SystemContext, staking},
+    system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
-
-/// Links that the rules remember, in each of two generations.
-const LINKS_MAX: usize = 2_048;
 
 /// Which rule a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -234,89 +231,48 @@ pub struct DposRules {
     config: DposConfig,
     authenticator: Authenticator,
     genesis_validators: ValidatorSet,
-    known: Mutex<Known>,
-}
-
-/// Links without the updates of their own block, which is executed later than judged.
-#[derive(Debug, Default)]
-struct Known {
-    young: BTreeMap<B256, Link>,
-    old: BTreeMap<B256, Link>,
+    judged: Remembered<Link>,
 }
 
 impl DposRules {
     /// Rules of a chain that starts with `genesis_validators`.
     pub fn new(config: DposConfig, genesis_validators: ValidatorSet, authenticator: Authenticator) -> Self {
-        Self { config, authenticator, genesis_validators, known: Mutex::default() }
+        Self { config, authenticator, genesis_validators, judged: Remembered::default() }
     }
 
     /// Takes a link that was judged before this process began, such as a stored head's.
     pub fn remember(&self, link: Link) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(link);
+        self.judged.insert_stored(link.block.hash, link);
+    }
+}
+
+impl Lineage for DposRules {
+    type Link = Link;
+
+    fn remembered(&self) -> &Remembered<Link> {
+        &self.judged
     }
 
-    /// The link of the block with this header, from the nearest ancestor that is remembered or from genesis on.
-    fn link(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Link, RuleError> {
-        let mut waiting: Vec<Arc<Block>> = Vec::new();
-        let (mut hash, mut header) = (hash, header.clone());
-        let link = loop {
-            if let Some(link) = self.find(hash) {
-                break link;
-            }
-            if header.number == 0 {
-                break self.genesis_link(hash, &header);
-            }
-            let block = ancestors.block(hash);
-            let parent = ancestors.block(header.parent_hash);
-            let (Some(block), Some(parent)) = (block, parent) else {
-                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
-                return Err(RuleError::Pending { reason });
-            };
-            waiting.push(block);
-            (hash, header) = (parent.hash(), parent.header().clone());
-        };
-        let mut link = link.with_updates(&ancestors.updates(hash));
-        for block in waiting.into_iter().rev() {
-            let next = self.judge(&link, &block)?;
-            self.remember(next.clone());
-            link = next.with_updates(&ancestors.updates(block.hash()));
-        }
-        Ok(link)
-    }
-
-    fn judge(&self, parent: &Link, block: &Block) -> Result<Link, RuleError> {
-        let author = self.authenticator.author(block.hash(), block.seal());
-        let author = author.map_err(|error| RuleError::Seal { reason: error.to_string() })?;
-        let sealed = Sealed { hash: block.hash(), header: block.header(), payload: block.payload(), author };
-        check_header(&self.config, &self.authenticator, parent, &sealed, true).map_err(|error| rule_error(&error))
-    }
-
-    fn genesis_link(&self, hash: B256, header: &Header) -> Link {
+    fn genesis(&self, hash: B256, header: &Header) -> Link {
         let block = BlockId { height: Height::GENESIS, hash };
         Link::genesis(&self.config, block, Timestamp::from_secs(header.timestamp), &self.genesis_validators)
     }
 
-    fn find(&self, hash: B256) -> Option<Link> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.young.get(&hash).or_else(|| known.old.get(&hash)).cloned()
+    fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
+        let author = self.authenticator.author(block.hash(), block.seal());
+        let author = author.map_err(|error| rule_error(&error.into()))?;
+        let sealed = Sealed { hash: block.hash(), header: block.header(), payload: block.payload(), author };
+        check_header(&self.config, &self.authenticator, parent.link, &sealed, true).map_err(|error| rule_error(&error))
     }
-}
 
-impl Known {
-    fn insert(&mut self, link: Link) {
-        if self.young.len() >= LINKS_MAX {
-            self.old = core::mem::take(&mut self.young);
-        }
-        self.young.insert(link.block.hash, link);
+    fn executed(link: Link, updates: &ValidatorUpdates) -> Link {
+        link.with_updates(updates)
     }
 }
 
 impl HeaderRules for DposRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        let parent = self.link(block.parent_hash(), parent, ancestors)?;
-        let link = self.judge(&parent, block)?;
-        self.remember(link);
-        Ok(())
+        self.judge_once(block, parent, ancestors)
     }
 
     /// The producer and those who missed slots, then every double production that the block tells.

@@ -1,23 +1,18 @@
 //! The rules that a header of PBFT obeys, judged from its parent and what waits there to change the validators.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
-
 use super::{
     CertificateError, Council, EvidenceError, Payload, PbftConfig, PbftError, Seal, Succession,
     certificate::verify_proposal,
 };
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
-    consensus::{Authenticator, BlockId, ValidatorSet},
+    consensus::{
+        Authenticator, BlockId, ValidatorSet,
+        lineage::{Lineage, Parent, Remembered},
+    },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
-    system::{SystemCall, SystemContext, staking},
+    system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
-
-/// Headers that the rules remember, in each of two generations.
-const JUDGED_MAX: usize = 2_048;
 
 /// Which rule a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -90,22 +85,7 @@ pub struct PbftRules {
     config: PbftConfig,
     authenticator: Authenticator,
     genesis: Succession,
-    known: Mutex<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    young: BTreeMap<B256, Judged>,
-    old: BTreeMap<B256, Judged>,
-}
-
-/// A header that obeys the rules.
-#[derive(Clone, Debug)]
-struct Judged {
-    /// After it, but for what its execution changes.
-    succession: Succession,
-    /// The seal that it was judged with; empty when that was before this process began.
-    seal: Bytes,
+    judged: Remembered<Succession>,
 }
 
 impl PbftRules {
@@ -115,53 +95,12 @@ impl PbftRules {
     /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
     pub fn new(config: PbftConfig, validators: ValidatorSet, authenticator: Authenticator) -> Result<Self, PbftError> {
         let genesis = Succession::new(Council::new(&config, validators)?);
-        Ok(Self { config, authenticator, genesis, known: Mutex::default() })
+        Ok(Self { config, authenticator, genesis, judged: Remembered::default() })
     }
 
     /// Takes what was judged before this process began, such as a stored head and the succession after it.
     pub fn remember(&self, hash: B256, succession: Succession) {
-        self.remember_judged(hash, Judged { succession, seal: Bytes::new() });
-    }
-
-    fn remember_judged(&self, hash: B256, judged: Judged) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.young.len() >= JUDGED_MAX {
-            known.old = core::mem::take(&mut known.young);
-        }
-        known.young.insert(hash, judged);
-    }
-
-    fn find(&self, hash: &B256) -> Option<Judged> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.young.get(hash).or_else(|| known.old.get(hash)).cloned()
-    }
-
-    /// Who decides on the child of the block with this header, from the nearest ancestor that is remembered on.
-    fn before_child(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Succession, RuleError> {
-        let mut waiting: Vec<Arc<Block>> = Vec::new();
-        let (mut hash, mut number) = (hash, header.number);
-        let mut succession = loop {
-            if let Some(judged) = self.find(&hash) {
-                break judged.succession;
-            }
-            if number == 0 {
-                break self.genesis.clone();
-            }
-            let Some(block) = ancestors.block(hash) else {
-                let reason = format!("ancestor {hash} at height {number} is not kept");
-                return Err(RuleError::Pending { reason });
-            };
-            (hash, number) = (block.parent_hash(), number - 1);
-            waiting.push(block);
-        };
-        succession = succession.with(&ancestors.updates(hash));
-        for block in waiting.into_iter().rev() {
-            let after = succession.after(&self.config, block.height(), block.payload(), &self.authenticator);
-            let after = after.map_err(|error| rule_error(&error))?;
-            self.remember_judged(block.hash(), Judged { succession: after.clone(), seal: block.seal().clone() });
-            succession = after.with(&ancestors.updates(block.hash()));
-        }
-        Ok(succession)
+        self.judged.insert_stored(hash, succession);
     }
 }
 
@@ -217,33 +156,38 @@ fn check_seal(
     }
 }
 
-impl PbftRules {
-    /// Whether this very block, its seal too, was judged before.
-    fn is_judged(&self, block: &Block) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let judged = known.young.get(&block.hash()).or_else(|| known.old.get(&block.hash()));
-        judged.is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal())
+impl Lineage for PbftRules {
+    type Link = Succession;
+
+    fn remembered(&self) -> &Remembered<Succession> {
+        &self.judged
+    }
+
+    fn genesis(&self, _hash: B256, _header: &Header) -> Succession {
+        self.genesis.clone()
+    }
+
+    fn judge(&self, parent: &Parent<'_, Succession>, block: &Block) -> Result<Succession, RuleError> {
+        let before = parent.link;
+        let has_right_extra_data =
+            if block.payload().is_empty() { block.header().extra_data.is_empty() } else { block.commits_to_payload() };
+        let judge = || {
+            check_fields(&self.config, before.council(), block.header(), has_right_extra_data, parent.header)?;
+            let after = before.after(&self.config, block.height(), block.payload(), &self.authenticator)?;
+            check_seal(before.council(), &self.authenticator, BlockId::of(block), block.header(), block.seal())?;
+            Ok(after)
+        };
+        judge().map_err(|error: HeaderError| rule_error(&error))
+    }
+
+    fn executed(succession: Succession, updates: &ValidatorUpdates) -> Succession {
+        succession.with(updates)
     }
 }
 
 impl HeaderRules for PbftRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        // Another replica of this process had it judged.
-        if self.is_judged(block) {
-            return Ok(());
-        }
-        let before = self.before_child(block.parent_hash(), parent, ancestors)?;
-        let has_right_extra_data =
-            if block.payload().is_empty() { block.header().extra_data.is_empty() } else { block.commits_to_payload() };
-        let judge = || {
-            check_fields(&self.config, before.council(), block.header(), has_right_extra_data, parent)?;
-            let after = before.after(&self.config, block.height(), block.payload(), &self.authenticator)?;
-            check_seal(before.council(), &self.authenticator, BlockId::of(block), block.header(), block.seal())?;
-            Ok(after)
-        };
-        let succession = judge().map_err(|error: HeaderError| rule_error(&error))?;
-        self.remember_judged(block.hash(), Judged { succession, seal: block.seal().clone() });
-        Ok(())
+        self.judge_once(block, parent, ancestors)
     }
 
     /// The proposer, then everybody whom the block's evidence convicts. Nobody counts as absent: a certificate has exactly a

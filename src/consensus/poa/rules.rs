@@ -1,19 +1,17 @@
 //! The rules that a header of proof of authority obeys, judged from its parent alone (EIP-225, "Specification").
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use super::{Payload, PayloadError, PoaConfig, Snapshot, SnapshotError};
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
-    consensus::{Authenticator, BlockId, SealError, ValidatorSet},
+    consensus::{
+        Authenticator, BlockId, SealError, ValidatorSet,
+        lineage::{Lineage, Parent, Remembered},
+    },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    system::ValidatorUpdates,
 };
-
-/// Snapshots that the rules remember, in each of two generations.
-const SNAPSHOTS_MAX: usize = 2_048;
 
 /// What a block's judgement needs of its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,60 +159,29 @@ pub struct PoaRules {
     config: PoaConfig,
     authenticator: Authenticator,
     genesis_signers: ValidatorSet,
-    known: Mutex<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    young: BTreeMap<B256, Link>,
-    old: BTreeMap<B256, Link>,
+    judged: Remembered<Link>,
 }
 
 impl PoaRules {
     /// Rules of a chain that starts with `genesis_signers`.
     pub fn new(config: PoaConfig, genesis_signers: ValidatorSet, authenticator: Authenticator) -> Self {
-        Self { config, authenticator, genesis_signers, known: Mutex::default() }
+        Self { config, authenticator, genesis_signers, judged: Remembered::default() }
     }
 
     /// Takes a link that was judged before this process began, such as a stored head's.
     pub fn remember(&self, link: Link) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(link);
+        self.judged.insert_stored(link.block.hash, link);
+    }
+}
+
+impl Lineage for PoaRules {
+    type Link = Link;
+
+    fn remembered(&self) -> &Remembered<Link> {
+        &self.judged
     }
 
-    /// The link of the block with this header, from the nearest ancestor that is remembered or from genesis on.
-    fn link(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Link, RuleError> {
-        let mut waiting: Vec<Arc<Block>> = Vec::new();
-        let (mut hash, mut header) = (hash, header.clone());
-        let mut link = loop {
-            if let Some(link) = self.find(hash) {
-                break link;
-            }
-            if header.number == 0 {
-                break self.genesis_link(hash, &header);
-            }
-            let block = ancestors.block(hash);
-            let parent = ancestors.block(header.parent_hash);
-            let (Some(block), Some(parent)) = (block, parent) else {
-                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
-                return Err(RuleError::Pending { reason });
-            };
-            waiting.push(block);
-            (hash, header) = (parent.hash(), parent.header().clone());
-        };
-        for block in waiting.into_iter().rev() {
-            link = self.judge(&link, &block)?;
-            self.remember(link.clone());
-        }
-        Ok(link)
-    }
-
-    fn judge(&self, parent: &Link, block: &Block) -> Result<Link, RuleError> {
-        let refuse = |error: &dyn core::fmt::Display| RuleError::Seal { reason: error.to_string() };
-        let author = self.authenticator.author(block.hash(), block.seal()).map_err(|error| refuse(&error))?;
-        check_header(&self.config, parent, block.hash(), block.header(), block.payload(), author).map_err(rule_error)
-    }
-
-    fn genesis_link(&self, hash: B256, header: &Header) -> Link {
+    fn genesis(&self, hash: B256, header: &Header) -> Link {
         Link {
             block: BlockId { height: Height::GENESIS, hash },
             timestamp: Timestamp::from_secs(header.timestamp),
@@ -222,27 +189,20 @@ impl PoaRules {
         }
     }
 
-    fn find(&self, hash: B256) -> Option<Link> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.young.get(&hash).or_else(|| known.old.get(&hash)).cloned()
+    fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
+        let (hash, header, payload) = (block.hash(), block.header(), block.payload());
+        let author = self.authenticator.author(hash, block.seal()).map_err(|error| rule_error(error.into()))?;
+        check_header(&self.config, parent.link, hash, header, payload, author).map_err(rule_error)
     }
-}
 
-impl Known {
-    fn insert(&mut self, link: Link) {
-        if self.young.len() >= SNAPSHOTS_MAX {
-            self.old = core::mem::take(&mut self.young);
-        }
-        self.young.insert(link.block.hash, link);
+    fn executed(link: Link, _updates: &ValidatorUpdates) -> Link {
+        link
     }
 }
 
 impl HeaderRules for PoaRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        let parent = self.link(block.parent_hash(), parent, ancestors)?;
-        let link = self.judge(&parent, block)?;
-        self.remember(link);
-        Ok(())
+        self.judge_once(block, parent, ancestors)
     }
 }
 

@@ -1,9 +1,6 @@
 //! The rules that a header of proof of stake obeys, judged from its parent alone.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use super::{
     Checkpoint, Offence, OffenceError, Payload, PayloadError, PosConfig, State, Vote,
@@ -14,14 +11,12 @@ use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     consensus::{
         Authenticator, BlockId, SealError, ValidatorSet,
+        lineage::{Lineage, Parent, Remembered},
         mutation::{self, Mutation},
     },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256, keccak256},
-    system::{SystemCall, SystemContext},
+    system::{SystemCall, SystemContext, ValidatorUpdates},
 };
-
-/// Links that the rules remember, in each of two generations.
-const LINKS_MAX: usize = 512;
 
 /// What a block's judgement needs of its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -402,75 +397,18 @@ pub struct PosRules {
     config: PosConfig,
     authenticator: Authenticator,
     genesis_validators: ValidatorSet,
-    known: Mutex<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    young: BTreeMap<B256, Link>,
-    old: BTreeMap<B256, Link>,
+    judged: Remembered<Link>,
 }
 
 impl PosRules {
     /// Rules of a chain that starts with `genesis_validators`.
     pub fn new(config: PosConfig, genesis_validators: ValidatorSet, authenticator: Authenticator) -> Self {
-        Self { config, authenticator, genesis_validators, known: Mutex::default() }
+        Self { config, authenticator, genesis_validators, judged: Remembered::default() }
     }
 
     /// Takes a link that was judged before this process began, such as a stored head's.
     pub fn remember(&self, link: Link) {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(link);
-    }
-
-    /// The link of the block with this header, from the nearest ancestor that is remembered or from genesis on, with the
-    /// updates of its execution.
-    fn link(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Link, RuleError> {
-        let mut waiting: Vec<Arc<Block>> = Vec::new();
-        let (mut hash, mut header) = (hash, header.clone());
-        let mut link = loop {
-            if let Some(link) = self.find(hash) {
-                break with_updates(link, ancestors);
-            }
-            if header.number == 0 {
-                break self.genesis_link(hash, &header);
-            }
-            let (Some(block), Some(parent)) = (ancestors.block(hash), ancestors.block(header.parent_hash)) else {
-                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
-                return Err(RuleError::Pending { reason });
-            };
-            waiting.push(block);
-            (hash, header) = (parent.hash(), parent.header().clone());
-        };
-        for block in waiting.into_iter().rev() {
-            link = self.judge(&link, &block)?;
-            self.remember(link.clone());
-            link = with_updates(link, ancestors);
-        }
-        Ok(link)
-    }
-
-    fn judge(&self, parent: &Link, block: &Block) -> Result<Link, RuleError> {
-        let (hash, seal) = (block.hash(), block.seal());
-        check_header(&self.config, &self.authenticator, parent, hash, block.header(), block.payload(), seal)
-            .map_err(|error| rule_error(&error))
-    }
-
-    fn check_seal(&self, link: &Link, block: &Block) -> Result<(), RuleError> {
-        let (slot, want) = (link.state.slot, block.header().beneficiary);
-        match proposer_of(&self.authenticator, slot, &link.block, block.seal()) {
-            Ok(got) if got == want => Ok(()),
-            Ok(got) => Err(rule_error(&HeaderError::Proposer { got, slot, want })),
-            Err(error) => Err(rule_error(&error.into())),
-        }
-    }
-
-    fn genesis_link(&self, hash: B256, header: &Header) -> Link {
-        genesis_link(&self.config, hash, header, &self.genesis_validators)
-    }
-
-    fn find(&self, hash: B256) -> Option<Link> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.young.get(&hash).or_else(|| known.old.get(&hash)).cloned()
+        self.judged.insert_stored(link.block.hash, link);
     }
 }
 
@@ -481,30 +419,31 @@ pub(super) fn genesis_link(config: &PosConfig, hash: B256, header: &Header, vali
     Link { block, timestamp, state: Arc::new(state) }
 }
 
-fn with_updates(link: Link, ancestors: &dyn Ancestors) -> Link {
-    let updates = ancestors.updates(link.block.hash);
-    if updates.is_empty() { link } else { Link { state: Arc::new(link.state.with_updates(&updates)), ..link } }
-}
+impl Lineage for PosRules {
+    type Link = Link;
 
-impl Known {
-    fn insert(&mut self, link: Link) {
-        if self.young.len() >= LINKS_MAX {
-            self.old = core::mem::take(&mut self.young);
-        }
-        self.young.insert(link.block.hash, link);
+    fn remembered(&self) -> &Remembered<Link> {
+        &self.judged
+    }
+
+    fn genesis(&self, hash: B256, header: &Header) -> Link {
+        genesis_link(&self.config, hash, header, &self.genesis_validators)
+    }
+
+    fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
+        let (hash, seal) = (block.hash(), block.seal());
+        check_header(&self.config, &self.authenticator, parent.link, hash, block.header(), block.payload(), seal)
+            .map_err(|error| rule_error(&error))
+    }
+
+    fn executed(link: Link, updates: &ValidatorUpdates) -> Link {
+        if updates.is_empty() { link } else { Link { state: Arc::new(link.state.with_updates(updates)), ..link } }
     }
 }
 
 impl HeaderRules for PosRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        if let Some(link) = self.find(block.hash()) {
-            // Everything but the seal is in the hash.
-            return self.check_seal(&link, block);
-        }
-        let parent = self.link(block.parent_hash(), parent, ancestors)?;
-        let link = self.judge(&parent, block)?;
-        self.remember(link);
-        Ok(())
+        self.judge_once(block, parent, ancestors)
     }
 
     fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {

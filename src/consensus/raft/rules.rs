@@ -1,19 +1,17 @@
 //! The rules that a header of Raft obeys, judged from its parent alone.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::sync::Arc;
 
 use super::{ChangeError, Membership, Payload, PayloadError, RaftConfig};
 use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
-    consensus::{Authenticator, BlockId, Encoder, SealError},
+    consensus::{
+        Authenticator, BlockId, Encoder, SealError,
+        lineage::{Lineage, Parent, Remembered},
+    },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    system::ValidatorUpdates,
 };
-
-/// Links that the rules remember, in each of two generations.
-const LINKS_MAX: usize = 2_048;
 
 /// What a block's judgement needs of its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -227,98 +225,46 @@ pub struct RaftRules {
     config: RaftConfig,
     authenticator: Authenticator,
     genesis: Arc<Membership>,
-    known: Mutex<Known>,
-}
-
-#[derive(Debug, Default)]
-struct Known {
-    young: BTreeMap<B256, Judged>,
-    old: BTreeMap<B256, Judged>,
-}
-
-/// A header that obeys the rules.
-#[derive(Clone, Debug)]
-struct Judged {
-    link: Link,
-    /// The seal that it was judged with; empty when that was before this process began.
-    seal: Bytes,
+    judged: Remembered<Link>,
 }
 
 impl RaftRules {
     /// Rules of a chain that starts with the members `genesis`.
     pub fn new(config: RaftConfig, genesis: Membership, authenticator: Authenticator) -> Self {
-        Self { config, authenticator, genesis: Arc::new(genesis), known: Mutex::default() }
+        Self { config, authenticator, genesis: Arc::new(genesis), judged: Remembered::default() }
     }
 
     /// Takes a link that was judged before this process began, such as a stored head's.
     pub fn remember(&self, link: Link) {
-        self.remember_judged(Judged { link, seal: Bytes::new() });
-    }
-
-    fn remember_judged(&self, judged: Judged) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.young.len() >= LINKS_MAX {
-            known.old = core::mem::take(&mut known.young);
-        }
-        known.young.insert(judged.link.block.hash, judged);
-    }
-
-    /// The link of the block with this header, from the nearest ancestor that is remembered or from genesis on.
-    fn link(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Link, RuleError> {
-        let mut waiting: Vec<Arc<Block>> = Vec::new();
-        let (mut hash, mut header) = (hash, header.clone());
-        let mut link = loop {
-            if let Some(link) = self.find(&hash) {
-                break link.link;
-            }
-            if header.number == 0 {
-                let block = BlockId { height: Height::GENESIS, hash };
-                break Link::genesis(block, Timestamp::from_secs(header.timestamp), self.genesis.clone());
-            }
-            let (Some(block), Some(parent)) = (ancestors.block(hash), ancestors.block(header.parent_hash)) else {
-                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
-                return Err(RuleError::Pending { reason });
-            };
-            waiting.push(block);
-            (hash, header) = (parent.hash(), parent.header().clone());
-        };
-        for block in waiting.into_iter().rev() {
-            link = self.judge(&link, &block).map_err(rule_error)?;
-            self.remember_judged(Judged { link: link.clone(), seal: block.seal().clone() });
-        }
-        Ok(link)
-    }
-
-    fn judge(&self, parent: &Link, block: &Block) -> Result<Link, HeaderError> {
-        let author = self.authenticator.author(block.hash(), block.seal())?;
-        check_block(&self.config, parent, block, author)
-    }
-
-    fn find(&self, hash: &B256) -> Option<Judged> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        known.young.get(hash).or_else(|| known.old.get(hash)).cloned()
+        self.judged.insert_stored(link.block.hash, link);
     }
 }
 
-impl RaftRules {
-    /// Whether this very block, its seal too, was judged before.
-    fn is_judged(&self, block: &Block) -> bool {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let judged = known.young.get(&block.hash()).or_else(|| known.old.get(&block.hash()));
-        judged.is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal())
+impl Lineage for RaftRules {
+    type Link = Link;
+
+    fn remembered(&self) -> &Remembered<Link> {
+        &self.judged
+    }
+
+    fn genesis(&self, hash: B256, header: &Header) -> Link {
+        let block = BlockId { height: Height::GENESIS, hash };
+        Link::genesis(block, Timestamp::from_secs(header.timestamp), self.genesis.clone())
+    }
+
+    fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
+        let author = self.authenticator.author(block.hash(), block.seal()).map_err(|error| rule_error(error.into()))?;
+        check_block(&self.config, parent.link, block, author).map_err(rule_error)
+    }
+
+    fn executed(link: Link, _updates: &ValidatorUpdates) -> Link {
+        link
     }
 }
 
 impl HeaderRules for RaftRules {
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        // Another replica of this process had it judged.
-        if self.is_judged(block) {
-            return Ok(());
-        }
-        let parent = self.link(block.parent_hash(), parent, ancestors)?;
-        let link = self.judge(&parent, block).map_err(rule_error)?;
-        self.remember_judged(Judged { link, seal: block.seal().clone() });
-        Ok(())
+        self.judge_once(block, parent, ancestors)
     }
 }
 
