@@ -68,38 +68,4 @@ pub use two_phase::{Outcome, Report, RunCounters, Setup, record_plan, run_plan, 
 pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 
 #[cfg(test)]
-mod coverage_tests;
-#[cfg(test)]
-mod durable_tests;
-#[cfg(test)]
-mod fault_tests;
-#[cfg(test)]
-mod light_tests;
-#[cfg(test)]
-mod mutation_tests;
-#[cfg(test)]
-mod property_tests;
-#[cfg(test)]
-mod raft_tests;
-#[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod validator_life_tests;
-#[cfg(test)]
-mod validator_tests;
-#[cfg(test)]
-mod witness_tests;
-
-#[cfg(test)]
-mod dpos_campaign_tests;
-#[cfg(test)]
-mod dpos_tests;
-#[cfg(test)]
-mod pbft_stake_tests;
-#[cfg(test)]
-mod pbft_tests;
-#[cfg(test)]
-mod poa_campaign_tests;
-
-#[cfg(test)]
-mod pos_tests;

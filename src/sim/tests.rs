@@ -1,49 +1,48 @@
-//! Whole networks: agreement, determinism, voting, reorgs, production on demand.
+//! Tests of whole networks, and what they share.
+
+mod coverage;
+mod dpos;
+mod dpos_campaign;
+mod durable;
+mod faults;
+mod light;
+mod mutations;
+mod pbft;
+mod pbft_stake;
+mod poa;
+mod poa_campaign;
+mod pos;
+mod properties;
+mod raft;
+mod validator_life;
+mod validators;
+mod witnesses;
 
 use core::time::Duration;
 use std::sync::Arc;
 
 use super::*;
 use crate::{
-    chain::{BlockAttributes, GenesisSpec},
-    consensus::{
-        Admin, Authenticator, ConsensusConfig, ConsensusKind, Machine, Message, Protocol, ReplicaId, SealScheme,
-        poa::PoaConfig,
-    },
-    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
+    chain::GenesisSpec,
+    consensus::{ConsensusConfig, ReplicaId},
+    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
 };
 
-/// A 7-second-period network of `validators` with links between 5 and 80 ms.
-fn network(validators: u32, seed: u64) -> NetworkBuilder {
-    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
-    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(7));
-    let genesis = GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000));
+/// Validators with links between 5 and 80 ms, and money for Alice.
+fn network_of(consensus: ConsensusConfig, validators: u32, seed: u64) -> NetworkBuilder {
     Network::builder()
-        .with_genesis(genesis)
-        .with_consensus(config)
+        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
+        .with_consensus(consensus)
         .with_validators(validators)
         .with_seed(seed)
-        .with_latency(latency)
-}
-
-/// Every protocol goes on over links that lose a tenth of everything, and nothing heals them.
-#[test]
-fn lossy_links_are_borne_for_good() {
-    for kind in ConsensusKind::ALL {
-        let build = || Network::builder().with_consensus(scenario::usual(kind)).with_validators(4).with_loss(100);
-        let mut network = build().build().unwrap();
-        network.heal().unwrap();
-        network.run_until(Duration::from_secs(300), |network| network.lowest_height().get() >= 12).unwrap();
-        assert!(network.lowest_height().get() >= 12, "{}", kind.name());
-        let deaf = build().with_link_loss(ReplicaId::new(0), ReplicaId::new(1), 1_001).build();
-        assert!(matches!(deaf, Err(NetworkError::Options { reason }) if reason.contains("1001 of a thousand")));
-    }
+        .with_latency(Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) })
 }
 
 fn alice() -> KeyPair {
     KeyPair::from_seed(99, "alice")
 }
 
+/// Alice gives 1 to `0xbb…`.
 fn transfer(nonce: u64) -> Arc<Transaction> {
     let request = TransactionRequest {
         chain_id: Some(1_337),
@@ -51,255 +50,34 @@ fn transfer(nonce: u64) -> Arc<Transaction> {
         to: Some(Address::repeat_byte(0xbb)),
         value: U256::from(1),
         gas_limit: 21_000,
-        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
+        max_fee_per_gas: 100_000_000_000,
         ..Default::default()
     };
     Arc::new(request.sign(&alice()).unwrap())
 }
 
-/// Twenty blocks with a transfer given to another replica every few blocks.
-fn run_with_transfers(mut network: Network) -> Network {
+/// The same network fifteen blocks or more later, with five transfers given to one replica after the other.
+fn with_transfers(mut network: Network) -> Network {
     let count = network.replicas().len() as u64;
     for nonce in 0..5 {
         network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
-        network.run_to_height(4 * (nonce + 1)).unwrap();
+        network.run_to_height(3 * (nonce + 1)).unwrap();
     }
     network
 }
 
-#[test]
-fn any_number_of_replicas_reach_the_same_heads() {
-    for validators in [1, 4, 7] {
-        let seed = SeedGuard::new(u64::from(validators));
-        let mut network = run_with_transfers(network(validators, seed.get()).build().unwrap());
-        network.run_until(Duration::from_secs(100), Network::is_agreed).unwrap();
-        for replica in network.replicas() {
-            let chain = replica.chain();
-            assert_eq!(chain.head().hash(), replica.head().hash);
-            let balance = chain.latest_state().unwrap().account(&Address::repeat_byte(0xbb)).unwrap().unwrap().balance;
-            assert_eq!(balance, U256::from(5));
-            assert!(replica.pool().is_empty());
+/// A network of `count` replicas in which everything that `silent` says is delayed beyond the test.
+fn silenced(mut builder: NetworkBuilder, silent: &[u32], count: u32) -> Network {
+    let never = Latency::Constant(Duration::from_secs(1_000_000));
+    for from in silent {
+        for to in (0..count).filter(|to| to != from) {
+            builder = builder.with_link_latency(ReplicaId::new(*from), ReplicaId::new(to), never);
         }
     }
+    builder.build().unwrap()
 }
 
-#[test]
-fn the_same_seed_gives_the_same_run_and_another_another() {
-    let seed = SeedGuard::new(5);
-    let run = |seed| run_with_transfers(network(4, seed).build().unwrap());
-    let (one, again, other) = (run(seed.get()), run(seed.get()), run(seed.get() + 1));
-    assert_eq!(one.digest(), again.digest());
-    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
-    assert_ne!(one.digest(), other.digest());
-}
-
-#[cfg(feature = "rocksdb")]
-mod rocks {
-    use super::*;
-    use crate::{
-        state::{PagedState, StateStore},
-        store::{KeyValue, RocksOptions, RocksStore},
-    };
-
-    fn stores(path: &std::path::Path) -> (Arc<dyn StateStore>, Arc<dyn KeyValue>) {
-        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(path, RocksOptions::default()).unwrap());
-        (Arc::new(PagedState::open(store.clone()).unwrap()), store)
-    }
-
-    #[test]
-    fn a_reopened_network_goes_on_at_its_head() {
-        let directory = tempfile::tempdir().unwrap();
-        let open = || {
-            let (state, store) = stores(directory.path());
-            network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
-        };
-        let mut first = open();
-        first.run_to_height(9).unwrap();
-        let (head, settled) = (first.primary().head(), first.primary().machine().finality().finalized);
-        let hash_at_8 = first.primary().chain().hash_at(Height::new(8)).unwrap();
-        drop(first);
-        let mut second = open();
-        assert_eq!(second.primary().head(), head);
-        assert_eq!(second.primary().machine().finality().finalized, settled);
-        assert_eq!(second.primary().chain().finalized().hash(), settled.hash);
-        second.run_to_height(20).unwrap();
-        assert_eq!(second.primary().chain().hash_at(Height::new(8)).unwrap(), hash_at_8);
-    }
-}
-
-#[test]
-fn both_seal_schemes_make_the_same_blocks() {
-    let head = |seals| {
-        let mut network = network(4, 8).with_seals(seals).build().unwrap();
-        network.run_to_height(6).unwrap();
-        network.primary().chain().hash_at(Height::new(6)).unwrap()
-    };
-    assert_eq!(head(SealScheme::Symbolic), head(SealScheme::Secp256k1));
-}
-
-#[test]
-fn a_signer_is_voted_in_and_out() {
-    let seed = SeedGuard::new(4);
-    // Validator 4 runs as an observer would: it has a key, and no seat until it is voted in.
-    let newcomer = NetworkBuilder::validator_key(seed.get(), 9).address();
-    let mut network = network(4, seed.get()).build().unwrap();
-    let is_signer = |network: &Network| network.replicas().iter().all(|r| r.machine().validators().contains(&newcomer));
-    let is_stranger =
-        |network: &Network| !network.replicas().iter().any(|r| r.machine().validators().contains(&newcomer));
-    for replica in 0..3 {
-        network.admin(Admin::Vote { target: newcomer, authorize: true }, ReplicaId::new(replica)).unwrap();
-    }
-    network.run_until(Duration::from_secs(200), is_signer).unwrap();
-    assert_eq!(network.primary().machine().validators().len(), 5);
-    // The newcomer never signs; four of five go on, and vote it out again.
-    for replica in 0..3 {
-        network.admin(Admin::Vote { target: newcomer, authorize: false }, ReplicaId::new(replica)).unwrap();
-    }
-    network.run_until(Duration::from_secs(400), is_stranger).unwrap();
-    let height = network.lowest_height().get();
-    network.run_to_height(height + 10).unwrap();
-    assert_eq!(network.primary().machine().validators().len(), 4);
-}
-
-#[test]
-fn an_observer_follows_and_may_not_vote() {
-    let mut network = network(3, 1).with_observers(1).build().unwrap();
-    network.run_to_height(10).unwrap();
-    let observer = ReplicaId::new(3);
-    assert_eq!(network.replica(observer).unwrap().counters().blocks_built, 0);
-    let vote = Admin::Vote { target: Address::ZERO, authorize: true };
-    assert!(matches!(network.admin(vote, observer), Err(NetworkError::Refused(_))));
-    assert!(matches!(network.replica(ReplicaId::new(4)), Err(NetworkError::UnknownReplica { count: 4, .. })));
-}
-
-#[test]
-fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
-    for validators in [1, 4] {
-        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
-        let builder = network(validators, 6).with_consensus(config).with_production(Production::OnDemand);
-        let mut network = builder.build().unwrap();
-        for nonce in 0..6 {
-            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
-            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(100 + nonce)), ..BlockOrder::default() };
-            let produced = network.produce_block(&order).unwrap();
-            let block = produced.block.block();
-            assert_eq!((block.timestamp().as_secs(), block.transactions().len()), (100 + nonce, 1));
-            assert_eq!((block.height().get(), block.header().difficulty), (nonce + 1, U256::from(2)));
-            assert!(network.is_agreed() && network.replicas().iter().all(|replica| replica.pool().is_empty()));
-        }
-        let late = BlockOrder { timestamp: Some(Timestamp::from_secs(104)), ..BlockOrder::default() };
-        assert!(matches!(network.produce_block(&late), Err(NetworkError::TooEarly { .. })));
-        assert_eq!(network.produce_block(&BlockOrder::default()).unwrap().block.block().timestamp().as_secs(), 105);
-    }
-}
-
-#[test]
-fn only_ordered_transactions_are_taken_when_some_are() {
-    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
-    let builder = network(1, 6).with_consensus(config).with_production(Production::OnDemand);
-    let mut network = builder.build().unwrap();
-    network.submit(transfer(0), ReplicaId::new(0)).unwrap();
-    let order = BlockOrder { transactions: Some(vec![transfer(3)]), ..BlockOrder::default() };
-    let produced = network.produce_block(&order).unwrap();
-    assert_eq!((produced.block.block().transactions().len(), produced.left_out.len()), (0, 1));
-    assert_eq!(network.primary().pool().len(), 1);
-}
-
-#[test]
-fn a_clone_is_a_fork_and_restoring_it_goes_back() {
-    let mut live = run_with_transfers(network(4, 12).build().unwrap());
-    let snapshot = live.clone();
-    let mut fork = live.fork();
-    live.run_to_height(30).unwrap();
-    fork.run_to_height(30).unwrap();
-    assert_eq!(live.digest(), fork.digest());
-    let digest = live.digest();
-    live.restore(&snapshot).unwrap();
-    assert_eq!(live.digest(), snapshot.digest());
-    assert_eq!(live.primary().chain().head().hash(), snapshot.primary().head().hash);
-    live.run_to_height(30).unwrap();
-    assert_eq!(live.digest(), digest);
-}
-
-#[test]
-fn impossible_options_are_told() {
-    let dev = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
-    assert!(matches!(network(1, 0).with_consensus(dev).build(), Err(NetworkError::Options { .. })));
-    let no_epoch = ConsensusConfig::Poa(PoaConfig::default().with_epoch(0));
-    assert!(matches!(network(1, 0).with_consensus(no_epoch).build(), Err(NetworkError::Consensus(_))));
-    assert!(matches!(network(0, 0).build(), Err(NetworkError::Consensus(_))));
-    let mut two = GenesisSpec::new(1);
-    two.consensus = serde_json::json!({"protocol": "pow"});
-    assert!(matches!(Network::builder().with_genesis(two).build(), Err(NetworkError::Options { .. })));
-}
-
-#[test]
-fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
-    let seed = 21;
-    let mut network = network(4, seed).build().unwrap();
-    network.run_to_height(3).unwrap();
-    // Signer `rogue` builds on the head, far ahead of the clock.
-    let chain = network.primary().chain().clone();
-    let (head, next) = (chain.head().block().clone(), chain.head().height().next());
-    let Machine::Poa(poa) = network.primary().machine() else { panic!("not proof of authority") };
-    let free = |index: &u32| {
-        let address = network.replicas()[*index as usize].address().unwrap();
-        poa.snapshot().may_sign(next, &address).is_ok() && !poa.snapshot().is_in_turn(next, &address)
-    };
-    let rogue = (0..4).find(free).unwrap();
-    let signer = Authenticator::symbolic(seed).signer(&NetworkBuilder::validator_key(seed, rogue));
-    let attributes = BlockAttributes {
-        timestamp: Timestamp::from_secs(head.timestamp().as_secs() + 500),
-        beneficiary: signer.address(),
-        difficulty: U256::from(1),
-        ..BlockAttributes::default()
-    };
-    let mut nothing = network.primary().pool().best(0);
-    let built = chain.build(head.hash(), &attributes, &mut nothing).unwrap().block;
-    let future = Arc::new(built.clone().with_seal(signer.sign(built.hash())));
-    for to in (0..4).filter(|to| *to != rogue) {
-        let (from, to) = (ReplicaId::new(rogue), ReplicaId::new(to));
-        network.inject(from, to, Message::Block(future.clone())).unwrap();
-    }
-    network.run_to_height(10).unwrap();
-    assert!(network.timestamp() < future.timestamp());
-    assert!(!network.primary().chain().is_canonical(future.hash()));
-    network.run_for(Duration::from_secs(600)).unwrap();
-    assert!(network.is_agreed());
-}
-
-#[test]
-fn a_block_that_is_late_on_one_link_is_fetched_from_another() {
-    let (slow, far) = (Latency::Constant(Duration::from_secs(60)), ReplicaId::new(3));
-    let mut network = network(4, 2).with_link_latency(ReplicaId::new(0), far, slow).build().unwrap();
-    network.run_to_height(30).unwrap();
-    let fetches = network.replica(far).unwrap().marks().find(|(name, _)| *name == "poa/fetch-parent");
-    assert!(fetches.is_some_and(|(_, count)| count > 0));
-    network.run_until(Duration::from_secs(100), Network::is_agreed).unwrap();
-}
-
-#[test]
-fn many_seeds_converge_after_latencies_longer_than_the_period() {
-    let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
-    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(1));
-    let (mut reorgs, mut left_settled, mut refused) = (0, 0, 0);
-    for seed in 0..40 {
-        let seed = SeedGuard::new(seed);
-        let validators = 3 + (seed.get() % 4) as u32;
-        let builder = network(validators, seed.get()).with_latency(latency).with_consensus(config.clone());
-        let mut network = builder.build().unwrap();
-        network.run_to_height(25).unwrap();
-        network.run_until(Duration::from_secs(1_000), Network::is_agreed).unwrap();
-        for replica in network.replicas() {
-            reorgs += replica.counters().reorgs;
-            let passed = |mark| replica.marks().filter(|(name, _)| *name == mark).map(|(_, n)| n).sum::<u64>();
-            left_settled += passed("poa/left-settled");
-            refused += passed("poa/refuse-double-sign");
-            let finality = replica.machine().finality();
-            assert_eq!(replica.chain().finalized().hash(), finality.finalized.hash);
-            assert!(replica.chain().is_canonical(finality.finalized.hash));
-        }
-    }
-    assert!(reorgs > 100 && left_settled > 0, "{reorgs} reorgs, {left_settled} left what they had settled on");
-    assert!(refused > 0, "nobody was asked to sign a height twice");
+/// How often a replica passed a coverage mark.
+fn mark(replica: &Replica, name: &str) -> u64 {
+    replica.marks().filter(|(mark, _)| *mark == name).map(|(_, count)| count).sum()
 }

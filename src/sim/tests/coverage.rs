@@ -169,7 +169,7 @@ const POA: Marks = &[
     ("poa/announce-again", Campaign),
     ("poa/fetch-parent", Campaign),
     ("poa/left-settled", Test("consensus/poa/tests.rs", "a_heavier_branch_wins_even_over_the_settled_block")),
-    ("poa/refuse-double-sign", Test("sim/tests.rs", "many_seeds_converge_after_latencies_longer_than_the_period")),
+    ("poa/refuse-double-sign", Test("sim/tests/poa.rs", "many_seeds_converge_after_latencies_longer_than_the_period")),
     ("poa/reorg", Campaign),
     (
         "poa/say-sealed-again",

@@ -1,74 +1,24 @@
 //! Whole networks of delegated proof of stake: lags, missed slots, forks, catching up, production on demand, restarts.
 
 use core::time::Duration;
-use std::sync::Arc;
 
 use super::*;
 use crate::{
-    chain::GenesisSpec,
     consensus::{
         Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
         SealedHeader,
         dpos::{Dpos, DposConfig, DposError, LightVerifier},
     },
-    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Height, Timestamp, U256},
 };
 
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
-    with_config(validators, seed, DposConfig::default())
-}
-
-/// A network of `validators` with links between 5 and 80 ms.
-fn with_config(validators: u32, seed: u64, config: DposConfig) -> NetworkBuilder {
-    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
-    Network::builder()
-        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
-        .with_consensus(ConsensusConfig::Dpos(config))
-        .with_validators(validators)
-        .with_seed(seed)
-        .with_latency(latency)
-}
-
-fn alice() -> KeyPair {
-    KeyPair::from_seed(99, "alice")
-}
-
-fn transfer(nonce: u64) -> Arc<Transaction> {
-    let request = TransactionRequest {
-        chain_id: Some(1_337),
-        nonce,
-        to: Some(Address::repeat_byte(0xbb)),
-        value: U256::from(1),
-        gas_limit: 21_000,
-        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
-        ..Default::default()
-    };
-    Arc::new(request.sign(&alice()).unwrap())
+    network_of(ConsensusConfig::Dpos(DposConfig::default()), validators, seed)
 }
 
 fn dpos(replica: &Replica) -> &Dpos {
     let Machine::Dpos(dpos) = replica.machine() else { panic!("another protocol") };
     dpos
-}
-
-fn with_transfers(mut network: Network) -> Network {
-    let count = network.replicas().len() as u64;
-    for nonce in 0..5 {
-        network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
-        network.run_to_height(3 * (nonce + 1)).unwrap();
-    }
-    network
-}
-
-/// The same network with everything that the first `silent` replicas say delayed beyond the test.
-fn silenced(mut builder: NetworkBuilder, silent: u32, count: u32) -> Network {
-    let never = Latency::Constant(Duration::from_secs(1_000_000));
-    for from in 0..silent {
-        for to in (0..count).filter(|to| *to != from) {
-            builder = builder.with_link_latency(ReplicaId::new(from), ReplicaId::new(to), never);
-        }
-    }
-    builder.build().unwrap()
 }
 
 fn lag(replica: &Replica) -> u64 {
@@ -100,7 +50,7 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
 /// The smallest and the largest lag of any replica over one round, once it is steady.
 fn steady_lags(validators: u32, per_turn: u32, rounds: u32) -> (u64, u64) {
     let config = DposConfig::default().with_blocks_per_turn(per_turn);
-    let mut network = with_config(validators, 4, config).build().unwrap();
+    let mut network = network_of(ConsensusConfig::Dpos(config), validators, 4).build().unwrap();
     let round = u64::from(validators * per_turn);
     let steady = round * u64::from(rounds);
     let mut lags = std::collections::BTreeSet::new();
@@ -138,7 +88,7 @@ fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_cha
     for (validators, silent, height, is_final) in
         [(4, 1, 40, true), (4, 2, 40, false), (21, 6, 120, true), (21, 7, 120, false)]
     {
-        let mut network = silenced(network(validators, 3), silent, validators);
+        let mut network = silenced(network(validators, 3), &(0..silent).collect::<Vec<_>>(), validators);
         let heard = |network: &Network| network.replicas()[silent as usize..].to_vec();
         network
             .run_until(Duration::from_secs(400), |network| {
@@ -156,7 +106,7 @@ fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_cha
 fn blocks_are_made_on_demand_one_at_a_time_and_no_timer_runs() {
     for validators in [1, 4] {
         let config = DposConfig::default().with_period(0);
-        let builder = with_config(validators, 1, config).with_production(Production::OnDemand);
+        let builder = network_of(ConsensusConfig::Dpos(config), validators, 1).with_production(Production::OnDemand);
         let mut network = builder.build().unwrap();
         for height in 1..=20 {
             let order = BlockOrder { timestamp: Some(Timestamp::from_secs(1_000 * height)), ..BlockOrder::default() };
@@ -235,7 +185,7 @@ fn impossible_configurations_say_what_to_change_and_operators_have_no_say() {
         (DposConfig::default().with_producers(0), DposError::Producers { got: 0 }),
         (DposConfig::default().with_blocks_per_turn(0), DposError::BlocksPerTurn { got: 0 }),
     ] {
-        let error = with_config(4, 1, config).build().unwrap_err();
+        let error = network_of(ConsensusConfig::Dpos(config), 4, 1).build().unwrap_err();
         assert!(matches!(error, NetworkError::Consensus(ConsensusError::Dpos(got)) if got == want));
     }
     let mut network = network(4, 1).build().unwrap();

@@ -130,7 +130,7 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
 
 #[test]
 fn every_bug_is_in_the_table_or_has_a_reason() {
-    let source = include_str!("../consensus/mutation.rs");
+    let source = include_str!("../../consensus/mutation.rs");
     let variants = source.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(','));
     let variants: BTreeSet<_> =
         variants.filter(|name| name.chars().all(char::is_alphanumeric)).map(str::to_owned).collect();
@@ -138,12 +138,12 @@ fn every_bug_is_in_the_table_or_has_a_reason() {
     let listed: Vec<_> = listed.map(|mutation| format!("{mutation:?}")).collect();
     assert_eq!(variants, listed.iter().cloned().collect());
     assert_eq!(variants.len(), listed.len(), "each once");
-    let tests = include_str!("../consensus/dpos/tests/faults.rs");
+    let tests = include_str!("../../consensus/dpos/tests/faults.rs");
     for (mutation, test, why) in BY_TEST {
         let name = test.rsplit("::").next().unwrap();
         assert!(tests.contains(&format!("fn {name}(")) && !why.is_empty(), "{mutation:?}: {test}");
     }
-    let table = include_str!("../../docs/mutations.md");
+    let table = include_str!("../../../docs/mutations.md");
     for (mutation, ..) in BY_TEST {
         let (protocol, bug) = names(*mutation);
         assert!(table.contains(&format!("| {protocol} | {bug} | ")), "{mutation:?}");

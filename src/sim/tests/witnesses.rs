@@ -8,7 +8,7 @@ use core::time::Duration;
 use std::collections::BTreeSet;
 
 use super::{
-    fault_tests::{id, pbft, poa, raft},
+    faults::{id, pbft, poa, raft},
     invariant::{
         AccountableSafety, FinalityStays, HonestStake, StateRoots, SupplyKept, dpos::ProducersKeepTheirWord,
         pbft::PreparedUnique, pbft::Watermarks, poa::SealsOnce, raft::CommittedStays, raft::LogMatching,
@@ -299,7 +299,7 @@ fn every_witness_breaks_what_it_is_for() {
 
 #[test]
 fn every_name_is_shown_to_be_found() {
-    let table = include_str!("../../docs/mutations.md");
+    let table = include_str!("../../../docs/mutations.md");
     let rows =
         table.lines().filter_map(|line| Some(line.strip_prefix("| ")?.split(" | ").nth(3)?.trim_end_matches(" |")));
     let mut shown: BTreeSet<&str> = rows.collect();

@@ -1,7 +1,6 @@
 //! Whole networks of PBFT: agreement, view changes, catching up, production on demand, restarts.
 
 use core::time::Duration;
-use std::sync::Arc;
 
 use super::*;
 use crate::{
@@ -11,7 +10,7 @@ use crate::{
         SealedHeader,
         pbft::{LightVerifier, Pbft, PbftConfig, PbftError},
     },
-    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Height, Timestamp, U256},
 };
 
 fn config() -> PbftConfig {
@@ -20,30 +19,7 @@ fn config() -> PbftConfig {
 
 /// A network of `validators` with one-second blocks and links between 5 and 80 ms.
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
-    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
-    Network::builder()
-        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
-        .with_consensus(ConsensusConfig::Pbft(config()))
-        .with_validators(validators)
-        .with_seed(seed)
-        .with_latency(latency)
-}
-
-fn alice() -> KeyPair {
-    KeyPair::from_seed(99, "alice")
-}
-
-fn transfer(nonce: u64) -> Arc<Transaction> {
-    let request = TransactionRequest {
-        chain_id: Some(1_337),
-        nonce,
-        to: Some(Address::repeat_byte(0xbb)),
-        value: U256::from(1),
-        gas_limit: 21_000,
-        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
-        ..Default::default()
-    };
-    Arc::new(request.sign(&alice()).unwrap())
+    network_of(ConsensusConfig::Pbft(config()), validators, seed)
 }
 
 fn pbft(replica: &Replica) -> &Pbft {
@@ -51,28 +27,10 @@ fn pbft(replica: &Replica) -> &Pbft {
     pbft
 }
 
-fn with_transfers(mut network: Network) -> Network {
-    let count = network.replicas().len() as u64;
-    for nonce in 0..5 {
-        network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
-        network.run_to_height(3 * (nonce + 1)).unwrap();
-    }
-    network
-}
-
 /// The number of the replica that leads the first view.
 fn first_primary(network: &Network) -> ReplicaId {
     let primary = pbft(network.primary()).primary();
     network.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id()
-}
-
-/// The same network with everything that `silent` says delayed beyond the test.
-fn silenced(mut builder: NetworkBuilder, silent: ReplicaId, count: u32) -> Network {
-    let never = Latency::Constant(Duration::from_secs(1_000_000));
-    for to in (0..count).map(ReplicaId::new).filter(|to| *to != silent) {
-        builder = builder.with_link_latency(silent, to, never);
-    }
-    builder.build().unwrap()
 }
 
 #[test]
@@ -107,7 +65,7 @@ fn the_same_seed_gives_the_same_run_and_another_another() {
 #[test]
 fn a_silent_primary_is_voted_out_and_blocks_go_on() {
     let silent = first_primary(&network(4, 3).build().unwrap());
-    let mut network = silenced(network(4, 3), silent, 4);
+    let mut network = silenced(network(4, 3), &[silent.get()], 4);
     let is_on = |network: &Network| {
         network
             .replicas()

@@ -1,50 +1,24 @@
 //! Whole networks of Raft: agreement, blocks on demand, determinism, change of leader and members.
 
 use core::time::Duration;
-use std::sync::Arc;
 
 use super::*;
 use crate::{
-    chain::GenesisSpec,
     consensus::{
         Admin, Authenticator, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId, SealScheme, SealedHeader,
         raft::{Assignment, Change, LightVerifier, Membership, Raft, RaftConfig, Role},
     },
-    primitives::{Address, Height, KeyPair, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Height},
 };
 
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
-    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
-    let genesis = GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000));
-    Network::builder()
-        .with_genesis(genesis)
-        .with_consensus(ConsensusConfig::Raft(RaftConfig::default()))
-        .with_validators(validators)
-        .with_seed(seed)
-        .with_latency(latency)
+    network_of(ConsensusConfig::Raft(RaftConfig::default()), validators, seed)
 }
 
 fn on_demand(validators: u32) -> NetworkBuilder {
     network(validators, 3)
         .with_consensus(ConsensusConfig::Raft(RaftConfig::default().with_period(0)))
         .with_production(Production::OnDemand)
-}
-
-fn alice() -> KeyPair {
-    KeyPair::from_seed(99, "alice")
-}
-
-fn transfer(nonce: u64) -> Arc<Transaction> {
-    let request = TransactionRequest {
-        chain_id: Some(1_337),
-        nonce,
-        to: Some(Address::repeat_byte(0xbb)),
-        value: U256::from(1),
-        gas_limit: 21_000,
-        max_fee_per_gas: 100_000_000_000,
-        ..Default::default()
-    };
-    Arc::new(request.sign(&alice()).unwrap())
 }
 
 fn raft(network: &Network, replica: u32) -> &Raft {

@@ -1,7 +1,6 @@
 //! Whole networks of proof of stake: finality, silent validators, reorgs, production on demand, restarts.
 
 use core::time::Duration;
-use std::sync::Arc;
 
 use super::*;
 use crate::{
@@ -12,7 +11,7 @@ use crate::{
         mutation::{self, Mutation},
         pos::{LightVerifier, Pos, PosConfig, PosError},
     },
-    primitives::{Address, Height, KeyPair, Timestamp, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Height, Timestamp, U256, ether},
     system::staking::ValidatorStatus,
 };
 
@@ -22,59 +21,12 @@ fn config() -> PosConfig {
 
 /// A network of `validators` with one-second slots and links between 5 and 80 ms.
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
-    let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) };
-    Network::builder()
-        .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
-        .with_consensus(ConsensusConfig::Pos(config()))
-        .with_validators(validators)
-        .with_seed(seed)
-        .with_latency(latency)
-}
-
-fn alice() -> KeyPair {
-    KeyPair::from_seed(99, "alice")
-}
-
-fn transfer(nonce: u64) -> Arc<Transaction> {
-    let request = TransactionRequest {
-        chain_id: Some(1_337),
-        nonce,
-        to: Some(Address::repeat_byte(0xbb)),
-        value: U256::from(1),
-        gas_limit: 21_000,
-        max_fee_per_gas: u128::from(100_u64).saturating_mul(1_000_000_000),
-        ..Default::default()
-    };
-    Arc::new(request.sign(&alice()).unwrap())
+    network_of(ConsensusConfig::Pos(config()), validators, seed)
 }
 
 fn pos(replica: &Replica) -> &Pos {
     let Machine::Pos(pos) = replica.machine() else { panic!("another protocol") };
     pos
-}
-
-fn with_transfers(mut network: Network) -> Network {
-    let count = network.replicas().len() as u64;
-    for nonce in 0..5 {
-        network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
-        network.run_to_height(3 * (nonce + 1)).unwrap();
-    }
-    network
-}
-
-/// The same network with everything that `silent` says delayed beyond the test.
-fn silenced(mut builder: NetworkBuilder, silent: &[u32], count: u32) -> Network {
-    let never = Latency::Constant(Duration::from_secs(1_000_000));
-    for from in silent {
-        for to in (0..count).filter(|to| to != from) {
-            builder = builder.with_link_latency(ReplicaId::new(*from), ReplicaId::new(to), never);
-        }
-    }
-    builder.build().unwrap()
-}
-
-fn mark(replica: &Replica, name: &str) -> u64 {
-    replica.marks().filter(|(mark, _)| *mark == name).map(|(_, count)| count).sum()
 }
 
 #[test]
