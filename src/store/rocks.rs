@@ -231,6 +231,8 @@ fn database_options(options: &RocksOptions) -> Options {
     database.set_max_total_wal_size(options.memtable_bytes_max as u64);
     database.set_keep_log_file_num(2);
     database.set_max_background_jobs(2);
+    // Each family would start fifteen threads to open its files, however few they are: two thirds of the time of an open.
+    database.set_max_file_opening_threads(1);
     database
 }
 
