@@ -33,6 +33,7 @@ mod machine;
 #[cfg(test)]
 mod model_check;
 pub(crate) mod mutation;
+mod orphans;
 pub mod pbft;
 pub mod poa;
 pub mod pos;

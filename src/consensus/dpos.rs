@@ -38,13 +38,14 @@ use imbl::{OrdMap, Vector};
 
 use self::{
     production::Duty,
-    sync::{CatchUp, Orphan},
+    sync::CatchUp,
     tree::{Moved, Node, SIDE_BLOCKS_MAX, Tree},
 };
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Evidence, Finality, FinalityKind, Message, Protocol,
     Recipients, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, ValidatorSet, Verdict,
     mutation::{self, Mutation},
+    orphans::Orphans,
 };
 use crate::{
     chain::Block,
@@ -84,7 +85,7 @@ pub struct Dpos {
     /// Blocks that obey the header rules and are being executed.
     pending: OrdMap<BlockId, Judging>,
     /// Blocks whose parent is not judged yet.
-    orphans: OrdMap<BlockId, Orphan>,
+    orphans: Orphans,
     catch_up: Option<CatchUp>,
     duty: Duty,
     promise: Promise,
@@ -188,7 +189,7 @@ impl Dpos {
             signer,
             tree,
             pending: OrdMap::new(),
-            orphans: OrdMap::new(),
+            orphans: Orphans::default(),
             catch_up: None,
             duty: Duty::Idle,
             promise,
@@ -241,7 +242,7 @@ impl Dpos {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
-        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) || self.orphans.contains_key(&id) {
+        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) || self.orphans.contains(&id) {
             return Err(Rejection::Unexpected { what: "block" });
         }
         let oldest = self.tree.root().height;
@@ -295,7 +296,7 @@ impl Dpos {
             Verdict::Valid { .. } => effects.push(Effect::Mark("dpos/judged-too-late")),
             Verdict::Invalid { reason } => {
                 effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                self.drop_descendants(id);
+                self.orphans.drop_descendants(id);
                 if judging.own.is_some() {
                     self.plan(effects);
                 }
@@ -371,8 +372,7 @@ impl Dpos {
         }
         if self.tree.finalized() != finalized_before {
             effects.push(Effect::Mark("dpos/irreversible"));
-            let root = self.tree.root().height;
-            self.orphans = self.orphans.iter().filter(|(id, _)| id.height > root).map(clone_pair).collect();
+            self.orphans.keep_above(self.tree.root().height);
         }
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Offence { slot: *slot, offender: *offender, height: head.block.height };
@@ -464,11 +464,7 @@ impl Protocol for Dpos {
             out.option(judging.from, |out, from| out.u32(from.get()));
             out.option(judging.own, |out, ticket| out.u64(ticket.get()));
         });
-        out.list(self.orphans.iter(), |out, (id, orphan)| {
-            id.encode(out);
-            out.bytes(orphan.block.seal());
-            out.u32(orphan.from.get());
-        });
+        self.orphans.encode(out);
         out.option(self.catch_up, |out, catch_up| catch_up.encode(out));
         self.duty.encode(out);
         self.promise.encode(out);

@@ -22,7 +22,7 @@ mod snapshot;
 mod tree;
 
 use core::hash;
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use imbl::OrdMap;
 
@@ -31,6 +31,7 @@ use super::{
     Admin, Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Finality,
     FinalityKind, Message, Protocol, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     Verdict,
+    orphans::{ORPHANS_MAX, Orphan, Orphans},
 };
 use crate::{
     chain::Block,
@@ -50,8 +51,6 @@ pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapsho
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
 /// Fires when no block came for so long that others may have missed this replica's.
 pub const ANNOUNCE_TIMER: TimerId = TimerId::new(2);
-/// Blocks kept while their parent is missing.
-const ORPHANS_MAX: usize = 256;
 /// Blocks being executed at once.
 const PENDING_MAX: usize = 1_024;
 /// How far above the head a block may be to be kept waiting.
@@ -67,7 +66,7 @@ pub struct Poa {
     /// Blocks that obey the header rules and are being executed.
     pending: OrdMap<BlockId, Pending>,
     /// Blocks whose parent is not judged yet.
-    orphans: OrdMap<BlockId, Orphan>,
+    orphans: Orphans,
     /// What the operator wishes to vote for.
     wishes: OrdMap<Address, bool>,
     duty: Duty,
@@ -87,13 +86,6 @@ struct Pending {
     node: Node,
     /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
     own: Option<Ticket>,
-}
-
-#[derive(Clone, Debug)]
-struct Orphan {
-    /// Who said it; `None`: this replica, before a crash.
-    from: Option<ReplicaId>,
-    block: Arc<Block>,
 }
 
 /// What this replica is doing about the block after its head.
@@ -185,7 +177,7 @@ impl Poa {
             signer,
             tree,
             pending: OrdMap::new(),
-            orphans: OrdMap::new(),
+            orphans: Orphans::default(),
             wishes: OrdMap::new(),
             duty: Duty::Idle,
             signed: None,
@@ -233,7 +225,7 @@ impl Poa {
         if self.tree.get(&id).is_some() || self.pending.contains_key(&id) {
             return Err(Rejection::Unexpected { what: "block" });
         }
-        if self.orphans.contains_key(&id) {
+        if self.orphans.contains(&id) {
             // Whoever says it again may have what the first one did not send.
             from.into_iter().for_each(|from| self.fetch_ancestor(&block, from, effects));
             return Ok(());
@@ -248,7 +240,7 @@ impl Poa {
         let author = self.authenticator.author(id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
-            return self.keep_waiting(from, block, effects);
+            return self.keep_waiting(from, block, author, effects);
         };
         let link = check_header(&self.config, &parent_node.link, id.hash, block.header(), block.payload(), author)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
@@ -268,6 +260,7 @@ impl Poa {
         &mut self,
         from: Option<ReplicaId>,
         block: Arc<Block>,
+        author: Address,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
@@ -277,23 +270,19 @@ impl Poa {
         }
         if self.orphans.len() >= ORPHANS_MAX {
             // The way down to the chain comes first: what is above is fetched again when its turn comes.
-            let highest = self.orphans.get_max().map(|(highest, _)| *highest);
-            let Some(highest) = highest.filter(|highest| highest.height > id.height) else {
+            let Some(highest) = self.orphans.highest().filter(|highest| highest.height > id.height) else {
                 return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
             };
             self.orphans.remove(&highest);
         }
         from.into_iter().for_each(|from| self.fetch_ancestor(&block, from, effects));
-        self.orphans.insert(id, Orphan { from, block });
+        self.orphans.insert(Orphan { from, author, block });
         Ok(())
     }
 
     /// Asks for the lowest ancestor that is not here: everything above it waits already.
     fn fetch_ancestor(&self, block: &Block, from: ReplicaId, effects: &mut Vec<Effect>) {
-        let mut missing = BlockId::parent_of(block);
-        while let Some(orphan) = self.orphans.get(&missing) {
-            missing = BlockId::parent_of(&orphan.block);
-        }
+        let missing = self.orphans.missing_below(BlockId::parent_of(block));
         if !self.pending.contains_key(&missing) {
             effects.push(Effect::Fetch { block: missing, from });
             effects.push(Effect::Mark("poa/fetch-parent"));
@@ -309,7 +298,7 @@ impl Poa {
             Verdict::Valid { .. } => self.adopt(pending, effects),
             Verdict::Invalid { reason } => {
                 effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                self.drop_descendants(id);
+                self.orphans.drop_descendants(id);
             }
         }
     }
@@ -352,31 +341,11 @@ impl Poa {
 
     /// Looks again at the blocks that waited for `parent`.
     fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
-        for child in self.children(parent) {
+        for child in self.orphans.children(parent) {
             if let Some(orphan) = self.orphans.remove(&child) {
                 self.on_block(orphan.from, orphan.block, effects);
             }
         }
-    }
-
-    fn drop_descendants(&mut self, id: BlockId) {
-        let mut dropped = VecDeque::from([id]);
-        while let Some(parent) = dropped.pop_front() {
-            for child in self.children(parent) {
-                self.orphans.remove(&child);
-                dropped.push_back(child);
-            }
-        }
-    }
-
-    fn children(&self, parent: BlockId) -> Vec<BlockId> {
-        let height = parent.height.next();
-        let above = self.orphans.range(BlockId { height, hash: B256::ZERO }..);
-        above
-            .take_while(|(id, _)| id.height == height)
-            .filter(|(_, orphan)| orphan.block.parent_hash() == parent.hash)
-            .map(|(id, _)| *id)
-            .collect()
     }
 
     /// Decides anew what to do about the block after the head (EIP-225, "Authorization strategies").
@@ -583,11 +552,7 @@ impl Protocol for Poa {
             out.bytes(pending.block.seal());
             out.option(pending.own, |out, ticket| out.u64(ticket.get()));
         });
-        out.list(self.orphans.iter(), |out, (id, orphan)| {
-            id.encode(out);
-            out.bytes(orphan.block.seal());
-            out.u32(orphan.from.map_or(u32::MAX, ReplicaId::get));
-        });
+        self.orphans.encode(out);
         out.list(self.wishes.iter(), |out, (target, authorize)| {
             out.address(target);
             out.bool(*authorize);

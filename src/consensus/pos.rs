@@ -41,7 +41,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use imbl::{OrdMap, OrdSet};
 
 use self::{
-    blocks::{Orphan, Pending},
+    blocks::Pending,
     record::{Kept, Promises},
     sync::Sync,
     tree::{Node, Tree},
@@ -51,6 +51,7 @@ use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
     Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     mutation::{self, Mutation},
+    orphans::Orphans,
 };
 use crate::{
     chain::Block,
@@ -91,9 +92,9 @@ pub struct Pos {
     /// Blocks that obey the header rules and are being executed.
     pending: OrdMap<BlockId, Pending>,
     /// Blocks whose parent is not judged yet.
-    orphans: OrdMap<BlockId, Orphan>,
+    orphans: Orphans,
     /// Blocks of the next slot, from replicas whose clock is a little ahead.
-    early: OrdMap<BlockId, Orphan>,
+    early: Orphans,
     sync: Option<Sync>,
     /// The first vote of each validator for each epoch that may still matter.
     votes: OrdMap<(Address, u64), Arc<Vote>>,
@@ -204,8 +205,8 @@ impl Pos {
             is_late: false,
             tree,
             pending: OrdMap::new(),
-            orphans: OrdMap::new(),
-            early: OrdMap::new(),
+            orphans: Orphans::default(),
+            early: Orphans::default(),
             sync: None,
             votes: OrdMap::new(),
             fresh: OrdMap::new(),
@@ -355,8 +356,7 @@ impl Pos {
     fn forget_below_root(&mut self) {
         let root = self.tree.root().height;
         let slot = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.slot).unwrap_or_default();
-        self.orphans =
-            self.orphans.iter().filter(|(id, _)| id.height > root).map(|(id, it)| (*id, it.clone())).collect();
+        self.orphans.keep_above(root);
         let kept = self
             .proposals
             .iter()
@@ -439,13 +439,8 @@ impl Protocol for Pos {
             out.option(pending.own, |out, ticket| out.u64(ticket.get()));
             out.bool(pending.is_timely);
         });
-        for blocks in [&self.orphans, &self.early] {
-            out.list(blocks.iter(), |out, (id, orphan)| {
-                id.encode(out);
-                out.bytes(orphan.block.seal());
-                out.u32(orphan.from.get());
-            });
-        }
+        self.orphans.encode(out);
+        self.early.encode(out);
         out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
         out.list(self.votes.values(), |out, vote| vote.encode(out));
         out.list(self.fresh.values(), |out, vote| vote.encode(out));

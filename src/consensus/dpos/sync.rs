@@ -3,31 +3,19 @@
 //! A few missing blocks are asked for from the newest down, each by its hash. Many are asked for from the last irreversible block
 //! up, which every honest peer has, one after the other.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use super::Dpos;
 use crate::{
     chain::Block,
-    consensus::{BlockId, Effect, Encoder, Rejection, ReplicaId},
+    consensus::{BlockId, Effect, Encoder, Rejection, ReplicaId, orphans::Orphan},
     primitives::{Address, B256, Height},
 };
 
-/// Blocks kept while their parent is missing.
-const ORPHANS_MAX: usize = 256;
-/// Of them, blocks of one author.
-const ORPHANS_PER_AUTHOR_MAX: usize = 64;
 /// How far above the head a block may be to be kept waiting.
 const AHEAD_MAX: u64 = 8_192;
 /// Gaps up to this are closed from above.
 const WALK_MAX: u64 = 32;
-
-/// A block whose parent is missing.
-#[derive(Clone, Debug)]
-pub(super) struct Orphan {
-    pub(super) from: ReplicaId,
-    pub(super) block: Arc<Block>,
-    author: Address,
-}
 
 /// Blocks that are asked of a peer, from below.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +66,7 @@ impl Dpos {
         let link = self.head_link();
         let is_known = link.state.active().producers().contains(&author) || link.candidates.contains_key(&author);
         // A stranger here may be elected on another branch: a producer that built upon its block vouches for it.
-        if !is_known && self.children(id).is_empty() {
+        if !is_known && !self.orphans.has_children(id) {
             let reason = format!("{author} sealed it, who is no candidate");
             return Err(Rejection::Header { block: id, reason });
         }
@@ -86,17 +74,12 @@ impl Dpos {
             self.fetch_from_below(from, id.height, effects);
             return Ok(());
         }
-        let of_author = self.orphans.values().filter(|orphan| orphan.author == author).count();
-        if self.orphans.len() >= ORPHANS_MAX || of_author >= ORPHANS_PER_AUTHOR_MAX {
+        if !self.orphans.has_room_for(author) {
             self.fetch_from_below(from, id.height, effects);
             return Ok(());
         }
-        // The lowest ancestor that is not here: everything above it waits already.
-        let mut missing = BlockId::parent_of(&block);
-        while let Some(orphan) = self.orphans.get(&missing) {
-            missing = BlockId::parent_of(&orphan.block);
-        }
-        self.orphans.insert(id, Orphan { from, block, author });
+        let missing = self.orphans.missing_below(BlockId::parent_of(&block));
+        self.orphans.insert(Orphan { from: Some(from), author, block });
         if !self.pending.contains_key(&missing) {
             effects.push(Effect::Fetch { block: missing, from });
             effects.push(Effect::Mark("dpos/fetch-parent"));
@@ -130,30 +113,12 @@ impl Dpos {
 
     /// Looks again at the blocks that waited for `parent`.
     pub(super) fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
-        for child in self.children(parent) {
-            if let Some(orphan) = self.orphans.remove(&child) {
-                self.on_block(orphan.from, orphan.block, effects);
+        for child in self.orphans.children(parent) {
+            if let Some(orphan) = self.orphans.remove(&child)
+                && let Err(rejection) = self.consider(orphan.from, orphan.block, None, effects)
+            {
+                effects.push(Effect::Reject(rejection));
             }
         }
-    }
-
-    pub(super) fn drop_descendants(&mut self, id: BlockId) {
-        let mut dropped = VecDeque::from([id]);
-        while let Some(parent) = dropped.pop_front() {
-            for child in self.children(parent) {
-                self.orphans.remove(&child);
-                dropped.push_back(child);
-            }
-        }
-    }
-
-    fn children(&self, parent: BlockId) -> Vec<BlockId> {
-        let height = parent.height.next();
-        let above = self.orphans.range(BlockId { height, hash: B256::ZERO }..);
-        above
-            .take_while(|(id, _)| id.height == height)
-            .filter(|(_, orphan)| orphan.block.parent_hash() == parent.hash)
-            .map(|(id, _)| *id)
-            .collect()
     }
 }

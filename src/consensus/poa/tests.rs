@@ -1,5 +1,7 @@
 //! The state machine alone, against blocks made by hand.
 
+use std::collections::VecDeque;
+
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},

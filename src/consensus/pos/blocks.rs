@@ -1,6 +1,6 @@
 //! Blocks: judging headers, waiting for parents, adopting what was executed.
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     MessageError, Payload, Pos, Proposal, config::Trusted, message::proposer_of, record, rules, tree::Node,
@@ -8,15 +8,14 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, ChainEvent, Effect, Message, Recipients, Rejection, ReplicaId, Ticket, Verdict},
+    consensus::{
+        BlockId, ChainEvent, Effect, Message, Recipients, Rejection, ReplicaId, Ticket, Verdict,
+        orphans::{ORPHANS_MAX, Orphan},
+    },
     primitives::{Address, B256},
     system::ValidatorUpdates,
 };
 
-/// Blocks kept while their parent is missing.
-const ORPHANS_MAX: usize = 256;
-/// Of them, blocks of one author.
-const ORPHANS_OF_AUTHOR_MAX: usize = 64;
 /// Blocks of the next slot kept.
 const EARLY_MAX: usize = 16;
 /// Blocks being executed at once.
@@ -33,13 +32,6 @@ pub(super) struct Pending {
     pub(super) is_timely: bool,
 }
 
-#[derive(Clone, Debug)]
-pub(super) struct Orphan {
-    pub(super) from: ReplicaId,
-    pub(super) author: Address,
-    pub(super) block: Arc<Block>,
-}
-
 impl Pos {
     /// Judges a block's header and asks for its execution; without its parent, or before its slot, it waits.
     pub(super) fn consider(
@@ -52,8 +44,8 @@ impl Pos {
         let id = BlockId::of(&block);
         if self.tree.get(&id.hash).is_some()
             || self.pending.contains_key(&id)
-            || self.orphans.contains_key(&id)
-            || self.early.contains_key(&id)
+            || self.orphans.contains(&id)
+            || self.early.contains(&id)
         {
             return Err(Rejection::Unexpected { what: "block" });
         }
@@ -133,7 +125,7 @@ impl Pos {
         if self.early.len() >= EARLY_MAX {
             return Err(Rejection::Overloaded { limit: EARLY_MAX });
         }
-        self.early.insert(BlockId::of(&block), Orphan { from, author, block });
+        self.early.insert(Orphan { from: Some(from), author, block });
         Ok(())
     }
 
@@ -147,34 +139,24 @@ impl Pos {
         let Some(from) = from else { return Err(Rejection::Unexpected { what: "block" }) };
         let id = BlockId::of(&block);
         // Whoever was away does not know who joined meanwhile; an ancestor of what waits already is vouched for by its child.
-        if !self.orphans.keys().any(|orphan| self.missing_below(*orphan) == id) {
+        if !self.orphans.has_children(id) {
             self.check_known(&author)?;
         }
         if self.is_far(id.height) {
             self.start_sync(from, id.height, effects);
             return Ok(());
         }
-        let of_author = self.orphans.values().filter(|orphan| orphan.author == author).count();
-        if self.orphans.len() >= ORPHANS_MAX || of_author >= ORPHANS_OF_AUTHOR_MAX {
+        if !self.orphans.has_room_for(author) {
             return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
         }
-        self.orphans.insert(id, Orphan { from, author, block });
+        self.orphans.insert(Orphan { from: Some(from), author, block });
         self.note_peer(from);
-        let missing = self.missing_below(id);
-        if !self.pending.contains_key(&missing) && !self.early.contains_key(&missing) {
+        let missing = self.orphans.missing_below(id);
+        if !self.pending.contains_key(&missing) && !self.early.contains(&missing) {
             effects.push(Effect::Fetch { block: missing, from });
             effects.push(Effect::Mark("pos/fetch-parent"));
         }
         Ok(())
-    }
-
-    /// The lowest ancestor of an orphan that is not here: everything above it waits already.
-    pub(super) fn missing_below(&self, orphan: BlockId) -> BlockId {
-        let mut missing = orphan;
-        while let Some(orphan) = self.orphans.get(&missing) {
-            missing = BlockId::parent_of(&orphan.block);
-        }
-        missing
     }
 
     /// Whether somebody is a validator on some branch, as far as the head's and the final one know: offenders that left
@@ -212,7 +194,7 @@ impl Pos {
         match verdict {
             Verdict::Valid { updates } => self.adopt(pending, &updates, effects),
             Verdict::Invalid { reason } => {
-                self.drop_descendants(id);
+                self.orphans.drop_descendants(id);
                 return Err(Rejection::Header { block: id, reason });
             }
         }
@@ -277,9 +259,9 @@ impl Pos {
 
     /// Looks again at the blocks that waited for `parent`.
     fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
-        for child in self.children(parent) {
+        for child in self.orphans.children(parent) {
             if let Some(orphan) = self.orphans.remove(&child)
-                && let Err(rejection) = self.consider(Some(orphan.from), orphan.block, None, effects)
+                && let Err(rejection) = self.consider(orphan.from, orphan.block, None, effects)
             {
                 effects.push(Effect::Reject(rejection));
             }
@@ -288,30 +270,10 @@ impl Pos {
 
     /// Looks again at the blocks that came before their slot.
     pub(super) fn release_early(&mut self, effects: &mut Vec<Effect>) {
-        for (_, orphan) in core::mem::take(&mut self.early) {
-            if let Err(rejection) = self.consider(Some(orphan.from), orphan.block, None, effects) {
+        for orphan in self.early.take() {
+            if let Err(rejection) = self.consider(orphan.from, orphan.block, None, effects) {
                 effects.push(Effect::Reject(rejection));
             }
         }
-    }
-
-    fn drop_descendants(&mut self, id: BlockId) {
-        let mut dropped = VecDeque::from([id]);
-        while let Some(parent) = dropped.pop_front() {
-            for child in self.children(parent) {
-                self.orphans.remove(&child);
-                dropped.push_back(child);
-            }
-        }
-    }
-
-    fn children(&self, parent: BlockId) -> Vec<BlockId> {
-        let height = parent.height.next();
-        let above = self.orphans.range(BlockId { height, hash: B256::ZERO }..);
-        above
-            .take_while(|(id, _)| id.height == height)
-            .filter(|(_, orphan)| orphan.block.parent_hash() == parent.hash)
-            .map(|(id, _)| *id)
-            .collect()
     }
 }

@@ -80,14 +80,14 @@ impl Pos {
                 effects.push(Effect::Fetch { block: BlockId { height: sync.next, hash: B256::ZERO }, from });
             }
         }
-        let wanted = self.orphans.keys().map(|id| self.missing_below(*id));
+        let wanted = self.orphans.ids().map(|id| self.orphans.missing_below(*id));
         let voted =
             self.waiting.values().map(|waiting| waiting.vote.data.head).filter(|head| !self.is_far(head.height));
         let mut wanted: Vec<_> = wanted.chain(voted).collect();
         wanted.sort_unstable();
         wanted.dedup();
         for block in wanted.into_iter().take(8) {
-            let is_here = self.pending.contains_key(&block) || self.orphans.contains_key(&block);
+            let is_here = self.pending.contains_key(&block) || self.orphans.contains(&block);
             if !is_here && let Some(from) = self.next_peer() {
                 effects.push(Effect::Fetch { block, from });
             }
