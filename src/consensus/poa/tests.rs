@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
-    consensus::SealedHeader,
-    primitives::{B64, Bytes, Header, Height, KeyPair, U256},
+    consensus::{Evidence, ReplicaId, SealedHeader, Verdict, orphans::ORPHANS_MAX},
+    primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
 };
 
 const PEER: ReplicaId = ReplicaId::new(1);
