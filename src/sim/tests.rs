@@ -4,6 +4,7 @@ mod coverage;
 mod dpos;
 mod dpos_campaign;
 mod durable;
+mod every_protocol;
 mod faults;
 mod light;
 mod mutations;

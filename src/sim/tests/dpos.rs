@@ -9,7 +9,7 @@ use crate::{
         SealedHeader,
         dpos::{Dpos, DposConfig, DposError, LightVerifier},
     },
-    primitives::{Address, Height, Timestamp, U256},
+    primitives::{Address, Height, U256},
 };
 
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
@@ -75,15 +75,6 @@ fn the_steady_lag_of_21_times_12_is_325_to_336() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_another() {
-    let run = |seed| with_transfers(network(4, seed).build().unwrap());
-    let (one, again, other) = (run(5), run(5), run(6));
-    assert_eq!(one.digest(), again.digest());
-    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
-    assert_ne!(one.digest(), other.digest());
-}
-
-#[test]
 fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_chain() {
     for (validators, silent, height, is_final) in
         [(4, 1, 40, true), (4, 2, 40, false), (21, 6, 120, true), (21, 7, 120, false)]
@@ -99,24 +90,6 @@ fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_cha
             let finalized = replica.machine().finality().finalized.height.get();
             assert_eq!(finalized > 25, is_final, "{silent} of {validators} silent: {finalized}");
         }
-    }
-}
-
-#[test]
-fn blocks_are_made_on_demand_one_at_a_time_and_no_timer_runs() {
-    for validators in [1, 4] {
-        let config = DposConfig::default().with_period(0);
-        let builder = network_of(ConsensusConfig::Dpos(config), validators, 1).with_production(Production::OnDemand);
-        let mut network = builder.build().unwrap();
-        for height in 1..=20 {
-            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(1_000 * height)), ..BlockOrder::default() };
-            let produced = network.produce_block(&order).unwrap();
-            assert_eq!(produced.block.height(), Height::new(height));
-            assert!(network.is_agreed());
-            assert_eq!(network.next_at(), None, "something is still to happen");
-        }
-        let finalized = network.primary().machine().finality().finalized.height.get();
-        assert_eq!(finalized, if validators == 1 { 19 } else { 15 });
     }
 }
 
@@ -203,29 +176,6 @@ fn genesis_names_the_protocol_by_both_names() {
         let want = DposConfig::default().with_period(3).with_producers(5).with_blocks_per_turn(2);
         assert_eq!(config, ConsensusConfig::Dpos(want));
     }
-}
-
-#[cfg(feature = "rocksdb")]
-#[test]
-fn a_reopened_network_goes_on_at_its_head() {
-    use crate::{
-        state::{PagedState, StateStore},
-        store::{KeyValue, RocksOptions, RocksStore},
-    };
-    let directory = tempfile::tempdir().unwrap();
-    let open = || {
-        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(directory.path(), RocksOptions::default()).unwrap());
-        let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).unwrap());
-        network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
-    };
-    let mut first = open();
-    first.run_to_height(20).unwrap();
-    let (head, finality) = (first.primary().head(), first.primary().machine().finality());
-    drop(first);
-    let mut second = open();
-    assert_eq!((second.primary().head(), second.primary().machine().finality()), (head, finality));
-    second.run_to_height(40).unwrap();
-    assert!(second.replicas().iter().all(|replica| lag(replica) == 5));
 }
 
 #[test]

@@ -181,6 +181,24 @@ fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
 }
 
 #[test]
+fn a_network_that_went_back_is_opened_where_it_went() {
+    for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
+        let disk = Arc::new(Disk::default());
+        let mut network = on_demand(&disk, kind, validators);
+        produce(&mut network, 7);
+        let snapshot = network.clone();
+        produce(&mut network, 3);
+        network.restore(&snapshot).unwrap();
+        let (head, finality) = (network.primary().head(), network.primary().machine().finality());
+        drop((network, snapshot));
+        let mut again = on_demand(&disk, kind, validators);
+        assert_eq!((again.primary().head(), again.primary().machine().finality()), (head, finality), "{kind:?}");
+        produce(&mut again, 3);
+        assert!(again.is_agreed() && again.primary().head().height.get() == 10, "{kind:?}");
+    }
+}
+
+#[test]
 fn a_validator_alone_writes_one_batch_a_block() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());

@@ -10,7 +10,7 @@ use crate::{
         SealedHeader,
         pbft::{LightVerifier, Pbft, PbftConfig, PbftError},
     },
-    primitives::{Address, Height, Timestamp, U256},
+    primitives::{Address, Height, U256},
 };
 
 fn config() -> PbftConfig {
@@ -54,15 +54,6 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_another() {
-    let run = |seed| with_transfers(network(4, seed).build().unwrap());
-    let (one, again, other) = (run(5), run(5), run(6));
-    assert_eq!(one.digest(), again.digest());
-    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
-    assert_ne!(one.digest(), other.digest());
-}
-
-#[test]
 fn a_silent_primary_is_voted_out_and_blocks_go_on() {
     let silent = first_primary(&network(4, 3).build().unwrap());
     let mut network = silenced(network(4, 3), &[silent.get()], 4);
@@ -102,27 +93,6 @@ fn a_replica_that_hears_late_catches_up_by_blocks_with_proof() {
 }
 
 #[test]
-fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
-    for validators in [1, 4] {
-        let config = ConsensusConfig::Pbft(config().with_period(0));
-        let builder = network(validators, 6).with_consensus(config).with_production(Production::OnDemand);
-        let mut network = builder.build().unwrap();
-        for nonce in 0..20 {
-            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
-            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(100 + nonce)), ..BlockOrder::default() };
-            let produced = network.produce_block(&order).unwrap();
-            let block = produced.block.block();
-            assert_eq!((block.timestamp().as_secs(), block.transactions().len()), (100 + nonce, 1));
-            assert_eq!(block.height().get(), nonce + 1);
-            assert!(network.is_agreed() && network.replicas().iter().all(|replica| replica.pool().is_empty()));
-        }
-        let late = BlockOrder { timestamp: Some(Timestamp::from_secs(104)), ..BlockOrder::default() };
-        assert!(matches!(network.produce_block(&late), Err(NetworkError::TooEarly { .. })));
-        assert!(network.now() < SimTime::ZERO.plus(Duration::from_secs(20)), "no timer runs");
-    }
-}
-
-#[test]
 fn seals_are_certificates_that_a_light_verifier_follows_under_both_schemes() {
     let mut hashes = Vec::new();
     for seals in [SealScheme::Symbolic, SealScheme::Secp256k1] {
@@ -144,18 +114,6 @@ fn seals_are_certificates_that_a_light_verifier_follows_under_both_schemes() {
 }
 
 #[test]
-fn a_clone_is_a_fork_and_restoring_it_goes_back() {
-    let mut live = with_transfers(network(4, 12).build().unwrap());
-    let snapshot = live.clone();
-    live.run_to_height(25).unwrap();
-    let digest = live.digest();
-    live.restore(&snapshot).unwrap();
-    assert_eq!(live.digest(), snapshot.digest());
-    live.run_to_height(25).unwrap();
-    assert_eq!(live.digest(), digest);
-}
-
-#[test]
 fn impossible_options_are_told() {
     let too_few = network(3, 0).build();
     let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
@@ -169,77 +127,6 @@ fn impossible_options_are_told() {
     genesis.consensus = serde_json::json!({"protocol": "pbft", "checkpointEvery": 8, "logWindow": 8});
     let built = Network::builder().with_genesis(genesis).with_validators(4).build().unwrap();
     assert!(matches!(built.config(), ConsensusConfig::Pbft(config) if config.checkpoint_every == 8));
-}
-
-#[cfg(feature = "rocksdb")]
-#[test]
-fn a_reopened_network_goes_on_at_its_head() {
-    use crate::{
-        state::{PagedState, StateStore},
-        store::{KeyValue, RocksOptions, RocksStore},
-    };
-    let directory = tempfile::tempdir().unwrap();
-    let open = || {
-        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(directory.path(), RocksOptions::default()).unwrap());
-        let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).unwrap());
-        network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
-    };
-    let mut first = open();
-    first.run_to_height(9).unwrap();
-    let (head, stable) = (first.primary().head(), pbft(first.primary()).stable_checkpoint());
-    drop(first);
-    let mut second = open();
-    assert_eq!(second.primary().head(), head);
-    assert_eq!(pbft(second.primary()).stable_checkpoint(), stable);
-    assert_eq!(second.primary().chain().finalized().hash(), head.hash);
-    second.run_to_height(20).unwrap();
-    assert!(second.replicas().iter().all(|replica| pbft(replica).view().get() == 0));
-}
-
-/// A single validator on a database: what it promised is there when it is opened again.
-#[cfg(feature = "rocksdb")]
-#[test]
-fn a_validator_alone_goes_on_from_its_own_promises() {
-    use crate::{
-        consensus::raft::RaftConfig,
-        state::{PagedState, StateStore},
-        store::{KeyValue, RocksOptions, RocksStore},
-    };
-    let raft = RaftConfig::default().with_period(0);
-    for config in [ConsensusConfig::Pbft(config().with_period(0)), ConsensusConfig::Raft(raft)] {
-        let directory = tempfile::tempdir().unwrap();
-        let open = || {
-            let store = RocksStore::open(directory.path(), RocksOptions::default()).unwrap();
-            let store: Arc<dyn KeyValue> = Arc::new(store);
-            let state: Arc<dyn StateStore> = Arc::new(PagedState::open(store.clone()).unwrap());
-            let builder = network(1, 3).with_consensus(config.clone()).with_production(Production::OnDemand);
-            builder.with_stores(state, store).build().unwrap()
-        };
-        let mut first = open();
-        for _ in 0..7 {
-            first.produce_block(&BlockOrder::default()).unwrap();
-        }
-        let snapshot = first.clone();
-        first.produce_block(&BlockOrder::default()).unwrap();
-        let (head, kept) = (first.primary().head(), first.primary().records());
-        drop((first, snapshot));
-        let mut second = open();
-        assert_eq!((second.primary().head(), second.primary().machine().head()), (head, head));
-        assert!(kept.iter().all(|(key, value)| second.primary().records().get(key) == Some(value)), "{config:?}");
-        if let Machine::Raft(raft) = second.primary().machine() {
-            assert!(raft.term() >= 1 && raft.last_index() >= 8);
-        }
-        let snapshot = second.clone();
-        for _ in 0..3 {
-            second.produce_block(&BlockOrder::default()).unwrap();
-        }
-        second.restore(&snapshot).unwrap();
-        let (head, kept) = (second.primary().head(), second.primary().records());
-        drop((second, snapshot));
-        let mut third = open();
-        assert_eq!((third.primary().head(), third.primary().records().len()), (head, kept.len()), "{config:?}");
-        assert_eq!(third.produce_block(&BlockOrder::default()).unwrap().block.height(), head.height.next());
-    }
 }
 
 #[test]

@@ -7,8 +7,7 @@ use super::*;
 use crate::{
     chain::{BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, Authenticator, ConsensusConfig, ConsensusKind, Machine, Message, Protocol, ReplicaId, SealScheme,
-        poa::PoaConfig,
+        Admin, Authenticator, ConsensusConfig, Machine, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
 };
@@ -16,20 +15,6 @@ use crate::{
 /// A 7-second-period network of `validators` with links between 5 and 80 ms.
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
     network_of(ConsensusConfig::Poa(PoaConfig::default().with_period(7)), validators, seed)
-}
-
-/// Every protocol goes on over links that lose a tenth of everything, and nothing heals them.
-#[test]
-fn lossy_links_are_borne_for_good() {
-    for kind in ConsensusKind::ALL {
-        let build = || Network::builder().with_consensus(scenario::usual(kind)).with_validators(4).with_loss(100);
-        let mut network = build().build().unwrap();
-        network.heal().unwrap();
-        network.run_until(Duration::from_secs(300), |network| network.lowest_height().get() >= 12).unwrap();
-        assert!(network.lowest_height().get() >= 12, "{}", kind.name());
-        let deaf = build().with_link_loss(ReplicaId::new(0), ReplicaId::new(1), 1_001).build();
-        assert!(matches!(deaf, Err(NetworkError::Options { reason }) if reason.contains("1001 of a thousand")));
-    }
 }
 
 #[test]
@@ -45,50 +30,6 @@ fn any_number_of_replicas_reach_the_same_heads() {
             assert_eq!(balance, U256::from(5));
             assert!(replica.pool().is_empty());
         }
-    }
-}
-
-#[test]
-fn the_same_seed_gives_the_same_run_and_another_another() {
-    let seed = SeedGuard::new(5);
-    let run = |seed| with_transfers(network(4, seed).build().unwrap());
-    let (one, again, other) = (run(seed.get()), run(seed.get()), run(seed.get() + 1));
-    assert_eq!(one.digest(), again.digest());
-    assert_eq!(one.primary().machine().digest(), again.primary().machine().digest());
-    assert_ne!(one.digest(), other.digest());
-}
-
-#[cfg(feature = "rocksdb")]
-mod rocks {
-    use super::*;
-    use crate::{
-        state::{PagedState, StateStore},
-        store::{KeyValue, RocksOptions, RocksStore},
-    };
-
-    fn stores(path: &std::path::Path) -> (Arc<dyn StateStore>, Arc<dyn KeyValue>) {
-        let store: Arc<dyn KeyValue> = Arc::new(RocksStore::open(path, RocksOptions::default()).unwrap());
-        (Arc::new(PagedState::open(store.clone()).unwrap()), store)
-    }
-
-    #[test]
-    fn a_reopened_network_goes_on_at_its_head() {
-        let directory = tempfile::tempdir().unwrap();
-        let open = || {
-            let (state, store) = stores(directory.path());
-            network(4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
-        };
-        let mut first = open();
-        first.run_to_height(9).unwrap();
-        let (head, settled) = (first.primary().head(), first.primary().machine().finality().finalized);
-        let hash_at_8 = first.primary().chain().hash_at(Height::new(8)).unwrap();
-        drop(first);
-        let mut second = open();
-        assert_eq!(second.primary().head(), head);
-        assert_eq!(second.primary().machine().finality().finalized, settled);
-        assert_eq!(second.primary().chain().finalized().hash(), settled.hash);
-        second.run_to_height(20).unwrap();
-        assert_eq!(second.primary().chain().hash_at(Height::new(8)).unwrap(), hash_at_8);
     }
 }
 
@@ -138,27 +79,6 @@ fn an_observer_follows_and_may_not_vote() {
 }
 
 #[test]
-fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
-    for validators in [1, 4] {
-        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
-        let builder = network(validators, 6).with_consensus(config).with_production(Production::OnDemand);
-        let mut network = builder.build().unwrap();
-        for nonce in 0..6 {
-            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
-            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(100 + nonce)), ..BlockOrder::default() };
-            let produced = network.produce_block(&order).unwrap();
-            let block = produced.block.block();
-            assert_eq!((block.timestamp().as_secs(), block.transactions().len()), (100 + nonce, 1));
-            assert_eq!((block.height().get(), block.header().difficulty), (nonce + 1, U256::from(2)));
-            assert!(network.is_agreed() && network.replicas().iter().all(|replica| replica.pool().is_empty()));
-        }
-        let late = BlockOrder { timestamp: Some(Timestamp::from_secs(104)), ..BlockOrder::default() };
-        assert!(matches!(network.produce_block(&late), Err(NetworkError::TooEarly { .. })));
-        assert_eq!(network.produce_block(&BlockOrder::default()).unwrap().block.block().timestamp().as_secs(), 105);
-    }
-}
-
-#[test]
 fn only_ordered_transactions_are_taken_when_some_are() {
     let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
     let builder = network(1, 6).with_consensus(config).with_production(Production::OnDemand);
@@ -168,22 +88,6 @@ fn only_ordered_transactions_are_taken_when_some_are() {
     let produced = network.produce_block(&order).unwrap();
     assert_eq!((produced.block.block().transactions().len(), produced.left_out.len()), (0, 1));
     assert_eq!(network.primary().pool().len(), 1);
-}
-
-#[test]
-fn a_clone_is_a_fork_and_restoring_it_goes_back() {
-    let mut live = with_transfers(network(4, 12).build().unwrap());
-    let snapshot = live.clone();
-    let mut fork = live.fork();
-    live.run_to_height(30).unwrap();
-    fork.run_to_height(30).unwrap();
-    assert_eq!(live.digest(), fork.digest());
-    let digest = live.digest();
-    live.restore(&snapshot).unwrap();
-    assert_eq!(live.digest(), snapshot.digest());
-    assert_eq!(live.primary().chain().head().hash(), snapshot.primary().head().hash);
-    live.run_to_height(30).unwrap();
-    assert_eq!(live.digest(), digest);
 }
 
 #[test]

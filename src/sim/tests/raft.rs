@@ -60,31 +60,6 @@ fn any_number_of_replicas_agree_and_head_is_final() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_run_and_another_does_not() {
-    let run = |seed| {
-        let mut network = network(4, seed).build().unwrap();
-        network.run_to_height(6).unwrap();
-        network.digest()
-    };
-    assert_eq!(run(1), run(1));
-    assert_ne!(run(1), run(2));
-}
-
-#[test]
-fn a_block_on_demand_is_every_replicas_head_at_once() {
-    for validators in [1, 4] {
-        let mut network = on_demand(validators).build().unwrap();
-        for nonce in 0..5 {
-            network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
-            let produced = network.produce_block(&BlockOrder::default()).unwrap();
-            assert_eq!(produced.block.block().transactions().len(), 1);
-            assert!(network.is_agreed());
-            assert_eq!(network.primary().head().hash, produced.block.hash());
-        }
-    }
-}
-
-#[test]
 fn a_wrong_order_is_told_and_the_next_one_works() {
     let mut network = on_demand(3).build().unwrap();
     network.produce_block(&BlockOrder::default()).unwrap();
