@@ -17,11 +17,13 @@ impl ConsensusKind {
         }
     }
 
-    /// The height of the block whose whole body a record holds, for others who may need it.
-    pub(crate) fn body_height(self, key: &[u8]) -> Option<Height> {
+    /// The height of a block that a replica answers for by this record: what it sealed or prepared there. While the chain that
+    /// everybody would come back to does not have that block for good, the record is needed, though the replica itself is
+    /// ahead and forgets it.
+    pub(crate) fn answers_for(self, key: &[u8]) -> Option<Height> {
         match self {
             Self::Poa => poa::sealed_height(key),
-            Self::Pbft => pbft::body_height(key),
+            Self::Pbft => pbft::promised_height(key),
             Self::Pos | Self::Dpos | Self::Raft => None,
         }
     }

@@ -151,6 +151,8 @@ impl Poa {
         }
         poa.sealed = record::all_sealed(records).ok_or(PoaError::Record { key: "sealed" })?;
         poa.newest = poa.sealed.last().cloned();
+        // A block that may be said again binds it as if its name had been kept, too.
+        poa.signed = poa.signed.max(poa.newest.as_deref().map(BlockId::of));
         Ok(poa)
     }
 

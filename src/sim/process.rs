@@ -120,7 +120,7 @@ impl Replica {
         }
         .map_err(|source| NetworkError::Chain { replica: id, source })?;
         if let Some(durable) = &self.durable {
-            durable.replace(id, self.records().iter())?;
+            durable.follow_restart(id, &self.records())?;
         }
         self.persisted = Ticket::default();
         self.process = Process::Running;

@@ -43,8 +43,8 @@ pub(super) struct Waiting {
     /// By replica and key; nothing: the record is forgotten.
     records: BTreeMap<(ReplicaId, Vec<u8>), Option<Vec<u8>>>,
     bytes: usize,
-    /// Records with blocks that the stored chain does not have for good yet, to be forgotten once it does.
-    bodies: BTreeMap<Height, Vec<(ReplicaId, Vec<u8>)>>,
+    /// To be forgotten once the stored chain has the blocks of these heights for good.
+    useless: BTreeMap<Height, Vec<(ReplicaId, Vec<u8>)>>,
     /// Up to here the stored chain has blocks that nobody takes back.
     finalized: Height,
 }
@@ -84,11 +84,11 @@ impl RecordStore {
         for record in records {
             let is_forgotten = record.value.is_empty();
             if is_forgotten
-                && let Some(height) = self.kind.body_height(&record.key)
+                && let Some(height) = self.kind.answers_for(&record.key)
                 && height > waiting.finalized
             {
-                // Nobody might have the block, were all to stop now.
-                waiting.bodies.entry(height).or_default().push((replica, record.key.clone()));
+                // Nobody would know of the block, were all to stop now.
+                waiting.useless.entry(height).or_default().push((replica, record.key.clone()));
             } else {
                 waiting.put(replica, &record.key, (!is_forgotten).then(|| record.value.clone()));
             }
@@ -101,17 +101,25 @@ impl RecordStore {
         replica: ReplicaId,
         records: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>,
     ) -> Result<(), StoreError> {
-        let mut stored = Vec::new();
-        let prefix = self.key(replica, &[]);
-        self.store.scan(Table::Consensus, &prefix, Order::Ascending, &mut |key, _| {
-            stored.push(key[prefix.len()..].to_vec());
-            ControlFlow::Continue(())
-        })?;
+        let stored = self.stored_keys(replica)?;
         let mut waiting = self.waiting();
         waiting.records.retain(|(other, _), _| *other != replica);
-        waiting.bodies.values_mut().for_each(|bodies| bodies.retain(|(other, _)| *other != replica));
+        waiting.useless.values_mut().for_each(|keys| keys.retain(|(other, _)| *other != replica));
         stored.iter().for_each(|key| waiting.put(replica, key, None));
         records.for_each(|(key, value)| waiting.put(replica, key, Some(value.clone())));
+        Ok(())
+    }
+
+    /// Follows a replica that came back with these: what its disk has lost is forgotten, but for what it answers for to a chain
+    /// that is behind it.
+    pub(super) fn follow_restart(&self, replica: ReplicaId, records: &Records) -> Result<(), StoreError> {
+        let mut known = self.stored_keys(replica)?;
+        let of_replica = (replica, Vec::new())..(ReplicaId::new(replica.get() + 1), Vec::new());
+        known.extend(self.waiting().records.range(of_replica).map(|((_, key), _)| key.clone()));
+        let lost = known.into_iter().filter(|key| !records.contains_key(key));
+        let lost = lost.map(|key| Record { key, value: Vec::new() });
+        let kept = records.iter().map(|(key, value)| Record { key: key.clone(), value: value.clone() });
+        self.put(replica, &lost.chain(kept).collect::<Vec<_>>());
         Ok(())
     }
 
@@ -119,8 +127,8 @@ impl RecordStore {
     pub(super) fn written(&self, finalized: Height) {
         let mut waiting = self.waiting();
         (waiting.records, waiting.bytes, waiting.finalized) = (BTreeMap::new(), 0, finalized);
-        let above = waiting.bodies.split_off(&finalized.next());
-        for (replica, key) in core::mem::replace(&mut waiting.bodies, above).into_values().flatten() {
+        let above = waiting.useless.split_off(&finalized.next());
+        for (replica, key) in core::mem::replace(&mut waiting.useless, above).into_values().flatten() {
             waiting.put(replica, &key, None);
         }
     }
@@ -181,6 +189,15 @@ impl RecordStore {
             Some(content) => Ok((replica, own_key, content)),
             None => Err(NetworkError::DamagedRecord { replica, key: own_key.escape_ascii().to_string() }),
         }
+    }
+
+    fn stored_keys(&self, replica: ReplicaId) -> Result<Vec<Vec<u8>>, StoreError> {
+        let (mut stored, prefix) = (Vec::new(), self.key(replica, &[]));
+        self.store.scan(Table::Consensus, &prefix, Order::Ascending, &mut |key, _| {
+            stored.push(key[prefix.len()..].to_vec());
+            ControlFlow::Continue(())
+        })?;
+        Ok(stored)
     }
 
     fn key(&self, replica: ReplicaId, key: &[u8]) -> Vec<u8> {

@@ -48,9 +48,10 @@ const VIEW: u8 = b'v';
 pub(in crate::consensus) const PROMISE_PREFIXES: [[u8; 2]; 4] =
     [[PRE_PREPARED, b'/'], [PREPARED, b'/'], [BODY, b'/'], [VIEW, b'/']];
 
-/// The height of the block that is kept under this key, if the key is of a block.
-pub(in crate::consensus) fn body_height(key: &[u8]) -> Option<Height> {
-    parse(key).and_then(|(kind, numbers)| Some(Height::new(numbers.filter(|_| kind == BODY)?.0)))
+/// The height that a promise or body under this key is of.
+pub(in crate::consensus) fn promised_height(key: &[u8]) -> Option<Height> {
+    let (kind, numbers) = parse(key)?;
+    numbers.filter(|_| [PRE_PREPARED, PREPARED, BODY].contains(&kind)).map(|(height, _)| Height::new(height))
 }
 
 /// The head and what every replica of its chain has in common there.

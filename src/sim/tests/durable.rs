@@ -13,6 +13,7 @@ use crate::{
 };
 
 mod growth;
+mod lagging;
 
 /// A store in memory that stands for a disk, and what it held after every write.
 #[derive(Debug, Default)]
@@ -209,89 +210,6 @@ fn a_validator_alone_writes_one_batch_a_block() {
         assert_eq!(network.primary().counters().heads - heads, 16);
         // And one when finality moves.
         assert!(disk.writes() - before <= 32, "{kind:?}: {}", disk.writes() - before);
-    }
-}
-
-#[test]
-fn a_primary_that_lags_behind_holds_nobody_up_whenever_all_die() {
-    for kind in ConsensusKind::ALL {
-        let disk = Arc::new(Disk::default());
-        let config = Setup::of(scenario::usual(kind)).consensus;
-        let pause = Fault { at_ms: 6_000, for_ms: Some(12_000), what: FaultKind::Pause { replica: ReplicaId::new(0) } };
-        let plan = FaultPlan { faults: vec![pause], ..FaultPlan::default() };
-        let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
-        network.run_for(Duration::from_secs(17)).unwrap();
-        let [behind, ahead] = [0, 1].map(|replica| network.replicas()[replica].head().height.get());
-        assert!(behind + 4 < ahead, "{kind:?}: {behind} and {ahead}");
-        network.run_for(Duration::from_secs(10)).unwrap();
-        let whole = network.primary().chain().clone();
-        let past = disk.past.lock().unwrap().clone();
-        let mut lost_blocks = 0;
-        let losses = if kind == ConsensusKind::Poa { [0, 200].as_slice() } else { &[0] };
-        for ((write, store), loss) in
-            past.iter().enumerate().flat_map(|cut| losses.iter().map(move |loss| (cut, *loss)))
-        {
-            let at = format!("{kind:?} after write {write} of {}, losing {loss}", past.len());
-            let mut again = on(&Disk::at(store), config.clone(), 4).with_loss(loss).build().unwrap();
-            // A signer may find its own lost block at once.
-            assert!(again.is_agreed() || kind == ConsensusKind::Poa, "{at}");
-            let head = again.primary().head().height.get();
-            let promised = again.replicas().iter().map(|replica| watermark(kind, &replica.records())).max();
-            let to = ahead.max(head) + 5;
-            let reached = again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() >= to);
-            reached.unwrap_or_else(|error| panic!("{at}: {error}"));
-            assert!(again.replicas().iter().all(|replica| replica.evidence().next().is_none()), "{at}");
-            if kind == ConsensusKind::Poa && loss == 0 {
-                // Who sealed seals nothing else there, so that the very blocks must come back.
-                for height in (1..=promised.unwrap_or_default()).map(Height::new) {
-                    let chain = again.primary().chain();
-                    assert_eq!(chain.hash_at(height).unwrap(), whole.hash_at(height).unwrap(), "{at}: {height}");
-                    lost_blocks += u64::from(height.get() > head);
-                }
-            }
-        }
-        assert!(lost_blocks > 0 || kind != ConsensusKind::Poa);
-    }
-}
-
-#[test]
-fn signers_find_more_lost_blocks_than_may_wait_for_their_parents() {
-    let disk = Arc::new(Disk::default());
-    let config = Setup::of(scenario::usual(ConsensusKind::Poa)).consensus;
-    let pause = Fault { at_ms: 6_000, for_ms: Some(400_000), what: FaultKind::Pause { replica: ReplicaId::new(0) } };
-    let plan = FaultPlan { faults: vec![pause], ..FaultPlan::default() };
-    let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
-    network.run_for(Duration::from_secs(405)).unwrap();
-    let (behind, ahead) = (network.primary().head().height.get(), network.replicas()[1].head().height.get());
-    assert!(behind + 270 < ahead, "{behind} and {ahead}");
-    let writes = disk.writes();
-    network.run_until(Duration::from_secs(10), |_| disk.writes() > writes).unwrap();
-    let mut again = on(&Disk::at(&disk.now), config, 4).build().unwrap();
-    assert!(again.primary().head().height.get() < behind + 3);
-    again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() > ahead).unwrap();
-    let hash_of = |network: &Network| network.replicas()[1].chain().hash_at(Height::new(ahead - 1)).unwrap();
-    assert_eq!(hash_of(&again), hash_of(&network));
-}
-
-#[test]
-fn blocks_are_kept_until_the_stored_chain_has_them_for_good() {
-    for (kind, key) in [(ConsensusKind::Poa, "sealed/"), (ConsensusKind::Pbft, "b/")] {
-        let disk = Arc::new(Disk::default());
-        let records = RecordStore::of_chain(1, kind, disk.clone());
-        let key = [key.as_bytes(), &9_u64.to_be_bytes(), if key == "b/" { &[0; 8] } else { &[] }].concat();
-        let put = |value: &[u8]| {
-            records.put(ReplicaId::new(2), &[Record { key: key.clone(), value: value.to_vec() }]);
-            records.put(ReplicaId::new(3), &[Record { key: b"other".to_vec(), value: vec![1] }]);
-            records.flush().unwrap();
-        };
-        let is_kept = || disk.consensus().iter().any(|(stored, _)| stored.ends_with(&key));
-        put(&[7]);
-        records.written(Height::new(8));
-        put(&[]);
-        assert!(is_kept(), "{kind:?}: forgotten by its replica, and the chain does not have it");
-        records.written(Height::new(9));
-        put(&[]);
-        assert!(!is_kept(), "{kind:?}");
     }
 }
 
