@@ -31,6 +31,8 @@ mod log;
 mod message;
 mod new_view;
 mod normal;
+mod progress;
+mod proposing;
 mod record;
 mod rules;
 mod sync;

@@ -1,0 +1,284 @@
+//! What follows from a proposal and its votes: execution, prepared, committed, the next height.
+
+use std::sync::Arc;
+
+use super::{
+    Body, Certificate, Pbft, PbftMessage, SUSPECT_TIMER, Seal, broadcast,
+    log::{Proposal, Standing, Vote},
+};
+use crate::{
+    chain::Block,
+    consensus::{
+        BlockId, ChainEvent, Effect, Protocol, Rejection, Verdict,
+        mutation::{self, Mutation},
+    },
+    primitives::{Bytes, Height},
+    system::ValidatorUpdates,
+};
+
+impl Pbft {
+    /// Has the proposal for the next height executed, if its body is here.
+    pub(super) fn judge_next(&mut self, effects: &mut Vec<Effect>) {
+        let head = self.head;
+        if self.is_changing {
+            return;
+        }
+        let Some(slot) = self.log.slots.get_mut(&head.height.next()) else { return };
+        let Some(proposal) = slot.proposal.as_mut().filter(|proposal| proposal.standing == Standing::Waiting) else {
+            return;
+        };
+        let Some(body) = slot.bodies.get(&proposal.hash) else { return };
+        if body.parent_hash() == head.hash {
+            proposal.standing = Standing::Judging;
+            effects.push(Effect::Validate { block: body.clone() });
+        } else {
+            proposal.standing = Standing::Refused;
+            self.start_view_change(self.view.next(), effects);
+        }
+    }
+
+    pub(super) fn on_judged(
+        &mut self,
+        id: BlockId,
+        verdict: Verdict,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let is_proposed = !self.is_changing && self.is_being_judged(id);
+        let synced = self.take_synced(id);
+        if !is_proposed && synced.is_none() {
+            effects.push(Effect::Mark("pbft/stale-answer"));
+            return Ok(());
+        }
+        let updates = match verdict {
+            Verdict::Valid { updates } => updates,
+            Verdict::Invalid { reason } => {
+                if is_proposed {
+                    self.set_standing(id.height, Standing::Refused);
+                    self.start_view_change(self.view.next(), effects);
+                }
+                return Err(Rejection::Header { block: id, reason });
+            }
+        };
+        effects.push(Effect::Chain(ChainEvent::Inserted(id)));
+        if is_proposed {
+            if let Some(slot) = self.log.slot_mut(id.height) {
+                slot.updates = updates.clone();
+            }
+            self.agree(id, effects);
+        }
+        if let Some(block) = synced.filter(|_| id.height == self.head.height.next()) {
+            effects.push(Effect::Mark("pbft/synced"));
+            self.commit(id, &block, block.seal().clone(), &updates, effects);
+            self.trust_proven_checkpoint();
+            self.advance(effects);
+            self.follow_view_of(&block, effects);
+        }
+        Ok(())
+    }
+
+    fn is_being_judged(&self, id: BlockId) -> bool {
+        let proposal = self.log.slot(id.height).and_then(|slot| slot.proposal);
+        proposal.is_some_and(|proposal| proposal.hash == id.hash && proposal.standing == Standing::Judging)
+    }
+
+    pub(super) fn set_standing(&mut self, height: Height, standing: Standing) {
+        let slot = self.log.slots.get_mut(&height);
+        if let Some(proposal) = slot.and_then(|slot| slot.proposal.as_mut()) {
+            proposal.standing = standing;
+        }
+    }
+
+    /// The proposal is good: says so, by the pre-prepare if it is one's own and new.
+    pub(super) fn agree(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
+        let (view, is_primary) = (self.view, self.is_primary());
+        self.set_standing(id.height, Standing::Accepted);
+        let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
+        slot.pre_prepare(view, id.hash);
+        let body = slot.bodies.get(&id.hash).cloned();
+        if self.me.is_some() {
+            body.iter().for_each(|body| self.journal.body(body));
+            self.journal.pre_prepared(view, id);
+        }
+        if is_primary {
+            self.propose(body.as_ref(), effects);
+        } else if let (Some(me), Some(message)) =
+            (self.me, self.promise_as_member(Body::Prepare { view, block: id }, effects))
+        {
+            let vote = Vote { view, hash: id.hash, signature: message.signature.clone() };
+            if let Some(slot) = self.log.slots.get_mut(&id.height) {
+                slot.prepares.count(me, vote);
+            }
+        }
+        self.progress(id.height, effects);
+    }
+
+    fn promise_as_member(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
+        self.me?;
+        self.promise(body, effects)
+    }
+
+    /// Prepares and commits what has votes enough.
+    pub(super) fn progress(&mut self, height: Height, effects: &mut Vec<Effect>) {
+        let (view, quorums, me) = (self.view, *self.quorums(), self.me);
+        if self.is_changing {
+            return;
+        }
+        let Some(slot) = self.log.slots.get_mut(&height) else { return };
+        let Some(Proposal { hash, standing: Standing::Accepted, .. }) = slot.proposal else { return };
+        let id = BlockId { height, hash };
+        let was_prepared = slot.prepared == Some((view, hash));
+        let is_prepared =
+            was_prepared || slot.is_prepared(view, hash, &quorums) || mutation::active(Mutation::PbftCommitsUnprepared);
+        if is_prepared && !was_prepared {
+            slot.prepared = Some((view, hash));
+        }
+        // After a restart a replica knows that it prepared, and says so again.
+        let may_commit = me.is_some_and(|me| slot.commits.of(&me).is_none_or(|vote| !vote.is(view, hash)));
+        if is_prepared && may_commit {
+            self.journal.prepared(view, id);
+            let promised = self.promise(Body::Commit { view, block: id }, effects);
+            if let (Some(me), Some(message), Some(slot)) = (me, promised, self.log.slots.get_mut(&height)) {
+                let vote = Vote { view, hash, signature: message.signature.clone() };
+                slot.commits.count(me, vote);
+            }
+        }
+        if height != self.head.height.next() {
+            return;
+        }
+        let Some(slot) = self.log.slot(height) else { return };
+        let (Some(signatures), Some(body)) = (slot.commits_of(view, hash, &quorums), slot.bodies.get(&hash)) else {
+            return;
+        };
+        let (body, updates) = (body.clone(), slot.updates.clone());
+        let seal = Seal::Certificate(Certificate { view, signatures });
+        self.commit(id, &body, seal.encoded(), &updates, effects);
+        self.advance(effects);
+    }
+
+    /// Makes a block with its certificate the head, for good.
+    fn commit(
+        &mut self,
+        id: BlockId,
+        block: &Block,
+        seal: Bytes,
+        updates: &ValidatorUpdates,
+        effects: &mut Vec<Effect>,
+    ) {
+        let old = core::mem::replace(&mut self.head, id);
+        self.timestamp = block.timestamp();
+        self.doublings = 0;
+        self.forget_plan(effects);
+        let view = self.view;
+        if let Some(slot) = self.log.slot_mut(id.height) {
+            slot.committed = Some((view, id.hash));
+            slot.prepares.clear();
+            slot.commits.clear();
+            slot.bodies.clear();
+            slot.early = None;
+            slot.updates = ValidatorUpdates::NONE;
+        }
+        self.forget_fetched();
+        let is_checkpoint = self.config.is_checkpoint(&id);
+        if is_checkpoint {
+            self.log.checkpoints.insert(id.height, id.hash);
+        }
+        let was_member = self.me.is_some();
+        let changes_council = self.succeed(id, block, updates, effects);
+        self.journal.head(&self.head_record());
+        if changes_council {
+            self.make_stable(id);
+        }
+        let ticket = self.persist(effects);
+        effects.push(Effect::Chain(ChainEvent::Sealed { block: id, seal: seal.clone() }));
+        effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth: 0 }));
+        effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: Some(seal) }));
+        if changes_council {
+            // Stable already; said once more for those who are behind, also by who leaves.
+            let message = self.checkpoint_message(id).filter(|_| was_member);
+            message.into_iter().for_each(|message| broadcast(&message, Some(ticket), effects));
+        } else if is_checkpoint {
+            self.vote_checkpoint(id, Some(ticket), effects);
+        }
+    }
+
+    /// Collects what a new head changes in the set of validators, and puts in force whom it names. Answers whether it does.
+    fn succeed(&mut self, id: BlockId, block: &Block, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) -> bool {
+        let after = match self.succession.after(&self.config, id.height, block.payload(), &self.authenticator) {
+            Ok(after) => after,
+            // Those who certified it saw a change that this replica did not; the chain judged it right.
+            Err(_) => {
+                let proven =
+                    self.succession.after_proven(&self.config, id.height, block.payload(), &self.authenticator);
+                proven.unwrap_or_else(|error| {
+                    let reason = error.to_string();
+                    effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
+                    self.succession.clone()
+                })
+            }
+        };
+        let before = core::mem::replace(&mut self.succession, after.with(updates));
+        self.forget_evidence();
+        if before.council() == self.council() {
+            return false;
+        }
+        effects.push(Effect::Mark("pbft/validators-changed"));
+        let own = self.signer.as_ref().map(crate::consensus::Signer::address);
+        let was_member = self.me.is_some();
+        self.me = own.filter(|own| self.succession.council().contains(own));
+        let council = self.succession.council();
+        self.log.keep_votes(|who| council.contains(who), |view| council.primary(view));
+        self.view_changes.retain(|who, _| council.contains(who));
+        self.claims.retain(|who, _| council.contains(who));
+        // It shows how those before began the view; those now have nothing to take along.
+        self.new_view = None;
+        match (was_member, self.me.is_some()) {
+            (false, true) => {
+                effects.push(Effect::Mark("pbft/joined"));
+            }
+            (true, false) => {
+                effects.push(Effect::Mark("pbft/left"));
+                if self.is_changing {
+                    // It stays in the view that it asked for, whose proposals are others than those before.
+                    self.log.begin_view(self.view);
+                }
+                self.is_changing = false;
+                effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Goes on with the height after a new head.
+    pub(super) fn advance(&mut self, effects: &mut Vec<Effect>) {
+        if self.is_changing {
+            // A primary that was behind may know enough now.
+            self.try_new_view(effects);
+        } else {
+            self.expect_block(effects);
+            self.judge_next(effects);
+            self.plan(effects);
+        }
+        self.judge_fetched(effects);
+        self.catch_up(effects);
+    }
+
+    /// Repeats what this replica said about the next height.
+    pub(super) fn resend_votes(&self, effects: &mut Vec<Effect>) {
+        let height = self.head.height.next();
+        let (Some(me), Some(slot)) = (self.me, self.log.slot(height)) else { return };
+        let Some(Proposal { hash, standing: Standing::Accepted, .. }) = slot.proposal else { return };
+        let (view, block) = (self.view, BlockId { height, hash });
+        if let Some(message) =
+            slot.bodies.get(&hash).filter(|_| self.is_primary()).and_then(|b| self.proposal_of_view(b))
+        {
+            broadcast(&message, self.promised, effects);
+        }
+        let prepare = slot.prepares.of(&me).map(|vote| (Body::Prepare { view, block }, vote));
+        let commit = slot.commits.of(&me).map(|vote| (Body::Commit { view, block }, vote));
+        for (body, vote) in [prepare, commit].into_iter().flatten().filter(|(_, vote)| vote.view == view) {
+            let message = PbftMessage { body, signature: vote.signature.clone() };
+            broadcast(&Arc::new(message), self.promised, effects);
+        }
+    }
+}

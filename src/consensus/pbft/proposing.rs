@@ -1,0 +1,101 @@
+//! What a primary does: when it asks for a block, and that it proposes the block.
+
+use std::sync::Arc;
+
+use super::{
+    BUILD_TIMER, Body, Duty, Pbft, PbftMessage, Seal, broadcast,
+    log::{Proposal, Standing},
+};
+use crate::{
+    chain::Block,
+    consensus::{BlockId, BuildRequest, Deadline, Effect, Ticket},
+    primitives::{B256, Timestamp},
+};
+
+impl Pbft {
+    /// Decides anew what to do about the block after the head.
+    pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
+        let height = self.head.height.next();
+        if self.is_changing || !self.is_primary() || self.duty != Duty::Idle {
+            return;
+        }
+        let Some(slot) = self.log.slot_mut(height) else {
+            return effects.push(Effect::Mark("pbft/log-full"));
+        };
+        if slot.proposal.is_some() {
+            return;
+        }
+        if slot.has_other_in(self.view, B256::ZERO) {
+            return effects.push(Effect::Mark("pbft/refuse-double-proposal"));
+        }
+        if self.config.period == 0 {
+            return self.ask_for_block(effects);
+        }
+        self.duty = Duty::Waiting;
+        let deadline = Deadline::AtTimestamp { timestamp: self.earliest_next(), then_nanos: 0 };
+        effects.push(Effect::ArmTimer { timer: BUILD_TIMER, deadline });
+    }
+
+    /// Stops whatever was planned.
+    pub(super) fn forget_plan(&mut self, effects: &mut Vec<Effect>) {
+        match core::mem::replace(&mut self.duty, Duty::Idle) {
+            Duty::Idle => {}
+            Duty::Waiting => effects.push(Effect::DisarmTimer(BUILD_TIMER)),
+            Duty::Building(_) => effects.push(Effect::CancelBuild),
+        }
+    }
+
+    pub(super) fn ask_for_block(&mut self, effects: &mut Vec<Effect>) {
+        let Some(me) = self.me else { return };
+        let ticket = self.next_ticket.take_next();
+        let height = self.head.height.next();
+        self.duty = Duty::Building(ticket);
+        effects.push(Effect::Build(BuildRequest {
+            ticket,
+            parent: self.head,
+            beneficiary: me,
+            difficulty: 0,
+            timestamp_min: self.earliest_next(),
+            mix_hash: B256::ZERO,
+            payload: self.succession.payload(&self.config, height, self.evidence_for(height)),
+        }));
+    }
+
+    /// Executes one's own block as everybody's; it is proposed once that went well.
+    pub(super) fn on_built(&mut self, ticket: Ticket, block: &Block, effects: &mut Vec<Effect>) {
+        let id = BlockId::of(block);
+        let (Some(signer), Some(slot)) = (self.signer.as_ref(), self.log.slot_mut(id.height)) else {
+            return effects.push(Effect::Mark("pbft/stale-build"));
+        };
+        if self.duty != Duty::Building(ticket) || BlockId::parent_of(block) != self.head || slot.proposal.is_some() {
+            return effects.push(Effect::Mark("pbft/stale-build"));
+        }
+        self.duty = Duty::Idle;
+        let signature = signer.sign(self.authenticator.hash_to_sign(&super::message::pre_prepare(self.view, &id)));
+        let sealed = Arc::new(block.clone().with_seal(Seal::Proposal { view: self.view, signature }.encoded()));
+        slot.proposal = Some(Proposal { hash: id.hash, standing: Standing::Judging, is_chosen: false });
+        slot.bodies.insert(id.hash, sealed.clone());
+        effects.push(Effect::Validate { block: sealed });
+    }
+
+    /// Sends one's own new block. What a new-view took along was proposed by it.
+    pub(super) fn propose(&mut self, body: Option<&Arc<Block>>, effects: &mut Vec<Effect>) {
+        let Some(message) = body.and_then(|body| self.proposal_of_view(body)) else { return };
+        let ticket = self.persist(effects);
+        broadcast(&message, Some(ticket), effects);
+    }
+
+    /// The pre-prepare of a block that was made in this view.
+    pub(super) fn proposal_of_view(&self, body: &Arc<Block>) -> Option<Arc<PbftMessage>> {
+        match Seal::decode(body.seal()) {
+            Ok(Seal::Proposal { view, signature }) if view == self.view => {
+                Some(Arc::new(PbftMessage { body: Body::PrePrepare { view, block: body.clone() }, signature }))
+            }
+            _ => None,
+        }
+    }
+
+    const fn earliest_next(&self) -> Timestamp {
+        self.config.earliest_after(self.timestamp)
+    }
+}
