@@ -282,9 +282,7 @@ impl Protocol for Poa {
             out.bytes(block.seal());
         });
         out.u64(self.next_ticket.get());
-        if !self.sealed.is_empty() {
-            out.list(self.sealed.iter(), |out, block| BlockId::of(block).encode(out));
-        }
+        out.list(self.sealed.iter(), |out, block| BlockId::of(block).encode(out));
     }
 
     fn head(&self) -> BlockId {

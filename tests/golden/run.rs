@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("2a4712db87ed4a778cb65bce40a178d9783fd57eb3f639cc199e66a2a54b0540");
+pub(crate) const DIGEST: B256 = b256!("d8db0103d2818dbd4a4a559652ae607716f9a8b5adec658e79a23be1c038034d");
 
 /// The network, to be built in whatever way must make no difference.
 pub(crate) fn builder() -> NetworkBuilder {
