@@ -70,8 +70,7 @@ impl Pos {
             }
             return self.keep_waiting(from, block, author, effects);
         };
-        let candidate =
-            rules::Candidate { hash: id.hash, header: block.header(), payload: block.payload(), seal: block.seal() };
+        let candidate = rules::Candidate::of(&block);
         let judged =
             rules::judge(&self.config, &self.authenticator, &parent_node.link, &candidate, rules::Stakes::Executed);
         let link = judged.map_err(|error| refuse(error.to_string()))?;

@@ -45,7 +45,7 @@ impl LightVerifier {
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let hash = next.header.hash_slow();
         let SealedHeader { header, payload, seal } = next;
-        let candidate = rules::Candidate { hash, header, payload, seal };
+        let candidate = rules::Candidate::new(hash, header, payload, seal);
         let claimed = rules::Stakes::Claimed;
         self.head = rules::judge(&self.config, &self.authenticator, &self.head, &candidate, claimed)?;
         Ok(self.head.block)

@@ -199,16 +199,36 @@ pub fn check_header(
     payload: &Bytes,
     seal: &Bytes,
 ) -> Result<Link, HeaderError> {
-    judge(config, authenticator, parent, &Candidate { hash, header, payload, seal }, Stakes::Executed)
+    judge(config, authenticator, parent, &Candidate::new(hash, header, payload, seal), Stakes::Executed)
 }
 
 /// A header with what is beside it.
 #[derive(Debug)]
 pub(super) struct Candidate<'a> {
-    pub(super) hash: B256,
-    pub(super) header: &'a Header,
-    pub(super) payload: &'a Bytes,
-    pub(super) seal: &'a Bytes,
+    hash: B256,
+    header: &'a Header,
+    payload: &'a Bytes,
+    seal: &'a Bytes,
+    /// Whether `extraData` is the payload's keccak.
+    commits_to_payload: bool,
+}
+
+impl<'a> Candidate<'a> {
+    pub(super) fn new(hash: B256, header: &'a Header, payload: &'a Bytes, seal: &'a Bytes) -> Self {
+        let commits_to_payload = Block::extra_data_of(payload).is_some_and(|want| want == header.extra_data);
+        Self { hash, header, payload, seal, commits_to_payload }
+    }
+
+    /// The header of a block, which knows what it commits to.
+    pub(super) fn of(block: &'a Block) -> Self {
+        Self {
+            hash: block.hash(),
+            header: block.header(),
+            payload: block.payload(),
+            seal: block.seal(),
+            commits_to_payload: block.commits_to_payload(),
+        }
+    }
 }
 
 pub(super) fn judge(
@@ -227,7 +247,7 @@ pub(super) fn judge(
     let slot = payload.slot;
     check_slot(config, &parent.state, slot)?;
     let timestamp = check_time(config, parent, slot, header)?;
-    check_fixed_fields(header, candidate.payload)?;
+    check_fixed_fields(candidate)?;
 
     let (mut state, dues) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
@@ -299,17 +319,19 @@ fn check_time(config: &PosConfig, parent: &Link, slot: u64, header: &Header) -> 
     }
 }
 
-fn check_fixed_fields(header: &Header, payload: &Bytes) -> Result<(), HeaderError> {
+fn check_fixed_fields(candidate: &Candidate<'_>) -> Result<(), HeaderError> {
+    let header = candidate.header;
     if header.nonce != B64::ZERO {
         return Err(HeaderError::NotZero { field: "nonce" });
     }
     if header.difficulty != U256::ZERO {
         return Err(HeaderError::NotZero { field: "difficulty" });
     }
-    match Block::extra_data_of(payload) {
-        Some(want) if want != header.extra_data => Err(HeaderError::ExtraData { got: header.extra_data.clone(), want }),
-        _ => Ok(()),
+    if !candidate.commits_to_payload {
+        let want = Block::extra_data_of(candidate.payload).unwrap_or_default();
+        return Err(HeaderError::ExtraData { got: header.extra_data.clone(), want });
     }
+    Ok(())
 }
 
 fn take_votes(
@@ -431,8 +453,7 @@ impl Lineage for PosRules {
     }
 
     fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
-        let (hash, seal) = (block.hash(), block.seal());
-        check_header(&self.config, &self.authenticator, parent.link, hash, block.header(), block.payload(), seal)
+        judge(&self.config, &self.authenticator, parent.link, &Candidate::of(block), Stakes::Executed)
             .map_err(|error| rule_error(&error))
     }
 
