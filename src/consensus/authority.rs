@@ -133,8 +133,8 @@ impl Authenticator {
         Signer { address, key }
     }
 
-    /// Keccak of `message`, which many sign: known once the first of them asked for it.
-    pub(super) fn hash_to_sign(&self, message: &[u8]) -> B256 {
+    /// Keccak of `message`, which many sign or check: known once the first of them asked for it.
+    pub(super) fn keccak(&self, message: &[u8]) -> B256 {
         self.hashes.keccak(message)
     }
 

@@ -162,7 +162,7 @@ pub(super) fn verify_proposal(
     council: &Council,
     authenticator: &Authenticator,
 ) -> Result<Address, CertificateError> {
-    let signer = authenticator.author(authenticator.hash_to_sign(&pre_prepare(view, &block)), signature)?;
+    let signer = authenticator.author(authenticator.keccak(&pre_prepare(view, &block)), signature)?;
     if signer == council.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
 }
 

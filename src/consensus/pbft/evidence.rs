@@ -144,7 +144,7 @@ impl DoubleSigning {
         }
         let signer = |hash, signature: &Bytes| {
             let block = BlockId { height: self.height(), hash };
-            authenticator.author(authenticator.hash_to_sign(&vote(self.kind, self.view(), &block)), signature)
+            authenticator.author(authenticator.keccak(&vote(self.kind, self.view(), &block)), signature)
         };
         let first = signer(self.first, &self.first_signature)?;
         let second = signer(self.second, &self.second_signature)?;

@@ -266,7 +266,7 @@ impl Body {
 
     /// The same; of a vote, hashed once for all that vote so.
     pub(super) fn hash_to_sign(&self, authenticator: &Authenticator) -> B256 {
-        self.vote().map_or_else(|| self.signing_hash(), |vote| authenticator.hash_to_sign(&vote))
+        self.vote().map_or_else(|| self.signing_hash(), |vote| authenticator.keccak(&vote))
     }
 
     /// The encoding, if it is a vote on a block.

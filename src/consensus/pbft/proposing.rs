@@ -71,7 +71,7 @@ impl Pbft {
             return effects.push(Effect::Mark("pbft/stale-build"));
         }
         self.duty = Duty::Idle;
-        let signature = signer.sign(self.authenticator.hash_to_sign(&super::message::pre_prepare(self.view, &id)));
+        let signature = signer.sign(self.authenticator.keccak(&super::message::pre_prepare(self.view, &id)));
         let sealed = Arc::new(block.clone().with_seal(Seal::Proposal { view: self.view, signature }.encoded()));
         slot.proposal = Some(Proposal { hash: id.hash, standing: Standing::Judging, is_chosen: false });
         slot.bodies.insert(id.hash, sealed.clone());

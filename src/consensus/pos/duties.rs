@@ -179,7 +179,7 @@ impl Pos {
         let Some(node) = self.tree.head_node().cloned() else { return };
         let (mut state, dues) = node.link.state.advanced(&self.config, slot);
         let reveal = signer.sign(reveal_hash(state.epoch()));
-        let mix_hash = mixed(state.mix, &reveal);
+        let mix_hash = mixed(&self.authenticator, state.mix, &reveal);
         let accounts = state.settle(dues, None);
         let payload = Payload {
             slot,

@@ -93,7 +93,7 @@ impl Vote {
     /// # Errors
     /// [`SealError`] when nobody did.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
-        authenticator.author(authenticator.hash_to_sign(self.data.message().as_bytes()), &self.signature)
+        authenticator.author(authenticator.keccak(self.data.message().as_bytes()), &self.signature)
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
@@ -159,7 +159,7 @@ pub(super) fn proposer_of(
     block: &BlockId,
     signature: &[u8],
 ) -> Result<Address, SealError> {
-    let hash = authenticator.hash_to_sign(proposal_message(slot, block).as_bytes());
+    let hash = authenticator.keccak(proposal_message(slot, block).as_bytes());
     authenticator.author(hash, signature)
 }
 
@@ -181,7 +181,7 @@ pub fn reveal_hash(epoch: u64) -> B256 {
 
 /// Who made this reveal for `epoch`; the hash is made once for all who ask.
 pub(super) fn revealer_of(authenticator: &Authenticator, epoch: u64, reveal: &[u8]) -> Result<Address, SealError> {
-    authenticator.author(authenticator.hash_to_sign(reveal_message(epoch).as_bytes()), reveal)
+    authenticator.author(authenticator.keccak(reveal_message(epoch).as_bytes()), reveal)
 }
 
 fn reveal_message(epoch: u64) -> Encoder {

@@ -14,7 +14,7 @@ use crate::{
         lineage::{Lineage, Parent, Remembered},
         mutation::{self, Mutation},
     },
-    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256, keccak256},
+    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
 
@@ -261,7 +261,7 @@ pub(super) fn judge(
     if revealer_of(authenticator, epoch, &payload.reveal)? != want {
         return Err(HeaderError::Reveal { epoch });
     }
-    state.mix = mixed(state.mix, &payload.reveal);
+    state.mix = mixed(authenticator, state.mix, &payload.reveal);
     if header.mix_hash != state.mix {
         return Err(HeaderError::Mix { got: header.mix_hash, want: state.mix });
     }
@@ -294,8 +294,8 @@ pub(super) fn judge(
 }
 
 /// The randomness after a reveal.
-pub(super) fn mixed(mix: B256, reveal: &[u8]) -> B256 {
-    mix ^ keccak256(reveal)
+pub(super) fn mixed(authenticator: &Authenticator, mix: B256, reveal: &[u8]) -> B256 {
+    mix ^ authenticator.keccak(reveal)
 }
 
 fn check_slot(config: &PosConfig, parent: &State, got: u64) -> Result<(), HeaderError> {

@@ -330,7 +330,7 @@ impl Lab {
         let (mut state, dues) = link.state.advanced(&self.config, slot);
         let proposer = self.index_of(&state.current.proposer(&self.config, slot).unwrap());
         let reveal = self.signers[proposer].sign(reveal_hash(state.epoch()));
-        let mix = rules::mixed(state.mix, &reveal);
+        let mix = rules::mixed(&self.authenticator, state.mix, &reveal);
         let accounts = state.settle(dues, None);
         let absent = state.stake.absent.clone();
         let mut payload = Payload { slot, reveal, accounts, absent, ..Payload::default() };
