@@ -6,6 +6,7 @@
 //! to equivocate counts nowhere. Weights are summed up the tree once for each question, over an array in which parents
 //! come before their children (as "proto-array" implementations do).
 
+use core::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Checkpoint;
@@ -162,7 +163,8 @@ impl ForkChoice {
     /// The head (`get_head`); the justified block itself when nothing below it is viable, the root when that block is not
     /// here.
     pub fn head(&self, view: &View<'_>) -> BlockId {
-        let weights = self.subtree_weights(view);
+        // Only siblings are weighed against each other, and mostly there are none.
+        let weights = LazyCell::new(|| self.subtree_weights(view));
         let viable = self.viable(view);
         let mut best: Vec<Option<usize>> = vec![None; self.blocks.len()];
         for (place, entry) in self.blocks.iter().enumerate().filter(|(place, _)| viable[*place]) {
