@@ -357,11 +357,8 @@ impl Pos {
         let root = self.tree.root().height;
         let slot = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.slot).unwrap_or_default();
         self.orphans.keep_above(root);
-        let kept = self
-            .proposals
-            .iter()
-            .filter(|((at, _), _)| *at + votes::HISTORY_EPOCHS * self.config.slots_per_epoch >= slot);
-        self.proposals = kept.map(|(key, it)| (*key, it.clone())).collect();
+        let history = votes::HISTORY_EPOCHS * self.config.slots_per_epoch;
+        forget(&mut self.proposals, |(at, _), _| *at + history < slot);
         self.forget_old_votes();
     }
 
@@ -384,6 +381,14 @@ impl Pos {
         let mut out = Encoder::new();
         self.encode(&mut out);
         out.into_bytes()
+    }
+}
+
+/// Removes what is out of date: little beside what stays, which is not touched.
+fn forget<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, &V) -> bool) {
+    let gone: Vec<K> = map.iter().filter(|(key, value)| is_old(key, value)).map(|(key, _)| key.clone()).collect();
+    for key in &gone {
+        map.remove(key);
     }
 }
 

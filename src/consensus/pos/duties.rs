@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ATTEST_TIMER, Duty, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Proposal, SLOT_TIMER, State, VOTES_MAX,
-    Vote, VoteData, genesis_time, message::reveal_hash, rules::mixed, tree::state_in, votes::Counting,
+    Vote, VoteData, forget, genesis_time, message::reveal_hash, rules::mixed, tree::state_in, votes::Counting,
 };
 use crate::{
     chain::Block,
@@ -77,8 +77,7 @@ impl Pos {
             self.tree.pull_up(&self.config);
             self.forget_old_votes();
             let oldest = self.config.start_of(self.epoch().saturating_sub(1));
-            let kept = self.waiting.iter().filter(|((_, at), _)| *at >= oldest);
-            self.waiting = kept.map(|(key, waiting)| (*key, waiting.clone())).collect();
+            forget(&mut self.waiting, |(_, at), _| *at < oldest);
         }
     }
 

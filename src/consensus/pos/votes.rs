@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{MessageError, Offence, Pos, PosMessage, Vote, tree::state_in};
+use super::{MessageError, Offence, Pos, PosMessage, Vote, forget, tree::state_in};
 use crate::{
     consensus::{BlockId, Effect, Evidence, Message, Recipients, Rejection, ReplicaId},
     primitives::Address,
@@ -216,12 +216,10 @@ impl Pos {
     pub(super) fn forget_old_votes(&mut self) {
         let oldest = self.tree.finalized.epoch.saturating_sub(HISTORY_EPOCHS);
         let oldest = oldest.max(self.epoch().saturating_sub(HISTORY_EPOCHS_MAX));
-        let kept = self.votes.iter().filter(|((_, epoch), _)| *epoch >= oldest);
-        self.votes = kept.map(|(key, vote)| (*key, vote.clone())).collect();
+        forget(&mut self.votes, |(_, epoch), _| *epoch < oldest);
         let oldest = self.epoch().saturating_sub(self.config.unbonding_epochs);
         let config = self.config;
-        let kept = self.offences.iter().filter(|(_, offence)| config.epoch_of(offence.slot()) >= oldest);
-        self.offences = kept.map(|(offender, offence)| (*offender, offence.clone())).collect();
+        forget(&mut self.offences, |_, offence| config.epoch_of(offence.slot()) < oldest);
     }
 
     /// Whether it is this replica's own newest vote, reflected.
