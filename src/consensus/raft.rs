@@ -289,9 +289,9 @@ impl Raft {
     }
 
     /// Writes what changed, then says what was to be said.
-    fn finish(&mut self, mut output: Output<'_>) {
+    fn finish(&mut self, output: &mut Output<'_>) {
         if output.hard_state || output.entries_from.is_some() {
-            let ticket = self.take_ticket(&mut output);
+            let ticket = self.take_ticket(output);
             let mut records = Vec::new();
             if output.hard_state {
                 records.extend(record::hard_state(record::HardState { term: self.term, vote: self.vote }));
@@ -308,7 +308,7 @@ impl Raft {
             self.log.write_began(ticket);
         }
         let newest_write = self.log.newest_write();
-        for Send { to, message, promise } in output.sends {
+        for Send { to, message, promise } in output.sends.drain(..) {
             let after = newest_write.filter(|_| promise);
             let (to, message) = (Recipients::One(to), Message::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
@@ -400,7 +400,7 @@ impl Protocol for Raft {
             Event::Persisted(ticket) => self.on_persisted(ticket, &mut output),
             Event::Admin(admin) => self.on_admin(admin, &mut output),
         }
-        self.finish(output);
+        self.finish(&mut output);
     }
 
     fn encode(&self, out: &mut Encoder) {

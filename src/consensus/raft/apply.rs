@@ -70,17 +70,16 @@ impl Raft {
     fn adopt(&mut self, link: Link, output: &mut Output<'_>) {
         let old = core::mem::replace(&mut self.head, link);
         let new = self.head.block;
-        let mut records = Vec::from(record::head(&self.head));
         self.log.adopt(self.head.index, self.head.term, new);
-        records.extend(self.log.compact(self.config.log_keep).map(record::no_entry));
+        let compacted = self.log.compact(self.config.log_keep).map(record::no_entry);
+        let records = record::head(&self.head).into_iter().chain(compacted).collect();
         let ticket = self.next_ticket.take_next();
         self.log.record_write_began(ticket);
-        output.effects.extend([
-            Effect::Persist { ticket, records },
-            Effect::Chain(ChainEvent::Inserted(new)),
-            Effect::Chain(ChainEvent::HeadMoved { old: old.block, new, reorg_depth: 0 }),
-            Effect::Chain(ChainEvent::Final { finality: super::Protocol::finality(self), proof: None }),
-        ]);
+        output.effects.push(Effect::Persist { ticket, records });
+        output.effects.push(Effect::Chain(ChainEvent::Inserted(new)));
+        output.effects.push(Effect::Chain(ChainEvent::HeadMoved { old: old.block, new, reorg_depth: 0 }));
+        let finality = super::Protocol::finality(self);
+        output.effects.push(Effect::Chain(ChainEvent::Final { finality, proof: None }));
         if old.membership != self.head.membership {
             self.on_members_changed(output);
         }

@@ -97,20 +97,20 @@ impl Log {
     }
 
     pub(super) fn entry(&self, index: u64) -> Option<&Entry> {
-        self.entries.get(self.place(index)?)
+        self.at(self.place(index)?)
     }
 
     /// At most `max` entries from `first` on.
     pub(super) fn slice(&self, first: u64, max: usize) -> Arc<[Entry]> {
         let Some(place) = self.place(first) else { return Arc::from([]) };
         let end = place.saturating_add(max).min(self.entries.len());
-        (place.min(end)..end).filter_map(|place| self.entries.get(place).cloned()).collect()
+        (place.min(end)..end).filter_map(|place| self.at(place).cloned()).collect()
     }
 
     /// Entries after `index`, oldest first.
     pub(super) fn after(&self, index: u64) -> impl Iterator<Item = &Entry> {
         let place = self.place(index + 1).unwrap_or(0).min(self.entries.len());
-        (place..self.entries.len()).filter_map(|place| self.entries.get(place))
+        (place..self.entries.len()).filter_map(|place| self.at(place))
     }
 
     /// Whether a log that ends so has all that this one has (Raft, section 5.4.1).
@@ -121,7 +121,7 @@ impl Log {
     /// The newest block at or below `index`.
     pub(super) fn block_at_or_below(&self, index: u64) -> BlockId {
         let places = self.place(index).map_or(0, |place| (place + 1).min(self.entries.len()));
-        let block = (0..places).rev().find_map(|place| self.entries.get(place)?.block.as_ref());
+        let block = (0..places).rev().find_map(|place| self.at(place)?.block.as_ref());
         block.map_or(self.base_block, |block| BlockId::of(block))
     }
 
@@ -246,12 +246,18 @@ impl Log {
         if target <= self.base.0 {
             return first..first;
         }
-        let (block, term) = (self.block_at_or_below(target), self.term(target).unwrap_or_default());
-        for _ in self.base.0..target {
-            self.entries.pop_front();
+        for index in self.base.0 + 1..=target {
+            if let Some(Entry { term, block, .. }) = self.entries.pop_front() {
+                self.base = (index, term);
+                self.base_block = block.map_or(self.base_block, |block| BlockId::of(&block));
+            }
         }
-        (self.base, self.base_block) = ((target, term), block);
         first..target + 1
+    }
+
+    /// The entry at a place. Most questions are about the newest, which is found without a search.
+    fn at(&self, place: usize) -> Option<&Entry> {
+        if place + 1 == self.entries.len() { self.entries.last() } else { self.entries.get(place) }
     }
 
     fn place(&self, index: u64) -> Option<usize> {

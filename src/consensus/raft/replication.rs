@@ -106,6 +106,9 @@ impl Raft {
         (prev_index, prev_term): (u64, u64),
         entries: &[Entry],
     ) -> Result<(), String> {
+        if entries.is_empty() {
+            return Ok(());
+        }
         let agrees = self.log.term(prev_index) == Some(prev_term);
         let mut parent = agrees.then(|| self.log.block_at_or_below(prev_index));
         let mut last = (prev_index, prev_term);
