@@ -21,6 +21,8 @@ const YOUNG_MAX: usize = 1_024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     blocks: OrdMap<(u64, B256), ExecutedBlock>,
+    /// Height and hash of the block that came last, which is asked for most.
+    newest: (u64, B256),
     /// Heights of the blocks that came last.
     young: OrdMap<B256, u64>,
     /// Heights of the others, and of some that are gone.
@@ -53,7 +55,8 @@ impl Tree {
             self.states_from = self.states_from.min(height);
         }
         self.young.insert(hash, height);
-        self.blocks.insert((height, hash), block);
+        self.newest = (height, hash);
+        self.blocks.insert(self.newest, block);
     }
 
     /// Puts a block that differs in its seal alone in the place of the one that is here.
@@ -65,6 +68,9 @@ impl Tree {
 
     /// The block with this hash, wherever it is.
     pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
+        if self.newest.1 == *hash {
+            return self.blocks.get(&self.newest);
+        }
         if let Some(height) = self.young.get(hash) {
             return self.blocks.get(&(*height, *hash));
         }

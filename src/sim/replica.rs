@@ -525,8 +525,11 @@ impl Replica {
     fn follow(&mut self, head: BlockId) -> Result<(), ChainError> {
         let change = self.chain.set_head(head.hash)?;
         self.note_written();
-        let context = self.chain.pool_context()?;
-        self.pool.on_head(&change, &context);
+        // Only blocks that were taken back give transactions to an empty pool.
+        if change.is_reorg() || !self.pool.is_empty() {
+            let context = self.chain.pool_context()?;
+            self.pool.on_head(&change, &context);
+        }
         Ok(())
     }
 
