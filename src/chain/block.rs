@@ -14,10 +14,16 @@ use crate::primitives::{Gas, Height, Timestamp, Transaction, TransactionError};
 /// Most bytes of `extraData`; standard clients refuse more.
 pub const EXTRA_DATA_BYTES_MAX: usize = 32;
 
+/// Bytes that frame a block's parts in its encodings, at most.
+const FRAMES_ROOM: usize = 64;
+
 /// A block with its hash known. Immutable but for the seal, which signs the hash and so is added after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     header: Header,
+    /// The header's RLP, which goes into every form of the block.
+    header_rlp: Bytes,
+    /// Its keccak.
     hash: B256,
     transactions: Vec<Arc<Transaction>>,
     payload: Bytes,
@@ -79,8 +85,9 @@ impl Block {
         interventions: Vec<Intervention>,
         commits_to_payload: bool,
     ) -> Self {
-        let hash = header.hash_slow();
-        Self { header, hash, transactions, payload, commits_to_payload, seal: Bytes::new(), interventions }
+        let header_rlp = Bytes::from(alloy_rlp::encode(&header));
+        let (hash, seal) = (keccak256(&header_rlp), Bytes::new());
+        Self { header, header_rlp, hash, transactions, payload, commits_to_payload, seal, interventions }
     }
 
     /// The same block with `seal` beside it; the hash does not cover the seal.
@@ -185,7 +192,7 @@ impl Block {
             })
             .sum();
         let list = transactions + alloy_rlp::length_of_length(transactions);
-        let payload = self.header.length() + list + 1;
+        let payload = self.header_rlp.len() + list + 1;
         payload + alloy_rlp::length_of_length(payload)
     }
 
@@ -233,9 +240,10 @@ impl Block {
         self.append_parts(true, out);
     }
 
-    /// Bytes that its encodings need at most, but for long payloads.
+    /// Bytes that its encodings need at most, but for interventions.
     pub(crate) fn room(&self) -> usize {
-        self.transactions.iter().map(|transaction| transaction.encoded_len() + 29).sum::<usize>() + 1024
+        let transactions: usize = self.transactions.iter().map(|transaction| transaction.encoded_len() + 29).sum();
+        self.header_rlp.len() + transactions + self.payload.len() + self.seal.len() + FRAMES_ROOM
     }
 
     fn encode_parts(&self, with_senders: bool) -> Vec<u8> {
@@ -247,7 +255,7 @@ impl Block {
     fn append_parts(&self, with_senders: bool, out: &mut Vec<u8>) {
         out.reserve(self.room());
         let start = out.len();
-        self.header.encode(out);
+        out.extend_from_slice(&self.header_rlp);
         encode_transactions(&self.transactions, out);
         self.payload.encode(out);
         self.seal.encode(out);
