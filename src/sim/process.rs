@@ -119,9 +119,6 @@ impl Replica {
             other => other,
         }
         .map_err(|source| NetworkError::Chain { replica: id, source })?;
-        if let Some(durable) = &self.durable {
-            durable.follow_restart(id, &self.records())?;
-        }
         self.persisted = Ticket::default();
         self.process = Process::Running;
         self.counters.restarts += 1;
@@ -150,6 +147,10 @@ impl Replica {
     fn rewind(&mut self) -> Result<(), ChainError> {
         let head = self.machine.head();
         let rewound = self.chain.rewound(head.hash)?;
+        if let Some(durable) = &self.durable {
+            // In one batch with the chain, if this one's is stored.
+            durable.follow_restart(self.id, &self.records())?;
+        }
         self.chain.restore(&rewound)?;
         let finality = self.machine.finality();
         match self.chain.set_advisory_finality(finality.safe.hash, finality.finalized.hash, finality.irreversible) {

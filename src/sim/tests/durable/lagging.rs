@@ -121,3 +121,25 @@ fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
         assert!(!is_kept(), "{kind:?}");
     }
 }
+
+#[test]
+fn a_primary_that_lost_writes_goes_back_together_with_its_chain() {
+    for kind in ConsensusKind::ALL {
+        let disk = Arc::new(Disk::default());
+        let config = Setup::of(scenario::usual(kind)).consensus;
+        let replica = ReplicaId::new(0);
+        let slow = FaultKind::Disk { replica, delay: Delay::Constant { ms: 2_500 } };
+        let faults = vec![
+            Fault { at_ms: 5_000, for_ms: Some(8_000), what: slow },
+            Fault { at_ms: 9_500, for_ms: Some(500), what: FaultKind::Crash { replica } },
+        ];
+        let plan = FaultPlan { faults, ..FaultPlan::default() };
+        let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
+        network.run_for(Duration::from_secs(16)).unwrap();
+        assert!(network.primary().counters().writes_lost > 0, "{kind:?}");
+        for (write, store) in disk.past.lock().unwrap().iter().enumerate() {
+            let again = on(&Disk::at(store), config.clone(), 4).build();
+            again.unwrap_or_else(|error| panic!("{kind:?} after write {write}: {error}"));
+        }
+    }
+}
