@@ -71,8 +71,9 @@ impl Machine {
     /// that it did not take up again it will never speak of.
     pub(crate) fn needs(&self, key: &[u8]) -> bool {
         match self {
-            // These know every record that they keep.
-            Self::Poa(_) | Self::Pbft(_) => true,
+            // It knows every record that it keeps.
+            Self::Pbft(_) => true,
+            Self::Poa(poa) => poa.needs(key),
             Self::Pos(pos) => pos.needs(key),
             Self::Dpos(dpos) => dpos.needs(key),
             Self::Raft(raft) => raft.needs(key),

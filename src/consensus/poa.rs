@@ -46,7 +46,7 @@ pub use fork_choice::Standing;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
 pub(super) use record::sealed_height;
-pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
+pub use record::{BLOCK_PREFIX, HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
 pub use rules::{HeaderError, Link, PoaRules, check_header};
 pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
 
@@ -103,16 +103,7 @@ impl Poa {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PoaError> {
-        let (block, timestamp) = genesis;
-        let snapshot = Arc::new(Snapshot::new(signers, Arc::default()));
-        let standing = Standing { total_difficulty: 0, block, blocks_since_turn: 0 };
-        let root = Node {
-            link: Link { block, timestamp, snapshot },
-            parent: BlockId::default(),
-            author: Address::ZERO,
-            standing,
-        };
-        Self::at(config, Tree::new(root, block), authenticator, signer)
+        Self::at(config, Tree::new(Node::genesis(genesis, signers), genesis.0), authenticator, signer)
     }
 
     /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
@@ -144,8 +135,13 @@ impl Poa {
     ) -> Result<Self, PoaError> {
         let mut poa = match records.get(HEAD_KEY) {
             Some(head) => Self::restore(config, head, authenticator, signer)?,
-            None => Self::new(config, genesis, signers, authenticator, signer)?,
+            None => Self::new(config, genesis, signers.clone(), authenticator, signer)?,
         };
+        let below = record::branch_below(poa.tree.head(), records).ok_or(PoaError::Record { key: "block" })?;
+        poa.tree = poa.tree.with_ancestors(below);
+        if poa.tree.lowest_parent() == genesis.0 {
+            poa.tree = poa.tree.with_ancestors(vec![Node::genesis(genesis, signers)]);
+        }
         if let Some(signed) = records.get(SIGNED_KEY) {
             poa.signed = Some(record::decode_signed(signed).ok_or(PoaError::Record { key: "signed" })?);
         }
@@ -177,6 +173,11 @@ impl Poa {
             sealed: Vec::new(),
             next_ticket: Ticket::default(),
         })
+    }
+
+    /// Whether it still needs a record; of blocks, those that it took up again.
+    pub(super) fn needs(&self, key: &[u8]) -> bool {
+        record::block_of(key).is_none_or(|block| self.tree.get(&block).is_some())
     }
 
     /// The signers and open votes after the head.

@@ -137,14 +137,18 @@ impl Poa {
         let settled_before = self.tree.settled();
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
-        if let Some(Moved { reorg_depth, left_settled }) = moved {
+        if let Some(Moved { reorg_depth, left_settled, forgotten }) = &moved {
             let ticket = self.next_ticket.take_next();
-            effects.push(Effect::Persist { ticket, records: vec![record::head(&self.tree)] });
-            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth }));
-            if reorg_depth > 0 {
+            let new = id.height.get() + reorg_depth - old.height.get();
+            let mut records = vec![record::head(&self.tree)];
+            records.extend(self.tree.newest(new as usize).map(record::block));
+            records.extend(forgotten.iter().copied().map(record::no_block));
+            effects.push(Effect::Persist { ticket, records });
+            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth: *reorg_depth }));
+            if *reorg_depth > 0 {
                 effects.push(Effect::Mark("poa/reorg"));
             }
-            if left_settled {
+            if *left_settled {
                 effects.push(Effect::Mark("poa/left-settled"));
             }
             if self.tree.settled() != settled_before {

@@ -2,7 +2,8 @@
 //!
 //! | key | value | written |
 //! |---|---|---|
-//! | `head` | head, with its branch as far down as it may be left | with every head |
+//! | `head` | head and settled block | with every head |
+//! | `block/` height, hash | a block of the head's branch, until it is too deep to be left | with the head that it came with |
 //! | `signed` | height and hash of the newest block that it sealed | before that block is announced |
 //! | `sealed/` height | that block, until the next one is sealed | with `signed` |
 //!
@@ -12,7 +13,7 @@ use std::sync::Arc;
 
 use super::{
     Link, Snapshot, Standing,
-    tree::{KEPT_BELOW_SETTLED, Node, Tree},
+    tree::{Node, Tree},
 };
 use crate::{
     chain::Block,
@@ -20,71 +21,84 @@ use crate::{
         BlockId, Encoder, Record, Records,
         encoding::{Decoder, check_record, checked_record},
     },
-    primitives::{Height, Timestamp},
+    primitives::{B256, Height, Timestamp},
 };
 
 /// Key of the head and what its successor's judgement needs; written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
+/// Before height (8 bytes, big-endian) and hash in the key of a block of the head's branch.
+pub const BLOCK_PREFIX: &[u8] = b"block/";
 /// Key of the newest block that the replica sealed; durable before the block is announced.
 pub const SIGNED_KEY: &[u8] = b"signed";
 /// Before the height (8 bytes, big-endian) in the key of a block that the replica sealed.
 pub const SEALED_PREFIX: &[u8] = b"sealed/";
 
-/// Ancestors of the head that are kept with it at most: as many as more than half of 60 signers, and those below the
-/// settled block.
-const ANCESTORS_MAX: usize = 32 + KEPT_BELOW_SETTLED as usize;
-
-/// The head, with its branch as far down as it may be left: what is settled is advice, so another branch may win that
-/// parts below it, and a restart must not take that away. Signers and votes are written where they change.
+/// The head and the settled block, whole in themselves.
 pub(super) fn head(tree: &Tree) -> Record {
     let value = checked_record(512, |out| {
-        encode_node(tree.head(), None, out);
+        encode_node(tree.head(), out);
         tree.settled().encode(out);
-        let ancestors: Vec<_> = tree.ancestors(ANCESTORS_MAX).collect();
-        let mut above: &Snapshot = &tree.head().link.snapshot;
-        out.list(ancestors.into_iter(), |out, node| {
-            encode_node(node, Some(above), out);
-            above = &node.link.snapshot;
-        });
     });
     Record { key: HEAD_KEY.to_vec(), value }
 }
 
-fn encode_node(node: &Node, above: Option<&Snapshot>, out: &mut Encoder) {
+/// A tree of the head alone.
+pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
+    let mut bytes = Decoder::new(check_record(bytes)?);
+    let (head, settled) = (decode_node(&mut bytes)?, decode_block(&mut bytes)?);
+    bytes.is_empty().then(|| Tree::new(head, settled))
+}
+
+/// A block of the head's branch: what is settled is advice, so another branch may win that parts below it, and a restart must
+/// not take that away.
+pub(super) fn block(node: &Node) -> Record {
+    Record { key: block_key(node.link.block), value: checked_record(512, |out| encode_node(node, out)) }
+}
+
+/// Forgets a block of the branch, or of one that was left.
+pub(super) fn no_block(block: BlockId) -> Record {
+    Record { key: block_key(block), value: Vec::new() }
+}
+
+/// The branch below a head, newest first, as far down as it is kept.
+pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> {
+    let mut branch = Vec::new();
+    let mut parent = head.parent;
+    while let Some(record) = records.get(&block_key(parent)) {
+        let mut bytes = Decoder::new(check_record(record)?);
+        let node = decode_node(&mut bytes).filter(|node| bytes.is_empty() && node.link.block == parent)?;
+        parent = node.parent;
+        branch.push(node);
+    }
+    Some(branch)
+}
+
+/// The block whose record has this key, if the key is of a block of the branch.
+pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
+    let (height, hash) = key.strip_prefix(BLOCK_PREFIX)?.split_first_chunk()?;
+    Some(BlockId { height: Height::new(u64::from_be_bytes(*height)), hash: B256::try_from(hash).ok()? })
+}
+
+fn block_key(block: BlockId) -> Vec<u8> {
+    [BLOCK_PREFIX, &block.height.get().to_be_bytes(), block.hash.as_slice()].concat()
+}
+
+fn encode_node(node: &Node, out: &mut Encoder) {
     node.link.block.encode(out);
     node.parent.encode(out);
     out.timestamp(node.link.timestamp);
     out.address(&node.author);
     out.u128(node.standing.total_difficulty);
     out.u64(node.standing.blocks_since_turn);
-    match above {
-        Some(above) => node.link.snapshot.encode_below(above, out),
-        None => node.link.snapshot.encode(out),
-    }
+    node.link.snapshot.encode(out);
 }
 
-/// The tree of the head's branch.
-pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    let (head, settled) = (decode_node(&mut bytes, None)?, decode_block(&mut bytes)?);
-    let mut above = head.link.snapshot.clone();
-    let ancestors = bytes.list(|bytes| {
-        let node = decode_node(bytes, Some(&above))?;
-        above = node.link.snapshot.clone();
-        Some(node)
-    })?;
-    bytes.is_empty().then(|| Tree::with_ancestors(head, ancestors, settled))
-}
-
-fn decode_node(bytes: &mut Decoder<'_>, above: Option<&Snapshot>) -> Option<Node> {
+fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     let (block, parent) = (decode_block(bytes)?, decode_block(bytes)?);
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let author = bytes.address()?;
     let standing = Standing { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
-    let snapshot = Arc::new(match above {
-        Some(above) => Snapshot::decode_below(above, bytes)?,
-        None => Snapshot::decode(bytes)?,
-    });
+    let snapshot = Arc::new(Snapshot::decode(bytes)?);
     Some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
 }
 
@@ -144,32 +158,39 @@ mod tests {
     };
 
     #[test]
-    fn a_head_comes_back_whole_and_a_damaged_one_does_not() {
+    fn a_head_and_its_branch_come_back_and_damaged_ones_do_not() {
         let signers = ValidatorSet::equal([1, 2, 3].map(Address::repeat_byte)).unwrap();
         let payload =
             Payload { vote: Some(Vote { target: Address::repeat_byte(9), authorize: true }), ..Payload::default() };
         let author = Address::repeat_byte(2);
         let before = Snapshot::new(signers, Arc::default());
         let snapshot = Arc::new(before.apply(Height::new(1), author, &payload, 30_000).unwrap());
-        let block = BlockId { height: Height::new(1), hash: B256::repeat_byte(7) };
-        let node = Node {
-            link: Link { block, timestamp: Timestamp::from_secs(15), snapshot },
+        let [low, high] = [1, 2].map(|height| BlockId { height: Height::new(height), hash: B256::repeat_byte(7) });
+        let below = Node {
+            link: Link { block: low, timestamp: Timestamp::from_secs(15), snapshot },
             parent: BlockId::default(),
             author,
-            standing: Standing { total_difficulty: 2, block, blocks_since_turn: 0 },
+            standing: Standing { total_difficulty: 2, block: low, blocks_since_turn: 0 },
         };
-        let above = BlockId { height: Height::new(2), hash: B256::repeat_byte(8) };
-        let mut newer = Node { parent: block, ..node.clone() };
-        (newer.link.block, newer.standing.block) = (above, above);
+        let mut newer = Node { parent: low, ..below.clone() };
+        (newer.link.block, newer.standing.block) = (high, high);
         newer.standing.total_difficulty = 3;
-        // Without the vote that is open below.
-        newer.link.snapshot = Arc::new(before);
-        let mut tree = Tree::new(node, BlockId::default());
-        tree.insert(newer);
+        let mut tree = Tree::new(below.clone(), BlockId::default());
+        tree.insert(newer.clone());
         let bytes = head(&tree).value;
-        assert_eq!(decode_head(&bytes), Some(tree), "with the block below");
+        let kept = block(&below);
+        assert_eq!(block_of(&kept.key), Some(low));
+        let mut records = Records::from([(kept.key.clone(), kept.value.clone())]);
+        let found = decode_head(&bytes).unwrap();
+        let found = found.with_ancestors(branch_below(&newer, &records).unwrap());
+        assert_eq!(found, tree, "with the block below");
         assert_eq!(decode_head(&bytes[1..]), None);
         assert_eq!(decode_head(&[bytes.as_slice(), &[0]].concat()), None);
+        records.insert(kept.key.clone(), kept.value[1..].to_vec());
+        assert_eq!(branch_below(&newer, &records), None);
+        let other = block(&newer);
+        records.insert(kept.key, other.value);
+        assert_eq!(branch_below(&newer, &records), None, "another block than its key says");
     }
 
     #[test]

@@ -173,13 +173,6 @@ impl Snapshot {
         });
     }
 
-    /// The same for a reader that has the snapshot after the next block, which mostly has the same signers and votes.
-    pub(super) fn encode_below(&self, above: &Self, out: &mut Encoder) {
-        let is_same = self.signers == above.signers && self.votes == above.votes;
-        out.bool(is_same);
-        if is_same { self.encode_recents(out) } else { self.encode(out) }
-    }
-
     fn encode_recents(&self, out: &mut Encoder) {
         out.list(self.recents.iter(), |out, (height, signer)| {
             out.u64(height.get());
@@ -196,13 +189,6 @@ impl Snapshot {
         })?;
         let is_sorted = signers.windows(2).all(|pair| pair[0] < pair[1]);
         is_sorted.then(|| Self { signers: ValidatorSet::from_sorted(signers), recents, votes: Arc::new(votes) })
-    }
-
-    pub(super) fn decode_below(above: &Self, bytes: &mut Decoder<'_>) -> Option<Self> {
-        if bytes.bool()? {
-            return Some(Self { recents: Self::decode_recents(bytes)?, ..above.clone() });
-        }
-        Self::decode(bytes)
     }
 
     fn decode_recents(bytes: &mut Decoder<'_>) -> Option<Vec<(Height, Address)>> {

@@ -354,8 +354,11 @@ fn a_restart_leaves_a_losing_branch_below_the_settled_block_too() {
     let mut poa = setup.replica(None);
     receive_all(&mut poa, &setup.branch(&setup.genesis, &[0, 1, 0, 1]));
     assert_eq!(poa.finality().finalized.height, Height::new(2));
-    let record = super::record::head(&poa.tree);
-    let mut restarted = Poa::restore(setup.config, &record.value, setup.authenticator.clone(), None).unwrap();
+    let branch = poa.tree.newest(9).map(super::record::block);
+    let records = branch.chain([super::record::head(&poa.tree)]).map(|record| (record.key, record.value)).collect();
+    let genesis = (BlockId::of(&setup.genesis), setup.genesis.timestamp());
+    let authenticator = setup.authenticator.clone();
+    let mut restarted = Poa::recover(setup.config, genesis, setup.set(), &records, authenticator, None).unwrap();
     assert_eq!(restarted.finality(), poa.finality());
     let heavier = setup.branch(&setup.genesis, &[1, 2, 0, 1, 2, 0]);
     receive_all(&mut poa, &heavier);

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::{Link, Standing, light::newest_settled};
+use super::{Link, Snapshot, Standing, light::newest_settled};
 use crate::{
-    consensus::{BlockId, Encoder},
-    primitives::{Address, Height},
+    consensus::{BlockId, Encoder, ValidatorSet},
+    primitives::{Address, Height, Timestamp},
 };
 
 /// Blocks kept below the settled one, so that late siblings are still judged.
-pub(super) const KEPT_BELOW_SETTLED: u64 = 128;
+const KEPT_BELOW_SETTLED: u64 = 128;
 
 /// One judged block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,13 +22,26 @@ pub(super) struct Node {
     pub(super) standing: Standing,
 }
 
+impl Node {
+    pub(super) fn genesis((block, timestamp): (BlockId, Timestamp), signers: ValidatorSet) -> Self {
+        Self {
+            link: Link { block, timestamp, snapshot: Arc::new(Snapshot::new(signers, Arc::default())) },
+            parent: BlockId::default(),
+            author: Address::ZERO,
+            standing: Standing { total_difficulty: 0, block, blocks_since_turn: 0 },
+        }
+    }
+}
+
 /// How the head moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
     /// How many blocks were left; 0 when the branch only grew.
     pub(super) reorg_depth: u64,
     /// Whether the settled block was among them: its advice was wrong.
     pub(super) left_settled: bool,
+    /// Blocks that are too deep to matter now, on whatever branch.
+    pub(super) forgotten: Vec<BlockId>,
 }
 
 /// Judged blocks by height and hash. Cloning is O(1).
@@ -47,15 +60,19 @@ impl Tree {
     }
 
     /// The same with blocks below, so that a branch that parts there can still win.
-    pub(super) fn with_ancestors(root: Node, ancestors: Vec<Node>, settled: BlockId) -> Self {
-        let mut tree = Self::new(root, settled);
-        tree.nodes.extend(ancestors.into_iter().map(|node| (node.link.block, Arc::new(node))));
-        tree
+    pub(super) fn with_ancestors(mut self, ancestors: Vec<Node>) -> Self {
+        self.nodes.extend(ancestors.into_iter().map(|node| (node.link.block, Arc::new(node))));
+        self
     }
 
-    /// The head's ancestors that are kept, newest first; never more than `most`.
-    pub(super) fn ancestors(&self, most: usize) -> impl Iterator<Item = &Node> {
-        self.branch(&self.head).skip(1).take(most)
+    /// The parent of the lowest block that is kept.
+    pub(super) fn lowest_parent(&self) -> BlockId {
+        self.nodes.get_min().map(|(_, node)| node.parent).unwrap_or_default()
+    }
+
+    /// The head's newest ancestors that are kept, itself the first.
+    pub(super) fn newest(&self, count: usize) -> impl Iterator<Item = &Node> {
+        self.branch(&self.head).take(count)
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
@@ -101,8 +118,7 @@ impl Tree {
         if left_settled {
             self.settled = self.ancestor_at(Height::new(fork));
         }
-        self.settle();
-        Some(Moved { reorg_depth, left_settled })
+        Some(Moved { reorg_depth, left_settled, forgotten: self.settle() })
     }
 
     /// The head's ancestor at `height`, or the parent of the lowest one that is kept.
@@ -133,19 +149,23 @@ impl Tree {
         old.height.get() - self.oldest().get()
     }
 
-    fn settle(&mut self) {
+    /// Settles what can be; answers which blocks are forgotten.
+    fn settle(&mut self) -> Vec<BlockId> {
         let signers = self.head.link.snapshot.signers().len();
         let newest = newest_settled(signers, self.branch(&self.head).map(|node| (node.link.block, node.author)));
         if let Some(block) = newest.filter(|block| block.height > self.settled.height) {
             self.settled = block;
         }
+        let mut forgotten = Vec::new();
         while let Some((block, _)) = self.nodes.get_min() {
             if block.height.get() + KEPT_BELOW_SETTLED >= self.settled.height.get() {
                 break;
             }
             let block = *block;
             self.nodes.remove(&block);
+            forgotten.push(block);
         }
+        forgotten
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
