@@ -24,13 +24,13 @@ pub enum Production {
     /// The protocol: a block is built as soon as it asks.
     #[default]
     Automatic,
-    /// The driver, by [`Network::produce_block`].
+    /// The driver, by [`Network::produce_block`](super::Network::produce_block).
     OnDemand,
 }
 
 type ChainSetup = Box<dyn FnOnce(ChainBuilder) -> ChainBuilder>;
 
-/// Collects the description of a [`Network`]. Every option has a default: one validator, proof of authority, seed 0,
+/// Collects the description of a [`Network`](super::Network). Every option has a default: one validator, proof of authority, seed 0,
 /// 10 ms latency, symbolic seals, everything in memory.
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
@@ -223,7 +223,7 @@ impl NetworkBuilder {
         self
     }
 
-    /// Whether everything that happens is recorded, under a title for people; off by default. See [`Network::trace`].
+    /// Whether everything that happens is recorded, under a title for people; off by default. See [`Network::trace`](super::Network::trace).
     pub fn with_trace(mut self, title: impl Into<String>) -> Self {
         self.trace = Some(title.into());
         self
