@@ -5,6 +5,7 @@
 
 pub(crate) mod amount;
 mod keys;
+pub(crate) mod maps;
 mod mnemonic;
 mod recovery;
 mod signature;

@@ -9,7 +9,7 @@ use imbl::OrdMap;
 
 use self::index::Runs;
 use super::{ExecutedBlock, TransactionIndex};
-use crate::primitives::Height;
+use crate::primitives::{Height, maps::HashedMap};
 
 /// Young hashes are moved to the sorted runs when there are so many.
 const YOUNG_MAX: usize = 1_024;
@@ -24,7 +24,7 @@ pub(super) struct Tree {
     /// Height and hash of the block that came last, which is asked for most.
     newest: (u64, B256),
     /// Heights of the blocks that came last.
-    young: OrdMap<B256, u64>,
+    young: HashedMap<B256, u64>,
     /// Heights of the others, and of some that are gone.
     old: Runs,
     /// The lowest height above genesis at which a state may still be held.
@@ -69,18 +69,27 @@ impl Tree {
     /// The block with this hash, wherever it is.
     pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
         if self.newest.1 == *hash {
-            return self.blocks.get(&self.newest);
+            return self.find(&self.newest);
         }
         if let Some(height) = self.young.get(hash) {
-            return self.blocks.get(&(*height, *hash));
+            return self.find(&(*height, *hash));
         }
-        let (height, _) = self.old.find(hash, |height, _| self.blocks.contains_key(&(height, *hash)))?;
-        self.blocks.get(&(height, *hash))
+        let (height, _) = self.old.find(hash, |height, _| self.find(&(height, *hash)).is_some())?;
+        self.find(&(height, *hash))
     }
 
     /// The block with this hash if it is at `height`.
     pub(super) fn get_at(&self, height: Height, hash: B256) -> Option<&ExecutedBlock> {
-        self.blocks.get(&(height.get(), hash))
+        self.find(&(height.get(), hash))
+    }
+
+    /// Most questions are about the highest block, or one that would be higher: they need no search.
+    fn find(&self, key: &(u64, B256)) -> Option<&ExecutedBlock> {
+        match self.blocks.get_max() {
+            Some((highest, block)) if highest == key => Some(block),
+            Some((highest, _)) if highest < key => None,
+            _ => self.blocks.get(key),
+        }
     }
 
     pub(super) fn canonical(&self, height: Height) -> Option<B256> {
@@ -103,7 +112,7 @@ impl Tree {
     pub(super) fn apply(&mut self, block: &ExecutedBlock, index: bool) {
         let (height, hash) = (block.height().get(), block.hash());
         // One that was read back from a store, where its transactions are found too, is not held yet.
-        if !index && !self.blocks.contains_key(&(height, hash)) {
+        if !index && self.find(&(height, hash)).is_none() {
             self.insert(block.clone());
         }
         self.canonical.insert(height, hash);

@@ -4,16 +4,16 @@
 //! loses it: some of the oldest unsynced writes may have made it, the next one is torn, and everything after is gone. A torn
 //! write is told by its checksum, as in a write-ahead log, so that to the replica it never happened.
 
-use core::hash::BuildHasherDefault;
-use std::hash::DefaultHasher;
-
-use imbl::{GenericHashMap, Vector, shared_ptr::DefaultSharedPtr};
+use imbl::Vector;
 
 use super::{Latency, SimRng, SimTime, plan::FaultId};
-use crate::consensus::{Record, Ticket};
+use crate::{
+    consensus::{Record, Ticket},
+    primitives::maps::HashedMap,
+};
 
-/// Records by key, hashed alike in every process; whoever goes through them sorts them first. Cloning is O(1).
-pub(super) type Kept = GenericHashMap<Vec<u8>, Vec<u8>, BuildHasherDefault<DefaultHasher>, DefaultSharedPtr>;
+/// Records by key. Cloning is O(1).
+pub(super) type Kept = HashedMap<Vec<u8>, Vec<u8>>;
 
 /// Cloning is O(1).
 #[derive(Clone, Debug, Default)]
