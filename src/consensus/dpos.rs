@@ -32,7 +32,7 @@ mod sync;
 mod tree;
 
 use core::hash;
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
@@ -43,7 +43,7 @@ use self::{
 };
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Evidence, Finality, FinalityKind, Message, Protocol,
-    Recipients, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, ValidatorSet, Verdict,
+    Recipients, Records, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, ValidatorSet, Verdict,
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -151,7 +151,7 @@ impl Dpos {
         config: DposConfig,
         genesis: (BlockId, Timestamp),
         validators: &ValidatorSet,
-        records: &BTreeMap<Vec<u8>, Vec<u8>>,
+        records: &Records,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {

@@ -60,9 +60,20 @@ pub enum Recipients {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Record {
     /// Unique within the replica's protocol.
-    pub key: Vec<u8>,
+    pub key: Bytes,
     /// In the protocol's canonical encoding; no bytes at all: the key is forgotten.
-    pub value: Vec<u8>,
+    pub value: Bytes,
+}
+
+impl Record {
+    pub(crate) fn new(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
+        Self { key: key.into(), value: value.into() }
+    }
+
+    /// Forgets what is kept under `key`.
+    pub(crate) fn forgotten(key: impl Into<Bytes>) -> Self {
+        Self::new(key, Bytes::new())
+    }
 }
 
 /// A block to be built.

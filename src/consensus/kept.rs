@@ -2,7 +2,15 @@
 //! more use.
 
 use super::{ConsensusKind, Machine, Records, dpos, pbft, poa, pos, raft};
-use crate::primitives::Height;
+use crate::primitives::{Bytes, Height};
+
+/// The records whose key begins with `prefix`, in order.
+pub(super) fn records_under<'a>(
+    records: &'a Records,
+    prefix: &'static [u8],
+) -> impl Iterator<Item = (&'a Bytes, &'a Bytes)> {
+    records.range(Bytes::from_static(prefix)..).take_while(move |(key, _)| key.starts_with(prefix))
+}
 
 impl ConsensusKind {
     /// Whether a record holds what this replica alone promised (its term and vote, what it signed): nobody else can tell it
@@ -88,7 +96,7 @@ mod tests {
     #[test]
     fn promises_stay_and_the_chain_is_taken_over() {
         let records = |pairs: &[(&str, u8)]| -> Records {
-            pairs.iter().map(|(key, value)| (key.as_bytes().to_vec(), vec![*value])).collect()
+            pairs.iter().map(|(key, value)| (Bytes::copy_from_slice(key.as_bytes()), vec![*value].into())).collect()
         };
         let own = records(&[("head", 1), ("head/copy", 1), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
         let other = records(&[("head", 2), ("head/copy", 2), ("hard-state", 2), ("entry/2", 2)]);

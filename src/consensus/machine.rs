@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     chain::{Block, HeaderRules},
-    primitives::Address,
+    primitives::{Address, Bytes},
 };
 
 /// Which protocol a chain runs, with its parameters. Part of genesis.
@@ -66,7 +66,7 @@ pub enum ConsensusError {
 }
 
 /// What a replica made durable, by key.
-pub type Records = BTreeMap<Vec<u8>, Vec<u8>>;
+pub type Records = BTreeMap<Bytes, Bytes>;
 
 /// A wish that the protocol of this chain has no notion of, or that means nothing now.
 pub type AdminError = Rejection;

@@ -50,6 +50,7 @@ use self::{
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
     Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    kept::records_under,
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -179,8 +180,7 @@ impl Pos {
             None => Self::new(config, genesis, validators, authenticator, signer)?,
             Some(record) => {
                 let kept = Kept::decode(&config, record).ok_or(PosError::Record { key: "head" })?;
-                let of_nodes =
-                    records.range(NODE_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(NODE_PREFIX));
+                let of_nodes = records_under(records, NODE_PREFIX);
                 let nodes = of_nodes.map(|(_, record)| record::decode_node(&config, record));
                 let nodes = nodes.chain([Some(genesis_node(&config, genesis, validators))]);
                 let nodes: Option<BTreeMap<_, _>> = nodes.map(|node| node.map(|it| (it.link.block.hash, it))).collect();

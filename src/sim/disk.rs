@@ -9,11 +9,11 @@ use imbl::Vector;
 use super::{Latency, SimRng, SimTime, plan::FaultId};
 use crate::{
     consensus::{Record, Ticket},
-    primitives::maps::HashedMap,
+    primitives::{Bytes, maps::HashedMap},
 };
 
 /// Records by key. Cloning is O(1).
-pub(super) type Kept = HashedMap<Vec<u8>, Vec<u8>>;
+pub(super) type Kept = HashedMap<Bytes, Bytes>;
 
 /// Cloning is O(1).
 #[derive(Clone, Debug, Default)]
@@ -63,13 +63,13 @@ impl Disk {
     }
 
     pub(super) fn get(&self, key: &[u8]) -> Option<&[u8]> {
-        self.records.get(key).map(Vec::as_slice)
+        self.records.get(key).map(|value| value.as_ref())
     }
 
     /// Writes at once, as before the network began.
     pub(super) fn put(&mut self, key: &[u8], value: Option<&[u8]>) {
         match value {
-            Some(value) => drop(self.records.insert(key.to_vec(), value.to_vec())),
+            Some(value) => drop(self.records.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value))),
             None => drop(self.records.remove(key)),
         }
     }
@@ -148,10 +148,11 @@ impl Disk {
         let keys: Vec<_> = hit.map(|(_, key)| key).collect();
         for key in &keys {
             if let Some(value) = self.records.get_mut(key) {
-                let bit = rng.below(8 * value.len() as u64);
-                if let Some(byte) = value.get_mut((bit / 8) as usize) {
+                let (mut flipped, bit) = (value.to_vec(), rng.below(8 * value.len() as u64));
+                if let Some(byte) = flipped.get_mut((bit / 8) as usize) {
                     *byte ^= 1 << (bit % 8);
                 }
+                *value = flipped.into();
             }
         }
         keys.len() as u64
@@ -178,7 +179,7 @@ mod tests {
     use crate::sim::Streams;
 
     fn record(value: u8) -> Vec<Record> {
-        vec![Record { key: b"k".to_vec(), value: vec![value] }]
+        vec![Record::new(b"k".as_slice(), vec![value])]
     }
 
     #[test]

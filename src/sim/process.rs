@@ -123,7 +123,6 @@ impl Replica {
         self.process = Process::Running;
         self.counters.restarts += 1;
         if let Some(recorder) = &mut world.recorder {
-            let records = records.into_iter().map(|(key, value)| (key.into(), value.into())).collect();
             recorder.incident(now, Incident::Restarted { replica: id.get(), records });
             recorder.stands(now, id, &self.machine);
         }

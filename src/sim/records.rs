@@ -17,7 +17,7 @@ use super::NetworkError;
 use crate::{
     chain::{CommitHook, HeadChange},
     consensus::{ConsensusKind, Record, Records, ReplicaId, check_record, checked_record},
-    primitives::Height,
+    primitives::{Bytes, Height},
     store::{Batch, KeyValue, Order, StoreError, Table},
 };
 
@@ -41,10 +41,10 @@ pub(super) struct RecordStore {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
     /// By replica and key; nothing: the record is forgotten.
-    records: BTreeMap<(ReplicaId, Vec<u8>), Option<Vec<u8>>>,
+    records: BTreeMap<(ReplicaId, Bytes), Option<Bytes>>,
     bytes: usize,
     /// To be forgotten once the stored chain has the blocks of these heights for good.
-    useless: BTreeMap<Height, Vec<(ReplicaId, Vec<u8>)>>,
+    useless: BTreeMap<Height, Vec<(ReplicaId, Bytes)>>,
     /// Up to here the stored chain has blocks that nobody takes back.
     finalized: Height,
 }
@@ -66,7 +66,10 @@ impl RecordStore {
             let key = &key[self.chain_id.len()..];
             match self.read(key, value) {
                 Ok((replica, key, content)) => {
-                    replicas.entry(replica).or_default().insert(key.to_vec(), content.to_vec());
+                    replicas
+                        .entry(replica)
+                        .or_default()
+                        .insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(content));
                     ControlFlow::Continue(())
                 }
                 Err(error) => {
@@ -99,7 +102,7 @@ impl RecordStore {
     pub(super) fn replace<'a>(
         &self,
         replica: ReplicaId,
-        records: impl Iterator<Item = (&'a Vec<u8>, &'a Vec<u8>)>,
+        records: impl Iterator<Item = (&'a Bytes, &'a Bytes)>,
     ) -> Result<(), StoreError> {
         let stored = self.stored_keys(replica)?;
         let mut waiting = self.waiting();
@@ -114,11 +117,11 @@ impl RecordStore {
     /// that is behind it.
     pub(super) fn follow_restart(&self, replica: ReplicaId, records: &Records) -> Result<(), StoreError> {
         let mut known = self.stored_keys(replica)?;
-        let of_replica = (replica, Vec::new())..(ReplicaId::new(replica.get() + 1), Vec::new());
+        let of_replica = (replica, Bytes::new())..(ReplicaId::new(replica.get() + 1), Bytes::new());
         known.extend(self.waiting().records.range(of_replica).map(|((_, key), _)| key.clone()));
         let lost = known.into_iter().filter(|key| !records.contains_key(key));
-        let lost = lost.map(|key| Record { key, value: Vec::new() });
-        let kept = records.iter().map(|(key, value)| Record { key: key.clone(), value: value.clone() });
+        let lost = lost.map(Record::forgotten);
+        let kept = records.iter().map(|(key, value)| Record::new(key.clone(), value.clone()));
         self.put(replica, &lost.chain(kept).collect::<Vec<_>>());
         Ok(())
     }
@@ -191,10 +194,10 @@ impl RecordStore {
         }
     }
 
-    fn stored_keys(&self, replica: ReplicaId) -> Result<Vec<Vec<u8>>, StoreError> {
+    fn stored_keys(&self, replica: ReplicaId) -> Result<Vec<Bytes>, StoreError> {
         let (mut stored, prefix) = (Vec::new(), self.key(replica, &[]));
         self.store.scan(Table::Consensus, &prefix, Order::Ascending, &mut |key, _| {
-            stored.push(key[prefix.len()..].to_vec());
+            stored.push(Bytes::copy_from_slice(&key[prefix.len()..]));
             ControlFlow::Continue(())
         })?;
         Ok(stored)
@@ -210,9 +213,9 @@ impl RecordStore {
 }
 
 impl Waiting {
-    fn put(&mut self, replica: ReplicaId, key: &[u8], value: Option<Vec<u8>>) {
-        self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
-        let earlier = self.records.insert((replica, key.to_vec()), value);
+    fn put(&mut self, replica: ReplicaId, key: &Bytes, value: Option<Bytes>) {
+        self.bytes += key.len() + value.as_ref().map_or(0, |value| value.len());
+        let earlier = self.records.insert((replica, key.clone()), value);
         if let Some(earlier) = earlier {
             self.bytes = self.bytes.saturating_sub(key.len() + earlier.map_or(0, |value| value.len()));
         }

@@ -1,6 +1,6 @@
 //! What a replica keeps to go on after a restart.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::sync::Arc;
 
 use alloy_rlp::Decodable;
 
@@ -10,8 +10,9 @@ use super::{
 };
 use crate::{
     consensus::{
-        Authenticator, BlockId, Encoder, Record, SealedHeader,
+        Authenticator, BlockId, Encoder, Record, Records, SealedHeader,
         encoding::{Decoder, check_record, checked_record},
+        kept::records_under,
     },
     primitives::{Address, Bytes, Header, Height},
     system::{ValidatorUpdate, ValidatorUpdates},
@@ -58,7 +59,7 @@ impl Promise {
     }
 
     pub(super) fn record(&self) -> Record {
-        Record { key: PROMISE_KEY.to_vec(), value: checked_record(96, |out| self.encode(out)) }
+        Record::new(PROMISE_KEY, checked_record(96, |out| self.encode(out)))
     }
 
     pub(super) fn decode(record: &[u8]) -> Option<Self> {
@@ -83,7 +84,7 @@ pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
         tree.finalized().encode(out);
         promise.encode(out);
     });
-    Record { key: HEAD_KEY.to_vec(), value }
+    Record::new(HEAD_KEY, value)
 }
 
 /// A tree of the head alone, and the promise.
@@ -103,7 +104,7 @@ pub(super) fn root(node: &Node) -> Record {
         node.parent.encode(out);
         out.address(&node.author);
     });
-    Record { key: ROOT_KEY.to_vec(), value }
+    Record::new(ROOT_KEY, value)
 }
 
 fn decode_root(bytes: &[u8]) -> Option<Node> {
@@ -124,7 +125,7 @@ pub(super) fn judged(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpda
             out.u64(update.weight);
         });
     });
-    Record { key: block_key(id), value }
+    Record::new(block_key(id), value)
 }
 
 fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
@@ -137,11 +138,11 @@ fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
 
 /// A block that is not needed any more.
 pub(super) fn forgotten(id: BlockId) -> Record {
-    Record { key: block_key(id), value: Vec::new() }
+    Record::forgotten(block_key(id))
 }
 
-fn block_key(id: BlockId) -> Vec<u8> {
-    [BLOCK_PREFIX, id.height.get().to_be_bytes().as_slice(), id.hash.as_slice()].concat()
+fn block_key(id: BlockId) -> Bytes {
+    [BLOCK_PREFIX, id.height.get().to_be_bytes().as_slice(), id.hash.as_slice()].concat().into()
 }
 
 /// The block whose record is under [`BLOCK_PREFIX`] and this.
@@ -156,7 +157,7 @@ pub(super) fn rebuild(
     config: &DposConfig,
     authenticator: &Authenticator,
     genesis: Node,
-    records: &BTreeMap<Vec<u8>, Vec<u8>>,
+    records: &Records,
 ) -> Result<Tree, DposError> {
     let root = match records.get(ROOT_KEY) {
         Some(bytes) => decode_root(bytes).ok_or(DposError::Record { key: "root" })?,
@@ -165,8 +166,7 @@ pub(super) fn rebuild(
     let block = root.link.block;
     let mut tree = Tree::new(root, block);
     // Keys are ordered by height: parents come first.
-    let blocks = records.range(BLOCK_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(BLOCK_PREFIX));
-    for (_, bytes) in blocks {
+    for (_, bytes) in records_under(records, BLOCK_PREFIX) {
         let (sealed, updates) = decode_judged(bytes).ok_or(DposError::Record { key: "block" })?;
         if let Some(node) = judge_again(config, authenticator, &tree, sealed, &updates) {
             tree.insert(node);

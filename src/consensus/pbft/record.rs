@@ -31,7 +31,7 @@ use crate::{
         encoding::{Decoder, check_record, checked_record},
         mutation::{self, Mutation},
     },
-    primitives::{B256, Height, Timestamp},
+    primitives::{B256, Bytes, Height, Timestamp},
 };
 
 /// Key of what is written with every head.
@@ -71,7 +71,7 @@ pub(super) struct Journal {
     /// In the order in which they are written.
     waiting: Vec<Record>,
     /// To be forgotten after the waiting ones are written.
-    useless: Vec<Vec<u8>>,
+    useless: Vec<Bytes>,
     /// Kind and view of what was written at each height.
     kept: BTreeMap<Height, BTreeSet<(u8, View)>>,
     views: BTreeSet<(View, bool)>,
@@ -83,7 +83,7 @@ impl Journal {
         let (height, place) = (block.height(), body_place(&block.hash()));
         if self.kept.entry(height).or_default().insert((BODY, place)) {
             let value = checked_record(block.room(), |out| out.stored_block(block));
-            self.waiting.push(Record { key: key_in(BODY, height, place), value });
+            self.waiting.push(Record::new(key_in(BODY, height, place), value));
         }
     }
 
@@ -100,7 +100,7 @@ impl Journal {
     fn promise(&mut self, kind: u8, view: View, block: BlockId) {
         if self.kept.entry(block.height).or_default().insert((kind, view)) {
             let value = checked_record(32, |out| out.hash(&block.hash));
-            self.waiting.push(Record { key: key_in(kind, block.height, view), value });
+            self.waiting.push(Record::new(key_in(kind, block.height, view), value));
         }
     }
 
@@ -109,7 +109,7 @@ impl Journal {
         let blocks = chosen.unwrap_or_default();
         let value =
             checked_record(4 + 40 * blocks.len(), |out| out.list(blocks.iter(), |out, block| block.encode(out)));
-        self.waiting.push(Record { key: view_key(view, chosen.is_some()), value });
+        self.waiting.push(Record::new(view_key(view, chosen.is_some()), value));
         let newest = (view, chosen.is_some());
         let earlier = core::mem::take(&mut self.views);
         self.useless
@@ -130,14 +130,15 @@ impl Journal {
         }
         // A checkpoint that is stable at once needs no second copy: it has nothing below it that could be lost.
         self.kept.entry(height).or_default().insert((COMMITTED, none));
-        self.waiting.push(Record { key: key(COMMITTED, height), value: value.clone() });
-        self.waiting.push(Record { key: HEAD_KEY.to_vec(), value });
+        let value = Bytes::from(value);
+        self.waiting.push(Record::new(key(COMMITTED, height), value.clone()));
+        self.waiting.push(Record::new(HEAD_KEY, value));
     }
 
     /// The stable checkpoint moved: what is at and below it is of no more use, but for the newest head.
     pub(super) fn stable(&mut self, stable: BlockId, head: Height) {
         let value = checked_record(32, |out| out.hash(&stable.hash));
-        self.waiting.push(Record { key: key(STABLE, stable.height), value });
+        self.waiting.push(Record::new(key(STABLE, stable.height), value));
         let above = self.kept.split_off(&stable.height.next());
         for (height, kinds) in core::mem::replace(&mut self.kept, above) {
             for (kind, view) in kinds {
@@ -154,7 +155,7 @@ impl Journal {
     /// What is to be written now, in order; no bytes: forget.
     pub(super) fn take(&mut self) -> Vec<Record> {
         let mut records = core::mem::take(&mut self.waiting);
-        let forget = |key| Record { key, value: Vec::new() };
+        let forget = Record::forgotten;
         records.extend(core::mem::take(&mut self.useless).into_iter().map(forget));
         records
     }
@@ -324,22 +325,15 @@ impl Head {
     }
 }
 
-fn key(kind: u8, height: Height) -> Vec<u8> {
-    let mut key = Vec::with_capacity(10);
-    key.extend_from_slice(&[kind, b'/']);
-    key.extend_from_slice(&height.get().to_be_bytes());
-    key
+fn key(kind: u8, height: Height) -> Bytes {
+    [[kind, b'/'].as_slice(), &height.get().to_be_bytes()].concat().into()
 }
 
-fn key_in(kind: u8, height: Height, view: View) -> Vec<u8> {
-    let mut key = Vec::with_capacity(18);
-    key.extend_from_slice(&[kind, b'/']);
-    key.extend_from_slice(&height.get().to_be_bytes());
-    key.extend_from_slice(&view.get().to_be_bytes());
-    key
+fn key_in(kind: u8, height: Height, view: View) -> Bytes {
+    [[kind, b'/'].as_slice(), &height.get().to_be_bytes(), &view.get().to_be_bytes()].concat().into()
 }
 
-fn key_of(kind: u8, height: Height, view: View) -> Vec<u8> {
+fn key_of(kind: u8, height: Height, view: View) -> Bytes {
     if matches!(kind, COMMITTED | STABLE) { key(kind, height) } else { key_in(kind, height, view) }
 }
 
@@ -347,12 +341,8 @@ fn body_place(hash: &B256) -> View {
     View::new(hash.first_chunk().map_or(0, |bytes| u64::from_be_bytes(*bytes)))
 }
 
-fn view_key(view: View, begun: bool) -> Vec<u8> {
-    let mut key = Vec::with_capacity(11);
-    key.extend_from_slice(&[VIEW, b'/']);
-    key.extend_from_slice(&view.get().to_be_bytes());
-    key.push(u8::from(begun));
-    key
+fn view_key(view: View, begun: bool) -> Bytes {
+    [[VIEW, b'/'].as_slice(), &view.get().to_be_bytes(), &[u8::from(begun)]].concat().into()
 }
 
 /// Kind and numbers of a key; a height alone goes with number 0.

@@ -20,8 +20,9 @@ use crate::{
     consensus::{
         BlockId, Encoder, Record, Records,
         encoding::{Decoder, check_record, checked_record},
+        kept::records_under,
     },
-    primitives::{B256, Height, Timestamp},
+    primitives::{B256, Bytes, Height, Timestamp},
 };
 
 /// Key of the head and what its successor's judgement needs; written with every head.
@@ -39,7 +40,7 @@ pub(super) fn head(tree: &Tree) -> Record {
         encode_node(tree.head(), out);
         tree.settled().encode(out);
     });
-    Record { key: HEAD_KEY.to_vec(), value }
+    Record::new(HEAD_KEY, value)
 }
 
 /// A tree of the head alone.
@@ -52,12 +53,12 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
 /// A block of the head's branch: what is settled is advice, so another branch may win that parts below it, and a restart must
 /// not take that away.
 pub(super) fn block(node: &Node) -> Record {
-    Record { key: block_key(node.link.block), value: checked_record(512, |out| encode_node(node, out)) }
+    Record::new(block_key(node.link.block), checked_record(512, |out| encode_node(node, out)))
 }
 
 /// Forgets a block of the branch, or of one that was left.
 pub(super) fn no_block(block: BlockId) -> Record {
-    Record { key: block_key(block), value: Vec::new() }
+    Record::forgotten(block_key(block))
 }
 
 /// The branch below a head, newest first, as far down as it is kept.
@@ -79,8 +80,8 @@ pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
     Some(BlockId { height: Height::new(u64::from_be_bytes(*height)), hash: B256::try_from(hash).ok()? })
 }
 
-fn block_key(block: BlockId) -> Vec<u8> {
-    [BLOCK_PREFIX, &block.height.get().to_be_bytes(), block.hash.as_slice()].concat()
+fn block_key(block: BlockId) -> Bytes {
+    [BLOCK_PREFIX, &block.height.get().to_be_bytes(), block.hash.as_slice()].concat().into()
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
@@ -104,7 +105,7 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
 
 /// The newest block that was sealed.
 pub(super) fn signed(block: BlockId) -> Record {
-    Record { key: SIGNED_KEY.to_vec(), value: checked_record(40, |out| block.encode(out)) }
+    Record::new(SIGNED_KEY, checked_record(40, |out| block.encode(out)))
 }
 
 pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
@@ -114,18 +115,17 @@ pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
 
 /// A block that was sealed, which may have to be said again after a crash: nobody else may have it.
 pub(super) fn sealed(block: &Block) -> Record {
-    Record { key: sealed_key(block.height()), value: checked_record(block.room(), |out| out.stored_block(block)) }
+    Record::new(sealed_key(block.height()), checked_record(block.room(), |out| out.stored_block(block)))
 }
 
 /// Forgets the block that was sealed at this height.
 pub(super) fn no_sealed(height: Height) -> Record {
-    Record { key: sealed_key(height), value: Vec::new() }
+    Record::forgotten(sealed_key(height))
 }
 
 /// Every block that was sealed and is kept, by height.
 pub(super) fn all_sealed(records: &Records) -> Option<Vec<Arc<Block>>> {
-    let kept = records.range(SEALED_PREFIX.to_vec()..).take_while(|(key, _)| key.starts_with(SEALED_PREFIX));
-    let blocks = kept.map(|(key, value)| {
+    let blocks = records_under(records, SEALED_PREFIX).map(|(key, value)| {
         let block = Block::decode_stored(check_record(value)?).ok()?;
         (sealed_height(key) == Some(block.height())).then(|| Arc::new(block))
     });
@@ -138,8 +138,8 @@ pub(in crate::consensus) fn sealed_height(key: &[u8]) -> Option<Height> {
     Some(Height::new(u64::from_be_bytes(height)))
 }
 
-fn sealed_key(height: Height) -> Vec<u8> {
-    [SEALED_PREFIX, &height.get().to_be_bytes()].concat()
+fn sealed_key(height: Height) -> Bytes {
+    [SEALED_PREFIX, &height.get().to_be_bytes()].concat().into()
 }
 
 fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
@@ -185,8 +185,8 @@ mod tests {
         let found = found.with_ancestors(branch_below(&newer, &records).unwrap());
         assert_eq!(found, tree, "with the block below");
         assert_eq!(decode_head(&bytes[1..]), None);
-        assert_eq!(decode_head(&[bytes.as_slice(), &[0]].concat()), None);
-        records.insert(kept.key.clone(), kept.value[1..].to_vec());
+        assert_eq!(decode_head(&[bytes.as_ref(), &[0]].concat()), None);
+        records.insert(kept.key.clone(), kept.value.slice(1..).into());
         assert_eq!(branch_below(&newer, &records), None);
         let other = block(&newer);
         records.insert(kept.key, other.value);
@@ -202,15 +202,15 @@ mod tests {
         let name = signed(BlockId::of(&second)).value;
         assert_eq!(decode_signed(&name), Some(BlockId::of(&second)));
         assert_eq!(decode_signed(&name[1..]), None);
-        let mut records = Records::from([(SIGNED_KEY.to_vec(), name), (HEAD_KEY.to_vec(), vec![1])]);
+        let mut records = Records::from([(SIGNED_KEY.into(), name), (HEAD_KEY.into(), [1].into())]);
         assert_eq!(all_sealed(&records), Some(Vec::new()));
         for record in [sealed(&second), sealed(&first)] {
             records.insert(record.key, record.value);
         }
         assert_eq!(all_sealed(&records), Some(vec![Arc::new(first.clone()), Arc::new(second)]));
         let value = sealed(&first).value;
-        for damaged in [value[..value.len() - 1].to_vec(), [&[1], &value[1..]].concat(), Vec::new()] {
-            records.insert(sealed_key(Height::new(7)), damaged);
+        for damaged in [&value[..value.len() - 1], &[&[1], &value[1..]].concat(), &[]] {
+            records.insert(sealed_key(Height::new(7)), Bytes::copy_from_slice(damaged));
             assert_eq!(all_sealed(&records), None);
         }
         records.insert(sealed_key(Height::new(8)), value);

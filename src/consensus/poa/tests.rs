@@ -313,7 +313,7 @@ fn a_replica_seals_once_a_height_and_announces_after_its_record() {
     let block = setup.block(&setup.genesis, 0, &Odd::default());
     let effects = drive(&mut poa, Event::BlockBuilt { ticket: request.ticket, block: block.clone() });
     let record = effects.iter().find_map(|effect| match effect {
-        Effect::Persist { ticket, records } if records.iter().any(|record| record.key == SIGNED_KEY) => Some(*ticket),
+        Effect::Persist { ticket, records } if records.iter().any(|record| *record.key == *SIGNED_KEY) => Some(*ticket),
         _ => None,
     });
     let sent_after = effects.iter().find_map(|effect| match effect {

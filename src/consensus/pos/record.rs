@@ -13,7 +13,7 @@ use crate::{
         BlockId, Encoder, Record, ValidatorSet,
         encoding::{Decoder, check_record, checked_record},
     },
-    primitives::{Address, B256, Timestamp},
+    primitives::{Address, B256, Bytes, Timestamp},
 };
 
 /// Key of the head, and of what fork choice knows; written with every head.
@@ -48,7 +48,7 @@ impl Promises {
             out.option(self.vote.as_ref(), |out, vote| vote.encode(out));
             out.option(self.proposed, Encoder::u64);
         });
-        Record { key: PROMISES_KEY.to_vec(), value }
+        Record::new(PROMISES_KEY, value)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -98,7 +98,7 @@ pub(super) fn head<'a>(
             offence.encode(out);
         });
     });
-    Some(Record { key: HEAD_KEY.to_vec(), value })
+    Some(Record::new(HEAD_KEY, value))
 }
 
 impl Kept {
@@ -149,12 +149,12 @@ impl Kept {
 
 /// The record of one block's branch.
 pub(super) fn node(node: &Node) -> Record {
-    Record { key: node_key(&node.link.block.hash), value: checked_record(2_048, |out| encode_node(node, out)) }
+    Record::new(node_key(&node.link.block.hash), checked_record(2_048, |out| encode_node(node, out)))
 }
 
 /// The record that makes a block forgotten.
 pub(super) fn no_node(block: &BlockId) -> Record {
-    Record { key: node_key(&block.hash), value: Vec::new() }
+    Record::forgotten(node_key(&block.hash))
 }
 
 pub(super) fn decode_node(config: &PosConfig, bytes: &[u8]) -> Option<Node> {
@@ -163,8 +163,8 @@ pub(super) fn decode_node(config: &PosConfig, bytes: &[u8]) -> Option<Node> {
     bytes.is_empty().then_some(node)
 }
 
-fn node_key(hash: &B256) -> Vec<u8> {
-    [NODE_PREFIX, hash.as_slice()].concat()
+fn node_key(hash: &B256) -> Bytes {
+    [NODE_PREFIX, hash.as_slice()].concat().into()
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {

@@ -19,7 +19,7 @@ use crate::{
         BlockId, Record, Records, ReplicaId,
         encoding::{Decoder, check_record, checked_record},
     },
-    primitives::{Height, Timestamp},
+    primitives::{Bytes, Height, Timestamp},
 };
 
 /// Key of the newest applied block with its place in the log and the members after it; written with every head.
@@ -97,12 +97,12 @@ pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
         out.u64(prev_term);
         entry.block.iter().for_each(|block| out.stored_block(block));
     });
-    Record { key: entry_key(entry.index), value }
+    Record::new(entry_key(entry.index), value)
 }
 
 /// Forgets a compacted entry.
 pub(super) fn no_entry(index: u64) -> Record {
-    Record { key: entry_key(index), value: Vec::new() }
+    Record::forgotten(entry_key(index))
 }
 
 /// The entry at `index` if it was written whole and follows on one of `prev_term`; the inner `None`: it holds no block.
@@ -124,8 +124,9 @@ pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Optio
     Some(Some(Entry { term, index, block }))
 }
 
-fn twice(copy: &[u8], key: &[u8], value: Vec<u8>) -> [Record; 2] {
-    [Record { key: copy.to_vec(), value: value.clone() }, Record { key: key.to_vec(), value }]
+fn twice(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {
+    let value = Bytes::from(value);
+    [Record::new(copy, value.clone()), Record::new(key, value)]
 }
 
 /// The copy is written first: when it is whole, it is at least as new.
@@ -134,9 +135,6 @@ fn newest<'a>(records: &'a Records, copy: &[u8], key: &[u8]) -> Option<&'a [u8]>
     whole(copy).or_else(|| whole(key))
 }
 
-fn entry_key(index: u64) -> Vec<u8> {
-    let mut key = Vec::with_capacity(ENTRY_PREFIX.len() + 8);
-    key.extend_from_slice(ENTRY_PREFIX);
-    key.extend_from_slice(&index.to_be_bytes());
-    key
+fn entry_key(index: u64) -> Bytes {
+    [ENTRY_PREFIX, &index.to_be_bytes()].concat().into()
 }

@@ -54,7 +54,7 @@ impl NetworkBuilder {
         let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
         let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
         let authenticator = Authenticator::new(self.seals, self.seed);
-        let head_record = of_primary.get(config.kind().head_key()).map(Vec::as_slice);
+        let head_record = of_primary.get(config.kind().head_key()).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
             Some(_) => NetworkError::StoredRecords { replica: ReplicaId::default(), source },

@@ -7,7 +7,7 @@ use super::Network;
 use crate::{
     chain::{Added, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
     consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
-    primitives::{B256, Gas, Height, Timestamp, Transaction},
+    primitives::{B256, Bytes, Gas, Height, Timestamp, Transaction},
     sim::{NetworkError, Process, Replica, trace::Incident, world::Parcel},
 };
 
@@ -176,7 +176,7 @@ impl Network {
         let machines: Vec<_> = machines.collect::<Result<_, _>>()?;
         self.world.forget_all();
         let key = self.shared.config.kind().head_key();
-        let head_of = |record: &[u8]| Records::from([(key.to_vec(), record.to_vec())]);
+        let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
         let records = head_record.map(head_of).unwrap_or_default();
         self.change_chain(vec![records; machines.len()], |replicas| {
             let mut pairs = replicas.iter_mut().zip(machines);

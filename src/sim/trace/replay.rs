@@ -9,8 +9,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, ConsensusConfig, Effect, Event, Machine, Message, Protocol, ReplicaId, SealScheme, Signer,
-        Ticket, TimerId, Validator, ValidatorSet, Verdict,
+        Authenticator, ConsensusConfig, Effect, Event, Machine, Message, Protocol, Records, ReplicaId, SealScheme,
+        Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
     },
     primitives::{B256, KeyPair},
     system::{ValidatorUpdate, ValidatorUpdates},
@@ -137,8 +137,7 @@ impl<'a> Replay<'a> {
             What::Step { replica, input, outputs } => self.give(*replica, input, outputs, record)?,
             What::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
             What::Incident(Incident::Restarted { replica, records }) => {
-                let records = records.iter().map(|(key, value)| (key.to_vec(), value.to_vec())).collect();
-                let machine = self.machine(*replica as usize, &records, record)?;
+                let machine = self.machine(*replica as usize, records, record)?;
                 // One that was altered stays so: a key on two machines restarts twice.
                 if let Some(player) = self.machines.get_mut(*replica as usize) {
                     player.machine = machine;
@@ -160,12 +159,7 @@ impl<'a> Replay<'a> {
         (!player.is_altered).then_some(&player.machine)
     }
 
-    fn machine(
-        &self,
-        number: usize,
-        records: &BTreeMap<Vec<u8>, Vec<u8>>,
-        record: usize,
-    ) -> Result<Machine, ReplayError> {
+    fn machine(&self, number: usize, records: &Records, record: usize) -> Result<Machine, ReplayError> {
         let signer = self.signers.get(number).cloned().flatten();
         let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
         let machine = if records.is_empty() {

@@ -51,7 +51,7 @@ pub(super) struct Lab {
     pub(super) genesis: Arc<Block>,
     /// `None`: down.
     pub(super) replicas: Vec<Option<Dpos>>,
-    pub(super) records: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
+    pub(super) records: Vec<Records>,
     pub(super) armed: Vec<Option<u64>>,
     pub(super) now: u64,
     pub(super) queue: VecDeque<(usize, usize, Message)>,

@@ -118,7 +118,7 @@ fn a_restored_network_goes_on_at_its_head() {
     let restored = Dpos::restore(lab.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
     assert_eq!((restored.head(), restored.finality()), (lab.replica(1).head(), lab.replica(1).finality()));
     assert_eq!(restored.promise().slot, lab.replica(1).promise().slot);
-    for bad in [&head[1..], &[head.as_slice(), &[0]].concat()] {
+    for bad in [&head[1..], &[head.as_ref(), &[0]].concat()] {
         let refused = Dpos::restore(lab.config, bad, lab.authenticator.clone(), None);
         assert!(matches!(refused, Err(DposError::Record { key: "head" })));
     }
@@ -141,7 +141,7 @@ fn a_promise_is_durable_before_its_block_is_sent() {
     replica.step(Event::BlockBuilt { ticket: request.ticket, block: unsealed }, &mut effects);
     replica.step(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID }, &mut effects);
     let promised = effects.iter().position(|effect| {
-        matches!(effect, Effect::Persist { records, .. } if records.iter().any(|record| record.key == PROMISE_KEY))
+        matches!(effect, Effect::Persist { records, .. } if records.iter().any(|record| *record.key == *PROMISE_KEY))
     });
     let (at, ticket) = match &effects[promised.unwrap()] {
         Effect::Persist { ticket, .. } => (promised.unwrap(), *ticket),

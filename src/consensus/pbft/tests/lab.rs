@@ -70,7 +70,7 @@ pub(super) struct Lab {
     /// What each replica executed, with the newest seal.
     pub(super) blocks: Vec<BTreeMap<B256, Arc<Block>>>,
     pub(super) heads: Vec<Vec<BlockId>>,
-    pub(super) records: Vec<BTreeMap<Vec<u8>, Vec<u8>>>,
+    pub(super) records: Vec<Records>,
     /// Every write of each replica, in order.
     pub(super) writes: Vec<Vec<Vec<Record>>>,
     /// What executing a block at this height changes in the set of validators.

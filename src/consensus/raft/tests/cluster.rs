@@ -12,7 +12,7 @@ use crate::{
 /// One replica with its disk and what it did.
 pub(super) struct Node {
     pub(super) raft: Raft,
-    pub(super) records: BTreeMap<Vec<u8>, Vec<u8>>,
+    pub(super) records: Records,
     /// Every write, in order.
     pub(super) writes: Vec<Vec<Record>>,
     /// Writes that are not durable yet.
@@ -93,7 +93,7 @@ impl Cluster {
         cluster
     }
 
-    pub(super) fn raft_of(&self, number: u32, records: &BTreeMap<Vec<u8>, Vec<u8>>) -> Raft {
+    pub(super) fn raft_of(&self, number: u32, records: &Records) -> Raft {
         let root = (BlockId::of(&self.genesis), self.genesis.timestamp());
         let signer = Some(self.authenticator.signer(&key(number)));
         let (config, first) = (self.config.clone(), self.first.clone());

@@ -229,7 +229,7 @@ fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
                 for length in [0, 9, record.value.len().saturating_sub(1)] {
                     let mut torn = written.clone();
                     if !record.value.is_empty() {
-                        torn.insert(record.key.clone(), record.value[..length.min(record.value.len())].to_vec());
+                        torn.insert(record.key.clone(), record.value.slice(..length.min(record.value.len())).into());
                     }
                     let after = cluster.raft_of(number, &torn);
                     assert!(after.head().height >= before.head().height, "{record:?}");
@@ -275,7 +275,7 @@ fn whole_records_that_are_none_are_told() {
     let root = (BlockId::default(), crate::primitives::Timestamp::from_secs(0));
     for key in [HEAD_KEY, HARD_STATE_KEY] {
         let value = crate::consensus::encoding::checked_record(1, |out| out.u8(7));
-        let records = Records::from([(key.to_vec(), value)]);
+        let records = Records::from([(key.into(), value.into())]);
         let authenticator = Authenticator::symbolic(7);
         let refused = Raft::recover(RaftConfig::default(), root, Membership::default(), &records, authenticator, None);
         assert!(matches!(refused, Err(RaftError::Record { .. })));

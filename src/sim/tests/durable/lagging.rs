@@ -104,11 +104,11 @@ fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
     for (kind, key) in [(ConsensusKind::Poa, "sealed/"), (ConsensusKind::Pbft, "b/"), (ConsensusKind::Pbft, "q/")] {
         let disk = Arc::new(Disk::default());
         let records = RecordStore::of_chain(1, kind, disk.clone());
-        let key =
-            [key.as_bytes(), &9_u64.to_be_bytes(), if kind == ConsensusKind::Pbft { &[0; 8] } else { &[] }].concat();
+        let rest: &[u8] = if kind == ConsensusKind::Pbft { &[0; 8] } else { &[] };
+        let key = Bytes::from([key.as_bytes(), &9_u64.to_be_bytes(), rest].concat());
         let put = |value: &[u8]| {
-            records.put(ReplicaId::new(2), &[Record { key: key.clone(), value: value.to_vec() }]);
-            records.put(ReplicaId::new(3), &[Record { key: b"other".to_vec(), value: vec![1] }]);
+            records.put(ReplicaId::new(2), &[Record::new(key.clone(), value.to_vec())]);
+            records.put(ReplicaId::new(3), &[Record::new(b"other".as_slice(), vec![1])]);
             records.flush().unwrap();
         };
         let is_kept = || disk.consensus().iter().any(|(stored, _)| stored.ends_with(&key));
