@@ -1,6 +1,6 @@
 //! The replicated log: entries by index and term, and how far they are durable, committed and applied.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use imbl::Vector;
 use serde::{Deserialize, Serialize};
@@ -11,6 +11,7 @@ use crate::{
         BlockId, Encoder, Ticket,
         mutation::{self, Mutation},
     },
+    primitives::Bytes,
 };
 
 /// One entry: a block, or nothing, which a new leader needs to commit what is before it.
@@ -22,9 +23,24 @@ pub struct Entry {
     pub index: u64,
     /// The block; `None` in a leader's first entry.
     pub block: Option<Arc<Block>>,
+    /// The term of the entry before it and what is written to keep this one, which is alike for every replica: clones make it once.
+    #[serde(skip)]
+    stored: Arc<OnceLock<(u64, Bytes)>>,
 }
 
 impl Entry {
+    /// One that is not written anywhere yet.
+    pub fn new(term: u64, index: u64, block: Option<Arc<Block>>) -> Self {
+        Self { term, index, block, stored: Arc::default() }
+    }
+
+    /// What is written to keep it after an entry of `prev_term`.
+    pub(super) fn stored(&self, prev_term: u64, write: impl Fn() -> Bytes) -> Bytes {
+        let (made_after, stored) = self.stored.get_or_init(|| (prev_term, write()));
+        // Only a leader that lies sends the same entry after different ones.
+        if *made_after == prev_term { stored.clone() } else { write() }
+    }
+
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.u64(self.term);
         out.u64(self.index);
@@ -43,6 +59,8 @@ pub(super) struct Log {
     /// The newest block up to the base.
     base_block: BlockId,
     entries: Vector<Entry>,
+    /// Index and term of the last entry, and the newest block up to it: what is asked for most.
+    end: (u64, u64, BlockId),
     /// Up to here a majority has it.
     committed: u64,
     /// Up to here it is in the chain.
@@ -60,6 +78,7 @@ impl Log {
             base: (index, term),
             base_block: block,
             entries: Vector::new(),
+            end: (index, term, block),
             committed: index,
             applied: index,
             durable: index,
@@ -83,34 +102,38 @@ impl Log {
         self.base.0
     }
 
-    pub(super) fn last_index(&self) -> u64 {
-        self.base.0 + self.entries.len() as u64
+    pub(super) const fn last_index(&self) -> u64 {
+        self.end.0
     }
 
-    pub(super) fn last_term(&self) -> u64 {
-        self.entries.last().map_or(self.base.1, |entry| entry.term)
+    pub(super) const fn last_term(&self) -> u64 {
+        self.end.1
     }
 
     /// The term of an entry; `None` when it is compacted or not there.
     pub(super) fn term(&self, index: u64) -> Option<u64> {
-        if index == self.base.0 { Some(self.base.1) } else { self.entry(index).map(|entry| entry.term) }
+        match index {
+            _ if index == self.end.0 => Some(self.end.1),
+            _ if index == self.base.0 => Some(self.base.1),
+            _ => self.entry(index).map(|entry| entry.term),
+        }
     }
 
     pub(super) fn entry(&self, index: u64) -> Option<&Entry> {
-        self.at(self.place(index)?)
+        self.entries.get(self.place(index)?)
     }
 
     /// At most `max` entries from `first` on.
     pub(super) fn slice(&self, first: u64, max: usize) -> Arc<[Entry]> {
         let Some(place) = self.place(first) else { return Arc::from([]) };
         let end = place.saturating_add(max).min(self.entries.len());
-        (place.min(end)..end).filter_map(|place| self.at(place).cloned()).collect()
+        (place.min(end)..end).filter_map(|place| self.entries.get(place).cloned()).collect()
     }
 
     /// Entries after `index`, oldest first.
     pub(super) fn after(&self, index: u64) -> impl Iterator<Item = &Entry> {
         let place = self.place(index + 1).unwrap_or(0).min(self.entries.len());
-        (place..self.entries.len()).filter_map(|place| self.at(place))
+        (place..self.entries.len()).filter_map(|place| self.entries.get(place))
     }
 
     /// Whether a log that ends so has all that this one has (Raft, section 5.4.1).
@@ -120,8 +143,11 @@ impl Log {
 
     /// The newest block at or below `index`.
     pub(super) fn block_at_or_below(&self, index: u64) -> BlockId {
+        if index >= self.end.0 {
+            return self.end.2;
+        }
         let places = self.place(index).map_or(0, |place| (place + 1).min(self.entries.len()));
-        let block = (0..places).rev().find_map(|place| self.at(place)?.block.as_ref());
+        let block = (0..places).rev().find_map(|place| self.entries.get(place)?.block.as_ref());
         block.map_or(self.base_block, |block| BlockId::of(block))
     }
 
@@ -147,11 +173,13 @@ impl Log {
             return None;
         }
         self.truncate(first);
-        self.entries.extend(entries[news..].iter().cloned());
+        entries[news..].iter().for_each(|entry| self.append(entry.clone()));
         Some(first)
     }
 
     pub(super) fn append(&mut self, entry: Entry) {
+        let newest = entry.block.as_ref().map_or(self.end.2, |block| BlockId::of(block));
+        self.end = (entry.index, entry.term, newest);
         self.entries.push_back(entry);
     }
 
@@ -162,6 +190,10 @@ impl Log {
             self.entries.truncate(place.min(self.entries.len()));
         }
         let last = first.saturating_sub(1);
+        if last < self.end.0 {
+            let (last, term) = self.entries.last().map_or(self.base, |entry| (entry.index, entry.term));
+            self.end = (last, term, self.block_at_or_below(last));
+        }
         self.durable = self.durable.min(last);
         for write in &mut self.writes {
             write.1 = write.1.min(last);
@@ -255,11 +287,6 @@ impl Log {
         first..target + 1
     }
 
-    /// The entry at a place. Most questions are about the newest, which is found without a search.
-    fn at(&self, place: usize) -> Option<&Entry> {
-        if place + 1 == self.entries.len() { self.entries.last() } else { self.entries.get(place) }
-    }
-
     fn place(&self, index: u64) -> Option<usize> {
         usize::try_from(index.checked_sub(self.base.0 + 1)?).ok()
     }
@@ -286,13 +313,13 @@ mod tests {
     fn log(terms: &[u64]) -> Log {
         let mut log = Log::starting_at(0, 0, BlockId::default());
         for (index, term) in (1..).zip(terms) {
-            log.append(Entry { term: *term, index, block: None });
+            log.append(Entry::new(*term, index, None));
         }
         log
     }
 
     fn entries(first: u64, terms: &[u64]) -> Vec<Entry> {
-        (first..).zip(terms).map(|(index, term)| Entry { term: *term, index, block: None }).collect()
+        (first..).zip(terms).map(|(index, term)| Entry::new(*term, index, None)).collect()
     }
 
     #[test]

@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use super::quorum::{VoteResult, joint_committed, joint_vote};
 use crate::{
     consensus::{Encoder, ReplicaId, Validator, ValidatorSet, encoding::Decoder},
-    primitives::Address,
+    primitives::{Address, Bytes},
 };
 
 /// Voters and learners. Joint while `outgoing` has members.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     incoming: BTreeSet<ReplicaId>,
     outgoing: BTreeSet<ReplicaId>,
@@ -22,6 +22,14 @@ pub struct Membership {
     auto_leave: bool,
     /// By which address each voter seals.
     addresses: BTreeMap<ReplicaId, Address>,
+    /// All of this in bytes, which goes into the record of every head.
+    encoded: Bytes,
+}
+
+impl Default for Membership {
+    fn default() -> Self {
+        Self::new([], [])
+    }
 }
 
 /// What becomes of one replica.
@@ -95,7 +103,9 @@ impl Membership {
         let addresses: BTreeMap<_, _> = voters.into_iter().collect();
         let incoming: BTreeSet<_> = addresses.keys().copied().collect();
         let learners = learners.into_iter().filter(|learner| !incoming.contains(learner)).collect();
-        Self { incoming, learners, addresses, ..Self::default() }
+        let (outgoing, learners_next) = (BTreeSet::new(), BTreeSet::new());
+        let (auto_leave, encoded) = (false, Bytes::new());
+        Self { incoming, outgoing, learners, learners_next, auto_leave, addresses, encoded }.with_encoding()
     }
 
     /// Voters of the newer (or only) majority.
@@ -186,7 +196,7 @@ impl Membership {
                 self.learners.insert(*learner);
             }
         }
-        self
+        self.with_encoding()
     }
 
     fn simple(&self, assignments: &[Assignment]) -> Result<Self, ChangeError> {
@@ -220,7 +230,7 @@ impl Membership {
         after.outgoing.clear();
         after.auto_leave = false;
         after.forget_addresses();
-        Ok(after)
+        Ok(after.with_encoding())
     }
 
     fn assign(&self, assignments: &[Assignment]) -> Result<Self, ChangeError> {
@@ -236,7 +246,7 @@ impl Membership {
             return Err(ChangeError::RemovedAllVoters);
         }
         after.forget_addresses();
-        Ok(after)
+        Ok(after.with_encoding())
     }
 
     /// A voter that is one already keeps its address.
@@ -269,6 +279,17 @@ impl Membership {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
+        out.raw(&self.encoded);
+    }
+
+    fn with_encoding(mut self) -> Self {
+        let mut out = Encoder::new();
+        self.encode_anew(&mut out);
+        self.encoded = out.into_bytes().into();
+        self
+    }
+
+    fn encode_anew(&self, out: &mut Encoder) {
         for set in [&self.incoming, &self.outgoing, &self.learners, &self.learners_next] {
             out.list(set.iter(), |out, replica| out.u64(u64::from(replica.get())));
         }
@@ -284,7 +305,8 @@ impl Membership {
         let (incoming, outgoing, learners, learners_next) = (set()?, set()?, set()?, set()?);
         let auto_leave = bytes.bool()?;
         let addresses = bytes.list(|bytes| Some((decode_replica(bytes)?, bytes.address()?)))?.into_iter().collect();
-        Some(Self { incoming, outgoing, learners, learners_next, auto_leave, addresses })
+        let encoded = Bytes::new();
+        Some(Self { incoming, outgoing, learners, learners_next, auto_leave, addresses, encoded }.with_encoding())
     }
 }
 

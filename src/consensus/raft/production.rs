@@ -149,7 +149,7 @@ impl Raft {
             leader.duty = Duty::Idle;
             leader.change = leader.change.take().filter(|_| !changes_members);
         }
-        self.log.append(Entry { term: self.term, index: link.index, block: Some(sealed) });
+        self.log.append(Entry::new(self.term, link.index, Some(sealed)));
         output.entries_changed(link.index);
         self.broadcast_append(output);
     }

@@ -91,11 +91,14 @@ fn decode_hard_state(content: &[u8]) -> Option<HardState> {
 
 /// An entry that follows on one of `prev_term`.
 pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
-    let room = entry.block.as_ref().map_or(0, |block| block.room());
-    let value = checked_record(16 + room, |out| {
-        out.u64(entry.term);
-        out.u64(prev_term);
-        entry.block.iter().for_each(|block| out.stored_block(block));
+    let value = entry.stored(prev_term, || {
+        let room = entry.block.as_ref().map_or(0, |block| block.room());
+        let value = checked_record(16 + room, |out| {
+            out.u64(entry.term);
+            out.u64(prev_term);
+            entry.block.iter().for_each(|block| out.stored_block(block));
+        });
+        value.into()
     });
     Record::new(entry_key(entry.index), value)
 }
@@ -121,7 +124,7 @@ pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Optio
             Err(_) => return Some(None),
         },
     };
-    Some(Some(Entry { term, index, block }))
+    Some(Some(Entry::new(term, index, block)))
 }
 
 fn twice(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {

@@ -1,5 +1,9 @@
 //! Entries from the leader to the others, and back their acknowledgements (Raft, section 5.3, 5.4.2).
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
 use super::{
     BUILD_TIMER, Body, ELECTION_TIMER, Entry, HEARTBEAT_TIMER, Output, Part, Payload, Raft, production::Leader,
 };
@@ -15,7 +19,7 @@ impl Raft {
         self.part = Part::Leader(Leader::new(&self.head.membership, own_id, self.log.last_index()));
         // Its first entry: without one of its own term it could commit nothing.
         let index = self.log.last_index() + 1;
-        self.log.append(Entry { term: self.term, index, block: None });
+        self.log.append(Entry::new(self.term, index, None));
         output.entries_changed(index);
         output.mark("raft/leader");
         self.arm_quorum_check(output);
@@ -74,14 +78,25 @@ impl Raft {
 
     pub(super) fn broadcast_append(&mut self, output: &mut Output<'_>) {
         let Part::Leader(leader) = &self.part else { return };
-        let replicas: Vec<_> = leader.progress.keys().copied().collect();
+        let replicas: SmallVec<[ReplicaId; 8]> = leader.progress.keys().copied().collect();
+        let mut shared = None;
         for replica in replicas {
-            self.send_append(replica, output);
+            self.send_append_sharing(replica, &mut shared, output);
         }
     }
 
     /// Sends what `to` lacks, as far as its window allows; with nothing to send, how far the log is committed.
     pub(super) fn send_append(&mut self, to: ReplicaId, output: &mut Output<'_>) {
+        self.send_append_sharing(to, &mut None, output);
+    }
+
+    /// The same with the entries from some index on that another follower was sent, which most lack alike.
+    fn send_append_sharing(
+        &mut self,
+        to: ReplicaId,
+        shared: &mut Option<(u64, Arc<[Entry]>)>,
+        output: &mut Output<'_>,
+    ) {
         let Part::Leader(leader) = &mut self.part else { return };
         let Some(progress) = leader.progress.get_mut(&to).filter(|p| !p.is_paused(self.config.inflight_max)) else {
             return;
@@ -92,7 +107,11 @@ impl Raft {
             output.mark("raft/snapshot");
             return self.send_snapshot(to, output);
         };
-        let entries = self.log.slice(prev_index + 1, self.config.entries_max);
+        let first = prev_index + 1;
+        let entries = match shared {
+            Some((from, entries)) if *from == first => entries.clone(),
+            _ => shared.insert((first, self.log.slice(first, self.config.entries_max))).1.clone(),
+        };
         progress.sent(entries.last().map(|entry| entry.index));
         let commit = self.log.committed();
         output.send(to, self.term, Body::Append { prev_index, prev_term, entries, commit });
@@ -113,7 +132,7 @@ impl Raft {
         let mut parent = agrees.then(|| self.log.block_at_or_below(prev_index));
         let mut last = (prev_index, prev_term);
         for entry in entries {
-            let Entry { term: entry_term, index, block } = entry;
+            let Entry { term: entry_term, index, block, .. } = entry;
             if Some(*index) != last.0.checked_add(1) || *entry_term < last.1 || *entry_term > term {
                 return Err(format!(
                     "entry {index} of term {entry_term} can't follow entry {} of term {}",

@@ -31,7 +31,7 @@ fn malformed_messages_change_nothing() {
     let (last, term) = (cluster.raft(1).last_index(), 1);
     let append =
         |entries: Vec<Entry>| Body::Append { prev_index: last, prev_term: 1, entries: entries.into(), commit: 0 };
-    let entry = |term, index| Entry { term, index, block: None };
+    let entry = |term, index| Entry::new(term, index, None);
     let heartbeat = || Body::Heartbeat { commit: 0, round: 1 };
     for (name, event) in [
         ("term 0", message(0, 0, heartbeat())),
@@ -66,7 +66,7 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
     let prev = cluster.raft(1).last_index();
     assert_eq!(prev, 1);
     let with = |index: u64, block: Block| {
-        let entry = Entry { term: 1, index, block: Some(Arc::new(block)) };
+        let entry = Entry::new(1, index, Some(Arc::new(block)));
         let body = Body::Append { prev_index: 1, prev_term: 1, entries: Arc::new([entry]), commit: 0 };
         message(0, 1, body)
     };
@@ -162,7 +162,7 @@ fn memory_is_bounded_under_a_flood() {
     let block = cluster.produce(0);
     let size = |cluster: &Cluster, number: u32| cluster.raft(number).encoding().len();
     let before = [size(&cluster, 0), size(&cluster, 1)];
-    let entry = |index| Entry { term: 2, index, block: None };
+    let entry = |index| Entry::new(2, index, None);
     for round in 1..5_000 {
         let far = BlockId { height: Height::new(round), ..block };
         for body in [
@@ -260,7 +260,7 @@ fn entries_of_a_dropped_tail_do_not_come_back() {
     let log = cluster.raft_of(1, &records);
     let last = log.last_index();
     // An entry further on that was written when another one stood before it.
-    let stale = super::super::Entry { term: 1, index: last + 1, block: None };
+    let stale = super::super::Entry::new(1, last + 1, None);
     let mut with_stale = records;
     let record = super::super::record::entry(&stale, log.log.last_term() + 1);
     with_stale.insert(record.key, record.value);

@@ -6,7 +6,7 @@ use super::{super::*, cluster::*};
 fn set_log(cluster: &mut Cluster, number: u32, term: u64, terms: &[u64]) {
     let raft = &mut cluster.nodes[number as usize].raft;
     for (index, term) in (1..).zip(terms) {
-        raft.log.append(Entry { term: *term, index, block: None });
+        raft.log.append(Entry::new(*term, index, None));
     }
     raft.log.all_durable();
     raft.term = term;
@@ -118,7 +118,7 @@ fn an_old_write_does_not_make_a_rewritten_entry_durable() {
     // Append, truncate, append again at one index (A, B, A), with the first write still on its way.
     let mut cluster = Cluster::new(3, 0);
     let append = |term: u64, entry_term: u64| {
-        let entries: Arc<[Entry]> = Arc::new([Entry { term: entry_term, index: 1, block: None }]);
+        let entries: Arc<[Entry]> = Arc::new([Entry::new(entry_term, 1, None)]);
         let body = Body::Append { prev_index: 0, prev_term: 0, entries, commit: 0 };
         Message::Raft(RaftMessage { term, body })
     };

@@ -39,7 +39,7 @@ fn append(
     (prev_index, prev_term): (u64, u64),
     terms: &[u64],
 ) -> Result<(), ScenarioError> {
-    let entries = (prev_index + 1..).zip(terms).map(|(index, term)| Entry { term: *term, index, block: None });
+    let entries = (prev_index + 1..).zip(terms).map(|(index, term)| Entry::new(*term, index, None));
     let entries: Arc<[Entry]> = entries.collect();
     say(stage, way, term, Body::Append { prev_index, prev_term, entries, commit: 0 })
 }
