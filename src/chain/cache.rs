@@ -1,14 +1,17 @@
 //! Execution results shared by the replicas of a process.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use alloy_primitives::B256;
 
 use super::{Block, execution::Execution};
-use crate::state::{CommitId, Journal};
+use crate::{
+    primitives::maps::LookupMap,
+    state::{CommitId, Journal},
+};
 
 /// Most results kept; the oldest heights go first.
 const RESULTS_MAX: usize = 256;
@@ -27,7 +30,7 @@ pub struct ExecutionCache {
 
 #[derive(Debug, Default)]
 struct Inner {
-    results: BTreeMap<B256, (Arc<Block>, Execution)>,
+    results: LookupMap<B256, (Arc<Block>, Execution)>,
     by_height: BTreeSet<(u64, B256)>,
     /// The journal that made the newest version, with what it read: the next block goes on with it.
     warm: Option<(CommitId, Journal)>,

@@ -1,5 +1,6 @@
 //! The blocks that a replica holds in memory, and which of them are canonical.
 
+mod canonical;
 mod index;
 
 use std::collections::BTreeSet;
@@ -7,9 +8,9 @@ use std::collections::BTreeSet;
 use alloy_primitives::B256;
 use imbl::OrdMap;
 
-use self::index::Runs;
+use self::{canonical::Canonical, index::Runs};
 use super::{ExecutedBlock, TransactionIndex};
-use crate::primitives::{Height, maps::HashedMap};
+use crate::primitives::{Height, maps::PersistentMap};
 
 /// Young hashes are moved to the sorted runs when there are so many.
 const YOUNG_MAX: usize = 1_024;
@@ -24,12 +25,12 @@ pub(super) struct Tree {
     /// Height and hash of the block that came last, which is asked for most.
     newest: (u64, B256),
     /// Heights of the blocks that came last.
-    young: HashedMap<B256, u64>,
+    young: PersistentMap<B256, u64>,
     /// Heights of the others, and of some that are gone.
     old: Runs,
     /// The lowest height above genesis at which a state may still be held.
     states_from: u64,
-    canonical: OrdMap<u64, B256>,
+    canonical: Canonical,
     transactions: Runs,
 }
 
@@ -37,7 +38,7 @@ impl Tree {
     /// A tree with genesis alone, which is never pruned.
     pub(super) fn new(genesis: ExecutedBlock) -> Self {
         let mut tree = Self::default();
-        tree.canonical.insert(0, genesis.hash());
+        tree.canonical.put(0, genesis.hash());
         tree.insert(genesis);
         tree
     }
@@ -93,12 +94,12 @@ impl Tree {
     }
 
     pub(super) fn canonical(&self, height: Height) -> Option<B256> {
-        self.canonical.get(&height.get()).copied()
+        self.canonical.get(height.get())
     }
 
     /// Lowest canonical height above genesis that is held; `head` when there is none.
     pub(super) fn oldest(&self, head: Height) -> Height {
-        self.canonical.range(1..).next().map_or(head, |(height, _)| Height::new(*height))
+        self.canonical.lowest().map_or(head, Height::new)
     }
 
     /// Lowest canonical height above genesis whose state is held; `head` when there is none.
@@ -115,7 +116,7 @@ impl Tree {
         if !index && self.find(&(height, hash)).is_none() {
             self.insert(block.clone());
         }
-        self.canonical.insert(height, hash);
+        self.canonical.put(height, hash);
         if index && !block.block().transactions().is_empty() {
             let oldest = self.oldest(block.height()).get();
             let hashes = block.block().transactions().iter().map(|transaction| transaction.hash());
@@ -125,13 +126,13 @@ impl Tree {
 
     /// Takes a block off the canonical chain; it stays in the tree.
     pub(super) fn revert(&mut self, block: &ExecutedBlock) {
-        self.canonical.remove(&block.height().get());
+        self.canonical.remove(block.height().get());
     }
 
     /// Where a canonical transaction is that was indexed here.
     pub(super) fn transaction(&self, hash: &B256) -> Option<(Height, TransactionIndex)> {
         let is_it = |height: u64, index: TransactionIndex| {
-            let block = self.canonical.get(&height).and_then(|hash| self.blocks.get(&(height, *hash)));
+            let block = self.canonical.get(height).and_then(|hash| self.blocks.get(&(height, hash)));
             let found = block.and_then(|block| block.block().transaction(index));
             found.is_some_and(|transaction| transaction.hash() == *hash)
         };
@@ -150,8 +151,8 @@ impl Tree {
             held.into_iter().for_each(|key| self.prune(key));
         } else {
             for height in from..height {
-                if let Some(hash) = self.canonical.get(&height) {
-                    self.prune((height, *hash));
+                if let Some(hash) = self.canonical.get(height) {
+                    self.prune((height, hash));
                 }
             }
         }
@@ -192,7 +193,7 @@ impl Tree {
             return;
         }
         let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));
-        let is_side = |(height, hash): &(u64, B256)| self.canonical.get(height) != Some(hash);
+        let is_side = |(height, hash): &(u64, B256)| self.canonical.get(*height) != Some(*hash);
         let sides = self.blocks.range(range).map(|(key, _)| key).filter(|key| is_side(key));
         let mut gone: BTreeSet<(u64, B256)> = sides.copied().collect();
         if gone.is_empty() {
@@ -217,8 +218,8 @@ impl Tree {
     fn remove(&mut self, key: (u64, B256)) {
         self.young.remove(&key.1);
         self.blocks.remove(&key);
-        if self.canonical.get(&key.0) == Some(&key.1) {
-            self.canonical.remove(&key.0);
+        if self.canonical.get(key.0) == Some(key.1) {
+            self.canonical.remove(key.0);
         }
     }
 }

@@ -2,14 +2,11 @@
 //! nearest ancestor that is.
 
 use core::fmt::Debug;
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
     chain::{Ancestors, Block, RuleError},
-    primitives::{B256, Bytes, Header},
+    primitives::{B256, Bytes, Header, maps::LookupMap},
     system::ValidatorUpdates,
 };
 
@@ -94,8 +91,8 @@ pub(super) struct Remembered<L>(Mutex<Generations<L>>);
 
 #[derive(Debug)]
 struct Generations<L> {
-    young: BTreeMap<B256, Judged<L>>,
-    old: BTreeMap<B256, Judged<L>>,
+    young: LookupMap<B256, Judged<L>>,
+    old: LookupMap<B256, Judged<L>>,
 }
 
 #[derive(Clone, Debug)]
@@ -107,7 +104,7 @@ struct Judged<L> {
 
 impl<L> Default for Remembered<L> {
     fn default() -> Self {
-        Self(Mutex::new(Generations { young: BTreeMap::new(), old: BTreeMap::new() }))
+        Self(Mutex::new(Generations { young: LookupMap::default(), old: LookupMap::default() }))
     }
 }
 
@@ -149,6 +146,7 @@ impl<L> Generations<L> {
 #[cfg(test)]
 mod tests {
     use core::cell::Cell;
+    use std::collections::BTreeMap;
 
     use super::*;
 

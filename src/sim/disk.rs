@@ -9,11 +9,11 @@ use imbl::Vector;
 use super::{Latency, SimRng, SimTime, plan::FaultId};
 use crate::{
     consensus::{Record, Ticket},
-    primitives::{Bytes, maps::HashedMap},
+    primitives::{Bytes, maps::PersistentMap},
 };
 
 /// Records by key. Cloning is O(1).
-pub(super) type Kept = HashedMap<Bytes, Bytes>;
+pub(super) type Kept = PersistentMap<Bytes, Bytes>;
 
 /// Cloning is O(1).
 #[derive(Clone, Debug, Default)]

@@ -71,8 +71,10 @@ impl Raft {
         let old = core::mem::replace(&mut self.head, link);
         let new = self.head.block;
         self.log.adopt(self.head.index, self.head.term, new);
-        let compacted = self.log.compact(self.config.log_keep).map(record::no_entry);
-        let records = record::head(&self.head).into_iter().chain(compacted).collect();
+        let compacted = self.log.compact(self.config.log_keep);
+        let mut records = Vec::with_capacity(2 + compacted.clone().count());
+        records.extend(record::head(&self.head));
+        records.extend(compacted.map(record::no_entry));
         let ticket = self.next_ticket.take_next();
         self.log.record_write_began(ticket);
         output.effects.push(Effect::Persist { ticket, records });

@@ -8,7 +8,7 @@ use super::{
     BUILD_TIMER, Change, Entry, Membership, Output, Part, Payload, Raft,
     progress::{Progress, follow_members},
     read::PendingRead,
-    rules::next_voters,
+    rules::{check_block, next_voters},
 };
 use crate::{
     chain::Block,
@@ -136,7 +136,7 @@ impl Raft {
             return output.mark("raft/stale-build");
         }
         let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
-        let link = match self.judge(&sealed) {
+        let link = match check_block(&self.config, &self.head, &sealed, signer.address()) {
             Ok(link) if (link.term, link.index) == (self.term, self.log.last_index() + 1) => link,
             Ok(_) => return output.mark("raft/stale-build"),
             Err(error) => {
