@@ -439,7 +439,7 @@ impl Protocol for Dpos {
             }
             Event::BlockSynced { from, block } => self.on_synced(from, block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
-            Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),
+            Event::BlockBuilt { ticket, block } => self.on_built(ticket, block, effects),
             Event::Timer(SLOT_TIMER) => self.on_slot(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("dpos/stale-answer")),
             Event::Persisted(ticket) => self.on_persisted(ticket, effects),

@@ -490,7 +490,7 @@ impl Protocol for Pbft {
             Event::BlockSynced { block, .. } => self.on_synced(block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => {
-                self.on_built(ticket, &block, effects);
+                self.on_built(ticket, block, effects);
                 Ok(())
             }
             Event::Timer(timer) => {

@@ -243,7 +243,7 @@ impl Protocol for Poa {
             }
             Event::BlockSynced { from, block } => self.on_block(Some(from), block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
-            Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, effects),
+            Event::BlockBuilt { ticket, block } => self.on_built(ticket, block, effects),
             Event::Random { ticket, value } if self.duty == Duty::Drawing(ticket) => self.wait(value, effects),
             Event::Timer(SEAL_TIMER) if self.duty == Duty::Waiting => self.ask_for_block(effects),
             Event::Timer(ANNOUNCE_TIMER) if self.config.period > 0 => self.announce_again(effects),

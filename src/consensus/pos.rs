@@ -413,7 +413,7 @@ impl Protocol for Pos {
             Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => {
-                self.on_built(ticket, &block, effects);
+                self.on_built(ticket, block, effects);
                 Ok(())
             }
             Event::Timer(timer) => {

@@ -394,7 +394,7 @@ impl Protocol for Raft {
             Event::Message { .. } => output.reject(Rejection::Unexpected { what: "message of another protocol" }),
             Event::BlockSynced { from, block } => self.on_block_synced(from, block, &mut output),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, &mut output),
-            Event::BlockBuilt { ticket, block } => self.on_built(ticket, &block, &mut output),
+            Event::BlockBuilt { ticket, block } => self.on_built(ticket, block, &mut output),
             Event::Random { ticket, value } => self.on_random(ticket, value, &mut output),
             Event::Timer(timer) => self.on_timer(timer, &mut output),
             Event::Persisted(ticket) => self.on_persisted(ticket, &mut output),

@@ -388,7 +388,7 @@ impl Replica {
         match effect {
             Effect::Send { to, message, after } => match after {
                 Some(ticket) if ticket >= self.persisted => self.held.push_back((ticket, to, message)),
-                _ => self.say(to, &message, world),
+                _ => self.say(to, message, world),
             },
             Effect::ArmTimer { timer, deadline } => {
                 let at = world.moment_of_timer(self.slot, deadline);
@@ -462,11 +462,11 @@ impl Replica {
     }
 
     /// Says something, as the protocol wants it or as misbehaviour changes it.
-    fn say(&mut self, to: Recipients, message: &Message, world: &mut World) {
+    fn say(&mut self, to: Recipients, message: Message, world: &mut World) {
         if self.conduct.is_empty() {
             world.send_message(self.slot, to, message);
         } else {
-            self.misbehave(to, message, world);
+            self.misbehave(to, &message, world);
         }
     }
 
@@ -484,7 +484,7 @@ impl Replica {
         self.persisted = self.persisted.max(Ticket::new(ticket.get() + 1));
         while self.held.front().is_some_and(|(waits_for, ..)| *waits_for < self.persisted) {
             if let Some((_, to, message)) = self.held.pop_front() {
-                self.say(to, &message, world);
+                self.say(to, message, world);
             }
         }
     }

@@ -163,8 +163,8 @@ impl World {
     }
 
     /// Sends a protocol's message.
-    pub(super) fn send_message(&mut self, from: ReplicaId, to: Recipients, message: &Message) {
-        let parcel = Parcel::Message(message.clone());
+    pub(super) fn send_message(&mut self, from: ReplicaId, to: Recipients, message: Message) {
+        let parcel = Parcel::Message(message);
         match to {
             Recipients::Others => self.broadcast(from, &parcel),
             Recipients::One(to) => self.send(from, to, parcel),

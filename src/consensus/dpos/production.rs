@@ -155,12 +155,12 @@ impl Dpos {
         known.take(EVIDENCE_PER_BLOCK_MAX).collect()
     }
 
-    pub(super) fn on_built(&mut self, ticket: Ticket, block: &Block, effects: &mut Vec<Effect>) {
+    pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let head = self.tree.head().clone();
         let (Duty::Building { ticket: asked, slot }, Some(signer)) = (self.duty, &self.signer) else {
             return effects.push(Effect::Mark("dpos/stale-build"));
         };
-        if asked != ticket || BlockId::parent_of(block) != head.link.block {
+        if asked != ticket || BlockId::parent_of(&block) != head.link.block {
             return effects.push(Effect::Mark("dpos/stale-build"));
         }
         let from = (head.link.slot, head.link.timestamp);
@@ -172,12 +172,13 @@ impl Dpos {
             effects.push(Effect::Mark("dpos/late"));
             return self.plan(effects);
         }
-        let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
+        let seal = signer.sign(block.hash());
+        let (id, sealed) = (BlockId::of(&block), Arc::new(Arc::unwrap_or_clone(block).with_seal(seal)));
         let record = self.next_ticket;
         match self.consider(None, sealed, Some(record), effects) {
             Ok(()) => {
                 let ticket = self.next_ticket.take_next();
-                self.promise = self.promise_of(BlockId::of(block), slot);
+                self.promise = self.promise_of(id, slot);
                 effects.push(Effect::Persist { ticket, records: vec![self.promise.record()] });
                 self.duty = Duty::Idle;
             }

@@ -62,17 +62,18 @@ impl Pbft {
     }
 
     /// Executes one's own block as everybody's; it is proposed once that went well.
-    pub(super) fn on_built(&mut self, ticket: Ticket, block: &Block, effects: &mut Vec<Effect>) {
-        let id = BlockId::of(block);
+    pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        let id = BlockId::of(&block);
         let (Some(signer), Some(slot)) = (self.signer.as_ref(), self.log.slot_mut(id.height)) else {
             return effects.push(Effect::Mark("pbft/stale-build"));
         };
-        if self.duty != Duty::Building(ticket) || BlockId::parent_of(block) != self.head || slot.proposal.is_some() {
+        if self.duty != Duty::Building(ticket) || BlockId::parent_of(&block) != self.head || slot.proposal.is_some() {
             return effects.push(Effect::Mark("pbft/stale-build"));
         }
         self.duty = Duty::Idle;
         let signature = signer.sign(self.authenticator.keccak(&super::message::pre_prepare(self.view, &id)));
-        let sealed = Arc::new(block.clone().with_seal(Seal::Proposal { view: self.view, signature }.encoded()));
+        let sealed =
+            Arc::new(Arc::unwrap_or_clone(block).with_seal(Seal::Proposal { view: self.view, signature }.encoded()));
         slot.proposal = Some(Proposal { hash: id.hash, standing: Standing::Judging, is_chosen: false });
         slot.bodies.insert(id.hash, sealed.clone());
         effects.push(Effect::Validate { block: sealed });

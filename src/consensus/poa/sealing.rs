@@ -124,16 +124,17 @@ impl Poa {
         payload
     }
 
-    pub(super) fn on_built(&mut self, ticket: Ticket, block: &Block, effects: &mut Vec<Effect>) {
+    pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let head = self.tree.head().link.block;
         let (Duty::Building(asked), Some(signer)) = (self.duty, &self.signer) else {
             return effects.push(Effect::Mark("poa/stale-build"));
         };
-        if asked != ticket || BlockId::parent_of(block) != head {
+        if asked != ticket || BlockId::parent_of(&block) != head {
             return effects.push(Effect::Mark("poa/stale-build"));
         }
-        let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
-        let (record, id) = (self.next_ticket, BlockId::of(block));
+        let seal = signer.sign(block.hash());
+        let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
+        let (record, id) = (self.next_ticket, BlockId::of(&sealed));
         let mut records = vec![record::signed(id)];
         if self.config.period > 0 {
             records.push(record::sealed(&sealed));

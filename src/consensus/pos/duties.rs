@@ -220,7 +220,7 @@ impl Pos {
         offences
     }
 
-    pub(super) fn on_built(&mut self, ticket: crate::consensus::Ticket, block: &Block, effects: &mut Vec<Effect>) {
+    pub(super) fn on_built(&mut self, ticket: crate::consensus::Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let Duty::Building { ticket: asked, slot, parent } = self.duty else {
             return effects.push(Effect::Mark("pos/stale-build"));
         };
@@ -229,13 +229,13 @@ impl Pos {
         };
         // A block that was built too late is not sealed: its slot is over.
         let is_in_time = !self.has_timers() || (slot == self.slot && self.is_within(slot, block.timestamp()));
-        if BlockId::parent_of(block) != parent || !is_in_time || !self.promises.allows_block(slot) {
+        if BlockId::parent_of(&block) != parent || !is_in_time || !self.promises.allows_block(slot) {
             self.duty = Duty::Idle;
             return effects.push(Effect::Mark("pos/stale-build"));
         }
-        let id = BlockId::of(block);
+        let id = BlockId::of(&block);
         let seal = Proposal::signed(slot, id, &signer).signature;
-        let sealed = Arc::new(block.clone().with_seal(seal));
+        let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
         let record = self.next_ticket;
         let mut after = Vec::new();
         match self.consider(None, sealed, Some(record), &mut after) {

@@ -54,16 +54,16 @@ impl Raft {
     }
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, output: &mut Output<'_>) {
-        match (&self.applying, verdict) {
-            (Some(applying), Verdict::Valid { .. }) if applying.link.block == id => {
-                let link = applying.link.clone();
-                self.applying = None;
-                self.adopt(link, output);
+        if self.applying.as_ref().is_none_or(|applying| applying.link.block != id) {
+            return output.reject(Rejection::Unexpected { what: "verdict" });
+        }
+        match verdict {
+            Verdict::Valid { .. } => {
+                if let Some(Applying { link }) = self.applying.take() {
+                    self.adopt(link, output);
+                }
             }
-            (Some(applying), Verdict::Invalid { reason }) if applying.link.block == id => {
-                output.reject(Rejection::Header { block: id, reason });
-            }
-            _ => output.reject(Rejection::Unexpected { what: "verdict" }),
+            Verdict::Invalid { reason } => output.reject(Rejection::Header { block: id, reason }),
         }
     }
 

@@ -128,19 +128,20 @@ impl Raft {
     }
 
     /// The block becomes the log's next entry.
-    pub(super) fn on_built(&mut self, ticket: Ticket, block: &Block, output: &mut Output<'_>) {
+    pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, output: &mut Output<'_>) {
         let (Part::Leader(leader), Some(signer)) = (&self.part, &self.signer) else {
             return output.mark("raft/stale-build");
         };
-        if leader.duty != Duty::Building(ticket) || BlockId::parent_of(block) != self.head.block {
+        if leader.duty != Duty::Building(ticket) || BlockId::parent_of(&block) != self.head.block {
             return output.mark("raft/stale-build");
         }
-        let sealed = Arc::new(block.clone().with_seal(signer.sign(block.hash())));
+        let seal = signer.sign(block.hash());
+        let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
         let link = match check_block(&self.config, &self.head, &sealed, signer.address()) {
             Ok(link) if (link.term, link.index) == (self.term, self.log.last_index() + 1) => link,
             Ok(_) => return output.mark("raft/stale-build"),
             Err(error) => {
-                let (block, reason) = (BlockId::of(block), error.to_string());
+                let (block, reason) = (BlockId::of(&sealed), error.to_string());
                 return output.reject(Rejection::Header { block, reason });
             }
         };
