@@ -292,7 +292,8 @@ impl Raft {
     fn finish(&mut self, output: &mut Output<'_>) {
         if output.hard_state || output.entries_from.is_some() {
             let ticket = self.take_ticket(output);
-            let mut records = Vec::new();
+            let count = output.entries_from.map_or(0, |first| (self.log.last_index() + 1).saturating_sub(first));
+            let mut records = Vec::with_capacity(count as usize + 2);
             if output.hard_state {
                 records.extend(record::hard_state(record::HardState { term: self.term, vote: self.vote }));
             }

@@ -8,10 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, Encoder, Ticket,
+        BlockId, Encoder, Record, Ticket,
         mutation::{self, Mutation},
     },
-    primitives::Bytes,
 };
 
 /// One entry: a block, or nothing, which a new leader needs to commit what is before it.
@@ -23,22 +22,22 @@ pub struct Entry {
     pub index: u64,
     /// The block; `None` in a leader's first entry.
     pub block: Option<Arc<Block>>,
-    /// The term of the entry before it and what is written to keep this one, which is alike for every replica: clones make it once.
+    /// The term of the entry before it and the record that keeps this one, which is alike for every replica: clones make it once.
     #[serde(skip)]
-    stored: Arc<OnceLock<(u64, Bytes)>>,
+    record: Arc<OnceLock<(u64, Record)>>,
 }
 
 impl Entry {
     /// One that is not written anywhere yet.
     pub fn new(term: u64, index: u64, block: Option<Arc<Block>>) -> Self {
-        Self { term, index, block, stored: Arc::default() }
+        Self { term, index, block, record: Arc::default() }
     }
 
-    /// What is written to keep it after an entry of `prev_term`.
-    pub(super) fn stored(&self, prev_term: u64, write: impl Fn() -> Bytes) -> Bytes {
-        let (made_after, stored) = self.stored.get_or_init(|| (prev_term, write()));
+    /// The record that keeps it after an entry of `prev_term`, as `make` makes it.
+    pub(super) fn record(&self, prev_term: u64, make: impl Fn() -> Record) -> Record {
+        let (made_after, record) = self.record.get_or_init(|| (prev_term, make()));
         // Only a leader that lies sends the same entry after different ones.
-        if *made_after == prev_term { stored.clone() } else { write() }
+        if *made_after == prev_term { record.clone() } else { make() }
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {

@@ -91,16 +91,15 @@ fn decode_hard_state(content: &[u8]) -> Option<HardState> {
 
 /// An entry that follows on one of `prev_term`.
 pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
-    let value = entry.stored(prev_term, || {
+    entry.record(prev_term, || {
         let room = entry.block.as_ref().map_or(0, |block| block.room());
         let value = checked_record(16 + room, |out| {
             out.u64(entry.term);
             out.u64(prev_term);
             entry.block.iter().for_each(|block| out.stored_block(block));
         });
-        value.into()
-    });
-    Record::new(entry_key(entry.index), value)
+        Record::new(entry_key(entry.index), value)
+    })
 }
 
 /// Forgets a compacted entry.
