@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(found, tree, "with the block below");
         assert_eq!(decode_head(&bytes[1..]), None);
         assert_eq!(decode_head(&[bytes.as_ref(), &[0]].concat()), None);
-        records.insert(kept.key.clone(), kept.value.slice(1..).into());
+        records.insert(kept.key.clone(), kept.value.slice(1..));
         assert_eq!(branch_below(&newer, &records), None);
         let other = block(&newer);
         records.insert(kept.key, other.value);

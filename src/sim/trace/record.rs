@@ -204,7 +204,7 @@ pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&Message) -> u32) -
         Effect::DisarmTimer(timer) => Output::Disarm { timer: timer.get() },
         Effect::Persist { ticket, records } => {
             let written = records.iter().map(|record| Written {
-                key: record.key.clone().into(),
+                key: record.key.clone(),
                 len: record.value.len() as u64,
                 digest: B256::new(*blake3::hash(&record.value).as_bytes()),
             });

@@ -48,7 +48,7 @@ fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
                 // This one torn, and the ones after it lost.
                 for length in [0, 3, record.value.len().saturating_sub(1)] {
                     let mut torn = written.clone();
-                    let value = record.value.slice(..length.min(record.value.len())).into();
+                    let value = record.value.slice(..length.min(record.value.len()));
                     if !record.value.is_empty() {
                         torn.insert(record.key.clone(), value);
                     }

@@ -229,7 +229,7 @@ fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
                 for length in [0, 9, record.value.len().saturating_sub(1)] {
                     let mut torn = written.clone();
                     if !record.value.is_empty() {
-                        torn.insert(record.key.clone(), record.value.slice(..length.min(record.value.len())).into());
+                        torn.insert(record.key.clone(), record.value.slice(..length.min(record.value.len())));
                     }
                     let after = cluster.raft_of(number, &torn);
                     assert!(after.head().height >= before.head().height, "{record:?}");
