@@ -62,6 +62,8 @@ pub struct View<'a> {
 pub struct ForkChoice {
     /// Parents before children.
     blocks: Vec<Entry>,
+    /// Whether each is the child of the one before it, as mostly.
+    is_line: bool,
     index: BTreeMap<B256, usize>,
     votes: BTreeMap<Address, LatestMessage>,
     equivocators: BTreeSet<Address>,
@@ -79,6 +81,7 @@ impl ForkChoice {
     pub fn new(root: ForkBlock) -> Self {
         Self {
             blocks: vec![Entry { block: root, parent: None }],
+            is_line: true,
             index: BTreeMap::from([(root.block.hash, 0)]),
             votes: BTreeMap::new(),
             equivocators: BTreeSet::new(),
@@ -92,6 +95,7 @@ impl ForkChoice {
         if self.index.contains_key(&block.block.hash) {
             return false;
         }
+        self.is_line &= parent + 1 == self.blocks.len();
         self.index.insert(block.block.hash, self.blocks.len());
         self.blocks.push(Entry { block, parent: Some(parent) });
         true
@@ -163,7 +167,13 @@ impl ForkChoice {
     /// The head (`get_head`); the justified block itself when nothing below it is viable, the root when that block is not
     /// here.
     pub fn head(&self, view: &View<'_>) -> BlockId {
-        // Only siblings are weighed against each other, and mostly there are none.
+        let justified = self.index.get(&view.justified.block.hash).copied().unwrap_or_default();
+        if self.is_line {
+            let leaf = self.blocks.len() - 1;
+            let head = if self.is_viable_leaf(leaf, view) { leaf } else { justified };
+            return self.blocks[head].block.block;
+        }
+        // Only siblings are weighed against each other.
         let weights = LazyCell::new(|| self.subtree_weights(view));
         let viable = self.viable(view);
         let mut best: Vec<Option<usize>> = vec![None; self.blocks.len()];
@@ -174,7 +184,7 @@ impl ForkChoice {
                 best[parent] = Some(place);
             }
         }
-        let mut head = self.index.get(&view.justified.block.hash).copied().unwrap_or_default();
+        let mut head = justified;
         while let Some(child) = best[head] {
             head = child;
         }
@@ -193,6 +203,8 @@ impl ForkChoice {
                 kept.push(Entry { parent, ..*entry });
             }
         }
+        self.is_line =
+            kept.iter().enumerate().all(|(place, entry)| entry.parent.is_none_or(|parent| parent + 1 == place));
         self.blocks = kept;
         self.index = self.blocks.iter().enumerate().map(|(place, entry)| (entry.block.block.hash, place)).collect();
         if self.boosted.is_some_and(|boosted| !self.index.contains_key(&boosted)) {
@@ -220,26 +232,30 @@ impl ForkChoice {
         weights
     }
 
-    /// Blocks with a leaf upon them whose vote would count: one that knows the justified checkpoint, or at least a recent
-    /// one (`filter_block_tree`). Everything here is built upon the finalised checkpoint already.
+    /// Blocks with a viable leaf upon them. Everything here is built upon the finalised checkpoint already.
     fn viable(&self, view: &View<'_>) -> Vec<bool> {
         let mut has_child = vec![false; self.blocks.len()];
         let mut viable = vec![false; self.blocks.len()];
         for place in (0..self.blocks.len()).rev() {
-            let Entry { block, parent } = &self.blocks[place];
             if !has_child[place] {
-                let source = if view.epoch > block.epoch { block.unrealized } else { block.justified };
-                viable[place] = view.justified.epoch == 0
-                    || mutation::active(Mutation::PosIgnoresViability)
-                    || source.epoch == view.justified.epoch
-                    || source.epoch.saturating_add(2) >= view.epoch;
+                viable[place] = self.is_viable_leaf(place, view);
             }
-            if let Some(parent) = *parent {
+            if let Some(parent) = self.blocks[place].parent {
                 has_child[parent] = true;
                 viable[parent] |= viable[place];
             }
         }
         viable
+    }
+
+    /// Whether a leaf's vote would count: it knows the justified checkpoint, or at least a recent one (`filter_block_tree`).
+    fn is_viable_leaf(&self, place: usize, view: &View<'_>) -> bool {
+        let block = &self.blocks[place].block;
+        let source = if view.epoch > block.epoch { block.unrealized } else { block.justified };
+        view.justified.epoch == 0
+            || mutation::active(Mutation::PosIgnoresViability)
+            || source.epoch == view.justified.epoch
+            || source.epoch.saturating_add(2) >= view.epoch
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {

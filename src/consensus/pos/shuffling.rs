@@ -1,9 +1,9 @@
 //! Who proposes and who attests when: drawn from the chain's own randomness.
 //!
-//! A permutation is a Fisher-Yates shuffle fed by keccak of a seed and a counter, without modulo bias. Ethereum's
+//! A permutation is a Fisher-Yates shuffle fed by keccak of a seed and counters, without modulo bias. Ethereum's
 //! consensus specifications shuffle by swap-or-not instead, which finds the place of one of a million validators without
-//! the others; a small set needs the whole permutation at once and gets it cheaper this way. The proposer is drawn as
-//! there (`compute_proposer_index`): candidates in shuffled order, each accepted with a probability of its weight over
+//! the others; a small set gets its whole permutation, or the first places of one, cheaper this way. The proposer is drawn
+//! as there (`compute_proposer_index`): candidates in shuffled order, each accepted with a probability of its weight over
 //! the largest weight. Every validator attests once an epoch, at a slot by its place in the epoch's permutation
 //! (`compute_committee`).
 
@@ -16,6 +16,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct SeedStream {
     seed: B256,
+    number: u64,
     counter: u64,
     block: B256,
     /// Words of `block` used.
@@ -23,16 +24,18 @@ pub struct SeedStream {
 }
 
 impl SeedStream {
-    /// The stream of `seed`: keccak of the seed and a counter (8 bytes, big-endian), four words each.
-    pub fn new(seed: B256) -> Self {
-        Self { seed, counter: 0, block: B256::ZERO, used: 4 }
+    /// The stream of a seed that has this number: keccak of the seed, the number and a counter (8 bytes each, big-endian),
+    /// four words each.
+    pub const fn new(seed: B256, number: u64) -> Self {
+        Self { seed, number, counter: 0, block: B256::ZERO, used: 4 }
     }
 
     fn word(&mut self) -> u64 {
         if self.used == 4 {
-            let mut bytes = [0; 40];
+            let mut bytes = [0; 48];
             bytes[..32].copy_from_slice(self.seed.as_slice());
-            bytes[32..].copy_from_slice(&self.counter.to_be_bytes());
+            bytes[32..40].copy_from_slice(&self.number.to_be_bytes());
+            bytes[40..].copy_from_slice(&self.counter.to_be_bytes());
             (self.block, self.counter, self.used) = (keccak256(bytes), self.counter.wrapping_add(1), 0);
         }
         let place = self.used * 8;
@@ -61,11 +64,17 @@ impl SeedStream {
 /// The numbers from 0 up to `count`, shuffled.
 pub fn permutation(count: usize, stream: &mut SeedStream) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
-    for last in (1..count).rev() {
-        let other = stream.below(last as u64 + 1) as usize;
-        places.swap(last, other);
+    for place in 0..count {
+        draw(&mut places, place, stream);
     }
     places
+}
+
+/// Draws what comes to `place` from those that have no place yet: what is there, and all after it.
+fn draw(places: &mut [usize], place: usize, stream: &mut SeedStream) -> usize {
+    let other = place + stream.below((places.len() - place) as u64) as usize;
+    places.swap(place, other);
+    places[place]
 }
 
 /// The seed of one purpose: keccak of its name, a number (8 bytes, big-endian) and a mix.
@@ -76,15 +85,18 @@ pub(super) fn seed(purpose: &str, number: u64, mix: B256) -> B256 {
 /// The place in `set` of the proposer of `slot`; `None` for an empty set.
 pub fn proposer(set: &ValidatorSet, epoch_seed: B256, slot: u64) -> Option<usize> {
     let heaviest = set.members().iter().map(|member| member.weight).max()?;
-    let mut stream = SeedStream::new(seed("chainbox pos proposer", slot, epoch_seed));
-    let order = permutation(set.len(), &mut stream);
+    let mut stream = SeedStream::new(epoch_seed, slot);
+    let mut places: Vec<usize> = (0..set.len()).collect();
     // The heaviest is always accepted, so one round is enough.
-    order.into_iter().find(|place| stream.below(heaviest) < set.members()[*place].weight)
+    (0..set.len()).find_map(|place| {
+        let candidate = draw(&mut places, place, &mut stream);
+        (stream.below(heaviest) < set.members()[candidate].weight).then_some(candidate)
+    })
 }
 
 /// For each validator its slot in the epoch, from 0: the shuffled set cut into as many pieces as there are slots.
 pub fn attestation_slots(validators: usize, epoch_seed: B256, slots: u64) -> Vec<u64> {
-    let mut stream = SeedStream::new(seed("chainbox pos attesters", 0, epoch_seed));
+    let mut stream = SeedStream::new(seed("chainbox pos attesters", 0, epoch_seed), 0);
     let mut assigned = vec![0; validators];
     for (place, validator) in permutation(validators, &mut stream).into_iter().enumerate() {
         assigned[validator] = place as u64 * slots / validators as u64;
@@ -107,12 +119,12 @@ mod tests {
     fn a_permutation_has_everybody_once_and_every_order_about_equally_often() {
         let mut counts = std::collections::BTreeMap::<Vec<usize>, u32>::new();
         for number in 0..6_000 {
-            let order = permutation(3, &mut SeedStream::new(seed("test", number, B256::ZERO)));
+            let order = permutation(3, &mut SeedStream::new(B256::ZERO, number));
             *counts.entry(order).or_default() += 1;
         }
         assert_eq!(counts.len(), 6);
         assert!(counts.values().all(|count| (900..1_100).contains(count)), "{counts:?}");
-        let mut all = permutation(100, &mut SeedStream::new(B256::ZERO));
+        let mut all = permutation(100, &mut SeedStream::new(B256::ZERO, 0));
         all.sort_unstable();
         assert_eq!(all, (0..100).collect::<Vec<_>>());
     }
@@ -144,7 +156,7 @@ mod tests {
 
     #[test]
     fn numbers_below_a_bound_are_below_it() {
-        let mut stream = SeedStream::new(B256::ZERO);
+        let mut stream = SeedStream::new(B256::ZERO, 0);
         for bound in [1, 2, 3, 7, 1 << 40, u64::MAX] {
             assert!((0..50).all(|_| stream.below(bound) < bound), "{bound}");
         }
