@@ -148,11 +148,13 @@ impl Cluster {
         let mut records = first.records.clone();
         for (record, at, by) in changes {
             let Some(record) = place((*record).into(), records.len()) else { return };
-            let bytes = records.values_mut().nth(record).expect("within");
+            let value = records.values_mut().nth(record).expect("within");
+            let mut bytes = value.to_vec();
             match bytes.get_mut(usize::from(*at)) {
                 Some(byte) => *byte ^= by,
                 None => bytes.truncate(usize::from(*by)),
             }
+            *value = bytes.into();
         }
         let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
         let signer = Some(first.signer.clone());
