@@ -17,9 +17,17 @@ pub const EXTRA_DATA_BYTES_MAX: usize = 32;
 /// Bytes that frame a block's parts in its encodings, at most.
 const FRAMES_ROOM: usize = 64;
 
-/// A block with its hash known. Immutable but for the seal, which signs the hash and so is added after it.
+/// A block with its hash known. Immutable but for the seal, which signs the hash and so is added after it. Cloning is O(1), and
+/// clones with other seals share all the rest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
+    unsealed: Arc<Unsealed>,
+    seal: Bytes,
+}
+
+/// Everything but the seal.
+#[derive(Debug, PartialEq, Eq)]
+struct Unsealed {
     header: Header,
     /// The header's RLP, which goes into every form of the block.
     header_rlp: Bytes,
@@ -29,7 +37,6 @@ pub struct Block {
     payload: Bytes,
     /// Whether `extraData` is the payload's keccak.
     commits_to_payload: bool,
-    seal: Bytes,
     interventions: Vec<Intervention>,
 }
 
@@ -86,8 +93,9 @@ impl Block {
         commits_to_payload: bool,
     ) -> Self {
         let header_rlp = Bytes::from(alloy_rlp::encode(&header));
-        let (hash, seal) = (keccak256(&header_rlp), Bytes::new());
-        Self { header, header_rlp, hash, transactions, payload, commits_to_payload, seal, interventions }
+        let hash = keccak256(&header_rlp);
+        let unsealed = Unsealed { header, header_rlp, hash, transactions, payload, commits_to_payload, interventions };
+        Self { unsealed: Arc::new(unsealed), seal: Bytes::new() }
     }
 
     /// The same block with `seal` beside it; the hash does not cover the seal.
@@ -98,58 +106,58 @@ impl Block {
     }
 
     /// The header that the hash covers.
-    pub const fn header(&self) -> &Header {
-        &self.header
+    pub fn header(&self) -> &Header {
+        &self.unsealed.header
     }
 
     /// Keccak of the header's RLP.
-    pub const fn hash(&self) -> B256 {
-        self.hash
+    pub fn hash(&self) -> B256 {
+        self.unsealed.hash
     }
 
     /// How many ancestors it has.
-    pub const fn height(&self) -> Height {
-        Height::new(self.header.number)
+    pub fn height(&self) -> Height {
+        Height::new(self.unsealed.header.number)
     }
 
     /// The block that it extends.
-    pub const fn parent_hash(&self) -> B256 {
-        self.header.parent_hash
+    pub fn parent_hash(&self) -> B256 {
+        self.unsealed.header.parent_hash
     }
 
     /// Its time, in seconds since the Unix epoch.
-    pub const fn timestamp(&self) -> Timestamp {
-        Timestamp::from_secs(self.header.timestamp)
+    pub fn timestamp(&self) -> Timestamp {
+        Timestamp::from_secs(self.unsealed.header.timestamp)
     }
 
     /// Gas that its transactions used.
-    pub const fn gas_used(&self) -> Gas {
-        Gas::new(self.header.gas_used)
+    pub fn gas_used(&self) -> Gas {
+        Gas::new(self.unsealed.header.gas_used)
     }
 
     /// Price of a unit of gas that is burned (EIP-1559); `None` when the chain has no base fee.
-    pub const fn base_fee(&self) -> Option<u64> {
-        self.header.base_fee_per_gas
+    pub fn base_fee(&self) -> Option<u64> {
+        self.unsealed.header.base_fee_per_gas
     }
 
     /// Its transactions, in order of execution.
     pub fn transactions(&self) -> &[Arc<Transaction>] {
-        &self.transactions
+        &self.unsealed.transactions
     }
 
     /// The transaction at `index`.
     pub fn transaction(&self, index: TransactionIndex) -> Option<&Arc<Transaction>> {
-        self.transactions.get(index as usize)
+        self.unsealed.transactions.get(index as usize)
     }
 
     /// Consensus data that `extraData` is the keccak of; empty when the protocol has none.
-    pub const fn payload(&self) -> &Bytes {
-        &self.payload
+    pub fn payload(&self) -> &Bytes {
+        &self.unsealed.payload
     }
 
     /// Whether there is a payload and `extraData` is its keccak; known without hashing it again.
-    pub const fn commits_to_payload(&self) -> bool {
-        self.commits_to_payload
+    pub fn commits_to_payload(&self) -> bool {
+        self.unsealed.commits_to_payload
     }
 
     /// The proposer's signature over the hash, in the protocol's own encoding.
@@ -159,21 +167,24 @@ impl Block {
 
     /// What a developer changed by hand before the first transaction.
     pub fn interventions(&self) -> &[Intervention] {
-        &self.interventions
+        &self.unsealed.interventions
     }
 
     /// Whether `other` has the same transactions, payload and interventions; seals may differ.
     pub fn has_same_body(&self, other: &Self) -> bool {
         let same = |(a, b): (&Arc<Transaction>, &Arc<Transaction>)| Arc::ptr_eq(a, b) || a == b;
-        self.transactions.len() == other.transactions.len()
-            && self.payload == other.payload
-            && self.interventions == other.interventions
-            && self.transactions.iter().zip(&other.transactions).all(same)
+        if Arc::ptr_eq(&self.unsealed, &other.unsealed) {
+            return true;
+        }
+        self.transactions().len() == other.transactions().len()
+            && self.payload() == other.payload()
+            && self.interventions() == other.interventions()
+            && self.transactions().iter().zip(other.transactions()).all(same)
     }
 
     /// Root of the transactions trie, computed from the body.
     pub fn computed_transactions_root(&self) -> B256 {
-        roots::transactions_root(&self.transactions)
+        roots::transactions_root(self.transactions())
     }
 
     /// What `extraData` must be for `payload`; `None` when the payload is empty and the field is free.
@@ -184,7 +195,7 @@ impl Block {
     /// Length of the RLP of header, transactions and ommers, as `eth_getBlockByHash` reports it.
     pub fn size(&self) -> usize {
         let transactions: usize = self
-            .transactions
+            .transactions()
             .iter()
             .map(|transaction| {
                 let length = transaction.encoded_len();
@@ -192,7 +203,7 @@ impl Block {
             })
             .sum();
         let list = transactions + alloy_rlp::length_of_length(transactions);
-        let payload = self.header_rlp.len() + list + 1;
+        let payload = self.unsealed.header_rlp.len() + list + 1;
         payload + alloy_rlp::length_of_length(payload)
     }
 
@@ -242,8 +253,8 @@ impl Block {
 
     /// Bytes that its encodings need at most, but for interventions.
     pub(crate) fn room(&self) -> usize {
-        let transactions: usize = self.transactions.iter().map(|transaction| transaction.encoded_len() + 29).sum();
-        self.header_rlp.len() + transactions + self.payload.len() + self.seal.len() + FRAMES_ROOM
+        let transactions: usize = self.transactions().iter().map(|transaction| transaction.encoded_len() + 29).sum();
+        self.unsealed.header_rlp.len() + transactions + self.payload().len() + self.seal.len() + FRAMES_ROOM
     }
 
     fn encode_parts(&self, with_senders: bool) -> Vec<u8> {
@@ -255,13 +266,13 @@ impl Block {
     fn append_parts(&self, with_senders: bool, out: &mut Vec<u8>) {
         out.reserve(self.room());
         let start = out.len();
-        out.extend_from_slice(&self.header_rlp);
-        encode_transactions(&self.transactions, out);
-        self.payload.encode(out);
+        out.extend_from_slice(&self.unsealed.header_rlp);
+        encode_transactions(self.transactions(), out);
+        self.payload().encode(out);
         self.seal.encode(out);
-        self.interventions.encode(out);
+        self.unsealed.interventions.encode(out);
         if with_senders {
-            let senders: Vec<Address> = self.transactions.iter().map(|transaction| transaction.sender()).collect();
+            let senders: Vec<Address> = self.transactions().iter().map(|transaction| transaction.sender()).collect();
             senders.encode(out);
         }
         wrap_list(out, start);
@@ -284,7 +295,7 @@ impl<'de> Deserialize<'de> for Block {
 /// The hash stands for all but the seal.
 impl core::hash::Hash for Block {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-        self.hash.hash(state);
+        self.hash().hash(state);
         self.seal.hash(state);
     }
 }
