@@ -155,8 +155,7 @@ impl Journal {
     /// What is to be written now, in order; no bytes: forget.
     pub(super) fn take(&mut self) -> Vec<Record> {
         let mut records = core::mem::take(&mut self.waiting);
-        let forget = Record::forgotten;
-        records.extend(core::mem::take(&mut self.useless).into_iter().map(forget));
+        records.extend(core::mem::take(&mut self.useless).into_iter().map(Record::forgotten));
         records
     }
 
