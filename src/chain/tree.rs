@@ -22,8 +22,6 @@ const YOUNG_MAX: usize = 1_024;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     blocks: OrdMap<(u64, B256), ExecutedBlock>,
-    /// Height and hash of the block that came last, which is asked for most.
-    newest: (u64, B256),
     /// Heights of the blocks that came last.
     young: PersistentMap<B256, u64>,
     /// Heights of the others, and of some that are gone.
@@ -56,8 +54,7 @@ impl Tree {
             self.states_from = self.states_from.min(height);
         }
         self.young.insert(hash, height);
-        self.newest = (height, hash);
-        self.blocks.insert(self.newest, block);
+        self.blocks.insert((height, hash), block);
     }
 
     /// Puts a block that differs in its seal alone in the place of the one that is here.
@@ -69,13 +66,10 @@ impl Tree {
 
     /// The block with this hash, wherever it is.
     pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
-        if self.newest.1 == *hash {
-            return self.find(&self.newest);
-        }
-        if let Some(height) = self.young.get(hash) {
-            return self.find(&(*height, *hash));
-        }
-        let (height, _) = self.old.find(hash, |height, _| self.find(&(height, *hash)).is_some())?;
+        let height = match self.young.get(hash) {
+            Some(height) => *height,
+            None => self.old.find(hash, |height, _| self.find(&(height, *hash)).is_some())?.0,
+        };
         self.find(&(height, *hash))
     }
 

@@ -119,20 +119,16 @@ impl Chain {
             return Err(ChainError::BelowFinality { finalized: self.finalized.hash(), block: hash });
         }
         // Finality that was advice falls back to where the branches part.
-        let fallen = |mark: &ExecutedBlock| match reverted.last() {
-            Some(lowest) if mark.height().get() > fork => self.block(lowest.block().parent_hash()).map(Some),
-            _ => Ok(None),
+        let standing = |mark: &ExecutedBlock| match reverted.last() {
+            Some(lowest) if mark.height().get() > fork => self.block(lowest.block().parent_hash()),
+            _ => Ok(mark.clone()),
         };
-        let (safe, finalized) = (fallen(&self.safe)?, fallen(&self.finalized)?);
+        let (safe, finalized) = (standing(&self.safe)?, standing(&self.finalized)?);
         let change = HeadChange { old: self.head.clone(), new: new.clone(), reverted, applied };
         let hand = self.hand_after(&change)?;
-        let hash_of = |fallen: &Option<ExecutedBlock>, mark: &ExecutedBlock| fallen.as_ref().unwrap_or(mark).hash();
-        let (safe_hash, finalized_hash) = (hash_of(&safe, &self.safe), hash_of(&finalized, &self.finalized));
-        let heads = Heads { head: hash, safe: safe_hash, finalized: finalized_hash, ..self.heads() };
+        let heads = Heads { head: hash, safe: safe.hash(), finalized: finalized.hash(), ..self.heads() };
         self.persist(&change, heads, &hand, self.irreversible.get())?;
-        (self.head, self.hand) = (new, hand);
-        safe.into_iter().for_each(|mark| self.safe = mark);
-        finalized.into_iter().for_each(|mark| self.finalized = mark);
+        (self.head, self.safe, self.finalized, self.hand) = (new, safe, finalized, hand);
         self.follow(&change);
         Ok(change)
     }

@@ -39,10 +39,7 @@ impl Chain {
 
     /// What executing a block of the tree changed in the set of validators; nothing for an unknown one.
     pub fn updates_of(&self, hash: B256) -> ValidatorUpdates {
-        match self.tree.get(&hash) {
-            Some(block) => block.updates().clone(),
-            None => self.block(hash).map(|block| block.updates().clone()).unwrap_or_default(),
-        }
+        self.block(hash).map(|block| block.updates().clone()).unwrap_or_default()
     }
 
     /// A block of the tree, canonical or not.

@@ -50,16 +50,23 @@ impl Entry {
     }
 }
 
+/// An entry as far as those after it ask.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    index: u64,
+    term: u64,
+    /// The newest block up to it.
+    block: BlockId,
+}
+
 /// The log. Everything up to its base is compacted: known only by the block there. Cloning is O(1).
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    /// Index and term of the last compacted entry.
-    base: (u64, u64),
-    /// The newest block up to the base.
-    base_block: BlockId,
+    /// The last compacted entry.
+    base: Mark,
     entries: Vector<Entry>,
-    /// Index and term of the last entry, and the newest block up to it: what is asked for most.
-    end: (u64, u64, BlockId),
+    /// The last entry, which is asked for most; the base while there is none.
+    end: Mark,
     /// Up to here a majority has it.
     committed: u64,
     /// Up to here it is in the chain.
@@ -73,11 +80,11 @@ pub(super) struct Log {
 impl Log {
     /// An empty log after a block that is committed, applied and durable.
     pub(super) fn starting_at(index: u64, term: u64, block: BlockId) -> Self {
+        let base = Mark { index, term, block };
         Self {
-            base: (index, term),
-            base_block: block,
+            base,
             entries: Vector::new(),
-            end: (index, term, block),
+            end: base,
             committed: index,
             applied: index,
             durable: index,
@@ -98,22 +105,22 @@ impl Log {
     }
 
     pub(super) const fn base_index(&self) -> u64 {
-        self.base.0
+        self.base.index
     }
 
     pub(super) const fn last_index(&self) -> u64 {
-        self.end.0
+        self.end.index
     }
 
     pub(super) const fn last_term(&self) -> u64 {
-        self.end.1
+        self.end.term
     }
 
     /// The term of an entry; `None` when it is compacted or not there.
     pub(super) fn term(&self, index: u64) -> Option<u64> {
         match index {
-            _ if index == self.end.0 => Some(self.end.1),
-            _ if index == self.base.0 => Some(self.base.1),
+            _ if index == self.end.index => Some(self.end.term),
+            _ if index == self.base.index => Some(self.base.term),
             _ => self.entry(index).map(|entry| entry.term),
         }
     }
@@ -142,19 +149,19 @@ impl Log {
 
     /// The newest block at or below `index`.
     pub(super) fn block_at_or_below(&self, index: u64) -> BlockId {
-        if index >= self.end.0 {
-            return self.end.2;
+        if index >= self.end.index {
+            return self.end.block;
         }
         let places = self.place(index).map_or(0, |place| (place + 1).min(self.entries.len()));
         let block = (0..places).rev().find_map(|place| self.entries.get(place)?.block.as_ref());
-        block.map_or(self.base_block, |block| BlockId::of(block))
+        block.map_or(self.base.block, |block| BlockId::of(block))
     }
 
     /// The last index up to `index` whose term is at most `term`, with that term as far as it is known: where a leader
     /// and a follower may agree, found without a message an entry.
     pub(super) fn agreement(&self, index: u64, term: u64) -> (u64, u64) {
         let mut index = index.min(self.last_index());
-        while index > self.base.0 && self.term(index).is_some_and(|own| own > term) {
+        while index > self.base.index && self.term(index).is_some_and(|own| own > term) {
             index -= 1;
         }
         (index, self.term(index).unwrap_or_default())
@@ -177,8 +184,8 @@ impl Log {
     }
 
     pub(super) fn append(&mut self, entry: Entry) {
-        let newest = entry.block.as_ref().map_or(self.end.2, |block| BlockId::of(block));
-        self.end = (entry.index, entry.term, newest);
+        let block = entry.block.as_ref().map_or(self.end.block, |block| BlockId::of(block));
+        self.end = Mark { index: entry.index, term: entry.term, block };
         self.entries.push_back(entry);
     }
 
@@ -189,9 +196,13 @@ impl Log {
             self.entries.truncate(place.min(self.entries.len()));
         }
         let last = first.saturating_sub(1);
-        if last < self.end.0 {
-            let (last, term) = self.entries.last().map_or(self.base, |entry| (entry.index, entry.term));
-            self.end = (last, term, self.block_at_or_below(last));
+        if last < self.end.index {
+            self.end = match self.entries.last() {
+                None => self.base,
+                Some(Entry { index, term, .. }) => {
+                    Mark { index: *index, term: *term, block: self.block_at_or_below(*index) }
+                }
+            };
         }
         self.durable = self.durable.min(last);
         for write in &mut self.writes {
@@ -254,7 +265,7 @@ impl Log {
     /// Nothing that this replica acknowledged and that could be committed is lost by that: entries before `index` are
     /// committed with it, and those after a different one at `index` never can be.
     pub(super) fn adopt(&mut self, index: u64, term: u64, block: BlockId) {
-        if index > self.base.0 && self.term(index) == Some(term) {
+        if index > self.base.index && self.term(index) == Some(term) {
             self.committed = self.committed.max(index);
             self.applied = index;
             return;
@@ -268,32 +279,32 @@ impl Log {
 
     /// Forgets applied entries until at most `keep` are left, down to a block. Answers the indexes that were forgotten.
     pub(super) fn compact(&mut self, keep: u64) -> core::ops::Range<u64> {
-        let first = self.base.0 + 1;
+        let first = self.base.index + 1;
         let limit = self.applied.saturating_sub(keep);
         let mut target = limit;
-        while target > self.base.0 && self.entry(target).is_none_or(|entry| entry.block.is_none()) {
+        while target > self.base.index && self.entry(target).is_none_or(|entry| entry.block.is_none()) {
             target -= 1;
         }
-        if target <= self.base.0 {
+        if target <= self.base.index {
             return first..first;
         }
-        for index in self.base.0 + 1..=target {
+        for index in self.base.index + 1..=target {
             if let Some(Entry { term, block, .. }) = self.entries.pop_front() {
-                self.base = (index, term);
-                self.base_block = block.map_or(self.base_block, |block| BlockId::of(&block));
+                let block = block.map_or(self.base.block, |block| BlockId::of(&block));
+                self.base = Mark { index, term, block };
             }
         }
         first..target + 1
     }
 
     fn place(&self, index: u64) -> Option<usize> {
-        usize::try_from(index.checked_sub(self.base.0 + 1)?).ok()
+        usize::try_from(index.checked_sub(self.base.index + 1)?).ok()
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.base.0);
-        out.u64(self.base.1);
-        self.base_block.encode(out);
+        out.u64(self.base.index);
+        out.u64(self.base.term);
+        self.base.block.encode(out);
         out.list(self.entries.iter(), |out, entry| entry.encode(out));
         out.u64(self.committed);
         out.u64(self.applied);
