@@ -3,6 +3,7 @@
 pub mod chain;
 pub mod consensus;
 pub mod node;
+#[cfg(feature = "platform")]
 pub mod platform;
 pub mod primitives;
 #[cfg(feature = "server")]

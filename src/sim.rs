@@ -27,6 +27,7 @@ mod records;
 mod regression;
 mod replica;
 mod rng;
+#[cfg(any(test, feature = "scenarios"))]
 pub mod scenario;
 mod scheduler;
 mod scripted;

@@ -3,20 +3,19 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
-    chain::{Chain, GenesisSpec},
+    chain::GenesisSpec,
     consensus::ConsensusKind,
-    node::{Database, Dump, Mining, Node, NodeBuilder},
+    node::{Dump, Mining, Node, NodeBuilder},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
     primitives::U256,
     server::{self, Chains, Server, ServerConfig, clock},
-    store::{RocksOptions, RocksStore},
 };
 
 use crate::{
-    args::{DEFAULT_CHAIN_ID, DevOptions},
+    args::DevOptions,
     banner,
     config_out::Config,
-    console, files,
+    console, database, files,
 };
 
 type Failure = Box<dyn Error>;
@@ -106,11 +105,11 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         builder = builder.with_dump(Dump::from_bytes(files::read(path)?));
     }
     if let Some(path) = &options.db_path {
-        let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| files::with_causes(&cause))?;
-        if let Some(genesis) = stored_genesis(options, &store)? {
+        let opened = database::open(path, options)?;
+        if let Some(genesis) = opened.genesis {
             builder = with_genesis(builder, options, genesis);
         }
-        builder = builder.with_database(Database::Store(Arc::new(store)));
+        builder = builder.with_database(opened.database);
     }
     builder.build().map_err(|cause| files::with_causes(&cause).into())
 }
@@ -123,23 +122,6 @@ fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec
         _ => builder,
     };
     builder.with_genesis(genesis)
-}
-
-/// Genesis of the chain that a database holds, which needs no options to be opened again.
-fn stored_genesis(options: &DevOptions, store: &RocksStore) -> Result<Option<GenesisSpec>, Failure> {
-    if options.genesis.is_some() {
-        return Ok(None);
-    }
-    let stored = Chain::stored_spec(store).map_err(|cause| files::with_causes(&cause))?;
-    match stored.as_ref().map(|genesis| genesis.chain_id) {
-        Some(held) if held != options.chain_id && options.chain_id != DEFAULT_CHAIN_ID => Err(format!(
-            "the database at {} holds the chain with id {held}, --chain-id says {}: leave it out, or choose another folder",
-            store.path().display(),
-            options.chain_id,
-        )
-        .into()),
-        _ => Ok(stored),
-    }
 }
 
 /// The default chain, as the service lists it.

@@ -5,6 +5,7 @@ mod banner;
 mod campaign;
 mod config_out;
 mod console;
+mod database;
 mod dev;
 mod files;
 mod progress;
