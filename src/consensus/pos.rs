@@ -50,9 +50,9 @@ use self::{
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
     Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
-    kept::records_under,
     mutation::{self, Mutation},
     orphans::Orphans,
+    record_class::records_under,
 };
 use crate::{
     chain::Block,

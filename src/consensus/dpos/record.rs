@@ -12,7 +12,7 @@ use crate::{
     consensus::{
         Authenticator, BlockId, Encoder, Record, Records, SealedHeader,
         encoding::{Decoder, check_record, checked_record},
-        kept::records_under,
+        record_class::records_under,
     },
     primitives::{Address, Bytes, Header, Height},
     system::{ValidatorUpdate, ValidatorUpdates},

@@ -20,7 +20,7 @@ use crate::{
     consensus::{
         BlockId, Encoder, Record, Records,
         encoding::{Decoder, check_record, checked_record},
-        kept::records_under,
+        record_class::records_under,
     },
     primitives::{B256, Bytes, Height, Timestamp},
 };

@@ -80,7 +80,7 @@ impl Encoder {
     }
 
     /// A block as [`Block::encode_stored`] writes it.
-    pub(super) fn stored_block(&mut self, block: &Block) {
+    pub(in crate::consensus) fn stored_block(&mut self, block: &Block) {
         block.append_stored(&mut self.bytes);
     }
 
@@ -156,7 +156,7 @@ pub(crate) fn check_record(record: &[u8]) -> Option<&[u8]> {
 
 /// In the manner of FNV-1a, over words of eight bytes in four lanes, what is left filled up with zeros, and the length.
 /// Against accidents, not enemies.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
+pub(in crate::consensus) fn checksum(bytes: &[u8]) -> u64 {
     let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let word = |bytes: &[u8]| {
         let mut word = [0; 8];
@@ -176,20 +176,20 @@ pub(super) fn checksum(bytes: &[u8]) -> u64 {
 
 /// Reads what an [`Encoder`] wrote; `None` at the first byte that does not fit.
 #[derive(Clone, Debug)]
-pub(super) struct Decoder<'a> {
+pub(in crate::consensus) struct Decoder<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Decoder<'a> {
-    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+    pub(in crate::consensus) const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
-    pub(super) fn u8(&mut self) -> Option<u8> {
+    pub(in crate::consensus) fn u8(&mut self) -> Option<u8> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    pub(super) fn bool(&mut self) -> Option<bool> {
+    pub(in crate::consensus) fn bool(&mut self) -> Option<bool> {
         match self.array::<1>()? {
             [0] => Some(false),
             [1] => Some(true),
@@ -197,33 +197,33 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
+    pub(in crate::consensus) fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Option<u64> {
+    pub(in crate::consensus) fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
-    pub(super) fn u128(&mut self) -> Option<u128> {
+    pub(in crate::consensus) fn u128(&mut self) -> Option<u128> {
         self.array().map(u128::from_be_bytes)
     }
 
-    pub(super) fn address(&mut self) -> Option<Address> {
+    pub(in crate::consensus) fn address(&mut self) -> Option<Address> {
         self.array().map(Address::new)
     }
 
-    pub(super) fn hash(&mut self) -> Option<B256> {
+    pub(in crate::consensus) fn hash(&mut self) -> Option<B256> {
         self.array().map(B256::new)
     }
 
-    pub(super) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
+    pub(in crate::consensus) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = u32::from_be_bytes(self.array()?);
         (0..length).map(|_| read(self)).collect()
     }
 
     /// A byte string after its length.
-    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
+    pub(in crate::consensus) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.u32()?).ok()?;
         let (taken, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
@@ -231,7 +231,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Whether everything was read.
-    pub(super) const fn is_empty(&self) -> bool {
+    pub(in crate::consensus) const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 

@@ -1,11 +1,9 @@
 //! Trusting a chain from its headers and genesis alone, on every protocol.
 
-use super::{
-    Authenticator, BlockId, ConsensusConfig, ConsensusError, ValidatorSet, dpos, machine::first_members, pbft, poa,
-    pos, raft,
-};
+use super::{ConsensusConfig, ConsensusError, first_members};
 use crate::{
     chain::Block,
+    consensus::{Authenticator, BlockId, ValidatorSet, dpos, pbft, poa, pos, raft},
     primitives::{Bytes, Header},
 };
 

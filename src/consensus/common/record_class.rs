@@ -1,11 +1,13 @@
 //! Which of a replica's records are its own word, which it has in common with every replica of its chain, and which are of no
 //! more use.
 
-use super::{ConsensusKind, Machine, Records, dpos, pbft, poa, pos, raft};
-use crate::primitives::{Bytes, Height};
+use crate::{
+    consensus::{ConsensusKind, Machine, Records, dpos, pbft, poa, pos, raft},
+    primitives::{Bytes, Height},
+};
 
 /// The records whose key begins with `prefix`, in order.
-pub(super) fn records_under<'a>(
+pub(in crate::consensus) fn records_under<'a>(
     records: &'a Records,
     prefix: &'static [u8],
 ) -> impl Iterator<Item = (&'a Bytes, &'a Bytes)> {

@@ -1,12 +1,18 @@
 //! The protocols as one type, chosen when a network is built.
 
+mod kind;
+mod light;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
+pub use kind::{ConsensusKind, StakeUse};
+pub use light::{FollowError, LightVerifier, SealedHeader};
+
 use super::{
-    Authenticator, BlockId, ConsensusKind, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer,
-    StakeUse, ValidatorSet, ValidatorSetError,
+    Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer, ValidatorSet,
+    ValidatorSetError,
     dpos::{Dpos, DposConfig, DposError, DposRules},
     pbft::{Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
@@ -307,7 +313,7 @@ impl ConsensusConfig {
 }
 
 /// Raft's voters by the roster; without one, by the order of their addresses.
-pub(super) fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
+fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
     let by_address: Vec<_> = validators.addresses().collect();
     let roster = if config.roster.is_empty() { &by_address } else { &config.roster };
     let voters = (0..).map(ReplicaId::new).zip(roster.iter().copied());

@@ -1,6 +1,7 @@
 //! The protocols by name, as people and configurations call them.
 
-use super::{ConsensusConfig, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig};
+use super::ConsensusConfig;
+use crate::consensus::{dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig};
 
 /// Which protocol, without its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
