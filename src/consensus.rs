@@ -30,20 +30,24 @@ pub mod pos;
 pub mod raft;
 
 pub use any::{
-    AdminError, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier, Machine, Records,
-    SealedHeader, StakeUse,
+    AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
+    LightVerifier,
 };
 pub use common::{
-    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId},
+    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
     encoding::Encoder,
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
+    family::StakeUse,
     finality::{Finality, FinalityKind},
+    light::SealedHeader,
     protocol::Protocol,
+    records::{Record, Records},
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, lineage, orphans, record_class};
+use common::{encoding, lineage, orphans};
 pub(crate) use common::{
-    encoding::{check_record, checked_record, is_whole_record},
+    family::{MembershipChange, RoundRole, RoundStatus},
     mutation,
+    records::{check_record, checked_record, is_whole_record},
 };
