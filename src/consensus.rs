@@ -19,36 +19,35 @@
 //! | [`pos`] | proof of stake: Gasper, which is LMD-GHOST and Casper, with stake that leaks and is slashed |
 //! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
-mod authority;
+mod any;
+mod common;
 pub mod dpos;
-mod effect;
-mod encoding;
-mod event;
-mod finality;
-mod kept;
-mod kind;
-mod light;
-mod lineage;
-mod machine;
 #[cfg(test)]
 mod model_check;
-pub(crate) mod mutation;
-mod orphans;
 pub mod pbft;
 pub mod poa;
 pub mod pos;
-mod protocol;
 pub mod raft;
-mod validators;
 
-pub use authority::{Authenticator, SealError, SealScheme, Signer};
-pub use effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId};
-pub use encoding::Encoder;
-pub(crate) use encoding::{check_record, checked_record, is_whole_record};
-pub use event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict};
-pub use finality::{Finality, FinalityKind};
-pub use kind::{ConsensusKind, StakeUse};
-pub use light::{FollowError, LightVerifier, SealedHeader};
-pub use machine::{AdminError, ConsensusConfig, ConsensusError, Machine, Records};
-pub use protocol::Protocol;
-pub use validators::{Validator, ValidatorSet, ValidatorSetError};
+pub use any::{
+    AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
+    LightVerifier,
+};
+pub use common::{
+    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
+    encoding::Encoder,
+    event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
+    family::StakeUse,
+    finality::{Finality, FinalityKind},
+    light::SealedHeader,
+    protocol::Protocol,
+    records::{Record, Records},
+    signing::{Authenticator, SealError, SealScheme, Signer},
+    validators::{Validator, ValidatorSet, ValidatorSetError},
+};
+use common::{encoding, lineage, orphans};
+pub(crate) use common::{
+    family::{MembershipChange, RoundRole, RoundStatus},
+    mutation,
+    records::{check_record, checked_record, is_whole_record},
+};

@@ -19,6 +19,7 @@
 
 mod config;
 mod evidence;
+mod family;
 mod fork_choice;
 mod irreversibility;
 mod light;
@@ -199,12 +200,6 @@ impl Dpos {
             untold_final: Vector::new(),
             next_ticket: Ticket::default(),
         })
-    }
-
-    /// Whether it still needs a record; of blocks, those that it took up again above the last irreversible one.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        let block = key.strip_prefix(BLOCK_PREFIX);
-        block.is_none_or(|block| record::parse_block_key(block).is_some_and(|id| self.tree.get(&id).is_some()))
     }
 
     /// The parameters.

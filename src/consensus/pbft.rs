@@ -26,6 +26,7 @@ mod checkpoint;
 mod config;
 mod council;
 mod evidence;
+mod family;
 mod light;
 mod log;
 mod message;
@@ -63,7 +64,6 @@ pub use evidence::{DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, E
 pub use light::LightVerifier;
 pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange, commit_hash};
 pub use record::HEAD_KEY;
-pub(super) use record::{PROMISE_PREFIXES, promised_height};
 pub use rules::{HeaderError, PbftRules};
 
 /// Fires when the primary may build its next block.

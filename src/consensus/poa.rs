@@ -14,6 +14,7 @@
 mod blocks;
 pub mod clique;
 mod config;
+mod family;
 mod fork_choice;
 mod light;
 mod payload;
@@ -45,7 +46,6 @@ pub use config::{PoaConfig, PoaError};
 pub use fork_choice::Standing;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
-pub(super) use record::sealed_height;
 pub use record::{BLOCK_PREFIX, HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
 pub use rules::{HeaderError, Link, PoaRules, check_header};
 pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
@@ -173,11 +173,6 @@ impl Poa {
             sealed: Vec::new(),
             next_ticket: Ticket::default(),
         })
-    }
-
-    /// Whether it still needs a record; of blocks, those that it took up again.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        record::block_of(key).is_none_or(|block| self.tree.get(&block).is_some())
     }
 
     /// The signers and open votes after the head.

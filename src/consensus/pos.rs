@@ -21,6 +21,7 @@ mod casper;
 mod config;
 mod duties;
 mod epoch;
+mod family;
 mod fork_choice;
 mod light;
 mod message;
@@ -50,13 +51,13 @@ use self::{
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
     Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
-    kept::records_under,
+    common::records::records_under,
     mutation::{self, Mutation},
     orphans::Orphans,
 };
 use crate::{
     chain::Block,
-    primitives::{Address, B256, Timestamp},
+    primitives::{Address, Timestamp},
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
@@ -220,12 +221,6 @@ impl Pos {
             requests: 0,
             next_ticket: Ticket::default(),
         }
-    }
-
-    /// Whether it still needs a record; of blocks, those that it took up again.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        let hash = key.strip_prefix(NODE_PREFIX);
-        hash.is_none_or(|hash| B256::try_from(hash).is_ok_and(|hash| self.tree.get(&hash).is_some()))
     }
 
     fn with_kept(mut self, kept: Kept) -> Self {

@@ -17,6 +17,7 @@
 mod apply;
 mod config;
 mod election;
+mod family;
 mod light;
 mod log;
 mod membership;
@@ -51,7 +52,6 @@ pub use log::Entry;
 pub use membership::{Assignment, Change, ChangeError, Membership, Role};
 pub use message::{Body, RaftMessage};
 pub use payload::{Payload, PayloadError};
-pub(super) use record::HEAD_KEYS;
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
 pub use rules::{HeaderError, Link, RaftRules, check_header};
 
@@ -185,13 +185,6 @@ impl Raft {
         }
         raft.log.all_durable();
         Ok(raft)
-    }
-
-    /// Whether it still needs a record; of entries, those that are in its log.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        let index = key.strip_prefix(ENTRY_PREFIX);
-        let index = index.map(|index| index.try_into().map(u64::from_be_bytes));
-        index.is_none_or(|index| index.is_ok_and(|index| self.log.entry(index).is_some()))
     }
 
     fn at_head(

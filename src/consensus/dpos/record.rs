@@ -11,8 +11,8 @@ use super::{
 use crate::{
     consensus::{
         Authenticator, BlockId, Encoder, Record, Records, SealedHeader,
-        encoding::{Decoder, check_record, checked_record},
-        kept::records_under,
+        common::records::{check_record, checked_record, records_under},
+        encoding::Decoder,
     },
     primitives::{Address, Bytes, Header, Height},
     system::{ValidatorUpdate, ValidatorUpdates},

@@ -28,7 +28,11 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Encoder, Record, Records,
-        encoding::{Decoder, check_record, checked_record},
+        common::{
+            record_class::RecordKeys,
+            records::{check_record, checked_record},
+        },
+        encoding::Decoder,
         mutation::{self, Mutation},
     },
     primitives::{B256, Bytes, Height, Timestamp},
@@ -44,15 +48,13 @@ const PREPARED: u8 = b'p';
 const BODY: u8 = b'b';
 const VIEW: u8 = b'v';
 
-/// What the keys of a replica's own promises begin with, its bodies among them.
-pub(in crate::consensus) const PROMISE_PREFIXES: [[u8; 2]; 4] =
-    [[PRE_PREPARED, b'/'], [PREPARED, b'/'], [BODY, b'/'], [VIEW, b'/']];
-
-/// The height that a promise or body under this key is of.
-pub(in crate::consensus) fn promised_height(key: &[u8]) -> Option<Height> {
-    let (kind, numbers) = parse(key)?;
-    numbers.filter(|_| [PRE_PREPARED, PREPARED, BODY].contains(&kind)).map(|(height, _)| Height::new(height))
-}
+/// The records by their keys: each committed height and the stable checkpoint have records of their own beside the head's.
+pub(super) const RECORD_KEYS: RecordKeys = RecordKeys {
+    head: HEAD_KEY,
+    head_prefixes: &[HEAD_KEY, &[COMMITTED, b'/'], &[STABLE, b'/']],
+    safety_prefixes: &[&[PRE_PREPARED, b'/'], &[PREPARED, b'/'], &[BODY, b'/'], &[VIEW, b'/']],
+    attested_prefixes: &[&[PRE_PREPARED, b'/'], &[PREPARED, b'/'], &[BODY, b'/']],
+};
 
 /// The head and what every replica of its chain has in common there.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -19,8 +19,8 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Encoder, Record, Records,
-        encoding::{Decoder, check_record, checked_record},
-        kept::records_under,
+        common::records::{check_record, checked_record, records_under},
+        encoding::Decoder,
     },
     primitives::{B256, Bytes, Height, Timestamp},
 };
@@ -133,7 +133,7 @@ pub(super) fn all_sealed(records: &Records) -> Option<Vec<Arc<Block>>> {
 }
 
 /// The height of the block that is kept under this key, if the key is of a block.
-pub(in crate::consensus) fn sealed_height(key: &[u8]) -> Option<Height> {
+fn sealed_height(key: &[u8]) -> Option<Height> {
     let height = key.strip_prefix(SEALED_PREFIX)?.try_into().ok()?;
     Some(Height::new(u64::from_be_bytes(height)))
 }

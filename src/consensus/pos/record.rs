@@ -11,7 +11,8 @@ use super::{
 use crate::{
     consensus::{
         BlockId, Encoder, Record, ValidatorSet,
-        encoding::{Decoder, check_record, checked_record},
+        common::records::{check_record, checked_record},
+        encoding::Decoder,
     },
     primitives::{Address, B256, Bytes, Timestamp},
 };

@@ -10,12 +10,14 @@
 //!
 //! What penalties take away meanwhile is deducted at once, for they follow from the payloads; offenders leave at once.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     Casper, Checkpoint, PosConfig, Turnout,
     casper::decode_block,
-    epoch::Ahead,
     payload::{decode_set, encode_members},
     shuffling,
 };
@@ -113,6 +115,41 @@ pub(super) struct Stake {
     /// Who did not vote in the newest epoch of which all votes are in; ascending.
     pub(super) absent: Vec<Address>,
 }
+
+/// What the ends of epochs brought, for the block after them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Dues {
+    /// Whether an epoch ended.
+    pub(super) ended: bool,
+    pub(super) penalties: BTreeMap<Address, u64>,
+}
+
+/// What a state becomes when its epoch ends, once that was asked for: proposing, voting and judging in the first slot of an
+/// epoch all ask. It follows from the state, so it takes no part in comparisons; and a clone, which is about to change, begins
+/// without it.
+#[derive(Debug, Default)]
+pub(super) struct Ahead(OnceLock<Arc<(State, Dues)>>);
+
+impl Ahead {
+    /// Returns the state and the dues that `compute` gives, which is called once at most.
+    pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, Dues)) -> (State, Dues) {
+        self.0.get_or_init(|| Arc::new(compute())).as_ref().clone()
+    }
+}
+
+impl Clone for Ahead {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Ahead {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Ahead {}
 
 impl State {
     /// After genesis, whose hash is the first randomness.

@@ -17,7 +17,8 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Record, Records, ReplicaId,
-        encoding::{Decoder, check_record, checked_record},
+        common::records::{check_record, checked_record},
+        encoding::Decoder,
     },
     primitives::{Bytes, Height, Timestamp},
 };
@@ -28,9 +29,6 @@ pub const HEAD_KEY: &[u8] = b"head";
 pub const HARD_STATE_KEY: &[u8] = b"hard-state";
 /// Entries are under this and their index, 8 bytes big-endian. An empty value: compacted.
 pub const ENTRY_PREFIX: &[u8] = b"entry/";
-
-/// Where the chain stands.
-pub(in crate::consensus) const HEAD_KEYS: [&[u8]; 2] = [HEAD_KEY, HEAD_COPY_KEY];
 
 const HEAD_COPY_KEY: &[u8] = b"head/copy";
 const HARD_STATE_COPY_KEY: &[u8] = b"hard-state/copy";

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Encoder, pbft::PbftMessage, pos::PosMessage, raft};
+use super::{effect::TimerId, encoding::Encoder};
 use crate::{
     chain::Block,
+    consensus::{pbft::PbftMessage, pos::PosMessage, raft},
     primitives::{Address, B256, Height},
     system::ValidatorUpdates,
 };
@@ -194,7 +195,7 @@ pub enum Admin {
     /// A transaction that comes first in this replica's pool is left out of one block after the other: what the driver says, for
     /// its clients, and not an operator (PBFT).
     Overdue,
-    /// Confirm that this replica still leads, then answer [`ChainEvent::ReadReady`](super::ChainEvent::ReadReady) (Raft).
+    /// Confirm that this replica still leads, then answer [`ChainEvent::ReadReady`](super::effect::ChainEvent::ReadReady) (Raft).
     Read {
         /// Comes back.
         request: u64,
@@ -215,7 +216,7 @@ pub enum Event {
         message: Message,
     },
     /// A timer that was armed has fired.
-    Timer(super::TimerId),
+    Timer(TimerId),
     /// The records of this ticket are durable.
     Persisted(Ticket),
     /// A block was built as asked.

@@ -134,7 +134,7 @@ impl Authenticator {
     }
 
     /// Keccak of `message`, which many sign or check: known once the first of them asked for it.
-    pub(super) fn keccak(&self, message: &[u8]) -> B256 {
+    pub(in crate::consensus) fn keccak(&self, message: &[u8]) -> B256 {
         self.hashes.keccak(message)
     }
 

@@ -14,13 +14,13 @@ use crate::{
 const REMEMBERED_MAX: usize = 1_024;
 
 /// A block's parent, as its rules see it.
-pub(super) struct Parent<'a, L> {
-    pub(super) header: &'a Header,
-    pub(super) link: &'a L,
+pub(in crate::consensus) struct Parent<'a, L> {
+    pub(in crate::consensus) header: &'a Header,
+    pub(in crate::consensus) link: &'a L,
 }
 
 /// Rules that go from parent to child.
-pub(super) trait Lineage {
+pub(in crate::consensus) trait Lineage {
     /// What the judgement of a block's children needs of it.
     type Link: Clone + Debug;
 
@@ -87,7 +87,7 @@ pub(super) trait Lineage {
 
 /// Links of judged blocks. Replicas of a process may share one; the oldest are forgotten.
 #[derive(Debug)]
-pub(super) struct Remembered<L>(Mutex<Generations<L>>);
+pub(in crate::consensus) struct Remembered<L>(Mutex<Generations<L>>);
 
 #[derive(Debug)]
 struct Generations<L> {
@@ -110,7 +110,7 @@ impl<L> Default for Remembered<L> {
 
 impl<L: Clone> Remembered<L> {
     /// Takes what was judged before this process began, such as a stored head.
-    pub(super) fn insert_stored(&self, hash: B256, link: L) {
+    pub(in crate::consensus) fn insert_stored(&self, hash: B256, link: L) {
         self.insert(hash, Bytes::new(), link);
     }
 

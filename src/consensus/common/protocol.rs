@@ -2,7 +2,13 @@
 
 use core::{fmt::Debug, hash::Hash};
 
-use super::{BlockId, Effect, Encoder, Event, Finality, ValidatorSet};
+use super::{
+    effect::Effect,
+    encoding::Encoder,
+    event::{BlockId, Event},
+    finality::Finality,
+    validators::ValidatorSet,
+};
 use crate::primitives::B256;
 
 /// One validator's (or observer's) side of a consensus protocol.

@@ -5,12 +5,17 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    BlockId, Finality, Message, ReplicaId, SealError, Ticket,
-    pbft::MessageError,
-    pos::{self, Offence},
+    event::{BlockId, Message, ReplicaId, Ticket},
+    finality::Finality,
+    records::Record,
+    signing::SealError,
 };
 use crate::{
     chain::Block,
+    consensus::{
+        pbft::MessageError,
+        pos::{self, Offence},
+    },
     primitives::{Address, B256, Bytes, Height, Timestamp},
 };
 
@@ -54,26 +59,6 @@ pub enum Recipients {
     Others,
     /// One replica.
     One(ReplicaId),
-}
-
-/// Bytes to keep under a key, over whatever was there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Record {
-    /// Unique within the replica's protocol.
-    pub key: Bytes,
-    /// In the protocol's canonical encoding; no bytes at all: the key is forgotten.
-    pub value: Bytes,
-}
-
-impl Record {
-    pub(crate) fn new(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
-        Self { key: key.into(), value: value.into() }
-    }
-
-    /// Forgets what is kept under `key`.
-    pub(crate) fn forgotten(key: impl Into<Bytes>) -> Self {
-        Self::new(key, Bytes::new())
-    }
 }
 
 /// A block to be built.
@@ -126,7 +111,7 @@ pub enum ChainEvent {
         /// Proof for a light verifier, where the protocol has one of its own.
         proof: Option<Bytes>,
     },
-    /// A read that was asked for by [`Admin::Read`](super::Admin::Read) may be made on this head: it has every write that
+    /// A read that was asked for by [`Admin::Read`](super::event::Admin::Read) may be made on this head: it has every write that
     /// was acknowledged before the question.
     ReadReady {
         /// As it was asked.
@@ -256,31 +241,31 @@ pub enum Effect {
     },
     /// Stop a timer; no error when it is not running.
     DisarmTimer(TimerId),
-    /// Make records durable, then answer [`Event::Persisted`](super::Event::Persisted).
+    /// Make records durable, then answer [`Event::Persisted`](super::event::Event::Persisted).
     Persist {
         /// Comes back.
         ticket: Ticket,
         /// What to keep.
         records: Vec<Record>,
     },
-    /// Build a block, then answer [`Event::BlockBuilt`](super::Event::BlockBuilt), when the driver sees fit. A later request
+    /// Build a block, then answer [`Event::BlockBuilt`](super::event::Event::BlockBuilt), when the driver sees fit. A later request
     /// replaces an earlier one.
     Build(BuildRequest),
     /// The last request to build is of no more use.
     CancelBuild,
-    /// Execute and check a block, then answer [`Event::BlockJudged`](super::Event::BlockJudged).
+    /// Execute and check a block, then answer [`Event::BlockJudged`](super::event::Event::BlockJudged).
     Validate {
         /// Sealed.
         block: Arc<Block>,
     },
-    /// Draw a number below `bound`, then answer [`Event::Random`](super::Event::Random).
+    /// Draw a number below `bound`, then answer [`Event::Random`](super::event::Event::Random).
     Draw {
         /// Comes back.
         ticket: Ticket,
         /// Exclusive, at least 1.
         bound: u64,
     },
-    /// Get a block from a peer, then answer [`Event::BlockSynced`](super::Event::BlockSynced). A zero hash asks for the
+    /// Get a block from a peer, then answer [`Event::BlockSynced`](super::event::Event::BlockSynced). A zero hash asks for the
     /// peer's canonical block of that height.
     Fetch {
         /// Which.

@@ -1,6 +1,6 @@
 //! What "final" means, which is another thing for each protocol.
 
-use super::BlockId;
+use super::event::BlockId;
 use crate::primitives::Height;
 
 /// Why a block is final.

@@ -70,7 +70,7 @@ impl ValidatorSet {
     }
 
     /// Members known to be sorted and distinct; may be empty (Clique's last signer can vote itself out).
-    pub(super) fn from_sorted(members: Vec<Validator>) -> Self {
+    pub(in crate::consensus) fn from_sorted(members: Vec<Validator>) -> Self {
         let total_weight = members.iter().map(|member| u128::from(member.weight)).sum();
         Self { members: members.into(), total_weight }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use smallvec::SmallVec;
 
 use crate::{
-    consensus::encoding::checksum,
+    consensus::common::records::checksum,
     primitives::{B256, keccak256},
 };
 

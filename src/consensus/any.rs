@@ -1,0 +1,381 @@
+//! The protocols as one type, chosen by genesis.
+//!
+//! `protocols!` below has the one list of them. All else that differs between protocols is in their own folders, in their
+//! implementations of [`ProtocolFamily`].
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    common::{
+        effect::{Effect, Rejection},
+        encoding::Encoder,
+        event::{BlockId, Event, ReplicaId},
+        family::{ProtocolFamily, ProtocolInfo, RoundStatus, StakeUse},
+        finality::Finality,
+        light::FollowHeaders,
+        protocol::Protocol,
+        records::Records,
+        signing::{Authenticator, Signer},
+        validators::{ValidatorSet, ValidatorSetError},
+    },
+    dpos, pbft, poa, pos, raft,
+};
+use crate::{
+    chain::{Block, HeaderRules},
+    primitives::{Address, Header},
+};
+
+/// Defines the types whose variants are the protocols, and the macros that match on them.
+macro_rules! protocols {
+    ($d:tt $($(#[doc = $doc:literal])* $name:ident: $module:ident($config:ident, $error:ident), aliases($($alias:literal),*);)*) => {
+        /// A protocol without its parameters.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum ConsensusKind {
+            $($(#[doc = $doc])* $name,)*
+        }
+
+        /// The protocol of a chain with its parameters. Part of genesis.
+        ///
+        /// In genesis: the parameters and `protocol`, which is `poa` (also `proof-of-authority` or `clique`), `pos` (also
+        /// `proof-of-stake`), `dpos` (also `delegated-proof-of-stake`), `raft` or `pbft`.
+        #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(tag = "protocol", rename_all = "lowercase")]
+        #[non_exhaustive]
+        pub enum ConsensusConfig {
+            $($(#[doc = $doc])* #[serde($(alias = $alias),*)] $name($module::$config),)*
+        }
+
+        /// One replica's state of its protocol.
+        #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum AnyProtocol {
+            $($(#[doc = $doc])* $name(Box<$module::$name>),)*
+        }
+
+        /// Refused parameters, validators or records of a protocol.
+        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+        #[non_exhaustive]
+        pub enum ConsensusError {
+            /// The validators make no set.
+            #[error(transparent)]
+            Validators(#[from] ValidatorSetError),
+            $($(#[doc = $doc])* #[error(transparent)] $name(#[from] $module::$error),)*
+        }
+
+        /// The verifiers behind a [`LightVerifier`].
+        #[derive(Clone, Debug)]
+        enum AnyLight {
+            $($name(Box<$module::LightVerifier>),)*
+        }
+
+        /// The rule of a protocol that a header breaks. The verifier stays where it was.
+        #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+        #[non_exhaustive]
+        pub enum FollowError {
+            $($(#[doc = $doc])* #[error(transparent)] $name(#[from] $module::HeaderError),)*
+        }
+
+        impl ConsensusKind {
+            /// Every protocol.
+            pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
+
+            pub(crate) const fn info(self) -> &'static ProtocolInfo {
+                match self {
+                    $(Self::$name => &<$module::$name as ProtocolFamily>::INFO,)*
+                }
+            }
+
+            /// Returns the protocol with its default parameters and blocks on demand only.
+            pub fn on_demand(self) -> ConsensusConfig {
+                match self {
+                    $(Self::$name => ConsensusConfig::$name($module::$name::on_demand()),)*
+                }
+            }
+        }
+
+        impl ConsensusConfig {
+            /// Returns the protocol.
+            pub const fn kind(&self) -> ConsensusKind {
+                match self {
+                    $(Self::$name(_) => ConsensusKind::$name,)*
+                }
+            }
+
+            /// Returns the configuration with the replicas' addresses: the one at index `n` of `roster` is of replica `n`.
+            /// `observers` are the replicas that never seal.
+            #[must_use]
+            pub fn with_roster(self, roster: &[Address], observers: Vec<ReplicaId>) -> Self {
+                match self {
+                    $(Self::$name(config) => Self::$name($module::$name::with_roster(config, roster, observers)),)*
+                }
+            }
+        }
+
+        impl AnyProtocol {
+            /// Returns the protocol.
+            pub const fn kind(&self) -> ConsensusKind {
+                match self {
+                    $(Self::$name(_) => ConsensusKind::$name,)*
+                }
+            }
+        }
+
+        $(
+            impl From<$module::$name> for AnyProtocol {
+                fn from(protocol: $module::$name) -> Self {
+                    Self::$name(Box::new(protocol))
+                }
+            }
+
+            impl From<$module::LightVerifier> for AnyLight {
+                fn from(light: $module::LightVerifier) -> Self {
+                    Self::$name(Box::new(light))
+                }
+            }
+        )*
+
+        /// Evaluates an expression with the content of one of the enums above.
+        macro_rules! with_content {
+            ($d any:ident, $d value:expr, $d content:ident => $d result:expr) => {
+                match $d value {
+                    $($d any::$name($d content) => $d result,)*
+                }
+            };
+        }
+
+        /// Evaluates an expression with a configuration's parameters and the [`ProtocolFamily`] that they are of.
+        macro_rules! with_family {
+            ($d value:expr, $d config:ident, $d family:ident => $d result:expr) => {
+                match $d value {
+                    $(ConsensusConfig::$name($d config) => {
+                        type $d family = $module::$name;
+                        $d result
+                    })*
+                }
+            };
+        }
+    };
+}
+
+protocols! {$
+    /// Proof of authority: signers in turn (Clique, EIP-225).
+    Poa: poa(PoaConfig, PoaError), aliases("proof-of-authority", "clique");
+    /// Proof of stake: proposers drawn by stake, checkpoints by votes (Gasper).
+    Pos: pos(PosConfig, PosError), aliases("proof-of-stake");
+    /// Delegated proof of stake: elected producers with a last irreversible block (EOSIO's DPOS 3).
+    Dpos: dpos(DposConfig, DposError), aliases("delegated-proof-of-stake");
+    /// Practical Byzantine fault tolerance: immediate finality by certificates (Castro and Liskov).
+    Pbft: pbft(PbftConfig, PbftError), aliases();
+    /// Raft: a replicated log under an elected leader. Tolerates crashes only.
+    Raft: raft(RaftConfig, RaftError), aliases();
+}
+
+// After the list: these files match on its types.
+mod kind;
+mod light;
+
+pub use light::LightVerifier;
+
+/// An admin command that this protocol does not support, or that does not apply now.
+pub type AdminError = Rejection;
+
+impl Default for ConsensusConfig {
+    fn default() -> Self {
+        Self::Poa(poa::PoaConfig::default())
+    }
+}
+
+impl ConsensusConfig {
+    /// Returns a replica's protocol at genesis; one without a `signer` observes.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the parameters are refused.
+    pub fn start(
+        &self,
+        genesis: &Block,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<AnyProtocol, ConsensusError> {
+        with_family!(self, config, Family => {
+            Ok(Family::at_genesis(config, genesis, validators, authenticator, signer)?.into())
+        })
+    }
+
+    /// Returns a replica's protocol at a stored head, from the record that was written with it.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the parameters or the record are refused.
+    pub fn restore(
+        &self,
+        head_record: &[u8],
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<AnyProtocol, ConsensusError> {
+        with_family!(self, config, Family => {
+            Ok(Family::at_head(config, head_record, authenticator, signer)?.into())
+        })
+    }
+
+    /// Returns a replica's protocol after a crash, from all of its durable records. Without a record of a head it starts at
+    /// genesis, bound by its safety records.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the parameters or a record are refused.
+    pub fn recover(
+        &self,
+        genesis: &Block,
+        validators: ValidatorSet,
+        records: &Records,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<AnyProtocol, ConsensusError> {
+        with_family!(self, config, Family => {
+            Ok(Family::from_records(config, genesis, validators, records, authenticator, signer)?.into())
+        })
+    }
+
+    /// Returns the rules that a chain of this protocol verifies headers by; replicas of a process share them.
+    ///
+    /// They continue from `head_record`, the stored one of an opened chain, or else from genesis.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the record is refused.
+    pub fn header_rules(
+        &self,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        head_record: Option<&[u8]>,
+    ) -> Result<Arc<dyn HeaderRules>, ConsensusError> {
+        with_family!(self, config, Family => {
+            Ok(Family::header_rules(config, validators, authenticator, head_record)?)
+        })
+    }
+
+    /// Returns a light verifier at genesis.
+    ///
+    /// # Errors
+    /// [`ConsensusError`] when the parameters are refused.
+    pub fn light_verifier(
+        &self,
+        genesis: &Header,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+    ) -> Result<LightVerifier, ConsensusError> {
+        with_family!(self, config, Family => {
+            Ok(LightVerifier::of(Family::light_verifier(config, genesis, validators, authenticator)?.into()))
+        })
+    }
+
+    /// Whether the protocol always has stake; see [`ConsensusKind::stake_use`] for those that may have it.
+    pub const fn uses_stake(&self) -> bool {
+        matches!(self.kind().stake_use(), StakeUse::Always)
+    }
+
+    /// Returns the seconds between two blocks at least; with 0, blocks are made on demand only.
+    pub const fn period(&self) -> u64 {
+        with_content!(Self, self, config => config.period)
+    }
+
+    /// Whether a network of this protocol never comes to rest: its timers run even when there is nothing to do.
+    pub const fn never_rests(&self) -> bool {
+        self.kind().info().never_rests
+    }
+
+    /// Reads the consensus section of a genesis specification, such as `{"protocol": "poa", "period": 5}`.
+    ///
+    /// # Errors
+    /// The first field that is unknown or malformed.
+    pub fn deserialize_section(section: &serde_json::Value) -> Result<Self, serde_json::Error> {
+        Self::deserialize(section)
+    }
+
+    /// Returns the section that [`ConsensusConfig::deserialize_section`] reads.
+    pub fn section(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+}
+
+impl AnyProtocol {
+    /// Returns how many turns of others a block built on demand by this replica would skip; of several replicas that could
+    /// build, the one that skips fewest does.
+    pub fn turns_skipped(&self) -> u64 {
+        with_content!(Self, self, protocol => protocol.turns_skipped())
+    }
+
+    /// Returns the number of the period that has one leader or plan: the view of PBFT, the term of Raft, the slot of proof of
+    /// stake; of delegated proof of stake the round of the slot after the head's, of proof of authority the epoch of the
+    /// next block.
+    pub fn round(&self) -> u64 {
+        with_content!(Self, self, protocol => protocol.round())
+    }
+
+    /// Whether a replica that restarted from this record still needs it; see [`ProtocolFamily::needs`].
+    pub(crate) fn needs(&self, key: &[u8]) -> bool {
+        with_content!(Self, self, protocol => protocol.needs(key))
+    }
+
+    /// Returns the round and the role of `replica`, which is this one; see [`ProtocolFamily::round_status`].
+    pub(crate) fn round_status(
+        &self,
+        replica: ReplicaId,
+        replica_of: &dyn Fn(&Address) -> Option<ReplicaId>,
+    ) -> Option<RoundStatus> {
+        with_content!(Self, self, protocol => protocol.round_status(replica, replica_of))
+    }
+
+    /// Returns the term in which this replica leads a replicated log; `None` for any other replica or protocol.
+    pub(crate) fn leading_term(&self) -> Option<u64> {
+        with_content!(Self, self, protocol => protocol.leading_term())
+    }
+
+    /// Whether `replica` receives blocks as a member of the replicated log; in protocols without membership, every replica does.
+    pub(crate) fn is_member(&self, replica: ReplicaId) -> bool {
+        with_content!(Self, self, protocol => protocol.is_member(replica))
+    }
+}
+
+impl Protocol for AnyProtocol {
+    fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
+        with_content!(Self, self, protocol => protocol.step(event, effects));
+    }
+
+    fn encode(&self, out: &mut Encoder) {
+        out.u8(self.kind().number());
+        with_content!(Self, self, protocol => protocol.encode(out));
+    }
+
+    fn head(&self) -> BlockId {
+        with_content!(Self, self, protocol => protocol.head())
+    }
+
+    fn finality(&self) -> Finality {
+        with_content!(Self, self, protocol => protocol.finality())
+    }
+
+    fn validators(&self) -> ValidatorSet {
+        with_content!(Self, self, protocol => protocol.validators())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{poa::PoaConfig, *};
+
+    #[test]
+    fn a_genesis_section_round_trips_and_wrong_ones_are_refused() {
+        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(5));
+        assert_eq!(ConsensusConfig::deserialize_section(&config.section()).unwrap(), config);
+        let short = serde_json::json!({"protocol": "clique", "period": 5});
+        assert_eq!(ConsensusConfig::deserialize_section(&short).unwrap(), config);
+        for (section, named) in [
+            (serde_json::json!({"protocol": "pow"}), "pow"),
+            (serde_json::json!({"protocol": "poa", "perod": 1}), "perod"),
+        ] {
+            let error = ConsensusConfig::deserialize_section(&section).unwrap_err().to_string();
+            assert!(error.contains(named), "{error}");
+        }
+    }
+}

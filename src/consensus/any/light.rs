@@ -1,0 +1,64 @@
+//! Verifying a chain from its headers and genesis alone, on every protocol.
+
+use super::{AnyLight, FollowError, FollowHeaders};
+use crate::consensus::common::{event::BlockId, light::SealedHeader, validators::ValidatorSet};
+
+/// Follows a chain by its headers, through every change of its validators.
+///
+/// What it proves is what the protocol proves: two thirds of the validators signed (PBFT, proof of stake), two thirds of the
+/// producers built upon it (delegated proof of stake), more than half of the signers did (proof of authority: advice). Raft's
+/// headers prove no commitment: the leader's seal is checked, and all members are trusted.
+///
+/// ```
+/// use chainbox::{
+///     consensus::{Authenticator, ConsensusConfig, SealScheme, pbft::PbftConfig},
+///     primitives::Height,
+///     sim::Network,
+/// };
+///
+/// let pbft = ConsensusConfig::Pbft(PbftConfig::default());
+/// let builder = Network::builder().with_consensus(pbft).with_validators(4);
+/// let mut network = builder.with_seals(SealScheme::Secp256k1).build()?;
+/// network.run_to_height(5)?;
+///
+/// let chain = network.primary().chain();
+/// let genesis = chain.genesis().block().header();
+/// let validators = network.genesis_validators().clone();
+/// let mut light = network.config().light_verifier(genesis, validators, Authenticator::secp256k1())?;
+/// for height in 1..=5 {
+///     light.follow(&chain.block_at(Height::new(height)).expect("run to height 5").block().as_ref().into())?;
+/// }
+/// assert_eq!(light.finalized(), network.primary().head());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LightVerifier(AnyLight);
+
+impl LightVerifier {
+    pub(super) const fn of(light: AnyLight) -> Self {
+        Self(light)
+    }
+
+    /// Verifies the header after the head and makes it the head.
+    ///
+    /// # Errors
+    /// [`FollowError`]; the verifier stays where it was.
+    pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, FollowError> {
+        with_content!(AnyLight, &mut self.0, light => Ok(FollowHeaders::follow(light.as_mut(), next)?))
+    }
+
+    /// Returns the newest verified block.
+    pub fn head(&self) -> BlockId {
+        with_content!(AnyLight, &self.0, light => FollowHeaders::head(light.as_ref()))
+    }
+
+    /// Returns the newest block that is final in the protocol's own sense; in Raft, where headers prove nothing, the head.
+    pub fn finalized(&self) -> BlockId {
+        with_content!(AnyLight, &self.0, light => FollowHeaders::finalized(light.as_ref()))
+    }
+
+    /// Returns the validators that may author the block after the head.
+    pub fn validators(&self) -> ValidatorSet {
+        with_content!(AnyLight, &self.0, light => FollowHeaders::validators(light.as_ref()))
+    }
+}

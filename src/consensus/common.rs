@@ -1,0 +1,16 @@
+//! What the protocols share: their inputs and outputs, signatures, validators, encodings and records.
+
+pub(super) mod effect;
+pub(super) mod encoding;
+pub(super) mod event;
+pub(super) mod family;
+pub(super) mod finality;
+pub(super) mod light;
+pub(super) mod lineage;
+pub(crate) mod mutation;
+pub(super) mod orphans;
+pub(super) mod protocol;
+pub(super) mod record_class;
+pub(super) mod records;
+pub(super) mod signing;
+pub(super) mod validators;
