@@ -17,7 +17,7 @@
 //! | calls in a batch | [`BATCH_CALLS_MAX`] |
 //! | WebSocket connections | [`WEBSOCKETS_MAX`] |
 //!
-//! Codes of JSON-RPC errors are in [`errors`]. Transactions sent one after the other in a batch share a block while the node
+//! Codes of JSON-RPC errors are in [`jsonrpc::errors`]. Transactions sent one after the other in a batch share a block while the node
 //! mines each transaction; a read in between sees what was sent before it.
 //!
 //! ```
@@ -31,20 +31,20 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod api_error;
 mod chains;
 pub mod clock;
 pub mod decode;
 mod driver;
-pub mod errors;
 mod eth;
 mod http;
 mod in_process;
+pub mod jsonrpc;
 pub mod rest;
-mod rpc;
-mod rpc_http;
+mod service_rpc;
 
 pub use chains::Chains;
 pub use driver::drive;
+pub use eth::rpc::{BATCH_CALLS_MAX, EthRpc};
 pub use http::{REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, ServeError, Server, ServerConfig, WEBSOCKETS_MAX};
 pub use in_process::InProcess;
-pub use rpc::{BATCH_CALLS_MAX, EthRpc};

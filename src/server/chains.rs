@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    EthRpc, driver,
-    rpc::{Calls, EthService},
+    driver,
+    eth::rpc::{Calls, EthRpc, EthService},
 };
 use crate::platform::{Blockchain, Platform};
 

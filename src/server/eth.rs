@@ -16,6 +16,7 @@ mod meta;
 pub(crate) mod params;
 mod pool;
 mod receipts;
+pub(crate) mod rpc;
 pub(crate) mod subscriptions;
 mod transactions;
 
@@ -26,7 +27,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use self::{filters::Filters, params::Args, receipts::LogIndices};
-use super::errors::RpcError;
+use super::jsonrpc::errors::RpcError;
 use crate::node::{Node, NodeView};
 
 /// What the methods of one chain share.

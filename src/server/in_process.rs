@@ -11,10 +11,7 @@ use jsonrpsee::{
 };
 use serde_json::value::RawValue;
 
-use super::{
-    EthRpc,
-    rpc::{Calls, EthService},
-};
+use super::eth::rpc::{Calls, EthRpc, EthService};
 use crate::node::Node;
 
 /// A transport whose other end is a [`Node`].

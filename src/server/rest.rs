@@ -6,34 +6,32 @@
 mod answer;
 mod blockchains;
 mod contracts;
-mod error;
 mod health;
 mod metrics;
 mod openapi;
 mod query;
 mod request;
-mod rpc;
 mod schema;
 
 use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
 use utoipa::OpenApi as _;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::{error::ApiError, metrics::Totals, request::RequestIds};
-use super::{Chains, REST_BODY_BYTES_MAX};
+use self::{metrics::Totals, request::RequestIds};
+use super::{Chains, REST_BODY_BYTES_MAX, api_error::ApiError, service_rpc};
 
 /// What all handlers share.
 #[derive(Clone, Debug)]
 pub(crate) struct App {
-    chains: Chains,
+    pub(crate) chains: Chains,
     totals: Totals,
     request_ids: RequestIds,
-    rpc: jsonrpsee::server::Methods,
+    pub(crate) rpc: jsonrpsee::server::Methods,
 }
 
 /// All routes over the chains. A router is made once, by the first request.
 pub(crate) fn router(chains: Chains) -> Router {
-    let rpc = rpc::methods(chains.clone());
+    let rpc = service_rpc::methods(chains.clone());
     let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), rpc };
     let (router, document) = routes().split_for_parts();
     let document = openapi::render(document);
@@ -63,5 +61,5 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(metrics::get))
         .routes(routes!(contracts::deploy))
         .routes(routes!(contracts::get))
-        .routes(routes!(rpc::post))
+        .routes(routes!(service_rpc::post))
 }

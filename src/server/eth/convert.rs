@@ -12,7 +12,7 @@ use crate::{
     chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
     node::{BlockRef, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
-    server::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
+    server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
 };
 
 /// The block that a parameter names.

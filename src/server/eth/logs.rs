@@ -7,7 +7,7 @@ use super::{Eth, Methods, convert, params::Args};
 use crate::{
     chain::{ExecutedBlock, LogFilter},
     node::{BlockRef, NodeView},
-    server::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
+    server::jsonrpc::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
 };
 
 /// Logs in one answer.

@@ -9,7 +9,7 @@ use super::{Eth, Methods, convert, params::Args};
 use crate::{
     chain::{ExecutedBlock, Receipt},
     node::Located,
-    server::errors::RpcError,
+    server::jsonrpc::errors::RpcError,
 };
 
 /// Blocks whose log indices are kept; readers ask for the receipts of recent blocks.

@@ -26,10 +26,12 @@ use tower::ServiceExt as _;
 use super::{RPC_BODY_BYTES_MAX, ServerConfig, WEBSOCKETS_MAX, cors, guard, page};
 use crate::server::{
     Chains,
-    eth::subscriptions::HexIds,
+    eth::{
+        rpc::{BATCH_CALLS_MAX, Calls, EthLayer, EthRpc, EthService, RESPONSE_BYTES_MAX},
+        subscriptions::HexIds,
+    },
+    jsonrpc::framing as rpc_http,
     rest,
-    rpc::{BATCH_CALLS_MAX, Calls, EthLayer, EthRpc, EthService, RESPONSE_BYTES_MAX},
-    rpc_http,
 };
 
 /// The body of every response.

@@ -12,10 +12,10 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::{App, answer::REQUEST_ID, error::ApiError};
+use super::{App, answer::REQUEST_ID};
 use crate::{
     platform::{Caller, Scope},
-    server::clock,
+    server::{api_error::ApiError, clock},
 };
 
 /// Characters of a caller's own request id.
@@ -50,7 +50,7 @@ impl RequestIds {
 
 impl App {
     /// Who calls: `X-API-Key`, or the same key as a bearer token.
-    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    pub(crate) fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
         let bearer = text(header::AUTHORIZATION.as_str());
         let key = match (text(API_KEY), bearer) {

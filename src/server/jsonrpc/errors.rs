@@ -79,7 +79,7 @@ pub fn reverted(output: &Bytes) -> RpcError {
 
 /// What a revert says, when it says it in one of Solidity's built-in errors or an error of OpenZeppelin v5.
 pub fn revert_reason(output: &[u8]) -> Option<String> {
-    super::decode::error_text(output)
+    crate::server::decode::error_text(output)
 }
 
 #[cfg(test)]

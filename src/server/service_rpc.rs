@@ -24,18 +24,19 @@ use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use self::failure::{RpcFailure, auth_failure};
-use super::App;
-use crate::{
-    platform::{Caller, Fields, PlatformError, Scope},
-    server::{Chains, errors, rpc_http},
+use super::{
+    chains::Chains,
+    jsonrpc::{errors, framing as rpc_http},
+    rest::App,
 };
+use crate::platform::{Caller, Fields, PlatformError, Scope};
 
 /// Bytes of one answer.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
 
 /// A call.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RpcRequest {
+pub(crate) struct RpcRequest {
     /// `2.0`.
     #[schema(example = "2.0")]
     jsonrpc: String,
@@ -53,7 +54,7 @@ pub(super) struct RpcRequest {
 
 /// The answer to a call: `result` or `error`.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct RpcResponse {
+pub(crate) struct RpcResponse {
     /// `2.0`.
     jsonrpc: String,
     /// What the method answers.
@@ -86,7 +87,7 @@ pub(super) struct RpcResponse {
         (status = 413, description = "The body is too long", body = RpcResponse), (status = 415, description = "The body is not application/json"),
     ),
 )]
-pub(super) async fn post(State(app): State<App>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
+pub(crate) async fn post(State(app): State<App>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
     let caller = match app.authenticate(&headers) {
         Ok(caller) => caller,
         Err(error) => return auth_failure(&error),
@@ -106,7 +107,7 @@ pub(super) async fn post(State(app): State<App>, headers: HeaderMap, body: Resul
 }
 
 /// The seven methods over the chains.
-pub(super) fn methods(chains: Chains) -> Methods {
+pub(crate) fn methods(chains: Chains) -> Methods {
     let mut module = RpcModule::new(chains);
     add(&mut module, "blockchain.getBlock", Scope::BlockchainRead, query::block);
     add(&mut module, "blockchain.getTransaction", Scope::BlockchainRead, query::transaction);

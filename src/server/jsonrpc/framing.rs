@@ -13,11 +13,8 @@ use jsonrpsee::{
 };
 use serde_json::value::RawValue;
 
-use super::{
-    errors::{self, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
-    http::Body,
-    rpc::BATCH_CALLS_MAX,
-};
+use super::errors::{self, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error};
+use crate::server::{eth::rpc::BATCH_CALLS_MAX, http::Body};
 
 /// Why a body was not read: the status and what the client is told.
 pub(crate) type Unreadable = (StatusCode, String);

@@ -9,12 +9,14 @@ use axum::{
 use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::{Value, json};
 
-use super::super::error::ApiError;
 use crate::{
     chain::CallOutcome,
     node::{QueryError, SendError},
     platform::{PlatformError, Scope},
-    server::errors::{self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, PRUNED, REFUSED, REVERTED},
+    server::{
+        api_error::ApiError,
+        jsonrpc::errors::{self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, PRUNED, REFUSED, REVERTED},
+    },
 };
 
 /// Code of an error about credentials and scopes (in the range that JSON-RPC 2.0 leaves to servers).

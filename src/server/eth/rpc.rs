@@ -18,11 +18,11 @@ use jsonrpsee::{
 
 use tokio::sync::Notify;
 
-use super::{
-    errors::{self, METHOD_NOT_FOUND, error},
-    eth::{self, params::Args},
+use super::{convert, module, params::Args};
+use crate::{
+    node::Node,
+    server::jsonrpc::errors::{self, METHOD_NOT_FOUND, error},
 };
-use crate::node::Node;
 
 /// Bytes of one answer; a dump of a large chain is the longest one.
 pub(crate) const RESPONSE_BYTES_MAX: usize = 512 << 20;
@@ -41,7 +41,7 @@ impl EthRpc {
     /// All methods over `node`; its filters live as long as this does.
     pub fn new(node: Node) -> Self {
         let mining_changed = Arc::new(Notify::new());
-        Self { methods: eth::module(node.clone(), mining_changed.clone()).into(), node, mining_changed }
+        Self { methods: module(node.clone(), mining_changed.clone()).into(), node, mining_changed }
     }
 
     /// The methods, by name.
@@ -197,7 +197,7 @@ where
             .zip(raws)
             .map(|(request, raw)| {
                 let result = raw.and_then(|_| match results.next() {
-                    Some(result) => result.map_err(eth::convert::send_error),
+                    Some(result) => result.map_err(convert::send_error),
                     None => Err(error(errors::INTERNAL_ERROR, "the node answered fewer transactions than were sent")),
                 });
                 match result {
