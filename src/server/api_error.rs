@@ -7,6 +7,7 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
+use super::limits::REST_BODY_BYTES_MAX;
 use crate::platform::PlatformError;
 
 /// What a handler answers when it refuses or fails.
@@ -147,7 +148,7 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
 impl From<BytesRejection> for ApiError {
     fn from(rejection: BytesRejection) -> Self {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let message = format!("the body is longer than {} bytes", crate::server::REST_BODY_BYTES_MAX);
+            let message = format!("the body is longer than {} bytes", REST_BODY_BYTES_MAX);
             return Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message);
         }
         Self::bad_request(format!("the body could not be read: {}", rejection.body_text()))
