@@ -141,7 +141,7 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
         PlatformError::NotFound { .. } => StatusCode::NOT_FOUND,
         PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,
         PlatformError::Pruned { .. } => StatusCode::GONE,
-        PlatformError::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        PlatformError::Internal { .. } | PlatformError::Entropy(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

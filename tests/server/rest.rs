@@ -21,7 +21,7 @@ async fn health_is_open_and_enveloped() {
 #[tokio::test]
 async fn credentials_are_needed_and_scopes_bind() {
     let service = Service::start().await;
-    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]);
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
     let key = service.api_key.clone();
     let bearer = format!("Bearer {key}");
     let json_type = ("content-type", "application/json");

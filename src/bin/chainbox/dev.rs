@@ -6,7 +6,7 @@ use chainbox::{
     chain::GenesisSpec,
     consensus::ConsensusKind,
     node::{Dump, Mining, Node, NodeBuilder},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform, Scope, Secret},
     primitives::U256,
     server::{self, Chains, Server, ServerConfig, WallClock},
 };
@@ -35,12 +35,11 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
 }
 
 async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(|cause| format!("the system gives no random numbers: {cause}"))?;
+    let secret = Secret::generate(&OsEntropy)?;
     let chain =
         Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
-    let platform = Arc::new(Platform::new(Secret::new(secret), chain));
-    let api_key = platform.create_api_key("dev", &[Scope::Admin]);
+    let platform = Arc::new(Platform::new(secret, chain));
+    let api_key = platform.create_api_key("dev", &[Scope::Admin])?;
     let chains = Chains::new(platform.clone());
     let config = ServerConfig {
         listen: (options.host, options.port).into(),

@@ -67,7 +67,7 @@ impl From<PlatformError> for RpcFailure {
             PlatformError::BadRequest { .. } | PlatformError::Validation { .. } => INVALID_PARAMS,
             PlatformError::NotFound { .. } => NOT_FOUND,
             PlatformError::Pruned { .. } => PRUNED,
-            PlatformError::Internal { .. } => INTERNAL_ERROR,
+            PlatformError::Internal { .. } | PlatformError::Entropy(_) => INTERNAL_ERROR,
             _ => REFUSED,
         };
         Self::of(code, &ApiError::from(cause))
