@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use super::EthRpc;
+use super::eth::rpc::EthRpc;
 use crate::node::Mining;
 
 /// Mines when an interval block is due, for as long as it is polled.

@@ -16,6 +16,7 @@ mod meta;
 pub(crate) mod params;
 mod pool;
 mod receipts;
+pub(crate) mod rpc;
 pub(crate) mod subscriptions;
 mod transactions;
 
@@ -25,8 +26,8 @@ use jsonrpsee::RpcModule;
 use serde::Serialize;
 use tokio::sync::Notify;
 
-use self::{filters::Filters, params::Args, receipts::LogIndices};
-use super::errors::RpcError;
+use self::{filters::Filters, params::Args};
+use super::jsonrpc::errors::RpcError;
 use crate::node::{Node, NodeView};
 
 /// What the methods of one chain share.
@@ -34,7 +35,6 @@ use crate::node::{Node, NodeView};
 pub(crate) struct Eth {
     node: Node,
     filters: Filters,
-    log_indices: LogIndices,
     /// Told when the mining mode changes, so that whoever drives interval mining looks again.
     mining_changed: Arc<Notify>,
 }
@@ -47,7 +47,7 @@ impl Eth {
 
 /// All methods over `node`.
 pub(crate) fn module(node: Node, mining_changed: Arc<Notify>) -> RpcModule<Eth> {
-    let eth = Eth { node, filters: Filters::default(), log_indices: LogIndices::default(), mining_changed };
+    let eth = Eth { node, filters: Filters::default(), mining_changed };
     let mut methods = Methods(RpcModule::new(eth));
     accounts::register(&mut methods);
     blocks::register(&mut methods);

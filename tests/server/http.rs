@@ -49,7 +49,7 @@ impl Service {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
         let platform = Arc::new(Platform::new(Secret::new([7; 32]), chain));
-        let api_key = platform.create_api_key("test", &[Scope::Admin]);
+        let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap();
         let config = ServerConfig {
             listen: ([127, 0, 0, 1], 0).into(),
             allowed_hosts: vec!["chain.example".to_owned()],

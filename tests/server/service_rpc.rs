@@ -124,7 +124,7 @@ async fn errors_carry_the_rest_code() {
 #[tokio::test]
 async fn credentials_and_scopes_bind_here_too() {
     let service = Service::start().await;
-    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]);
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
     let read = json!({ "blockchainId": "bc_default" });
     assert!(post(&service, &reader, "blockchain.getBlock", read).await.json()["result"].is_object());
     let send = json!({ "blockchainId": "bc_default", "signedTransaction": "0x" });

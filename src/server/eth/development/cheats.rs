@@ -6,11 +6,11 @@ use serde_json::{Value, json};
 use crate::{
     node::{Dump, Mining, NodeError},
     server::{
-        errors::{REFUSED, RpcError, UNSUPPORTED, error, internal, invalid_params},
         eth::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
+        jsonrpc::errors::{REFUSED, RpcError, UNSUPPORTED, error, internal, invalid_params},
     },
 };
 

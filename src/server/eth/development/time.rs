@@ -3,11 +3,11 @@
 use crate::{
     primitives::Timestamp,
     server::{
-        errors::{REFUSED, RpcError, error},
         eth::{
             Eth, Methods,
             params::{Args, Quantity},
         },
+        jsonrpc::errors::{REFUSED, RpcError, error},
     },
 };
 
