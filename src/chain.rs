@@ -41,20 +41,29 @@
 //! | [`Pool`] | transactions by sender and nonce, picked by fee |
 //! | [`HeaderRules`] | the seam to consensus |
 
+use std::sync::Arc;
+
+use imbl::Vector;
+
+use self::{execution::HeaderByHand, open::Shared, tree::Tree, version::Version};
+use crate::primitives::Height;
+
 mod base_fee;
 mod block;
 mod cache;
 mod dump;
 mod error;
+mod executed_block;
 mod execution;
 mod executor;
+mod extend;
 mod genesis;
-mod head;
 mod intervention;
+mod open;
 mod persist;
 mod pool;
+mod read;
 mod receipt;
-mod replica;
 mod roots;
 mod rules;
 mod simulate;
@@ -70,20 +79,46 @@ pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX};
 pub use cache::ExecutionCache;
 pub use dump::{ChainDump, DumpedBlock};
 pub use error::{BlockError, ChainError, InvalidTransaction, PoolError};
-pub use head::{CommitHook, ExecutedBlock, HeadChange};
+pub use executed_block::{CommitHook, ExecutedBlock, HeadChange};
 pub use intervention::Intervention;
-pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
-pub use receipt::Receipt;
-pub use replica::{
-    BuiltBlock, Candidates, Chain, ChainBuilder, Inserted, LocatedLog, LogFilter, Retention, TransactionIndex,
+pub use open::{
+    BuiltBlock, Candidates, ChainBuilder, Inserted, LocatedLog, LogFilter, Retention, TransactionIndex,
     TransactionLocation,
 };
+pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
+pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
 pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, StateOverrides};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
+
+/// Changes by hand that no block records yet.
+#[derive(Clone, Debug, Default)]
+struct Hand {
+    interventions: Vector<Intervention>,
+    /// What they set in the next block's header.
+    header: HeaderByHand,
+    /// The head's state with them; `None` while there are none.
+    version: Option<Arc<Version>>,
+}
+
+/// One replica's chain. Cloning it costs the same at any size; a clone is a snapshot.
+#[derive(Clone)]
+pub struct Chain {
+    shared: Arc<Shared>,
+    tree: Tree,
+    genesis: ExecutedBlock,
+    head: ExecutedBlock,
+    safe: ExecutedBlock,
+    finalized: ExecutedBlock,
+    /// Below it nothing is ever taken back; the finalized block unless finality is advice.
+    irreversible: Height,
+    hand: Hand,
+    /// Whether it writes its heads and blocks to the store.
+    is_writer: bool,
+}
 
 #[cfg(test)]
 mod tests;

@@ -11,7 +11,7 @@ use super::{
     base_fee::next_base_fee,
     block::empty_header,
     executor::{Executor, Failure},
-    replica::Shared,
+    open::Shared,
     roots,
     system_calls::{self, SystemCallFailure},
     validate::Rules,

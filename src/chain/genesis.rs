@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Block, ChainError, ExecutedBlock, GenesisContract, GenesisSpec, GenesisValidator, SpecError, execution::Execution,
-    replica::Shared, version::Version,
+    open::Shared, version::Version,
 };
 use crate::{
     primitives::{Gas, Height, Timestamp},

@@ -25,8 +25,8 @@ use alloy_primitives::{B256, Bytes, U256, hex};
 use alloy_rlp::Decodable;
 
 use super::{
-    Block, ChainError, ExecutedBlock, GenesisSpec, Intervention, TransactionIndex, execution::Execution, receipt,
-    replica::Shared, version::Version,
+    Block, ChainError, ExecutedBlock, GenesisSpec, Intervention, TransactionIndex, execution::Execution, open::Shared,
+    receipt, version::Version,
 };
 use crate::{
     primitives::Height,

@@ -4,9 +4,11 @@ use std::sync::Arc;
 
 use alloy_primitives::{B256, Bloom, BloomInput, Log};
 
-use super::{Chain, LocatedLog, LogFilter, TransactionLocation};
+use super::{
+    Chain, ChainError, ExecutedBlock, LocatedLog, LogFilter, PoolContext, TransactionLocation,
+    execution::expected_base_fee, version::Version,
+};
 use crate::{
-    chain::{ChainError, ExecutedBlock, PoolContext, execution::expected_base_fee, version::Version},
     primitives::{Gas, Height},
     state::{StateError, StateView},
     system::ValidatorUpdates,

@@ -5,18 +5,13 @@ use std::sync::Arc;
 use alloy_primitives::{B256, Bytes};
 use imbl::Vector;
 
-use super::{BuiltBlock, Candidates, Chain, Hand, Inserted};
-use crate::{
-    chain::{
-        Ancestors, Block, BlockAttributes, BlockError, ChainError, ExecutedBlock, HeadChange, Intervention,
-        execution::{self, Execution, HeaderByHand, apply_interventions, invalid_block, total_difficulty},
-        persist::{self, Heads},
-    },
-    primitives::Height,
-    state::Journal,
-    store::Batch,
-    system::ValidatorUpdates,
+use super::{
+    Ancestors, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainError, ExecutedBlock, Hand,
+    HeadChange, Inserted, Intervention,
+    execution::{self, Execution, HeaderByHand, apply_interventions, invalid_block, total_difficulty},
+    persist::{self, Heads},
 };
+use crate::{primitives::Height, state::Journal, store::Batch, system::ValidatorUpdates};
 
 /// Blocks below the head that a chain with a durable store holds in memory.
 const DURABLE_WINDOW: u64 = 256;

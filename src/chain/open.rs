@@ -1,22 +1,17 @@
 //! The chain as one replica sees it: opening, identity, and what it holds.
 
-mod grow;
-mod query;
-
 use core::fmt;
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Log};
-use imbl::Vector;
 
 use super::{
-    AnyHeader, Block, ChainError, CommitHook, ExecutedBlock, ExecutionCache, GenesisSpec, HeaderRules, Intervention,
-    InvalidTransaction,
+    AnyHeader, Block, Chain, ChainError, CommitHook, ExecutedBlock, ExecutionCache, GenesisSpec, Hand, HeaderRules,
+    Intervention, InvalidTransaction,
     execution::HeaderByHand,
     genesis,
     persist::{self, Decoded, Heads},
     tree::Tree,
-    version::Version,
 };
 use crate::{
     primitives::{Height, Transaction},
@@ -226,32 +221,6 @@ pub(super) struct Shared {
     pub(super) decoded: Decoded,
 }
 
-/// Changes by hand that no block records yet.
-#[derive(Clone, Debug, Default)]
-struct Hand {
-    interventions: Vector<Intervention>,
-    /// What they set in the next block's header.
-    header: HeaderByHand,
-    /// The head's state with them; `None` while there are none.
-    version: Option<Arc<Version>>,
-}
-
-/// One replica's chain. Cloning it costs the same at any size; a clone is a snapshot.
-#[derive(Clone)]
-pub struct Chain {
-    shared: Arc<Shared>,
-    tree: Tree,
-    genesis: ExecutedBlock,
-    head: ExecutedBlock,
-    safe: ExecutedBlock,
-    finalized: ExecutedBlock,
-    /// Below it nothing is ever taken back; the finalized block unless finality is advice.
-    irreversible: Height,
-    hand: Hand,
-    /// Whether it writes its heads and blocks to the store.
-    is_writer: bool,
-}
-
 /// Opening and identity.
 impl Chain {
     /// Starts to open the chain of `spec` over these stores.
@@ -345,7 +314,7 @@ impl Chain {
         &self.shared
     }
 
-    fn heads(&self) -> Heads {
+    pub(super) fn heads(&self) -> Heads {
         Heads {
             head: self.head.hash(),
             safe: self.safe.hash(),
@@ -355,7 +324,7 @@ impl Chain {
     }
 
     /// Whether changes of this replica go to the store.
-    fn is_persistent(&self) -> bool {
+    pub(super) fn is_persistent(&self) -> bool {
         self.is_writer && self.shared.is_durable
     }
 }
