@@ -41,27 +41,34 @@
 //! | [`Pool`] | transactions by sender and nonce, picked by fee |
 //! | [`HeaderRules`] | the seam to consensus |
 
+use core::fmt;
 use std::sync::Arc;
 
-use imbl::Vector;
-
-use self::{execution::HeaderByHand, open::Shared, tree::Tree, version::Version};
-use crate::primitives::Height;
+use self::{context::Shared, header::HeaderByHand, pending::Hand, persist::Heads, tree::Tree};
+use crate::{primitives::Height, vm::TemplateRegistry};
 
 mod base_fee;
 mod block;
 mod cache;
+mod candidates;
+mod context;
 mod dump;
 mod error;
 mod executed_block;
 mod execution;
 mod executor;
 mod extend;
+mod finality;
 mod genesis;
+mod header;
+mod hook;
 mod intervention;
+mod logs;
 mod open;
+mod pending;
 mod persist;
 mod pool;
+mod prune;
 mod read;
 mod receipt;
 mod roots;
@@ -75,17 +82,20 @@ mod validate;
 mod version;
 
 pub use base_fee::{BaseFeeParams, next_base_fee};
-pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX};
+pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
+pub use candidates::{BuiltBlock, Candidates};
+pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
 pub use error::{BlockError, ChainError, InvalidTransaction, PoolError};
-pub use executed_block::{CommitHook, ExecutedBlock, HeadChange};
+pub use executed_block::ExecutedBlock;
+pub use extend::Inserted;
+pub use hook::{CommitHook, HeadChange};
 pub use intervention::Intervention;
-pub use open::{
-    BuiltBlock, Candidates, ChainBuilder, Inserted, LocatedLog, LogFilter, Retention, TransactionIndex,
-    TransactionLocation,
-};
+pub use logs::{LocatedLog, LogFilter};
+pub use open::ChainBuilder;
 pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
+pub use read::TransactionLocation;
 pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
@@ -93,16 +103,6 @@ pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallReq
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
-
-/// Changes by hand that no block records yet.
-#[derive(Clone, Debug, Default)]
-struct Hand {
-    interventions: Vector<Intervention>,
-    /// What they set in the next block's header.
-    header: HeaderByHand,
-    /// The head's state with them; `None` while there are none.
-    version: Option<Arc<Version>>,
-}
 
 /// One replica's chain. Cloning it costs the same at any size; a clone is a snapshot.
 #[derive(Clone)]
@@ -118,6 +118,63 @@ pub struct Chain {
     hand: Hand,
     /// Whether it writes its heads and blocks to the store.
     is_writer: bool,
+}
+
+impl Chain {
+    /// A replica of the same chain that starts where this one stands, writes nothing to the store and calls no hooks.
+    #[must_use]
+    pub fn replica(&self) -> Self {
+        Self { is_writer: false, ..self.clone() }
+    }
+
+    /// What the chain started from, without accounts and contracts: those are in the state of genesis.
+    pub fn spec(&self) -> &Arc<GenesisSpec> {
+        &self.shared.spec
+    }
+
+    /// The templates that its contracts are made of.
+    pub fn registry(&self) -> &Arc<TemplateRegistry> {
+        &self.shared.registry
+    }
+
+    /// The genesis block.
+    pub const fn genesis(&self) -> &ExecutedBlock {
+        &self.genesis
+    }
+
+    /// What changes by hand set in the next block's header.
+    const fn header_by_hand(&self) -> HeaderByHand {
+        self.hand.header
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn heads(&self) -> Heads {
+        Heads {
+            head: self.head.hash(),
+            safe: self.safe.hash(),
+            finalized: self.finalized.hash(),
+            irreversible: self.irreversible,
+        }
+    }
+
+    /// Whether changes of this replica go to the store.
+    fn is_persistent(&self) -> bool {
+        self.is_writer && self.shared.is_durable
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain")
+            .field("chain_id", &self.shared.spec.chain_id)
+            .field("genesis", &self.genesis.hash())
+            .field("head", &(self.head.height(), self.head.hash()))
+            .field("finalized", &self.finalized.height())
+            .finish_non_exhaustive()
+    }
 }
 
 #[cfg(test)]

@@ -1,122 +1,29 @@
-//! The chain as one replica sees it: opening, identity, and what it holds.
+//! Opening a chain: at genesis, or where its store stands.
 
-use core::fmt;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Log};
+use alloy_primitives::B256;
 
 use super::{
-    AnyHeader, Block, Chain, ChainError, CommitHook, ExecutedBlock, ExecutionCache, GenesisSpec, Hand, HeaderRules,
-    Intervention, InvalidTransaction,
-    execution::HeaderByHand,
+    Chain,
+    cache::{Decoded, ExecutionCache},
+    context::{Retention, Shared},
+    error::ChainError,
     genesis,
-    persist::{self, Decoded, Heads},
+    hook::CommitHook,
+    pending::Hand,
+    persist::{self, Heads},
+    rules::{AnyHeader, HeaderRules},
+    spec::GenesisSpec,
     tree::Tree,
 };
 use crate::{
-    primitives::{Height, Transaction},
+    primitives::Height,
     state::StateStore,
     store::{Batch, KeyValue},
     templates,
     vm::TemplateRegistry,
 };
-
-/// A transaction's place in its block, from 0.
-pub type TransactionIndex = u32;
-
-/// Where a builder takes transactions from. Object-safe, and stays so.
-pub trait Candidates {
-    /// The next to try; `None` when there are no more.
-    fn next(&mut self) -> Option<Arc<Transaction>>;
-
-    /// The last one was left out; later nonces of its sender should not follow.
-    fn refuse(&mut self, transaction: &Transaction, reason: &InvalidTransaction);
-}
-
-/// Transactions in a fixed order, whatever becomes of the ones before.
-impl Candidates for std::vec::IntoIter<Arc<Transaction>> {
-    fn next(&mut self) -> Option<Arc<Transaction>> {
-        Iterator::next(self)
-    }
-
-    fn refuse(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
-}
-
-/// A block that was built, executed and not yet sealed.
-#[derive(Clone, Debug)]
-pub struct BuiltBlock {
-    /// The block, without a seal.
-    pub block: Block,
-    /// Candidates that were left out, with why.
-    pub left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
-}
-
-/// What inserting a block did.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Inserted {
-    /// It is stored now.
-    New,
-    /// It was there.
-    Known,
-}
-
-/// How far back the past is kept, in blocks below the head. Genesis and what is not final are always kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retention {
-    /// States that can be read; `None` keeps all.
-    pub states: Option<u64>,
-    /// Blocks and receipts; `None` keeps all. A block's state goes with it.
-    pub blocks: Option<u64>,
-}
-
-impl Retention {
-    /// Everything is kept: what a durable store does unless told otherwise.
-    pub const ALL: Self = Self { states: None, blocks: None };
-
-    /// What a store in memory keeps unless told otherwise: 10,000 states, 200,000 blocks.
-    pub const MEMORY: Self = Self { states: Some(10_000), blocks: Some(200_000) };
-}
-
-/// Where a canonical transaction is.
-#[derive(Clone, Debug)]
-pub struct TransactionLocation {
-    /// Its block.
-    pub block: ExecutedBlock,
-    /// Its place in it.
-    pub index: TransactionIndex,
-}
-
-/// Which logs to find (`eth_getLogs`).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LogFilter {
-    /// First height.
-    pub from: Height,
-    /// Last height, inclusive; beyond the head it is the head.
-    pub to: Height,
-    /// Emitters; empty for any.
-    pub addresses: Vec<Address>,
-    /// For each topic position the values that match; empty for any.
-    pub topics: Vec<Vec<B256>>,
-}
-
-/// A log and where it was emitted.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LocatedLog {
-    /// The log.
-    pub log: Log,
-    /// Height of its block.
-    pub height: Height,
-    /// Hash of its block.
-    pub block_hash: B256,
-    /// Time of its block, in seconds since the Unix epoch.
-    pub timestamp: u64,
-    /// Hash of its transaction.
-    pub transaction_hash: B256,
-    /// Its transaction's place in the block.
-    pub transaction_index: TransactionIndex,
-    /// Its place among the block's logs.
-    pub log_index: u32,
-}
 
 /// Collects what a chain is opened with; see [`Chain::builder`].
 #[derive(Clone, Debug)]
@@ -205,23 +112,7 @@ impl ChainBuilder {
     }
 }
 
-/// What the clones of a chain and its replicas have in common.
-#[derive(Debug)]
-pub(super) struct Shared {
-    pub(super) spec: Arc<GenesisSpec>,
-    pub(super) state: Arc<dyn StateStore>,
-    pub(super) store: Arc<dyn KeyValue>,
-    pub(super) registry: Arc<TemplateRegistry>,
-    pub(super) rules: Arc<dyn HeaderRules>,
-    pub(super) cache: ExecutionCache,
-    pub(super) hooks: Vec<Arc<dyn CommitHook>>,
-    pub(super) retention: Retention,
-    pub(super) is_durable: bool,
-    pub(super) is_paranoid: bool,
-    pub(super) decoded: Decoded,
-}
-
-/// Opening and identity.
+/// Opening.
 impl Chain {
     /// Starts to open the chain of `spec` over these stores.
     pub fn builder(
@@ -250,93 +141,6 @@ impl Chain {
     /// [`ChainError::Store`] when it can't be read.
     pub fn stored_spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, ChainError> {
         Ok(persist::spec(store)?)
-    }
-
-    /// A replica of the same chain that starts where this one stands, writes nothing to the store and calls no hooks.
-    #[must_use]
-    pub fn replica(&self) -> Self {
-        Self { is_writer: false, ..self.clone() }
-    }
-
-    /// What the chain started from, without accounts and contracts: those are in the state of genesis.
-    pub fn spec(&self) -> &Arc<GenesisSpec> {
-        &self.shared.spec
-    }
-
-    /// The templates that its contracts are made of.
-    pub fn registry(&self) -> &Arc<TemplateRegistry> {
-        &self.shared.registry
-    }
-
-    /// The genesis block.
-    pub const fn genesis(&self) -> &ExecutedBlock {
-        &self.genesis
-    }
-
-    /// The same chain with nothing above genesis.
-    pub(super) fn at_genesis(&self) -> Result<Self, ChainError> {
-        let genesis = self.genesis.clone();
-        if !genesis.has_state() {
-            return Err(ChainError::Dump { reason: "the state of genesis is gone".to_owned() });
-        }
-        let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
-        let tree = Tree::new(genesis);
-        let irreversible = Height::GENESIS;
-        Ok(Self { tree, head, safe, finalized, irreversible, hand: Hand::default(), ..self.clone() })
-    }
-
-    /// Puts a block on top that is known to be right.
-    pub(super) fn append(&mut self, block: ExecutedBlock) {
-        self.tree.insert(block.clone());
-        self.tree.apply(&block, !self.shared.is_durable);
-        self.head = block;
-    }
-
-    /// Sets finality and changes by hand of a loaded chain.
-    pub(super) fn finish_loading(
-        &mut self,
-        safe: B256,
-        finalized: B256,
-        interventions: Vec<Intervention>,
-    ) -> Result<(), ChainError> {
-        (self.safe, self.finalized) = (self.block(safe)?, self.block(finalized)?);
-        self.irreversible = self.finalized.height();
-        self.hand = self.hand_over(&self.head, interventions.into_iter().collect())?;
-        Ok(())
-    }
-
-    /// What changes by hand set in the next block's header.
-    pub(super) const fn header_by_hand(&self) -> HeaderByHand {
-        self.hand.header
-    }
-
-    pub(super) fn shared(&self) -> &Shared {
-        &self.shared
-    }
-
-    pub(super) fn heads(&self) -> Heads {
-        Heads {
-            head: self.head.hash(),
-            safe: self.safe.hash(),
-            finalized: self.finalized.hash(),
-            irreversible: self.irreversible,
-        }
-    }
-
-    /// Whether changes of this replica go to the store.
-    pub(super) fn is_persistent(&self) -> bool {
-        self.is_writer && self.shared.is_durable
-    }
-}
-
-impl fmt::Debug for Chain {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Chain")
-            .field("chain_id", &self.shared.spec.chain_id)
-            .field("genesis", &self.genesis.hash())
-            .field("head", &(self.head.height(), self.head.hash()))
-            .field("finalized", &self.finalized.height())
-            .finish_non_exhaustive()
     }
 }
 
