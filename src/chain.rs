@@ -41,20 +41,36 @@
 //! | [`Pool`] | transactions by sender and nonce, picked by fee |
 //! | [`HeaderRules`] | the seam to consensus |
 
+use core::fmt;
+use std::sync::Arc;
+
+use self::{context::Shared, header::HeaderByHand, pending::Hand, persist::Heads, tree::Tree};
+use crate::{primitives::Height, vm::TemplateRegistry};
+
 mod base_fee;
 mod block;
 mod cache;
+mod candidates;
+mod context;
 mod dump;
 mod error;
+mod executed_block;
 mod execution;
 mod executor;
+mod extend;
+mod finality;
 mod genesis;
-mod head;
+mod header;
+mod hook;
 mod intervention;
+mod logs;
+mod open;
+mod pending;
 mod persist;
 mod pool;
+mod prune;
+mod read;
 mod receipt;
-mod replica;
 mod roots;
 mod rules;
 mod simulate;
@@ -66,24 +82,100 @@ mod validate;
 mod version;
 
 pub use base_fee::{BaseFeeParams, next_base_fee};
-pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX};
+pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
+pub use candidates::{BuiltBlock, Candidates};
+pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
 pub use error::{BlockError, ChainError, InvalidTransaction, PoolError};
-pub use head::{CommitHook, ExecutedBlock, HeadChange};
+pub use executed_block::ExecutedBlock;
+pub use extend::Inserted;
+pub use hook::{CommitHook, HeadChange};
 pub use intervention::Intervention;
+pub use logs::{LocatedLog, LogFilter};
+pub use open::ChainBuilder;
 pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
+pub use read::TransactionLocation;
 pub use receipt::Receipt;
-pub use replica::{
-    BuiltBlock, Candidates, Chain, ChainBuilder, Inserted, LocatedLog, LogFilter, Retention, TransactionIndex,
-    TransactionLocation,
-};
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
 pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, StateOverrides};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
+
+/// One replica's chain. Cloning it costs the same at any size; a clone is a snapshot.
+#[derive(Clone)]
+pub struct Chain {
+    shared: Arc<Shared>,
+    tree: Tree,
+    genesis: ExecutedBlock,
+    head: ExecutedBlock,
+    safe: ExecutedBlock,
+    finalized: ExecutedBlock,
+    /// Below it nothing is ever taken back; the finalized block unless finality is advice.
+    irreversible: Height,
+    hand: Hand,
+    /// Whether it writes its heads and blocks to the store.
+    is_writer: bool,
+}
+
+impl Chain {
+    /// A replica of the same chain that starts where this one stands, writes nothing to the store and calls no hooks.
+    #[must_use]
+    pub fn replica(&self) -> Self {
+        Self { is_writer: false, ..self.clone() }
+    }
+
+    /// What the chain started from, without accounts and contracts: those are in the state of genesis.
+    pub fn spec(&self) -> &Arc<GenesisSpec> {
+        &self.shared.spec
+    }
+
+    /// The templates that its contracts are made of.
+    pub fn registry(&self) -> &Arc<TemplateRegistry> {
+        &self.shared.registry
+    }
+
+    /// The genesis block.
+    pub const fn genesis(&self) -> &ExecutedBlock {
+        &self.genesis
+    }
+
+    /// What changes by hand set in the next block's header.
+    const fn header_by_hand(&self) -> HeaderByHand {
+        self.hand.header
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    fn heads(&self) -> Heads {
+        Heads {
+            head: self.head.hash(),
+            safe: self.safe.hash(),
+            finalized: self.finalized.hash(),
+            irreversible: self.irreversible,
+        }
+    }
+
+    /// Whether changes of this replica go to the store.
+    fn is_persistent(&self) -> bool {
+        self.is_writer && self.shared.is_durable
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain")
+            .field("chain_id", &self.shared.spec.chain_id)
+            .field("genesis", &self.genesis.hash())
+            .field("head", &(self.head.height(), self.head.hash()))
+            .field("finalized", &self.finalized.height())
+            .finish_non_exhaustive()
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{Intervention, TransactionIndex, roots};
+use super::{intervention::Intervention, roots};
 use crate::primitives::{Gas, Height, Timestamp, Transaction, TransactionError};
 
 /// Most bytes of `extraData`; standard clients refuse more.
@@ -16,6 +16,9 @@ pub const EXTRA_DATA_BYTES_MAX: usize = 32;
 
 /// Bytes that frame a block's parts in its encodings, at most.
 const FRAMES_ROOM: usize = 64;
+
+/// A transaction's place in its block, from 0.
+pub type TransactionIndex = u32;
 
 /// A block with its hash known. Immutable but for the seal, which signs the hash and so is added after it. Cloning is O(1), and
 /// clones with other seals share all the rest.

@@ -1,13 +1,16 @@
 //! Execution results shared by the replicas of a process.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use alloy_primitives::B256;
 
-use super::{Block, execution::Execution};
+use super::{
+    block::Block,
+    executed_block::{ExecutedBlock, Execution},
+};
 use crate::{
     primitives::maps::LookupMap,
     state::{CommitId, Journal},
@@ -18,6 +21,9 @@ const RESULTS_MAX: usize = 256;
 
 /// Heights below a finalized block whose results are kept for replicas that are a little behind.
 const HEIGHTS_BEHIND_MAX: u64 = 8;
+
+/// Blocks read back and kept decoded.
+const DECODED_MAX: usize = 64;
 
 /// From block hash to post-state and receipts. Clones share one cache.
 ///
@@ -98,5 +104,29 @@ impl Inner {
         if let Some((_, hash)) = self.by_height.pop_first() {
             self.results.remove(&hash);
         }
+    }
+}
+
+/// The last blocks that were read back, the newest at the end.
+#[derive(Debug, Default)]
+pub(super) struct Decoded(Mutex<VecDeque<ExecutedBlock>>);
+
+impl Decoded {
+    pub(super) fn get(&self, hash: B256) -> Option<ExecutedBlock> {
+        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.iter().find(|block| block.hash() == hash).cloned()
+    }
+
+    pub(super) fn put(&self, block: ExecutedBlock) {
+        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.len() >= DECODED_MAX {
+            blocks.pop_front();
+        }
+        blocks.push_back(block);
+    }
+
+    /// Forgets all, after something stored was removed.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

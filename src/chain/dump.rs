@@ -7,8 +7,17 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Block, Chain, ChainBuilder, ChainError, ExecutedBlock, GenesisAccount, GenesisSpec, Intervention,
-    execution::Execution, receipt, version::Version,
+    Chain,
+    block::Block,
+    error::ChainError,
+    executed_block::{ExecutedBlock, Execution},
+    intervention::Intervention,
+    open::ChainBuilder,
+    pending::Hand,
+    receipt,
+    spec::{GenesisAccount, GenesisSpec},
+    tree::Tree,
+    version::Version,
 };
 use crate::{
     primitives::Height,
@@ -111,6 +120,41 @@ impl Chain {
             accounts: dump_accounts(&*self.state_of(self.head().hash())?)?,
             interventions: alloy_rlp::encode(waiting).into(),
         })
+    }
+}
+
+/// Loading.
+impl Chain {
+    /// The same chain with nothing above genesis.
+    pub(super) fn at_genesis(&self) -> Result<Self, ChainError> {
+        let genesis = self.genesis.clone();
+        if !genesis.has_state() {
+            return Err(ChainError::Dump { reason: "the state of genesis is gone".to_owned() });
+        }
+        let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
+        let tree = Tree::new(genesis);
+        let irreversible = Height::GENESIS;
+        Ok(Self { tree, head, safe, finalized, irreversible, hand: Hand::default(), ..self.clone() })
+    }
+
+    /// Puts a block on top that is known to be right.
+    pub(super) fn append(&mut self, block: ExecutedBlock) {
+        self.tree.insert(block.clone());
+        self.tree.apply(&block, !self.shared.is_durable);
+        self.head = block;
+    }
+
+    /// Sets finality and changes by hand of a loaded chain.
+    pub(super) fn finish_loading(
+        &mut self,
+        safe: B256,
+        finalized: B256,
+        interventions: Vec<Intervention>,
+    ) -> Result<(), ChainError> {
+        (self.safe, self.finalized) = (self.block(safe)?, self.block(finalized)?);
+        self.irreversible = self.finalized.height();
+        self.hand = self.hand_over(&self.head, interventions.into_iter().collect())?;
+        Ok(())
     }
 }
 

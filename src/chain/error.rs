@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B64, B256, Bloom, U256};
 
-use super::{BlockDecodeError, RuleError, SpecError};
+use super::{block::BlockDecodeError, rules::RuleError, spec::SpecError};
 use crate::{
     primitives::{Gas, Height, Timestamp},
     state::StateError,

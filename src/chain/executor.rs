@@ -4,7 +4,8 @@ use alloy_consensus::Eip658Value;
 use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
-    InvalidTransaction, Receipt,
+    error::InvalidTransaction,
+    receipt::Receipt,
     validate::{self, Rules},
 };
 use crate::{

@@ -8,8 +8,12 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde_json::{Map, Value};
 
 use super::{
-    Block, ChainError, ExecutedBlock, GenesisContract, GenesisSpec, GenesisValidator, SpecError, execution::Execution,
-    replica::Shared, version::Version,
+    block::Block,
+    context::Shared,
+    error::ChainError,
+    executed_block::{ExecutedBlock, Execution},
+    spec::{GenesisContract, GenesisSpec, GenesisValidator, SpecError},
+    version::Version,
 };
 use crate::{
     primitives::{Gas, Height, Timestamp},
@@ -199,12 +203,5 @@ fn coerce(ty: &DynSolType, json: &Value) -> Result<DynSolValue, String> {
         (_, Value::Number(number)) => ty.coerce_str(&number.to_string()).map_err(|error| error.to_string()),
         (DynSolType::Bool, Value::Bool(value)) => Ok(DynSolValue::Bool(*value)),
         (_, other) => Err(format!("expected {ty}, found {other}")),
-    }
-}
-
-impl GenesisContract {
-    /// A contract of the template `name` at `address`, its parameters by the names in the template's ABI.
-    pub fn new(address: Address, template: &str, params: Map<String, Value>) -> Self {
-        Self { address, template: template.to_owned(), params, deployer: Address::ZERO }
     }
 }

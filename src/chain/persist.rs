@@ -15,18 +15,19 @@
 //!
 //! Numbers are big-endian.
 
-use core::ops::ControlFlow;
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
-
 use alloy_primitives::{B256, Bytes, U256, hex};
 use alloy_rlp::Decodable;
+use core::ops::ControlFlow;
 
 use super::{
-    Block, ChainError, ExecutedBlock, GenesisSpec, Intervention, TransactionIndex, execution::Execution, receipt,
-    replica::Shared, version::Version,
+    block::{Block, TransactionIndex},
+    context::Shared,
+    error::ChainError,
+    executed_block::{ExecutedBlock, Execution},
+    intervention::Intervention,
+    receipt,
+    spec::GenesisSpec,
+    version::Version,
 };
 use crate::{
     primitives::Height,
@@ -44,9 +45,6 @@ const SPEC: &[u8] = b"chain/spec";
 const HAND: &[u8] = b"chain/hand/";
 const UPDATES: &[u8] = b"chain/updates/";
 
-/// Blocks read back and kept decoded.
-const DECODED_MAX: usize = 64;
-
 /// In place of a commit id: the block came without its state.
 const NO_STATE: u64 = u64::MAX;
 
@@ -58,30 +56,6 @@ pub(super) struct Heads {
     pub(super) finalized: B256,
     /// Up to this height nothing is ever taken back.
     pub(super) irreversible: Height,
-}
-
-/// The last blocks that were read back, the newest at the end.
-#[derive(Debug, Default)]
-pub(super) struct Decoded(Mutex<VecDeque<ExecutedBlock>>);
-
-impl Decoded {
-    fn get(&self, hash: B256) -> Option<ExecutedBlock> {
-        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        blocks.iter().find(|block| block.hash() == hash).cloned()
-    }
-
-    fn put(&self, block: ExecutedBlock) {
-        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if blocks.len() >= DECODED_MAX {
-            blocks.pop_front();
-        }
-        blocks.push_back(block);
-    }
-
-    /// Forgets all, after something stored was removed.
-    pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    }
 }
 
 /// Adds a block with its state and receipts.

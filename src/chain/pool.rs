@@ -12,7 +12,9 @@ use imbl::OrdMap;
 
 pub use self::best::BestTransactions;
 use super::{
-    HeadChange, Intervention, InvalidTransaction, PoolError,
+    error::{InvalidTransaction, PoolError},
+    hook::HeadChange,
+    intervention::Intervention,
     validate::{self, Rules},
 };
 use crate::{

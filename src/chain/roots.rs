@@ -6,7 +6,7 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{B256, Bloom};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 
-use super::Receipt;
+use super::receipt::Receipt;
 use crate::primitives::Transaction;
 
 /// Root of the trie from the RLP of a transaction's index to its EIP-2718 form (Yellow Paper, 4.3.2).

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256};
 
-use super::{Block, Intervention};
+use super::{block::Block, intervention::Intervention};
 use crate::{
     primitives::{Gas, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates},

@@ -11,9 +11,13 @@ use alloy_primitives::{Address, B256, Bytes, Log, U256};
 
 pub use self::request::{AccountOverride, CallRequest, StateOverrides};
 use super::{
-    BlockAttributes, Chain, ChainError, ExecutedBlock, InvalidTransaction,
-    execution::{apply_interventions, invalid_block, next_header, system_call_error},
+    Chain,
+    error::{ChainError, InvalidTransaction},
+    executed_block::ExecutedBlock,
+    execution::{apply_interventions, invalid_block, system_call_error},
     executor::{Executed, Executor, Failure},
+    header::next_header,
+    rules::BlockAttributes,
     system_calls,
 };
 use crate::{

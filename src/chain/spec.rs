@@ -6,7 +6,10 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256, keccak256};
 use serde::{Deserialize, Serialize};
 
-use super::{BaseFeeParams, block::empty_header};
+use super::{
+    base_fee::BaseFeeParams,
+    block::{EXTRA_DATA_BYTES_MAX, empty_header},
+};
 use crate::{
     primitives::{Gas, Wallet, amount, ether},
     state::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges},
@@ -249,9 +252,9 @@ impl GenesisSpec {
         if self.gas_limit < GAS_LIMIT_MIN {
             return wrong("gasLimit", format!("{} is below {GAS_LIMIT_MIN}", self.gas_limit));
         }
-        if self.extra_data.len() > super::EXTRA_DATA_BYTES_MAX {
+        if self.extra_data.len() > EXTRA_DATA_BYTES_MAX {
             let length = self.extra_data.len();
-            return wrong("extraData", format!("{length} bytes, at most {} fit", super::EXTRA_DATA_BYTES_MAX));
+            return wrong("extraData", format!("{length} bytes, at most {} fit", EXTRA_DATA_BYTES_MAX));
         }
         if let BaseFee::Dynamic(params) = self.base_fee
             && (params.elasticity_multiplier == 0 || params.change_denominator == 0)
@@ -357,6 +360,13 @@ impl GenesisSpec {
     /// The gas limit as a typed amount.
     pub const fn block_gas_limit(&self) -> Gas {
         Gas::new(self.gas_limit)
+    }
+}
+
+impl GenesisContract {
+    /// A contract of the template `name` at `address`, its parameters by the names in the template's ABI.
+    pub fn new(address: Address, template: &str, params: serde_json::Map<String, serde_json::Value>) -> Self {
+        Self { address, template: template.to_owned(), params, deployer: Address::ZERO }
     }
 }
 

@@ -3,7 +3,12 @@
 use alloy_primitives::U256;
 use alloy_sol_types::SolCall;
 
-use super::{CallError, CallOutcome, CallRequest, Chain, ChainError, ExecutedBlock, StateOverrides};
+use super::{
+    Chain,
+    error::ChainError,
+    executed_block::ExecutedBlock,
+    simulate::{CallError, CallOutcome, CallRequest, StateOverrides},
+};
 use crate::system::staking::{
     PAGE_MAX, STAKING_ADDRESS, ValidatorRecord,
     interface::{validatorCall, validatorsCall},

@@ -3,7 +3,7 @@
 use alloy_consensus::Header;
 use alloy_primitives::{Bytes, U256};
 
-use super::{BlockError, Receipt, block::empty_header, replica::Shared};
+use super::{block::empty_header, context::Shared, error::BlockError, receipt::Receipt};
 use crate::{
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal, StateError},

@@ -9,7 +9,7 @@ use alloy_primitives::B256;
 use imbl::OrdMap;
 
 use self::{canonical::Canonical, index::Runs};
-use super::{ExecutedBlock, TransactionIndex};
+use super::{block::TransactionIndex, executed_block::ExecutedBlock};
 use crate::primitives::{Height, maps::PersistentMap};
 
 /// Young hashes are moved to the sorted runs when there are so many.

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::InvalidTransaction;
+use super::error::InvalidTransaction;
 use crate::{
     primitives::{Gas, Transaction},
     state::EMPTY_CODE_HASH,

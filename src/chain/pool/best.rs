@@ -7,7 +7,7 @@ use alloy_primitives::Address;
 
 use super::Pool;
 use crate::{
-    chain::{Candidates, InvalidTransaction},
+    chain::{candidates::Candidates, error::InvalidTransaction},
     primitives::Transaction,
 };
 

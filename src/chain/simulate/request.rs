@@ -6,7 +6,7 @@ use alloy_primitives::{Address, Bytes, U256};
 
 use super::{CallContext, CallError};
 use crate::{
-    chain::InvalidTransaction,
+    chain::error::InvalidTransaction,
     primitives::{AccessList, Gas},
     state::{Journal, StateError},
     vm::{BlockContext, GasSchedule},

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use alloy_primitives::B256;
 
-use crate::chain::TransactionIndex;
+use crate::chain::block::TransactionIndex;
 
 /// A run of this length is not merged into another, so that no block waits long for it.
 const RUN_MAX: usize = 1 << 19;

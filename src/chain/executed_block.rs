@@ -1,6 +1,5 @@
 //! Executed blocks and how the head moves along them.
 
-use core::fmt::Debug;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -8,13 +7,23 @@ use std::sync::{
 
 use alloy_primitives::{B256, Bytes, U256};
 
-use super::{Block, Receipt, execution::Execution, version::Version};
+use super::{block::Block, receipt::Receipt, version::Version};
 use crate::{
     primitives::Height,
-    state::Commit,
-    store::{Batch, StoreError},
+    state::{Commit, CommitId},
     system::ValidatorUpdates,
 };
+
+/// What executing a block gave.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    pub(super) receipts: Arc<[Receipt]>,
+    pub(super) version: Arc<Version>,
+    /// The version that it was made on: two replicas may have made the same state twice.
+    pub(super) parent: CommitId,
+    /// What it changed in the set of validators.
+    pub(super) updates: ValidatorUpdates,
+}
 
 /// A block with what its execution gave. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -73,7 +82,7 @@ impl ExecutedBlock {
         total_difficulty: U256,
         is_stored: bool,
     ) -> Self {
-        let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
+        let commit = Commit { id: CommitId::EMPTY, root: block.header().state_root };
         let is_stored = AtomicBool::new(is_stored);
         let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
         Self { inner, version: None }
@@ -145,43 +154,4 @@ impl ExecutedBlock {
             version.set_durable();
         }
     }
-}
-
-/// How the head moved.
-#[derive(Clone, Debug)]
-pub struct HeadChange {
-    /// The head before.
-    pub old: ExecutedBlock,
-    /// The head now.
-    pub new: ExecutedBlock,
-    /// Blocks that left the canonical chain, newest first.
-    pub reverted: Vec<ExecutedBlock>,
-    /// Blocks that joined it, oldest first.
-    pub applied: Vec<ExecutedBlock>,
-}
-
-impl HeadChange {
-    /// Whether canonical blocks were taken back.
-    pub const fn is_reorg(&self) -> bool {
-        !self.reverted.is_empty()
-    }
-}
-
-/// Writes into the batch that makes a head change durable. Object-safe, and stays so.
-pub trait CommitHook: Debug + Send + Sync {
-    /// Adds what must be stored together with `change`; called before it is written.
-    ///
-    /// A hook must give the same writes for the same change: a failed write is tried again with a new call.
-    ///
-    /// # Errors
-    /// [`StoreError`] stops the head from moving.
-    fn on_head(&self, change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The promise of object safety.
-    const _: fn(&dyn CommitHook) = |_| {};
 }

@@ -5,21 +5,28 @@ use std::sync::Arc;
 use alloy_primitives::{B256, Bytes};
 use imbl::Vector;
 
-use super::{BuiltBlock, Candidates, Chain, Hand, Inserted};
-use crate::{
-    chain::{
-        Ancestors, Block, BlockAttributes, BlockError, ChainError, ExecutedBlock, HeadChange, Intervention,
-        execution::{self, Execution, HeaderByHand, apply_interventions, invalid_block, total_difficulty},
-        persist::{self, Heads},
-    },
-    primitives::Height,
-    state::Journal,
-    store::Batch,
-    system::ValidatorUpdates,
+use super::{
+    Chain,
+    block::Block,
+    candidates::{BuiltBlock, Candidates},
+    error::{BlockError, ChainError},
+    executed_block::{ExecutedBlock, Execution},
+    execution::{self, invalid_block, total_difficulty},
+    hook::HeadChange,
+    pending::Hand,
+    persist::{self, Heads},
+    rules::BlockAttributes,
 };
+use crate::{primitives::Height, store::Batch};
 
-/// Blocks below the head that a chain with a durable store holds in memory.
-const DURABLE_WINDOW: u64 = 256;
+/// What inserting a block did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inserted {
+    /// It is stored now.
+    New,
+    /// It was there.
+    Known,
+}
 
 /// Growing.
 impl Chain {
@@ -133,102 +140,6 @@ impl Chain {
         Ok(change)
     }
 
-    /// Moves the safe and the finalized block, which are ancestors of the head (or the head). Neither the finalized block
-    /// nor anything below it is taken back from then on.
-    ///
-    /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
-    pub fn set_finality(&mut self, safe: B256, finalized: B256) -> Result<(), ChainError> {
-        let irreversible = self.block(finalized)?.height();
-        self.set_advisory_finality(safe, finalized, irreversible)
-    }
-
-    /// The same for a protocol whose finality is advice: both marks may move back, and only blocks up to the height
-    /// `irreversible` are never taken back from then on.
-    ///
-    /// # Errors
-    /// As [`Chain::set_finality`].
-    pub fn set_advisory_finality(
-        &mut self,
-        safe: B256,
-        finalized: B256,
-        irreversible: Height,
-    ) -> Result<(), ChainError> {
-        let irreversible = irreversible.max(self.irreversible);
-        if (safe, finalized, irreversible) == (self.safe.hash(), self.finalized.hash(), self.irreversible) {
-            return Ok(());
-        }
-        let (safe, finalized) = (self.block(safe)?, self.block(finalized)?);
-        let below =
-            |block: &ExecutedBlock| ChainError::BelowFinality { finalized: self.finalized.hash(), block: block.hash() };
-        for block in [&safe, &finalized] {
-            if !self.is_canonical_block(block) {
-                return Err(below(block));
-            }
-        }
-        if finalized.height() < self.irreversible || safe.height() < finalized.height() {
-            return Err(below(&finalized));
-        }
-        if self.is_persistent() {
-            let mut batch = Batch::new();
-            let heads = Heads { safe: safe.hash(), finalized: finalized.hash(), irreversible, ..self.heads() };
-            persist::put_heads(heads, &mut batch);
-            self.shared.store.write(batch)?;
-        }
-        self.tree.drop_side_blocks(self.irreversible.get() + 1..=irreversible.get());
-        self.shared.cache.finalize(irreversible.get());
-        (self.safe, self.finalized, self.irreversible) = (safe, finalized, irreversible);
-        Ok(())
-    }
-
-    /// Changes the newest state by hand; the next block built here records it.
-    ///
-    /// # Errors
-    /// [`ChainError::InvalidBlock`] with [`BlockError::Interventions`] when genesis does not allow it.
-    pub fn intervene(&mut self, intervention: Intervention) -> Result<(), ChainError> {
-        if !self.shared.spec.allow_interventions {
-            return Err(invalid_block(self.head.block(), BlockError::Interventions { count: 1 }));
-        }
-        let mut interventions = self.hand.interventions.clone();
-        interventions.push_back(intervention.clone());
-        let hand = match &self.hand.version {
-            // On a durable store a version made on an unwritten one would not outlive the process.
-            Some(version) if !self.shared.is_durable || version.is_durable() => {
-                let mut journal = Journal::new(version.view()?);
-                apply_interventions(&mut journal, std::slice::from_ref(&intervention))?;
-                let version = self.shared.commit_changes(version, &journal.take_changes())?;
-                let mut header = self.hand.header;
-                header.add(&intervention);
-                Hand { interventions, header, version: Some(version) }
-            }
-            _ => self.hand_over(&self.head, interventions)?,
-        };
-        if self.is_persistent() {
-            let mut batch = Batch::new();
-            persist::put_intervention(self.hand.interventions.len(), &intervention, &mut batch);
-            // Written at once, so that the next change by hand costs what it changes; the version it replaces stays stored.
-            hand.version.iter().for_each(|version| version.write_to(&mut batch));
-            self.shared.store.write(batch)?;
-            hand.version.iter().for_each(|version| version.set_durable());
-        }
-        self.hand = hand;
-        Ok(())
-    }
-
-    /// Takes over what was changed by hand on another replica that stands at the same head; `false` when it stands elsewhere.
-    pub fn follow_hand(&mut self, other: &Self) -> bool {
-        let is_same_head = self.head.hash() == other.head.hash();
-        if is_same_head {
-            self.hand = other.hand.clone();
-        }
-        is_same_head
-    }
-
-    /// What was changed by hand and no block records yet.
-    pub fn waiting_interventions(&self) -> impl Iterator<Item = &Intervention> {
-        self.hand.interventions.iter()
-    }
-
     /// Goes back (or over) to `snapshot`, an earlier clone of this chain, also past finality.
     ///
     /// # Errors
@@ -274,24 +185,6 @@ impl Chain {
         walk(old.clone(), self.head.clone(), other, self)
     }
 
-    /// Brings tree and retention to the new head.
-    fn follow(&mut self, change: &HeadChange) {
-        let index = !self.shared.is_durable;
-        change.reverted.iter().for_each(|block| self.tree.revert(block));
-        change.applied.iter().for_each(|block| self.tree.apply(block, index));
-        let (head, finalized) = (self.head.height().get(), self.irreversible.get());
-        let retention = self.shared.retention;
-        // What is not final stays: a reorg may need it.
-        let lowest = |kept: u64| head.saturating_sub(kept).min(finalized);
-        if let Some(states) = retention.states {
-            self.tree.drop_states_below(lowest(states));
-        }
-        let window = self.shared.is_durable.then_some(DURABLE_WINDOW);
-        if let Some(blocks) = retention.blocks.into_iter().chain(window).min() {
-            self.tree.drop_blocks_below(lowest(blocks));
-        }
-    }
-
     /// Writes what a head change makes durable, and what hooks add. This chain is still as it was before.
     fn persist(&self, change: &HeadChange, heads: Heads, hand: &Hand, finalized: u64) -> Result<(), ChainError> {
         let mut batch = Batch::new();
@@ -322,85 +215,6 @@ impl Chain {
             change.applied.iter().for_each(ExecutedBlock::set_stored);
         }
         Ok(())
-    }
-
-    /// Removes from the store what the retention policy lets go as the head moves on to `head`.
-    fn prune_stored(&self, head: u64, finalized: u64, batch: &mut Batch) -> Result<(), ChainError> {
-        let lowest = |head: u64, finalized: u64, kept: u64| head.saturating_sub(kept).min(finalized).max(1);
-        let passed = |kept: u64| {
-            let before = lowest(self.head.height().get(), self.irreversible.get(), kept);
-            before..lowest(head, finalized, kept)
-        };
-        if let Some(kept) = self.shared.retention.states {
-            let mut commits = Vec::new();
-            for height in passed(kept) {
-                let Some(block) = self.stored_at(height)? else { continue };
-                let (id, successor) = (block.commit().id, self.stored_at(height + 1)?);
-                // An empty block shares its parent's version.
-                let is_shared = successor.is_some_and(|next| next.commit().id == id);
-                if !is_shared && id != self.genesis.commit().id {
-                    commits.push(id);
-                }
-            }
-            if !commits.is_empty() {
-                self.shared.state.prune(&commits, batch)?;
-            }
-        }
-        if let Some(kept) = self.shared.retention.blocks {
-            for height in passed(kept) {
-                if let Some(block) = self.stored_at(height)? {
-                    persist::remove_block(&block, batch);
-                }
-            }
-            self.shared.decoded.clear();
-        }
-        Ok(())
-    }
-
-    fn stored_at(&self, height: u64) -> Result<Option<ExecutedBlock>, ChainError> {
-        match self.block_at(Height::new(height)) {
-            Ok(block) => Ok(Some(block)),
-            Err(ChainError::Pruned { .. } | ChainError::UnknownHeight { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// What of the changes by hand still waits once `change` is made: those that no applied block records.
-    fn hand_after(&self, change: &HeadChange) -> Result<Hand, ChainError> {
-        let mut waiting = self.hand.interventions.clone();
-        for intervention in change.applied.iter().flat_map(|block| block.block().interventions()) {
-            if waiting.front() == Some(intervention) {
-                waiting.pop_front();
-            }
-        }
-        self.hand_over(&change.new, waiting)
-    }
-
-    /// The changes by hand on top of `head`.
-    pub(super) fn hand_over(
-        &self,
-        head: &ExecutedBlock,
-        interventions: Vector<Intervention>,
-    ) -> Result<Hand, ChainError> {
-        if interventions.is_empty() {
-            return Ok(Hand::default());
-        }
-        let version = self.version_of(head)?;
-        let mut journal = Journal::new(version.view()?);
-        let list: Vec<Intervention> = interventions.iter().cloned().collect();
-        apply_interventions(&mut journal, &list)?;
-        let version = self.shared.commit_changes(version, &journal.take_changes())?;
-        Ok(Hand { header: HeaderByHand::of(&interventions), interventions, version: Some(version) })
-    }
-}
-
-impl Ancestors for Chain {
-    fn block(&self, hash: B256) -> Option<Arc<Block>> {
-        Self::block(self, hash).ok().map(|executed| executed.block().clone())
-    }
-
-    fn updates(&self, hash: B256) -> ValidatorUpdates {
-        self.updates_of(hash)
     }
 }
 

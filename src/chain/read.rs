@@ -2,15 +2,32 @@
 
 use std::sync::Arc;
 
-use alloy_primitives::{B256, Bloom, BloomInput, Log};
+use alloy_primitives::B256;
 
-use super::{Chain, LocatedLog, LogFilter, TransactionLocation};
+use super::{
+    Chain,
+    block::{Block, TransactionIndex},
+    error::ChainError,
+    executed_block::ExecutedBlock,
+    header::expected_base_fee,
+    pool::PoolContext,
+    rules::Ancestors,
+    version::Version,
+};
 use crate::{
-    chain::{ChainError, ExecutedBlock, PoolContext, execution::expected_base_fee, version::Version},
     primitives::{Gas, Height},
     state::{StateError, StateView},
     system::ValidatorUpdates,
 };
+
+/// Where a canonical transaction is.
+#[derive(Clone, Debug)]
+pub struct TransactionLocation {
+    /// Its block.
+    pub block: ExecutedBlock,
+    /// Its place in it.
+    pub index: TransactionIndex,
+}
 
 /// Heads.
 impl Chain {
@@ -172,69 +189,6 @@ impl Chain {
         let is_there = block.block().transaction(index).is_some_and(|transaction| transaction.hash() == hash);
         Ok(is_there.then_some(TransactionLocation { block, index }))
     }
-
-    /// Canonical logs that match, in order, at most `max`.
-    ///
-    /// A block whose bloom rules out a match is passed over (Yellow Paper, 4.3.1).
-    ///
-    /// # Errors
-    /// [`ChainError::TooManyResults`] past `max`, [`ChainError::Pruned`] when the range starts before what is kept.
-    pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, ChainError> {
-        let mut found = Vec::new();
-        let last = filter.to.min(self.head.height()).get();
-        for height in filter.from.get()..=last {
-            let block = self.block_at(Height::new(height))?;
-            found.extend(filter.select(&block));
-            if found.len() > max {
-                return Err(ChainError::TooManyResults { max });
-            }
-        }
-        Ok(found)
-    }
-}
-
-impl LogFilter {
-    /// The block's logs that match, wherever the block is; heights are not looked at.
-    pub fn select(&self, block: &ExecutedBlock) -> Vec<LocatedLog> {
-        if !self.may_match(&block.block().header().logs_bloom) {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        for (index, (receipt, transaction)) in (0..).zip(block.receipts().iter().zip(block.block().transactions())) {
-            for (place, log) in (receipt.first_log_index..).zip(receipt.logs()) {
-                if self.matches(log) {
-                    found.push(LocatedLog {
-                        log: log.clone(),
-                        height: block.height(),
-                        block_hash: block.hash(),
-                        timestamp: block.block().header().timestamp,
-                        transaction_hash: transaction.hash(),
-                        transaction_index: index,
-                        log_index: place,
-                    });
-                }
-            }
-        }
-        found
-    }
-
-    /// Whether a log matches emitters and topics.
-    pub fn matches(&self, log: &Log) -> bool {
-        let topic_matches = |(wanted, position): (&Vec<B256>, usize)| {
-            wanted.is_empty() || log.topics().get(position).is_some_and(|topic| wanted.contains(topic))
-        };
-        (self.addresses.is_empty() || self.addresses.contains(&log.address))
-            && self.topics.len() <= log.topics().len()
-            && self.topics.iter().zip(0..).all(topic_matches)
-    }
-
-    /// Whether a block with this bloom may hold a match.
-    pub fn may_match(&self, bloom: &Bloom) -> bool {
-        let holds = |bytes: &[u8]| bloom.contains_input(BloomInput::Raw(bytes));
-        let any = |values: &[B256]| values.is_empty() || values.iter().any(|value| holds(value.as_slice()));
-        (self.addresses.is_empty() || self.addresses.iter().any(|address| holds(address.as_slice())))
-            && self.topics.iter().all(|values| any(values))
-    }
 }
 
 /// The next block.
@@ -255,5 +209,15 @@ impl Chain {
             base_fee: self.next_base_fee().unwrap_or(0),
             is_london: self.shared.spec.forks.is_london(self.head.height().next().get()),
         })
+    }
+}
+
+impl Ancestors for Chain {
+    fn block(&self, hash: B256) -> Option<Arc<Block>> {
+        Self::block(self, hash).ok().map(|executed| executed.block().clone())
+    }
+
+    fn updates(&self, hash: B256) -> ValidatorUpdates {
+        self.updates_of(hash)
     }
 }
