@@ -14,13 +14,15 @@ mod prefixed;
 mod rocks;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
+mod table;
 
 pub use error::StoreError;
 #[cfg(any(test, feature = "testing"))]
 pub use failing::FailingStore;
 pub use identity::check_identity;
-pub use kv::{Batch, KeyValue, Order, Table, Write};
+pub use kv::{Batch, KeyValue, Order, Write};
 pub use memory::MemoryStore;
 pub use prefixed::PrefixedStore;
 #[cfg(feature = "rocksdb")]
 pub use rocks::{Durability, RocksOptions, RocksStore};
+pub use table::Table;

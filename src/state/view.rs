@@ -1,46 +1,12 @@
 //! The versioned-state trait: commits are made by a store and read through views.
 
-use core::{fmt, fmt::Debug, ops::ControlFlow};
+use core::{fmt::Debug, ops::ControlFlow};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
-use super::{Account, AccountProof, StateChanges, StateError};
+use super::{Account, AccountProof, Commit, CommitId, StateChanges, StateError};
 use crate::store::Batch;
-
-/// Identity of one version of the state; never reused within a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommitId(u64);
-
-impl CommitId {
-    /// The version before the first commit: no accounts, root [`EMPTY_ROOT`](super::EMPTY_ROOT).
-    pub const EMPTY: Self = Self(0);
-
-    /// The id with this number, as stored beside a block.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The plain number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for CommitId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// A version that was just made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Commit {
-    /// Its identity.
-    pub id: CommitId,
-    /// Its Merkle-Patricia root.
-    pub root: B256,
-}
 
 /// Versions of the state. Object-safe, and stays so. Shared by all replicas of a process.
 pub trait StateStore: Debug + Send + Sync {

@@ -175,7 +175,7 @@ pub fn panic(code: u64) -> Stop {
 
 /// A revert without data.
 pub fn empty_revert() -> Stop {
-    Stop::Revert(Bytes::new())
+    Stop::EMPTY_REVERT
 }
 
 /// What revert data says, when it is `Error(string)` or `Panic(uint256)`.

@@ -3,50 +3,14 @@
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop,
-    TemplateRegistry, frame,
+    BlockContext, FrameResult, GasSchedule, HaltReason, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop, env::Env,
 };
 use crate::{
     primitives::{Gas, recover_signer},
-    state::{AccountId, Journal, StateError},
+    state::AccountId,
 };
 
 const GAS: &GasSchedule = &GasSchedule::STANDARD;
-
-/// What all frames of one message share.
-pub(super) struct Env<'h> {
-    pub(super) journal: &'h mut Journal,
-    pub(super) block: &'h BlockContext,
-    pub(super) registry: &'h TemplateRegistry,
-    pub(super) inspector: Option<&'h mut (dyn Inspector + 'h)>,
-    /// Why the state could not be read; then nothing has an outcome any more.
-    pub(super) unreadable: &'h mut Option<StateError>,
-}
-
-impl Env<'_> {
-    /// The same for a frame inside this one.
-    pub(super) fn reborrow(&mut self) -> Env<'_> {
-        let inspector = self.inspector.as_mut().map(|inspector| &mut **inspector as &mut dyn Inspector);
-        Env {
-            journal: self.journal,
-            block: self.block,
-            registry: self.registry,
-            inspector,
-            unreadable: self.unreadable,
-        }
-    }
-
-    /// Uses the journal, keeping its failure.
-    pub(super) fn read<'s, T: 's>(
-        &'s mut self,
-        with: impl FnOnce(&'s mut Journal) -> Result<T, StateError>,
-    ) -> Result<T, Stop> {
-        with(self.journal).map_err(|error| {
-            *self.unreadable = Some(error);
-            Stop::StateUnreadable
-        })
-    }
-}
 
 /// One frame's world: its own storage, balances, calls, logs, hashing, the block around it.
 ///
@@ -216,11 +180,11 @@ impl Host<'_> {
         self.forbid_static()?;
         self.charge(GAS.call_value)?;
         if self.message.origin != SYSTEM_ADDRESS {
-            return Err(super::abi::empty_revert());
+            return Err(Stop::EMPTY_REVERT);
         }
         let own = self.message.to;
         let fits = self.env.read(|journal| journal.add_balance(&own, amount))?;
-        if fits { Ok(()) } else { Err(super::abi::empty_revert()) }
+        if fits { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
     /// Destroys `amount` of the running contract's native token.
@@ -232,7 +196,7 @@ impl Host<'_> {
         self.charge(GAS.call_value)?;
         let own = self.message.to;
         let had = self.env.read(|journal| journal.sub_balance(&own, amount))?;
-        if had { Ok(()) } else { Err(super::abi::empty_revert()) }
+        if had { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
     /// Whether `address` has code.
@@ -389,7 +353,8 @@ impl Host<'_> {
         let gas = passed.saturating_add(Gas::new(stipend));
         let message = Message { kind, caller, to, value, input, gas, origin };
         let is_static = self.is_static || kind == MessageKind::StaticCall;
-        let result = frame::run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);
+        let frames = self.env.frames;
+        let result = frames.run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
         }

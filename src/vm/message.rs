@@ -151,6 +151,11 @@ pub enum Stop {
     StateUnreadable,
 }
 
+impl Stop {
+    /// A revert without data.
+    pub(super) const EMPTY_REVERT: Self = Self::Revert(Bytes::new());
+}
+
 impl From<OutOfGas> for Stop {
     fn from(_: OutOfGas) -> Self {
         Self::Halt(HaltReason::OutOfGas)

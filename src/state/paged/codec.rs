@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::pages::Pages;
 use crate::state::{
     CommitId, EMPTY_CODE_HASH,
     leaf::{AccountLeaf, Contract, SlotLeaf},
@@ -27,6 +26,9 @@ pub(super) struct Place {
     /// Offset in the page, in bytes.
     pub(super) at: u16,
 }
+
+/// A page of a commit: the commit and the page's number in it.
+pub(super) type PageId = (CommitId, u32);
 
 /// A parent's hold on a stored child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,9 +55,6 @@ pub(super) trait Stored: Value {
 
     /// The value at the front of `input`, which `commit` stores.
     fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self>;
-
-    /// Where decoded nodes with such values are kept.
-    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self>;
 }
 
 const LEAF: u8 = 0;
@@ -163,10 +162,6 @@ impl Stored for AccountLeaf<StoredLink> {
         };
         Some(Self { address, nonce, balance, contract })
     }
-
-    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self> {
-        &pages.accounts
-    }
 }
 
 impl Stored for SlotLeaf {
@@ -177,10 +172,6 @@ impl Stored for SlotLeaf {
 
     fn read(_: CommitId, input: &mut Input<'_>) -> Option<Self> {
         Some(Self { slot: input.number()?, value: input.number()? })
-    }
-
-    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self> {
-        &pages.slots
     }
 }
 

@@ -14,9 +14,8 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    codec::StoredLink,
+    codec::{PageId, StoredLink},
     corrupt,
-    pack::PageId,
     pages::Pages,
     records::{self, Info, Record},
 };

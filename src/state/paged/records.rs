@@ -12,10 +12,7 @@
 
 use core::ops::ControlFlow;
 
-use super::{
-    codec::{Input, StoredLink, put_varint, read_link, write_link},
-    pack::PageId,
-};
+use super::codec::{Input, PageId, StoredLink, put_varint, read_link, write_link};
 use crate::{
     state::{CommitId, StateError},
     store::{KeyValue, Order, Table},
