@@ -1,7 +1,7 @@
-//! Where bytes live: one ordered, atomic key-value trait, in memory and on RocksDB.
+//! Key-value storage: one ordered, atomic trait, in memory and on RocksDB.
 //!
-//! Everything that must survive together goes into one [`Batch`]: a block, its state, receipts,
-//! indices and whatever hooks add are one write, whole or absent.
+//! Everything that must be durable together goes into one [`Batch`]: a block, its state, receipts,
+//! indices and what commit hooks add are one atomic write.
 
 mod error;
 #[cfg(any(test, feature = "testing"))]

@@ -12,12 +12,12 @@ impl CommitId {
     /// The version before the first commit: no accounts, root [`EMPTY_ROOT`](super::EMPTY_ROOT).
     pub const EMPTY: Self = Self(0);
 
-    /// The id with this number, as stored beside a block.
+    /// Returns the id with this number, as stored beside a block.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the plain number.
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -23,7 +23,7 @@ pub trait StateStore: Debug + Send + Sync {
     /// Gives back a version that no block will use.
     fn discard(&self, commit: CommitId);
 
-    /// An immutable reader of one version. It stays readable while it is held, even if the version is pruned.
+    /// Returns an immutable reader of one version. It stays readable while it is held, even if the version is pruned.
     ///
     /// # Errors
     /// [`StateError::UnknownCommit`], [`StateError::Pruned`].
@@ -41,13 +41,13 @@ pub trait StateView: Debug + Send + Sync {
     /// Which version this is.
     fn commit(&self) -> Commit;
 
-    /// The account at `address`, or `None` when there is none.
+    /// Returns the account at `address`, or `None` when there is none.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
     fn account(&self, address: &Address) -> Result<Option<Account>, StateError>;
 
-    /// The value of a storage slot; zero when it was never set.
+    /// Returns the value of a storage slot; zero when it was never set.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.

@@ -1,6 +1,6 @@
 //! The tables of a store.
 
-/// A kind of record; a column family on RocksDB.
+/// A kind of record. On RocksDB, a column family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Table {
@@ -27,7 +27,7 @@ pub enum Table {
 }
 
 impl Table {
-    /// Every table, in the order of their column families.
+    /// All tables, in the order of their column families.
     pub const ALL: [Self; 10] = [
         Self::Meta,
         Self::Blocks,

@@ -20,7 +20,7 @@ pub(super) struct Env<'h> {
 }
 
 impl Env<'_> {
-    /// The same for a frame inside this one.
+    /// Returns the same for a frame inside this one.
     pub(super) fn reborrow(&mut self) -> Env<'_> {
         let inspector = self.inspector.as_mut().map(|inspector| &mut **inspector as &mut dyn Inspector);
         Env { journal: self.journal, block: self.block, frames: self.frames, inspector, unreadable: self.unreadable }

@@ -147,7 +147,7 @@ impl Frames<'_> {
     }
 }
 
-/// The runner of an account's code, or `None` where there is no code.
+/// Returns the runner of an account's code, or `None` where there is no code.
 fn recognise_deployed<'r>(
     code: &Bytes,
     registry: &'r TemplateRegistry,

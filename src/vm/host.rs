@@ -56,7 +56,7 @@ impl<'h> Host<'h> {
 
 /// The message and the block.
 impl Host<'_> {
-    /// The running contract's address.
+    /// Returns the running contract's address.
     pub const fn address(&self) -> Address {
         self.message.to
     }
@@ -76,22 +76,22 @@ impl Host<'_> {
         self.message.value
     }
 
-    /// The block around it.
+    /// Returns the block around it.
     pub const fn block(&self) -> &BlockContext {
         self.env.block
     }
 
-    /// The chain's id.
+    /// Returns the chain's id.
     pub const fn chain_id(&self) -> u64 {
         self.env.block.chain_id
     }
 
-    /// Whether changes are forbidden (EIP-214).
+    /// Returns whether changes are forbidden (EIP-214).
     pub const fn is_static(&self) -> bool {
         self.is_static
     }
 
-    /// Gas left to this frame.
+    /// Returns the gas left to this frame.
     pub const fn gas_left(&self) -> Gas {
         Gas::new(self.gas_left)
     }
@@ -199,7 +199,7 @@ impl Host<'_> {
         if had { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
-    /// Whether `address` has code.
+    /// Returns whether `address` has code.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
@@ -238,7 +238,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Keccak of `bytes`.
+    /// Returns the keccak of `bytes`.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.

@@ -53,7 +53,7 @@ pub(super) trait Stored: Value {
     /// Appends the stored form; `commit` is the one that stores it.
     fn write(&self, commit: CommitId, out: &mut Vec<u8>);
 
-    /// The value at the front of `input`, which `commit` stores.
+    /// Returns the value at the front of `input`, which `commit` stores.
     fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self>;
 }
 
@@ -79,7 +79,7 @@ pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out:
     }
 }
 
-/// The node at the front of `bytes`, which `commit` stores.
+/// Returns the node at the front of `bytes`, which `commit` stores.
 pub(super) fn read_node<V: Stored>(commit: CommitId, bytes: &[u8]) -> Option<StoredNode<V>> {
     let mut input = Input::new(bytes);
     match input.byte()? {
@@ -111,7 +111,7 @@ pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>)
     put_varint(out, link.place.at.into());
 }
 
-/// The link at the front of `input`, held by something that `holder` stores.
+/// Returns the link at the front of `input`, held by something that `holder` stores.
 pub(super) fn read_link(holder: CommitId, input: &mut Input<'_>) -> Option<StoredLink> {
     let len = input.byte()?;
     let bytes = input.take(len.into())?;

@@ -31,7 +31,7 @@ pub(super) type NodeCache<V> = Cache<Place, Arc<StoredNode<V>>>;
 
 /// A value whose decoded nodes are cached.
 pub(super) trait Cached: Stored {
-    /// The cache of nodes with such values.
+    /// Returns the cache of nodes with such values.
     fn cache(pages: &Pages) -> &NodeCache<Self>;
 }
 
@@ -93,7 +93,7 @@ impl Pages {
         info.map(Some).ok_or_else(|| corrupt(Table::StateCommits, &key, "it is no commit's record"))
     }
 
-    /// A record, written or not.
+    /// Returns a record, written or not.
     pub(super) fn record(&self, commit: CommitId, key: &[u8]) -> Result<Option<Bytes>, StateError> {
         if let Some(record) = self.pending().get(&commit).and_then(|pending| pending.records.get(key)) {
             return Ok(Some(record.clone().into()));
@@ -101,7 +101,7 @@ impl Pages {
         Ok(self.store.get(Table::StateCommits, key)?)
     }
 
-    /// The commits made from `parent`: those written, and those pending.
+    /// Returns the commits made from `parent`: those written, and those pending.
     pub(super) fn children(&self, parent: CommitId) -> Result<(BTreeSet<CommitId>, BTreeSet<CommitId>), StateError> {
         let mut written = BTreeSet::new();
         let prefix = Record::Child.key(parent);
