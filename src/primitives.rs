@@ -1,4 +1,4 @@
-//! The field's vocabulary: addresses, hashes, units, keys, signatures and transactions.
+//! Ethereum's basic types: addresses, hashes, units, keys, signatures and transactions.
 //!
 //! The lowest floor. Ethereum's formats come from the `alloy` crates; signing and recovery use
 //! `k256` directly.

@@ -8,6 +8,7 @@
 mod account;
 mod apply;
 mod change;
+mod commit;
 mod error;
 mod journal;
 mod keys;
@@ -29,6 +30,7 @@ mod view;
 
 pub use account::{Account, EMPTY_CODE_HASH, EMPTY_ROOT};
 pub use change::{AccountChange, AccountInfo, StateChanges};
+pub use commit::{Commit, CommitId};
 pub use error::StateError;
 pub(crate) use journal::AccountId;
 #[cfg(test)]
@@ -39,4 +41,4 @@ pub use paged::PagedState;
 pub use proof::{AccountProof, StorageProof};
 pub use sorted::SortedMap;
 pub use verify::{ProofError, verify_proof, verify_slot};
-pub use view::{Commit, CommitId, StateStore, StateView};
+pub use view::{StateStore, StateView};

@@ -1,7 +1,7 @@
-//! Where bytes live: one ordered, atomic key-value trait, in memory and on RocksDB.
+//! Key-value storage: one ordered, atomic trait, in memory and on RocksDB.
 //!
-//! Everything that must survive together goes into one [`Batch`]: a block, its state, receipts,
-//! indices and whatever hooks add are one write, whole or absent.
+//! Everything that must be durable together goes into one [`Batch`]: a block, its state, receipts,
+//! indices and what commit hooks add are one atomic write.
 
 mod error;
 #[cfg(any(test, feature = "testing"))]
@@ -14,13 +14,15 @@ mod prefixed;
 mod rocks;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
+mod table;
 
 pub use error::StoreError;
 #[cfg(any(test, feature = "testing"))]
 pub use failing::FailingStore;
 pub use identity::check_identity;
-pub use kv::{Batch, KeyValue, Order, Table, Write};
+pub use kv::{Batch, KeyValue, Order, Write};
 pub use memory::MemoryStore;
 pub use prefixed::PrefixedStore;
 #[cfg(feature = "rocksdb")]
 pub use rocks::{Durability, RocksOptions, RocksStore};
+pub use table::Table;

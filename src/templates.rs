@@ -11,7 +11,7 @@ use crate::vm::TemplateRegistry;
 
 pub use erc20::{Erc20, Erc20Features, Erc20Params};
 
-/// The registry with every ready-made template; clone it to add your own.
+/// Returns the registry with every ready-made template; clone it to add your own.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();

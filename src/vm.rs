@@ -8,6 +8,7 @@
 
 pub mod abi;
 mod context;
+mod env;
 mod frame;
 mod gas;
 mod host;

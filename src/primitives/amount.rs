@@ -1,4 +1,4 @@
-//! Amounts in JSON: a decimal string, a 0x string or a plain whole number; written as decimal strings.
+//! Amounts in JSON: read from a decimal string, a 0x string or a whole number, written as decimal strings.
 
 use core::fmt;
 
@@ -8,12 +8,12 @@ use serde::{Deserializer, Serializer, de};
 const EXPECTED: &str =
     "an amount in the smallest unit: a whole number, or a string like \"1000000000000000000\" or \"0xde0b6b3a7640000\"";
 
-/// For `#[serde(with)]` on a `U256`.
+/// Serializes a `U256` for `#[serde(with)]`.
 pub(crate) fn serialize<S: Serializer>(amount: &U256, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(amount)
 }
 
-/// For `#[serde(with)]` on a `U256`.
+/// Deserializes a `U256` for `#[serde(with)]`.
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<U256, D::Error> {
     deserializer.deserialize_any(AmountVisitor)
 }
@@ -44,7 +44,7 @@ impl de::Visitor<'_> for AmountVisitor {
     }
 }
 
-/// The same for a `u64`.
+/// The same representation for a `u64`.
 pub(crate) mod small {
     use super::{AmountVisitor, Deserializer, Serializer, U256, de};
 
@@ -58,7 +58,7 @@ pub(crate) mod small {
     }
 }
 
-/// The same for the values and keys of a storage map.
+/// The same representation for the slots and values of a storage map.
 pub(crate) mod slots {
     use std::collections::BTreeMap;
 
@@ -78,7 +78,7 @@ pub(crate) mod slots {
         let read = BTreeMap::<String, Amount>::deserialize(deserializer)?;
         let pairs = read.into_iter().map(|(slot, value)| {
             let slot =
-                parse(&slot).ok_or_else(|| de::Error::custom(format_args!("storage slot {slot:?} is no number")))?;
+                parse(&slot).ok_or_else(|| de::Error::custom(format_args!("storage slot {slot:?} is not a number")))?;
             Ok((slot, value.0))
         });
         pairs.collect()

@@ -22,21 +22,21 @@ pub struct KeyPair {
     address: Address,
 }
 
-/// A private key that the curve does not have.
+/// Error for a private key outside the range of secp256k1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid private key: expected 32 bytes between 1 and the order of secp256k1 less one")]
 pub struct KeyError;
 
 impl KeyPair {
-    /// The pair of a private key of 32 big-endian bytes.
+    /// Returns the key pair of a private key of 32 big-endian bytes.
     ///
     /// # Errors
-    /// [`KeyError`] for zero or a value not below the group's order.
+    /// [`KeyError`] for zero or a value not below the order of the group.
     pub fn from_bytes(secret: &B256) -> Result<Self, KeyError> {
         SigningKey::from_slice(secret.as_slice()).map(Self::from_signing_key).map_err(|_| KeyError)
     }
 
-    /// A key drawn from `seed` for the purpose `label`; the same two always give the same key.
+    /// Derives a key from `seed` and the purpose `label`; equal arguments give equal keys.
     pub fn from_seed(seed: u64, label: &str) -> Self {
         let mut candidate = keccak256([seed.to_be_bytes().as_slice(), label.as_bytes()].concat());
         loop {
@@ -52,17 +52,17 @@ impl KeyPair {
         Self { secret, address }
     }
 
-    /// The address that this key controls.
+    /// Returns the address that this key controls.
     pub const fn address(&self) -> Address {
         self.address
     }
 
-    /// The private key's 32 big-endian bytes. Keep them out of logs.
+    /// Returns the private key as 32 big-endian bytes. Keep them out of logs.
     pub fn secret_bytes(&self) -> B256 {
         B256::from_slice(&self.secret.to_bytes())
     }
 
-    /// Signs a 32-byte hash: deterministic (RFC 6979), low `s` (EIP-2).
+    /// Signs a 32-byte hash: deterministic (RFC 6979), with low `s` (EIP-2).
     pub fn sign_hash(&self, hash: B256) -> Signature {
         let (signature, recovery) = self.secret.sign_prehash_recoverable(hash.as_slice());
         let (r, s) = signature.split_bytes();

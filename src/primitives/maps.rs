@@ -1,13 +1,13 @@
-//! Maps of the engine's own.
+//! Hash maps with a fixed hasher.
 
 use std::collections::HashMap;
 
 use foldhash::fast::FixedState;
 use imbl::{GenericHashMap, shared_ptr::DefaultSharedPtr};
 
-/// A map hashed alike in every process, for looking up. Its order means nothing all the same: whoever goes through it on the
-/// way to anything that others see sorts first.
+/// A map with the same hasher in every process, for lookups. Its order is not specified: sort before iterating into
+/// anything observable.
 pub(crate) type LookupMap<K, V> = HashMap<K, V, FixedState>;
 
-/// The same with a clone that is O(1).
+/// A [`LookupMap`] with an O(1) clone.
 pub(crate) type PersistentMap<K, V> = GenericHashMap<K, V, FixedState, DefaultSharedPtr>;

@@ -1,41 +1,41 @@
-//! Accounts from a phrase of words (BIP-39), derived along Ethereum's path (BIP-44).
+//! Accounts of a mnemonic phrase (BIP-39), derived along Ethereum's path (BIP-44).
 
 use bip39::{Language, Mnemonic};
 
 use super::KeyPair;
 
-/// The phrase that development nodes share, so that their users know its accounts.
+/// The mnemonic of development nodes (Hardhat, Anvil), whose accounts are publicly known.
 pub const DEFAULT_MNEMONIC: &str = "test test test test test test test test test test test junk";
 
-/// A phrase whose accounts can be derived.
+/// A BIP-39 mnemonic whose accounts can be derived.
 #[derive(Clone)]
 pub struct Wallet {
     mnemonic: Mnemonic,
     phrase: String,
 }
 
-/// Why a phrase or an index gives no account.
+/// Error of reading a mnemonic or deriving an account.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MnemonicError {
-    /// The words are not a BIP-39 phrase.
+    /// The text is not a BIP-39 mnemonic.
     #[error("invalid mnemonic: {reason}; expected 12, 15, 18, 21 or 24 English BIP-39 words with a valid checksum")]
     Phrase {
-        /// What the reader of the phrase said.
+        /// The BIP-39 parser's message.
         reason: String,
     },
     /// The index cannot be derived.
     #[error("account {index} cannot be derived: {reason}")]
     Index {
-        /// The account's number.
+        /// Index of the account.
         index: u32,
-        /// What the derivation said.
+        /// The derivation's message.
         reason: String,
     },
 }
 
 impl Wallet {
-    /// Reads an English phrase; white space between words is free.
+    /// Parses an English mnemonic; any white space separates words.
     ///
     /// # Errors
     /// [`MnemonicError::Phrase`] for unknown words, a wrong count or a wrong checksum.
@@ -45,12 +45,12 @@ impl Wallet {
         Ok(Self { phrase: mnemonic.to_string(), mnemonic })
     }
 
-    /// The phrase, one space between words.
+    /// Returns the mnemonic, one space between words.
     pub fn phrase(&self) -> &str {
         &self.phrase
     }
 
-    /// The key at `m/44'/60'/0'/0/index`.
+    /// Returns the key at `m/44'/60'/0'/0/index`.
     ///
     /// # Errors
     /// [`MnemonicError::Index`] for an index of 2^31 or more.
@@ -65,7 +65,7 @@ impl Wallet {
         self.keys(index, 1).map(|mut keys| keys.remove(0))
     }
 
-    /// The `count` keys from index `first` on; what they have in common is derived once, if there is any key at all.
+    /// Returns the `count` keys from index `first` on. Their parent key is derived once, and not at all for no keys.
     ///
     /// # Errors
     /// [`MnemonicError::Index`] for an index of 2^31 or more.

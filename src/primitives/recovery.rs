@@ -1,4 +1,4 @@
-//! Senders of many raw transactions: recovered on all cores, remembered by hash.
+//! Sender recovery of many raw transactions: in parallel, with a cache by hash.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,21 +6,21 @@ use alloy_primitives::{Address, B256, keccak256, map::HashMap};
 
 use super::{Transaction, TransactionError};
 
-/// How many senders are remembered; two generations of this many hashes are kept at most.
+/// Hashes per generation of the cache; two generations are kept at most.
 const REMEMBERED_MAX: usize = 65_536;
 
-/// Fewer transactions than this are recovered on the caller's thread: starting another costs more.
+/// Smallest batch that is recovered in parallel: below it, starting a thread costs more.
 const PARALLEL_MIN: usize = 8;
 
 /// Decodes raw transactions and recovers their senders, each signature once.
 ///
-/// Clones share what is remembered. Answers do not depend on the number of cores.
+/// Clones share the cache. Results do not depend on the number of cores.
 #[derive(Clone, Debug, Default)]
 pub struct SenderRecovery {
     remembered: Arc<Mutex<Generations>>,
 }
 
-/// Two generations: when the young one is full it becomes the old one.
+/// Two generations: when the young one is full, it replaces the old one.
 #[derive(Debug, Default)]
 struct Generations {
     young: HashMap<B256, Address>,
@@ -28,12 +28,12 @@ struct Generations {
 }
 
 impl SenderRecovery {
-    /// Nothing remembered yet.
+    /// Creates an empty cache.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Decodes one raw transaction, recovering its sender unless it is remembered.
+    /// Decodes one raw transaction and recovers its sender unless it is cached.
     ///
     /// # Errors
     /// As [`Transaction::decode`].
@@ -47,7 +47,7 @@ impl SenderRecovery {
         Ok(transaction)
     }
 
-    /// Decodes many at once on all cores; answers are in the order of `raws`.
+    /// Decodes many transactions on all cores; results are in the order of `raws`.
     pub fn decode_batch<R: AsRef<[u8]> + Sync>(&self, raws: &[R]) -> Vec<Result<Transaction, TransactionError>> {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         if raws.len() < PARALLEL_MIN || threads == 1 {

@@ -1,4 +1,4 @@
-//! Recovering who signed a hash (secp256k1, SEC 1 section 4.1.6).
+//! Recovery of a signature's signer (secp256k1, SEC 1 section 4.1.6).
 
 use alloy_primitives::{Address, B256, Signature, U256, keccak256, uint};
 use k256::ecdsa::{RecoveryId, VerifyingKey};
@@ -6,7 +6,7 @@ use k256::ecdsa::{RecoveryId, VerifyingKey};
 /// Half the order of secp256k1's group: the largest `s` that EIP-2 accepts.
 const HALF_ORDER: U256 = uint!(0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0_U256);
 
-/// Why a signature names no signer.
+/// Error of recovering a signer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SignatureError {
@@ -14,24 +14,24 @@ pub enum SignatureError {
     /// lower form.
     #[error("invalid signature: s {s:#x} is above half the group order (EIP-2); send the low-s form")]
     HighS {
-        /// The refused value.
+        /// The refused `s`.
         s: U256,
     },
     /// `r` or `s` is zero or not below the group's order, or no curve point matches.
     #[error("invalid signature: r {r:#x}, s {s:#x} belong to no public key")]
     NoSigner {
-        /// The signature's first half.
+        /// `r` of the signature.
         r: U256,
-        /// The signature's second half.
+        /// `s` of the signature.
         s: U256,
     },
 }
 
-/// The address whose key made `signature` over `hash`.
+/// Returns the address whose key made `signature` over `hash`.
 ///
 /// # Errors
 /// [`SignatureError::HighS`] for a malleable signature (EIP-2), [`SignatureError::NoSigner`] when
-/// no public key fits.
+/// no public key matches.
 pub fn recover_signer(hash: B256, signature: &Signature) -> Result<Address, SignatureError> {
     let (r, s) = (signature.r(), signature.s());
     if s > HALF_ORDER {
@@ -45,7 +45,7 @@ pub fn recover_signer(hash: B256, signature: &Signature) -> Result<Address, Sign
     Ok(address_of(&key))
 }
 
-/// The last 20 bytes of the keccak of the uncompressed public key (Yellow Paper, appendix F).
+/// Returns the last 20 bytes of the keccak of the uncompressed public key (Yellow Paper, appendix F).
 pub(super) fn address_of(key: &VerifyingKey) -> Address {
     let point = key.to_sec1_point(false);
     Address::from_slice(&keccak256(&point.as_bytes()[1..])[12..])
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
     use crate::primitives::KeyPair;
 
-    /// The other root of the same signature: `n - s` with the parity flipped.
+    /// Returns the malleated form of the signature: `n - s` with the parity flipped.
     fn high_s_form(signature: &Signature) -> Signature {
         let order = HALF_ORDER * U256::from(2) + U256::from(1);
         Signature::new(signature.r(), order - signature.s(), !signature.v())

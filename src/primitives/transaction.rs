@@ -14,9 +14,9 @@ use super::{Gas, KeyPair, SignatureError, recover_signer};
 
 type Typed = EthereumTypedTransaction<TxEip4844Variant>;
 
-/// A transaction, its hash and its sender.
+/// A signed transaction with its hash and sender.
 ///
-/// The sender is recovered once, when the transaction comes in; afterwards it is data.
+/// The sender is recovered once, at decoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
     envelope: TxEnvelope,
@@ -25,30 +25,30 @@ pub struct Transaction {
     encoded_len: usize,
 }
 
-/// Why bytes are not a transaction that this chain takes.
+/// Error of decoding, signing or building a transaction.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransactionError {
     /// The bytes are not the encoding of a transaction.
     #[error("invalid transaction encoding: {reason}")]
     Encoding {
-        /// What the decoder met.
+        /// The decoder's message.
         reason: String,
     },
-    /// Bytes are left over after a whole transaction.
+    /// Bytes follow a complete transaction.
     #[error("invalid transaction encoding: {count} bytes after the transaction's end")]
     TrailingBytes {
-        /// How many.
+        /// Number of bytes left over.
         count: usize,
     },
-    /// A type that this chain does not take.
+    /// A transaction type that this chain does not support.
     #[error(
         "transaction type {ty:#04x} ({name}) is not supported: send type 0x00 (legacy), 0x01 (EIP-2930) or 0x02 (EIP-1559)"
     )]
     UnsupportedType {
         /// The type byte (EIP-2718).
         ty: u8,
-        /// What that type is.
+        /// Name of that type.
         name: &'static str,
     },
     /// The signature names no signer.
@@ -57,7 +57,7 @@ pub enum TransactionError {
     /// The fields of a request contradict each other.
     #[error("invalid transaction request: {reason}")]
     Request {
-        /// Which fields and why.
+        /// The fields and the contradiction.
         reason: &'static str,
     },
 }
@@ -67,14 +67,14 @@ impl Transaction {
     ///
     /// # Errors
     /// [`TransactionError`]: bytes that are no transaction or more than one, a type that is not
-    /// supported (blobs, EIP-7702), a signature of nobody or a malleable one.
+    /// supported (blobs, EIP-7702), a signature without a signer or a malleable one.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransactionError> {
         let envelope = decode_envelope(bytes)?;
         let sender = recover_sender(&envelope)?;
         Ok(Self::assemble(envelope, sender))
     }
 
-    /// Decodes as [`Transaction::decode`] does, trusting `sender` instead of recovering it.
+    /// Decodes as [`Transaction::decode`] does, with `sender` in place of recovery.
     ///
     /// For bytes that this process stored itself.
     ///
@@ -89,109 +89,109 @@ impl Transaction {
         Self { envelope, hash, sender, encoded_len }
     }
 
-    /// The EIP-2718 form, as `eth_sendRawTransaction` takes it and the transaction root covers it.
+    /// Returns the EIP-2718 encoding, as `eth_sendRawTransaction` expects it and the transactions root covers it.
     pub fn encoded(&self) -> Bytes {
         self.envelope.encoded_2718().into()
     }
 
-    /// Length of [`Transaction::encoded`], in bytes.
+    /// Returns the length of [`Transaction::encoded`], in bytes.
     pub const fn encoded_len(&self) -> usize {
         self.encoded_len
     }
 
-    /// Keccak of the encoding.
+    /// Returns the keccak of the encoding.
     pub const fn hash(&self) -> B256 {
         self.hash
     }
 
-    /// Who signed it (or is impersonated by it).
+    /// Returns the signer, or the impersonated sender.
     pub const fn sender(&self) -> Address {
         self.sender
     }
 
-    /// The typed, signed form of the `alloy` crates.
+    /// Returns the typed, signed form of the `alloy` crates.
     pub const fn envelope(&self) -> &TxEnvelope {
         &self.envelope
     }
 
-    /// EIP-2718 type byte: 0, 1 or 2.
+    /// Returns the EIP-2718 type byte: 0, 1 or 2.
     pub fn ty(&self) -> u8 {
         self.envelope.ty()
     }
 
-    /// The chain it was signed for; `None` for a legacy transaction from before EIP-155.
+    /// Returns the chain id it was signed for; `None` for a legacy transaction from before EIP-155.
     pub fn chain_id(&self) -> Option<u64> {
         self.envelope.chain_id()
     }
 
-    /// The sender's transaction count that it needs.
+    /// Returns the nonce: the number of transactions the sender has sent before.
     pub fn nonce(&self) -> u64 {
         self.envelope.nonce()
     }
 
-    /// The most gas that it may use.
+    /// Returns the gas limit.
     pub fn gas_limit(&self) -> Gas {
         Gas::new(self.envelope.gas_limit())
     }
 
-    /// Amount moved to the recipient, in the smallest unit.
+    /// Returns the amount transferred to the recipient, in wei.
     pub fn value(&self) -> U256 {
         self.envelope.value()
     }
 
-    /// Recipient, or `None` for a creation.
+    /// Returns the recipient, or `None` for a creation.
     pub fn to(&self) -> Option<Address> {
         self.envelope.to()
     }
 
-    /// Recipient or creation.
+    /// Returns the recipient or the creation marker.
     pub fn kind(&self) -> TxKind {
         self.envelope.kind()
     }
 
-    /// Call data, or the init code of a creation.
+    /// Returns the call data, or the init code of a creation.
     pub fn input(&self) -> &Bytes {
         self.envelope.input()
     }
 
-    /// Addresses and slots declared beforehand (EIP-2930); `None` for a legacy transaction.
+    /// Returns the access list (EIP-2930); `None` for a legacy transaction.
     pub fn access_list(&self) -> Option<&AccessList> {
         self.envelope.access_list()
     }
 
-    /// The most it pays for one unit of gas (EIP-1559; the gas price of older types).
+    /// Returns the maximum fee per unit of gas, in wei (EIP-1559; the gas price of older types).
     pub fn max_fee_per_gas(&self) -> u128 {
         self.envelope.max_fee_per_gas()
     }
 
-    /// The most of it that goes to the block's author (EIP-1559; the gas price of older types).
+    /// Returns the maximum priority fee per unit of gas, in wei (EIP-1559; the gas price of older types).
     pub fn max_priority_fee_per_gas(&self) -> u128 {
         self.envelope.max_priority_fee_per_gas().unwrap_or_else(|| self.envelope.max_fee_per_gas())
     }
 
-    /// What the author gets for one unit of gas, or `None` when the base fee is not covered (EIP-1559).
+    /// Returns the priority fee per unit of gas at `base_fee`, in wei; `None` below the base fee (EIP-1559).
     pub fn effective_tip_per_gas(&self, base_fee: u64) -> Option<u128> {
         let over = self.max_fee_per_gas().checked_sub(u128::from(base_fee))?;
         Some(over.min(self.max_priority_fee_per_gas()))
     }
 
-    /// What it pays for one unit of gas at `base_fee` (EIP-1559).
+    /// Returns the price per unit of gas at `base_fee`, in wei (EIP-1559).
     pub fn effective_gas_price(&self, base_fee: u64) -> u128 {
         self.envelope.effective_gas_price(Some(base_fee))
     }
 
-    /// The most that the sender can lose by it: `gas limit * max fee + value`; `None` over 2^256.
+    /// Returns the maximum cost to the sender, in wei: `gas limit * max fee + value`; `None` above 2^256 - 1.
     pub fn max_cost(&self) -> Option<U256> {
         U256::from(self.envelope.gas_limit()).checked_mul(U256::from(self.max_fee_per_gas()))?.checked_add(self.value())
     }
 
-    /// Whether it stands for a sender who never signed it ([`TransactionRequest::impersonate`]).
+    /// Returns whether the sender is impersonated ([`TransactionRequest::impersonate`]), not a signer.
     pub fn is_impersonated(&self) -> bool {
         impersonated_sender(self.envelope.signature()).is_some()
     }
 }
 
-/// An unsigned transaction: every field plain, the type by what is set.
+/// An unsigned transaction, whose type follows from the fields that are set.
 ///
 /// With [`gas_price`](Self::gas_price) it is legacy (or EIP-2930 with an access list), without it EIP-1559.
 ///
@@ -212,25 +212,25 @@ impl Transaction {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TransactionRequest {
-    /// The chain that it is for; `None` only for a legacy transaction from before EIP-155.
+    /// Chain id; `None` only for a legacy transaction from before EIP-155.
     pub chain_id: Option<u64>,
-    /// The sender's transaction count.
+    /// Number of transactions the sender has sent before.
     pub nonce: u64,
     /// Recipient, or `None` to create a contract.
     pub to: Option<Address>,
-    /// Amount to move, in the smallest unit.
+    /// Amount to transfer, in wei.
     pub value: U256,
     /// Call data or init code.
     pub input: Bytes,
-    /// The most gas that it may use.
+    /// Gas limit, in gas units.
     pub gas_limit: u64,
-    /// Price of one unit of gas of the older types; leave it out for EIP-1559.
+    /// Price per unit of gas of the older types, in wei; `None` for EIP-1559.
     pub gas_price: Option<u128>,
-    /// EIP-1559: the most paid for one unit of gas.
+    /// Maximum fee per unit of gas (EIP-1559), in wei.
     pub max_fee_per_gas: u128,
-    /// EIP-1559: the most of it that goes to the author.
+    /// Maximum priority fee per unit of gas (EIP-1559), in wei; the block's beneficiary receives it.
     pub max_priority_fee_per_gas: u128,
-    /// Addresses and slots declared beforehand (EIP-2930).
+    /// Addresses and slots that are warm from the start (EIP-2930).
     pub access_list: AccessList,
 }
 
@@ -238,16 +238,16 @@ impl TransactionRequest {
     /// Signs with `key`.
     ///
     /// # Errors
-    /// [`TransactionError::Request`] when a typed transaction names no chain, or the fields do not fit one type.
+    /// [`TransactionError::Request`] when a typed transaction has no chain id, or the fields do not fit one type.
     pub fn sign(self, key: &KeyPair) -> Result<Transaction, TransactionError> {
         let typed = self.into_typed()?;
         let signature = key.sign_hash(typed.signature_hash());
         Ok(Transaction::assemble(typed.into_signed(signature).into(), key.address()))
     }
 
-    /// A transaction of `sender` without its key, for development chains that allow it.
+    /// Returns a transaction of `sender` without its signature, for development chains that allow it.
     ///
-    /// Its signature is `r = 0`, `s = sender`, which no key can make; the sender is thereby part of
+    /// Its signature is `r = 0`, `s = sender`, which no key can produce; the sender is thereby part of
     /// the hash, and [`Transaction::decode`] reads it back.
     ///
     /// # Errors
@@ -261,7 +261,7 @@ impl TransactionRequest {
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
         let Self { chain_id, nonce, value, input, gas_limit, access_list, .. } = self;
         let named_chain =
-            chain_id.ok_or(TransactionError::Request { reason: "a typed transaction names its chain id" });
+            chain_id.ok_or(TransactionError::Request { reason: "a typed transaction needs a chain id" });
         match self.gas_price {
             Some(gas_price) if access_list.is_empty() => {
                 Ok(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into())
@@ -300,7 +300,7 @@ fn decode_envelope(bytes: &[u8]) -> Result<TxEnvelope, TransactionError> {
     }
 }
 
-/// Looks at the type byte before decoding, so that the answer names the type.
+/// Refuses unsupported types before decoding, so that the error names the type.
 fn refuse_unsupported_type(bytes: &[u8]) -> Result<(), TransactionError> {
     let name = match bytes.first() {
         None => return Err(TransactionError::Encoding { reason: "no bytes".to_owned() }),
@@ -324,7 +324,7 @@ fn recover_sender(envelope: &TxEnvelope) -> Result<Address, TransactionError> {
     }
 }
 
-/// The address in the impersonation mark `r = 0`, `s = address`.
+/// Returns the address in an impersonating signature, `r = 0` and `s = address`.
 fn impersonated_sender(signature: &Signature) -> Option<Address> {
     let marked = signature.r().is_zero() && !signature.s().is_zero() && signature.s().bit_len() <= 160;
     marked.then(|| Address::from_slice(&signature.s().to_be_bytes::<32>()[12..]))
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(Transaction::decode(&expected).unwrap(), transaction);
     }
 
-    /// A signed EIP-2930 transaction as go-ethereum's own tests have it, and the hash that was signed.
+    /// A signed EIP-2930 transaction of go-ethereum's tests, and its signing hash.
     #[test]
     fn eip_2930_vector() {
         let raw = hex!(

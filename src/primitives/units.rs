@@ -1,4 +1,4 @@
-//! Distinct number types for gas, block heights and time.
+//! Number types for gas, block heights and time.
 //!
 //! Arithmetic is explicit: `checked_*` and [`Gas::pay`] report overflow, `saturating_*` clamps,
 //! nothing wraps.
@@ -13,33 +13,33 @@ use serde::{Deserialize, Serialize};
 #[serde(transparent)]
 pub struct Gas(u64);
 
-/// A budget that could not pay a cost.
+/// Error of a budget that does not cover a cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("out of gas: {cost} needed, {budget} left")]
 pub struct OutOfGas {
-    /// What was left.
+    /// Gas that was left.
     pub budget: Gas,
-    /// What was asked for.
+    /// Gas that was needed.
     pub cost: Gas,
 }
 
 impl Gas {
     /// No gas.
     pub const ZERO: Self = Self(0);
-    /// The largest budget that can be written.
+    /// The largest budget.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `units` of gas.
+    /// Creates an amount of `units` gas units.
     pub const fn new(units: u64) -> Self {
         Self(units)
     }
 
-    /// The amount in gas units.
+    /// Returns the amount in gas units.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Budget left once `cost` is paid.
+    /// Returns the budget left after `cost` is paid.
     ///
     /// # Errors
     /// [`OutOfGas`] when `cost` is more than the budget, which is then unchanged.
@@ -50,13 +50,13 @@ impl Gas {
         }
     }
 
-    /// Sum, clamped at [`Gas::MAX`].
+    /// Returns the sum, clamped at [`Gas::MAX`].
     #[must_use]
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// Difference, clamped at zero.
+    /// Returns the difference, clamped at zero.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -69,32 +69,32 @@ impl fmt::Display for Gas {
     }
 }
 
-/// A block's number: how many ancestors it has. Genesis is 0.
+/// A block's number, which is the number of its ancestors. Genesis is 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Height(u64);
 
 impl Height {
-    /// The genesis block's height.
+    /// Height of the genesis block.
     pub const GENESIS: Self = Self(0);
 
-    /// The height `number`.
+    /// Returns the height `number`.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the plain number.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The height of a child block; clamped at the largest number.
+    /// Returns the height of a child block; clamped at the largest number.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// The height of the parent, or `None` for genesis.
+    /// Returns the height of the parent, or `None` for genesis.
     #[must_use]
     pub const fn parent(self) -> Option<Self> {
         match self.0.checked_sub(1) {
@@ -116,17 +116,17 @@ impl fmt::Display for Height {
 pub struct Timestamp(u64);
 
 impl Timestamp {
-    /// `seconds` since the Unix epoch.
+    /// Creates the time `seconds` after the Unix epoch.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds)
     }
 
-    /// Seconds since the Unix epoch.
+    /// Returns the seconds since the Unix epoch.
     pub const fn as_secs(self) -> u64 {
         self.0
     }
 
-    /// Later by `seconds`; clamped at the largest time.
+    /// Returns the time `seconds` later, clamped at the largest time.
     #[must_use]
     pub const fn saturating_add_secs(self, seconds: u64) -> Self {
         Self(self.0.saturating_add(seconds))
@@ -139,7 +139,7 @@ impl fmt::Display for Timestamp {
     }
 }
 
-/// `amount` of the native token in its smallest unit (10^18 a token).
+/// Returns `amount` ether in wei (10^18 per ether).
 ///
 /// ```
 /// assert_eq!(chainbox::primitives::ether(1), chainbox::primitives::gwei(1_000_000_000));
@@ -148,7 +148,7 @@ pub fn ether(amount: u64) -> U256 {
     U256::from(amount) * U256::from(1_000_000_000_000_000_000_u64)
 }
 
-/// `amount` thousand-millionths of the native token in its smallest unit (10^9 a gwei).
+/// Returns `amount` gwei in wei (10^9 per gwei).
 pub fn gwei(amount: u64) -> U256 {
     U256::from(amount) * U256::from(1_000_000_000_u64)
 }

@@ -28,7 +28,7 @@ pub(crate) trait StateSink<S: StateSource + ?Sized>:
     const COUNTS_RELEASED: bool;
 }
 
-/// The root of the accounts after `changes`; `None` when no account is left.
+/// Returns the root of the accounts after `changes`; `None` when no account is left.
 pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
     source: &S,
     sink: &mut K,
@@ -54,7 +54,7 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
     update(source, sink, &mut encoder, root, &accounts)
 }
 
-/// The root of one account's storage after `change`, which ends the account, clears its storage or sets slots.
+/// Returns the root of one account's storage after `change`, which ends the account, clears its storage or sets slots.
 fn apply_storage<S: StateSource, K: StateSink<S>>(
     source: &S,
     sink: &mut K,
@@ -82,7 +82,7 @@ fn apply_storage<S: StateSource, K: StateSink<S>>(
     update(source, sink, encoder, root.filter(|_| !clear), &slots)
 }
 
-/// The pairs of `map` by rising trie key. Small words are sorted and the pairs, which are large, stay where they are.
+/// Returns the pairs of `map` by rising trie key. Small words are sorted and the pairs, which are large, stay where they are.
 fn by_key<K: Ord, V>(
     map: &SortedMap<K, V>,
     key_of: impl Fn(&K) -> B256,
@@ -92,7 +92,7 @@ fn by_key<K: Ord, V>(
     sorted.into_iter()
 }
 
-/// The state root that `root` stands for.
+/// Returns the state root that `root` stands for.
 pub(crate) fn state_root(root: Option<&impl Link>) -> B256 {
     root.map_or(super::EMPTY_ROOT, |root| root.reference().root_hash())
 }

@@ -38,7 +38,7 @@ pub struct StateChanges {
 }
 
 impl StateChanges {
-    /// Whether nothing changes.
+    /// Returns whether nothing changes.
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.codes.is_empty()
     }

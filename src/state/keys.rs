@@ -20,12 +20,12 @@ const SLOTS_LOG2_MAX: u32 = 17;
 const LOG2_MIN: u32 = 10;
 
 impl KeyCache {
-    /// The key of an account.
+    /// Returns the key of an account.
     pub(crate) fn address(&self, address: &Address) -> B256 {
         recall(&self.addresses, ADDRESSES_LOG2_MAX, &address.0.0)
     }
 
-    /// The key of a slot in its account's storage.
+    /// Returns the key of a slot in its account's storage.
     pub(crate) fn slot(&self, slot: &U256) -> B256 {
         recall(&self.slots, SLOTS_LOG2_MAX, &slot.to_be_bytes())
     }
@@ -85,7 +85,7 @@ fn recall<const LEN: usize, const SIZE: usize>(
     computed
 }
 
-/// The place of `input` among `1 << cells_log2`: addresses are evenly spread already, numbered ones and slots are not.
+/// Returns the place of `input` among `1 << cells_log2`: addresses are evenly spread already, numbered ones and slots are not.
 fn place(input: &[u8], cells_log2: u32) -> usize {
     let words = input.chunks(8).map(|chunk| chunk.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
     let mixed = words.fold(0_u64, |mixed, word| (mixed.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15));

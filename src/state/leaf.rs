@@ -28,19 +28,19 @@ pub(crate) struct Contract<L> {
 }
 
 impl<L: Link> AccountLeaf<L> {
-    /// An account with these values and this storage.
+    /// Returns an account with these values and this storage.
     pub(crate) fn new(address: Address, info: &AccountInfo, storage: Option<L>) -> Self {
         let contract = (info.code_hash != EMPTY_CODE_HASH || storage.is_some())
             .then(|| Arc::new(Contract { code_hash: info.code_hash, storage }));
         Self { address, nonce: info.nonce, balance: info.balance, contract }
     }
 
-    /// The root of its storage trie.
+    /// Returns the root of its storage trie.
     pub(crate) fn storage(&self) -> Option<&L> {
         self.contract.as_ref()?.storage.as_ref()
     }
 
-    /// The account as the state root covers it.
+    /// Returns the account as the state root covers it.
     pub(crate) fn account(&self) -> Account {
         Account {
             nonce: self.nonce,

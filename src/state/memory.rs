@@ -39,7 +39,7 @@ type StorageRoot = Pointer<SlotLeaf>;
 type AccountRoot = Pointer<AccountLeaf<StorageRoot>>;
 
 impl MemoryState {
-    /// A store with no version but [`CommitId::EMPTY`].
+    /// Returns a store with no version but [`CommitId::EMPTY`].
     pub fn new() -> Self {
         let versions = Versions { next: 1, roots: BTreeMap::from([(CommitId::EMPTY, None)]) };
         Self { resident: Arc::new(Resident::default()), versions: Mutex::new(versions) }

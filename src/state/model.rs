@@ -22,7 +22,7 @@ pub fn naive_storage_root(slots: &BTreeMap<U256, U256>) -> B256 {
     naive_root(&slots.map(pair).collect())
 }
 
-/// The root of all that `view` shows, rebuilt from the leaves: every account visited, every slot of each.
+/// Returns the root of all that `view` shows, rebuilt from the leaves: every account visited, every slot of each.
 ///
 /// # Panics
 /// When the view cannot be read, or an account's storage root is not that of its slots.

@@ -57,7 +57,7 @@ impl PagedState {
     /// Nodes of each kind that are kept decoded unless told otherwise: some 150 MB when the state is that large.
     pub const CACHED_NODES: usize = 400_000;
 
-    /// The versions in `store`.
+    /// Returns the versions in `store`.
     ///
     /// # Errors
     /// [`StateError::Store`] when it cannot be read or its bookkeeping does not decode.
@@ -65,7 +65,7 @@ impl PagedState {
         Self::open_with_cache(store, Self::CACHED_NODES)
     }
 
-    /// The same, with at most about `nodes_max` decoded nodes of accounts, and as many of storage, in memory.
+    /// Returns the same, with at most about `nodes_max` decoded nodes of accounts, and as many of storage, in memory.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -82,7 +82,7 @@ impl PagedState {
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The version's record, if it may be read.
+    /// Returns the version's record, if it may be read.
     fn info(&self, versions: &Versions, commit: CommitId) -> Result<Info, StateError> {
         if commit == CommitId::EMPTY {
             return Ok(Info::EMPTY);
@@ -187,7 +187,7 @@ impl StateStore for PagedState {
     }
 }
 
-/// The numbers under `key` of [`Table::Meta`].
+/// Returns the numbers under `key` of [`Table::Meta`].
 fn meta_numbers(store: &dyn KeyValue, key: &[u8]) -> Result<Vec<u64>, StateError> {
     let Some(bytes) = store.get(Table::Meta, key)? else { return Ok(Vec::new()) };
     let mut input = Input::new(&bytes);

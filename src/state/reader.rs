@@ -18,7 +18,7 @@ pub(crate) trait Archive: StateSource + Send + Sync + 'static {
     /// Code by its hash, if there is any.
     fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError>;
 
-    /// The keys of addresses and slots.
+    /// Returns the keys of addresses and slots.
     fn keys(&self) -> &KeyCache;
 }
 

@@ -7,7 +7,7 @@ use core::ops::Index;
 pub struct SortedMap<K, V>(Vec<(K, V)>);
 
 impl<K: Ord, V> SortedMap<K, V> {
-    /// A map of pairs that are sorted already and name each key once.
+    /// Returns a map of pairs that are sorted already and name each key once.
     pub(crate) fn from_sorted(pairs: Vec<(K, V)>) -> Self {
         debug_assert!(pairs.is_sorted_by(|a, b| a.0 < b.0), "pairs are sorted and name each key once");
         Self(pairs)
@@ -18,12 +18,12 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.0.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The value under `key`.
+    /// Returns the value under `key`.
     pub fn get(&self, key: &K) -> Option<&V> {
         self.place(key).ok().map(|at| &self.0[at].1)
     }
@@ -39,12 +39,12 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
-    /// The pairs, by rising key.
+    /// Returns the pairs, by rising key.
     pub fn iter(&self) -> core::slice::Iter<'_, (K, V)> {
         self.0.iter()
     }
 
-    /// The values, by rising key.
+    /// Returns the values, by rising key.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|(_, value)| value)
     }

@@ -28,7 +28,7 @@ pub(crate) trait Source<V> {
     where
         Self: 'a;
 
-    /// The node that `link` leads to.
+    /// Returns the node that `link` leads to.
     fn load<'a>(&'a self, link: &'a Self::Link) -> Result<Self::Guard<'a>, StateError>;
 }
 

@@ -87,7 +87,7 @@ enum Child<'a> {
     Inline(&'a [u8]),
 }
 
-/// The value under `key` in the trie with this root, or `None` when the nodes prove that there is none.
+/// Returns the value under `key` in the trie with this root, or `None` when the nodes prove that there is none.
 fn value_under(root: B256, key: &B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>>, ProofError> {
     let path: Vec<u8> = key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
     let mut path = &path[..];
@@ -153,7 +153,7 @@ fn step<'a>(rlp: &'a [u8], path: &[u8]) -> Option<Step<'a>> {
     }
 }
 
-/// The items of a list, each with its header.
+/// Returns the items of a list, each with its header.
 fn list(rlp: &[u8]) -> Option<Vec<&[u8]>> {
     let mut rest = rlp;
     let header = Header::decode(&mut rest).ok()?;

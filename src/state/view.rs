@@ -1,46 +1,12 @@
 //! The versioned-state trait: commits are made by a store and read through views.
 
-use core::{fmt, fmt::Debug, ops::ControlFlow};
+use core::{fmt::Debug, ops::ControlFlow};
 use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 
-use super::{Account, AccountProof, StateChanges, StateError};
+use super::{Account, AccountProof, Commit, CommitId, StateChanges, StateError};
 use crate::store::Batch;
-
-/// Identity of one version of the state; never reused within a store.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CommitId(u64);
-
-impl CommitId {
-    /// The version before the first commit: no accounts, root [`EMPTY_ROOT`](super::EMPTY_ROOT).
-    pub const EMPTY: Self = Self(0);
-
-    /// The id with this number, as stored beside a block.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The plain number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for CommitId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
-
-/// A version that was just made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Commit {
-    /// Its identity.
-    pub id: CommitId,
-    /// Its Merkle-Patricia root.
-    pub root: B256,
-}
 
 /// Versions of the state. Object-safe, and stays so. Shared by all replicas of a process.
 pub trait StateStore: Debug + Send + Sync {
@@ -57,7 +23,7 @@ pub trait StateStore: Debug + Send + Sync {
     /// Gives back a version that no block will use.
     fn discard(&self, commit: CommitId);
 
-    /// An immutable reader of one version. It stays readable while it is held, even if the version is pruned.
+    /// Returns an immutable reader of one version. It stays readable while it is held, even if the version is pruned.
     ///
     /// # Errors
     /// [`StateError::UnknownCommit`], [`StateError::Pruned`].
@@ -75,13 +41,13 @@ pub trait StateView: Debug + Send + Sync {
     /// Which version this is.
     fn commit(&self) -> Commit;
 
-    /// The account at `address`, or `None` when there is none.
+    /// Returns the account at `address`, or `None` when there is none.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
     fn account(&self, address: &Address) -> Result<Option<Account>, StateError>;
 
-    /// The value of a storage slot; zero when it was never set.
+    /// Returns the value of a storage slot; zero when it was never set.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.

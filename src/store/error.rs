@@ -1,59 +1,59 @@
-//! Why a store could not do what it was asked.
+//! Errors of a store.
 
 use alloy_primitives::B256;
 
 use super::Table;
 
-/// A store's failure. A failed write leaves the store as it was.
+/// A store's error. A failed write leaves the store unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// The medium failed.
+    /// Input or output of the medium failed.
     #[error("store: {operation} failed: {reason}")]
     Io {
-        /// What was being done: `open`, `read`, `write`, `scan`.
+        /// Operation that failed: `open`, `read`, `write` or `scan`.
         operation: &'static str,
-        /// What the medium said.
+        /// The medium's message.
         reason: String,
     },
     /// Stored bytes do not decode.
     #[error("store: {table:?} holds bytes that do not decode under key {key}: {reason}")]
     Corrupt {
-        /// Where.
+        /// Table of the record.
         table: Table,
-        /// The key, in hexadecimal.
+        /// Key of the record, in hexadecimal.
         key: String,
-        /// What is wrong with them.
+        /// What is wrong with the bytes.
         reason: String,
     },
     /// Another process has the database open.
     #[error("store: the database at {path} is in use by another process; stop it or choose another path")]
     Locked {
-        /// The database's folder.
+        /// Folder of the database.
         path: String,
     },
-    /// The database is not one of ours, or was made for another chain.
+    /// The folder holds no chainbox database, or its format file is damaged.
     #[error("store: the database at {path} is not usable here: {reason}")]
     Foreign {
-        /// The database's folder.
+        /// Folder of the database.
         path: String,
-        /// Why it is refused.
+        /// Reason of the refusal.
         reason: String,
     },
-    /// The store holds the data of something else, another chain for example.
-    #[error("store: it belongs to {found}, not to {expected}; choose another path, or the genesis it was made with")]
+    /// The store has another identity, another chain's genesis for example.
+    #[error("store: its identity is {found}, expected {expected}; choose another path, or the genesis it was created with")]
     WrongIdentity {
-        /// What it was made for.
+        /// Identity in the store.
         found: B256,
-        /// What was asked for.
+        /// Identity expected.
         expected: B256,
     },
     /// The database was written by a newer chainbox.
     #[error("store: the database has format {found}, this build reads up to {supported}; use a newer chainbox")]
     NewerFormat {
-        /// What the database says.
+        /// Format number of the database.
         found: u32,
-        /// What this build knows.
+        /// Newest format that this build supports.
         supported: u32,
     },
 }

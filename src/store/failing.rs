@@ -1,4 +1,4 @@
-//! A store that fails on purpose, to test what must hold when a write does not happen.
+//! A store that fails on purpose, to test recovery from a failed write.
 
 use core::{
     ops::ControlFlow,
@@ -10,7 +10,7 @@ use alloy_primitives::Bytes;
 
 use super::{Batch, KeyValue, Order, StoreError, Table};
 
-/// Fails every nth write and leaves the store underneath untouched then; reads always succeed.
+/// Fails every nth write, which leaves the store underneath unchanged; reads always succeed.
 #[derive(Debug)]
 pub struct FailingStore {
     inner: Arc<dyn KeyValue>,
@@ -19,12 +19,12 @@ pub struct FailingStore {
 }
 
 impl FailingStore {
-    /// Fails each `period`th write to `inner`, counted from 1; a period of 0 never fails.
+    /// Creates a store that fails each `period`th write to `inner`, counted from 1; a period of 0 never fails.
     pub fn new(inner: Arc<dyn KeyValue>, period: u64) -> Self {
         Self { inner, period, writes: AtomicU64::new(0) }
     }
 
-    /// How many writes were tried.
+    /// Returns the number of writes attempted.
     pub fn writes(&self) -> u64 {
         self.writes.load(Ordering::SeqCst)
     }

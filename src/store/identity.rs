@@ -1,4 +1,4 @@
-//! Whose data a store holds: written once, compared at every open.
+//! Identity of a store: written once, compared at every open.
 
 use alloy_primitives::B256;
 
@@ -6,12 +6,12 @@ use super::{Batch, KeyValue, StoreError, Table};
 
 const KEY: &[u8] = b"identity";
 
-/// Checks that `store` belongs to `identity` (a chain's genesis hash, say).
+/// Checks that `store` has the identity `identity`, for example a chain's genesis hash.
 ///
-/// A store without an identity gets this one in `batch`.
+/// For a store without an identity, writes this one to `batch`.
 ///
 /// # Errors
-/// [`StoreError::WrongIdentity`] when it belongs to another, [`StoreError::Corrupt`] when what it says is no hash,
+/// [`StoreError::WrongIdentity`] when it has another one, [`StoreError::Corrupt`] when the stored identity is no hash,
 /// [`StoreError::Io`] when it cannot be read.
 pub fn check_identity(store: &dyn KeyValue, identity: B256, batch: &mut Batch) -> Result<(), StoreError> {
     let Some(found) = store.get(Table::Meta, KEY)? else {

@@ -4,69 +4,27 @@ use core::{fmt::Debug, ops::ControlFlow};
 
 use alloy_primitives::Bytes;
 
-use super::StoreError;
-
-/// A kind of record; a column family on RocksDB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum Table {
-    /// Format version, chain identity, heads.
-    Meta,
-    /// Block hash to block (header, body, consensus data).
-    Blocks,
-    /// Block hash to receipts.
-    Receipts,
-    /// Height to canonical block hash.
-    Canonical,
-    /// Transaction hash to block hash and index.
-    Transactions,
-    /// State trie nodes, packed by commit.
-    StateNodes,
-    /// Commit id to root and bookkeeping.
-    StateCommits,
-    /// Code hash to code.
-    Code,
-    /// Records of the consensus protocols.
-    Consensus,
-    /// Records of the platform and of commit hooks.
-    Platform,
-}
-
-impl Table {
-    /// Every table, in the order of their column families.
-    pub const ALL: [Self; 10] = [
-        Self::Meta,
-        Self::Blocks,
-        Self::Receipts,
-        Self::Canonical,
-        Self::Transactions,
-        Self::StateNodes,
-        Self::StateCommits,
-        Self::Code,
-        Self::Consensus,
-        Self::Platform,
-    ];
-}
+use super::{StoreError, Table};
 
 /// One change in a [`Batch`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Write {
-    /// The table that it changes.
+    /// Table of the key.
     pub table: Table,
-    /// The key that it changes.
+    /// Key to set or delete.
     pub key: Vec<u8>,
     /// The new value, or `None` to delete the key.
     pub value: Option<Vec<u8>>,
 }
 
-/// Changes that are applied together or not at all; a later change of a key wins.
+/// Changes that are applied together or not at all; the last change of a key wins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
     writes: Vec<Write>,
 }
 
 impl Batch {
-    /// No changes yet.
+    /// Creates an empty batch.
     pub const fn new() -> Self {
         Self { writes: Vec::new() }
     }
@@ -76,22 +34,22 @@ impl Batch {
         self.writes.push(Write { table, key: key.into(), value: Some(value.into()) });
     }
 
-    /// Deletes `key`; deleting an absent key is no error.
+    /// Deletes `key`; an absent key is no error.
     pub fn delete(&mut self, table: Table, key: impl Into<Vec<u8>>) {
         self.writes.push(Write { table, key: key.into(), value: None });
     }
 
-    /// The changes in the order they were made.
+    /// Returns the changes, in the order they were made.
     pub fn writes(&self) -> &[Write] {
         &self.writes
     }
 
-    /// The changes, given away.
+    /// Returns the changes and consumes the batch.
     pub fn into_writes(self) -> Vec<Write> {
         self.writes
     }
 
-    /// Whether there is nothing to write.
+    /// Returns whether the batch holds no changes.
     pub fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
@@ -106,11 +64,11 @@ pub enum Order {
     Descending,
 }
 
-/// An ordered map of bytes with atomic writes. Object-safe, and stays so.
+/// An ordered map of bytes with atomic writes. It stays object-safe.
 ///
-/// Keys are compared as bytes. A reader sees a batch whole or not at all.
+/// Keys are ordered bytewise. A reader sees a batch whole or not at all.
 pub trait KeyValue: Debug + Send + Sync {
-    /// The value under `key`.
+    /// Returns the value under `key`.
     ///
     /// # Errors
     /// [`StoreError::Io`] when the medium fails.
@@ -134,7 +92,7 @@ pub trait KeyValue: Debug + Send + Sync {
     /// [`StoreError::Io`] when the medium fails; the store is then unchanged.
     fn write(&self, batch: Batch) -> Result<(), StoreError>;
 
-    /// Whether what was written outlives the process; a chain keeps decoded blocks itself where it does not.
+    /// Returns whether writes outlive the process; where they do not, a chain keeps decoded blocks itself.
     fn is_durable(&self) -> bool;
 }
 
@@ -142,6 +100,6 @@ pub trait KeyValue: Debug + Send + Sync {
 mod tests {
     use super::*;
 
-    /// The promise of object safety.
+    /// Compiles only while the trait is object-safe.
     const _: fn(&dyn KeyValue) = |_| {};
 }

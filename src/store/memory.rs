@@ -1,4 +1,4 @@
-//! The store in memory: persistent ordered maps, so that a copy costs nothing.
+//! The store in memory: persistent ordered maps, which copy in O(1).
 
 use core::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,20 +9,20 @@ use imbl::OrdMap;
 
 use super::{Batch, KeyValue, Order, StoreError, Table};
 
-/// A store that lives as long as its process.
+/// A store that is not durable.
 ///
-/// Its clone is an independent store with the same content, made in O(1): both share what neither changes.
+/// Its clone is an independent store with the same content, made in O(1) by structural sharing.
 /// Readers hold a whole version and never wait; writers wait for one another.
 pub struct MemoryStore {
     tables: ArcSwap<Tables>,
-    /// One writer at a time: a batch is applied to a copy, which then takes the place of the version.
+    /// Lock of the one writer: a batch is applied to a copy, which then replaces the version.
     writing: Mutex<()>,
 }
 
 type Tables = [OrdMap<Vec<u8>, Bytes>; Table::ALL.len()];
 
 impl MemoryStore {
-    /// An empty store.
+    /// Creates an empty store.
     pub fn new() -> Self {
         Self::with_tables(Arc::new(Tables::default()))
     }
@@ -93,7 +93,7 @@ impl KeyValue for MemoryStore {
     }
 }
 
-/// The smallest key above every key with `prefix`; `None` when there is none.
+/// Returns the smallest key above every key with `prefix`; `None` when there is none.
 pub(super) fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let last = prefix.iter().rposition(|byte| *byte != u8::MAX)?;
     let mut end = prefix[..=last].to_vec();

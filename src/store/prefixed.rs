@@ -1,4 +1,4 @@
-//! A part of a store: every key behind one prefix, so that several chains share one database.
+//! A part of a store: every key has one prefix, so that several chains share one database.
 
 use core::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use alloy_primitives::Bytes;
 
 use super::{Batch, KeyValue, Order, StoreError, Table};
 
-/// A store whose keys live in another store behind a prefix.
+/// A store over another store, with a prefix before every key.
 ///
-/// A batch made for it must be written to it, never to the store underneath. Prefixes that share one
-/// store must not begin one another: give all of them one length.
+/// A batch made for it must be written to it, never to the store underneath. No prefix in a store may be
+/// a prefix of another: give all of them the same length.
 #[derive(Clone, Debug)]
 pub struct PrefixedStore {
     inner: Arc<dyn KeyValue>,
@@ -18,12 +18,12 @@ pub struct PrefixedStore {
 }
 
 impl PrefixedStore {
-    /// The part of `inner` behind `prefix`.
+    /// Creates the part of `inner` under `prefix`.
     pub fn new(inner: Arc<dyn KeyValue>, prefix: impl Into<Vec<u8>>) -> Self {
         Self { inner, prefix: prefix.into() }
     }
 
-    /// `batch` as the store underneath must be given it, to be joined with changes of other parts.
+    /// Returns `batch` with prefixed keys, as the store underneath expects it, to be joined with changes of other parts.
     #[must_use]
     pub fn translate(&self, batch: Batch) -> Batch {
         let mut translated = Batch::new();

@@ -14,17 +14,17 @@ use rocksdb::{
 
 use super::{Batch, KeyValue, Order, StoreError, Table, memory::prefix_end};
 
-/// What a write survives.
+/// The failures that a completed write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// The end of the process, `kill -9` included: the log is handed to the operating system.
+    /// End of the process, `kill -9` included: the log is written to the operating system.
     #[default]
     Process,
-    /// Loss of power too: the log is synced to the disk before a write returns.
+    /// Loss of power: the log is synced to the disk before a write returns.
     Power,
 }
 
-/// How to open a [`RocksStore`]. The defaults suit a node on a developer's machine.
+/// Options of a [`RocksStore`]. The defaults suit a node on a developer's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RocksOptions {
     durability: Durability,
@@ -33,21 +33,21 @@ pub struct RocksOptions {
 }
 
 impl RocksOptions {
-    /// Which failures a write survives.
+    /// Sets the failures that a write survives.
     #[must_use]
     pub const fn with_durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
         self
     }
 
-    /// Memory for what is not yet in sorted files, all tables together.
+    /// Sets the memory for writes that are not yet in sorted files, in bytes over all tables.
     #[must_use]
     pub const fn with_memtable_bytes_max(mut self, bytes: usize) -> Self {
         self.memtable_bytes_max = bytes;
         self
     }
 
-    /// Memory for blocks read from sorted files, all tables together.
+    /// Sets the memory for blocks read from sorted files, in bytes over all tables.
     #[must_use]
     pub const fn with_cache_bytes_max(mut self, bytes: usize) -> Self {
         self.cache_bytes_max = bytes;
@@ -61,31 +61,31 @@ impl Default for RocksOptions {
     }
 }
 
-/// A store in a folder, which one process at a time has open.
+/// A store in a folder, open in one process at a time.
 pub struct RocksStore {
     db: DB,
     path: PathBuf,
     durability: Durability,
 }
 
-/// RocksDB's name for the bytes of a family that are in memory.
+/// RocksDB's property for a family's bytes in memory.
 const MEMTABLE_BYTES: &str = "rocksdb.cur-size-all-mem-tables";
-/// A stopped store leaves no more than this to be replayed, in bytes.
+/// Bytes at most that a closed store leaves in the log, to be replayed at the next open.
 const UNSORTED_BYTES_MAX: u64 = 8 << 20;
 
-/// The format that this build writes and the newest that it reads.
+/// Format that this build writes, and the newest that it reads.
 const FORMAT: u32 = 1;
-/// The file that marks a folder as ours and says its format; written before RocksDB is given the folder.
+/// File with the format of a database, written before RocksDB opens the folder.
 const FORMAT_FILE: &str = "CHAINBOX";
-/// What stands before the format's number in that file.
+/// Text before the format number in that file.
 const FORMAT_WORDS: &str = "chainbox database, format ";
 
 impl RocksStore {
-    /// Opens the database in the folder `path`, which is made when it does not exist.
+    /// Opens the database in the folder `path`, which is created when it does not exist.
     ///
     /// # Errors
     /// [`StoreError::Locked`] while another process has it open, [`StoreError::Foreign`] when the folder holds
-    /// something else, [`StoreError::NewerFormat`] when a newer chainbox made it, [`StoreError::Io`] otherwise.
+    /// other files, [`StoreError::NewerFormat`] when a newer chainbox created it, [`StoreError::Io`] otherwise.
     pub fn open(path: impl AsRef<Path>, options: RocksOptions) -> Result<Self, StoreError> {
         let path = path.as_ref();
         claim_folder(path)?;
@@ -97,13 +97,13 @@ impl RocksStore {
         Ok(Self { db, path: path.to_owned(), durability: options.durability })
     }
 
-    /// The database's folder.
+    /// Returns the folder of the database.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
     fn family(&self, table: Table) -> Result<&ColumnFamily, StoreError> {
-        // Every family was named at open, so this holds; still no reason to panic.
+        // Every family was opened by name, so this holds; an error is still better than a panic.
         self.db.cf_handle(family_name(table)).ok_or_else(|| StoreError::Io {
             operation: "open",
             reason: format!("column family {} is missing", family_name(table)),
@@ -112,7 +112,7 @@ impl RocksStore {
 }
 
 impl Drop for RocksStore {
-    /// Writes what is only in the log to sorted files, when that is enough to slow the next open down. Nothing is lost without it.
+    /// Flushes the log into sorted files when replaying it would slow the next open down. Nothing is lost without it.
     fn drop(&mut self) {
         let families: Vec<_> = Table::ALL.iter().filter_map(|table| self.db.cf_handle(family_name(*table))).collect();
         let unsorted =
@@ -187,7 +187,7 @@ impl KeyValue for RocksStore {
     }
 }
 
-/// Makes the folder ours, or checks that it is and that its format is one we read.
+/// Creates the format file in a new folder, or checks the one that is there.
 fn claim_folder(path: &Path) -> Result<(), StoreError> {
     let failed = |error: std::io::Error| StoreError::Io {
         operation: "open",
@@ -212,7 +212,7 @@ fn claim_folder(path: &Path) -> Result<(), StoreError> {
                     return Err(foreign("the folder is not empty and chainbox did not make it"));
                 }
             }
-            // A name appears with its whole content or not at all, so a kill in between leaves a folder that opens.
+            // The rename is atomic, so a kill at any point leaves a folder that opens.
             fs::write(&draft, format!("{FORMAT_WORDS}{FORMAT}\n")).map_err(failed)?;
             fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(failed)?;
             fs::rename(&draft, &file).map_err(failed)
@@ -231,7 +231,7 @@ fn database_options(options: &RocksOptions) -> Options {
     database.set_max_total_wal_size(options.memtable_bytes_max as u64);
     database.set_keep_log_file_num(2);
     database.set_max_background_jobs(2);
-    // Each family would start fifteen threads to open its files, however few they are: two thirds of the time of an open.
+    // Each family would start fifteen threads to open its files, even few: two thirds of the time of an open.
     database.set_max_file_opening_threads(1);
     database
 }
@@ -268,7 +268,7 @@ const fn family_name(table: Table) -> &'static str {
 
 fn open_error(path: &Path, error: &rocksdb::Error) -> StoreError {
     let reason = error.to_string();
-    // RocksDB has no code for it: it says "While lock file: ...LOCK" or "lock hold by current process".
+    // RocksDB has no error code for this; its message is "While lock file: ...LOCK" or "lock hold by current process".
     if error.kind() == rocksdb::ErrorKind::IOError && reason.contains("lock ") {
         return StoreError::Locked { path: path.display().to_string() };
     }

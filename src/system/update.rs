@@ -21,7 +21,7 @@ impl ValidatorUpdates {
     /// No change.
     pub const NONE: Self = Self(None);
 
-    /// The changes in the order in which they were made: the last of an address counts.
+    /// Returns the changes in the order in which they were made: the last of an address counts.
     pub fn new(made: impl IntoIterator<Item = ValidatorUpdate>) -> Self {
         let last: BTreeMap<_, _> = made.into_iter().map(|update| (update.address, update.weight)).collect();
         if last.is_empty() {
@@ -30,12 +30,12 @@ impl ValidatorUpdates {
         Self(Some(last.into_iter().map(|(address, weight)| ValidatorUpdate { address, weight }).collect()))
     }
 
-    /// Whether nothing changed.
+    /// Returns whether nothing changed.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
 
-    /// The changes, in ascending order of address.
+    /// Returns the changes, in ascending order of address.
     pub fn as_slice(&self) -> &[ValidatorUpdate] {
         self.0.as_deref().unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl ValidatorUpdates {
         (rest.is_empty() && is_sorted).then(|| Self::new(updates))
     }
 
-    /// The changes, in ascending order of address.
+    /// Returns the changes, in ascending order of address.
     pub fn iter(&self) -> core::slice::Iter<'_, ValidatorUpdate> {
         self.as_slice().iter()
     }

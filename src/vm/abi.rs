@@ -24,7 +24,7 @@ pub fn split_call(input: &[u8]) -> Result<([u8; 4], Args<'_>), Stop> {
 }
 
 impl<'a> Args<'a> {
-    /// Every word reader below refuses call data that ends before its word.
+    /// Returns every word reader below refuses call data that ends before its word.
     fn word(&self, index: usize) -> Result<&'a [u8; 32], Stop> {
         let start = index * 32;
         self.0.get(start..start + 32).and_then(|word| word.first_chunk()).ok_or_else(empty_revert)
@@ -38,7 +38,7 @@ impl<'a> Args<'a> {
         if self.0.len() < words * 32 { Err(empty_revert()) } else { Ok(()) }
     }
 
-    /// The `uint256` at `index`.
+    /// Returns the `uint256` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -46,7 +46,7 @@ impl<'a> Args<'a> {
         self.word(index).map(|word| U256::from_be_bytes(*word))
     }
 
-    /// The `bytes32` at `index`.
+    /// Returns the `bytes32` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -54,7 +54,7 @@ impl<'a> Args<'a> {
         self.word(index).map(B256::from)
     }
 
-    /// The `address` at `index`.
+    /// Returns the `address` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -66,7 +66,7 @@ impl<'a> Args<'a> {
         Ok(Address::from_slice(&word[12..]))
     }
 
-    /// The `uint8` at `index`.
+    /// Returns the `uint8` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -74,7 +74,7 @@ impl<'a> Args<'a> {
         u8::try_from(self.u256(index)?).map_err(|_| empty_revert())
     }
 
-    /// The `uint16` at `index`.
+    /// Returns the `uint16` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -82,7 +82,7 @@ impl<'a> Args<'a> {
         u16::try_from(self.u256(index)?).map_err(|_| empty_revert())
     }
 
-    /// The `bytes4` at `index`.
+    /// Returns the `bytes4` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -94,7 +94,7 @@ impl<'a> Args<'a> {
         Ok([head[0], head[1], head[2], head[3]])
     }
 
-    /// The `bool` at `index`.
+    /// Returns the `bool` at `index`.
     ///
     /// # Errors
     /// A revert without data.
@@ -106,7 +106,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// All arguments as the tuple `T`; for those with dynamic types.
+    /// Returns all arguments as the tuple `T`; for those with dynamic types.
     ///
     /// # Errors
     /// A revert without data.
@@ -118,7 +118,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// An argument list as the tuple `T`.
+/// Returns an argument list as the tuple `T`.
 ///
 /// # Errors
 /// A revert without data.
@@ -129,7 +129,7 @@ where
     T::abi_decode_params_validate(params).map_err(|_| empty_revert())
 }
 
-/// The parameters of a constructor.
+/// Returns the parameters of a constructor.
 ///
 /// # Errors
 /// A revert without data.
@@ -158,24 +158,24 @@ pub fn answer_bool(value: bool) -> Bytes {
     Bytes::from_static(&ANSWERS[usize::from(value)])
 }
 
-/// A revert with a custom error.
+/// Returns a revert with a custom error.
 pub fn revert(error: &impl SolError) -> Stop {
     Stop::Revert(error.abi_encode().into())
 }
 
-/// A revert with `Error(string)`, as `require(condition, reason)` makes it.
+/// Returns a revert with `Error(string)`, as `require(condition, reason)` makes it.
 pub fn revert_with(reason: &str) -> Stop {
     revert(&Revert::from(reason))
 }
 
-/// A revert with `Panic(uint256)`.
+/// Returns a revert with `Panic(uint256)`.
 pub fn panic(code: u64) -> Stop {
     revert(&Panic { code: U256::from(code) })
 }
 
-/// A revert without data.
+/// Returns a revert without data.
 pub fn empty_revert() -> Stop {
-    Stop::Revert(Bytes::new())
+    Stop::EMPTY_REVERT
 }
 
 /// What revert data says, when it is `Error(string)` or `Panic(uint256)`.

@@ -7,7 +7,7 @@ use alloy_primitives::Bytes;
 use super::{
     BlockContext, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message, MessageKind, Outcome, Stop,
     TemplateRegistry,
-    host::Env,
+    env::{Env, FrameRunner},
     runner::{CodeRunner, TemplateRunner, recognise},
 };
 use crate::{
@@ -32,9 +32,10 @@ pub(super) fn run_outermost(
         }
     }
     let inspector = inspector.map(|inspector| inspector as _);
-    let mut env = Env { journal, block, registry, inspector, unreadable: &mut unreadable };
+    let frames = Frames { registry };
+    let mut env = Env { journal, block, frames: &frames, inspector, unreadable: &mut unreadable };
     let is_static = message.kind == MessageKind::StaticCall;
-    let result = run(&mut env, message, 0, is_static);
+    let result = frames.run(&mut env, message, 0, is_static);
     match unreadable {
         None => Ok(result),
         Some(error) => {
@@ -44,104 +45,114 @@ pub(super) fn run_outermost(
     }
 }
 
-/// Runs one frame `depth` frames below the outermost.
-pub(super) fn run(env: &mut Env<'_>, message: &Message<'_>, depth: u32, is_static: bool) -> FrameResult {
-    if let Some(inspector) = &mut env.inspector {
-        inspector.enter(message);
-    }
-    let checkpoint = env.journal.checkpoint();
-    let mut gas_left = message.gas;
-    let ended = run_to_end(env, message, depth, is_static, &mut gas_left);
-    let result = match ended {
-        Ok(output) => FrameResult { outcome: Outcome::Success, gas_left, output },
-        Err(Stop::Revert(output)) => FrameResult { outcome: Outcome::Revert, gas_left, output },
-        Err(Stop::Halt(reason)) => {
-            let gas_left = if reason.keeps_gas() { message.gas } else { Gas::ZERO };
-            FrameResult { outcome: Outcome::Halt(reason), gas_left, output: Bytes::new() }
-        }
-        // The caller of the whole message answers the error; this result is never seen.
-        Err(Stop::StateUnreadable) => {
-            FrameResult { outcome: Outcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
-        }
-    };
-    if result.is_success() {
-        env.journal.commit(checkpoint);
-    } else {
-        env.journal.revert_to(checkpoint);
-    }
-    if let Some(inspector) = &mut env.inspector {
-        inspector.exit(&result);
-    }
-    result
+/// Frames over the templates of a registry.
+struct Frames<'r> {
+    registry: &'r TemplateRegistry,
 }
 
-fn run_to_end(
-    env: &mut Env<'_>,
-    message: &Message<'_>,
-    depth: u32,
-    is_static: bool,
-    gas_left: &mut Gas,
-) -> Result<Bytes, Stop> {
-    if depth >= GasSchedule::STANDARD.call_depth_max {
-        return Err(Stop::Halt(HaltReason::CallDepth));
-    }
-    match message.kind {
-        MessageKind::Call | MessageKind::StaticCall => call(env, message, depth, is_static, gas_left),
-        MessageKind::Create => create(env, message, depth, gas_left),
+impl FrameRunner for Frames<'_> {
+    fn run(&self, env: &mut Env<'_>, message: &Message<'_>, depth: u32, is_static: bool) -> FrameResult {
+        if let Some(inspector) = &mut env.inspector {
+            inspector.enter(message);
+        }
+        let checkpoint = env.journal.checkpoint();
+        let mut gas_left = message.gas;
+        let ended = self.run_to_end(env, message, depth, is_static, &mut gas_left);
+        let result = match ended {
+            Ok(output) => FrameResult { outcome: Outcome::Success, gas_left, output },
+            Err(Stop::Revert(output)) => FrameResult { outcome: Outcome::Revert, gas_left, output },
+            Err(Stop::Halt(reason)) => {
+                let gas_left = if reason.keeps_gas() { message.gas } else { Gas::ZERO };
+                FrameResult { outcome: Outcome::Halt(reason), gas_left, output: Bytes::new() }
+            }
+            // The caller of the whole message answers the error; this result is never seen.
+            Err(Stop::StateUnreadable) => {
+                FrameResult { outcome: Outcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
+            }
+        };
+        if result.is_success() {
+            env.journal.commit(checkpoint);
+        } else {
+            env.journal.revert_to(checkpoint);
+        }
+        if let Some(inspector) = &mut env.inspector {
+            inspector.exit(&result);
+        }
+        result
     }
 }
 
-fn call(
-    env: &mut Env<'_>,
-    message: &Message<'_>,
-    depth: u32,
-    is_static: bool,
-    gas_left: &mut Gas,
-) -> Result<Bytes, Stop> {
-    move_value(env, message)?;
-    let account = env.read(|journal| journal.load(&message.to))?;
-    let registry = env.registry;
-    let runner = {
-        let code = env.read(|journal| journal.code_of(account).map(|code| recognise_deployed(code, registry)))?;
-        match code {
-            None => return Ok(Bytes::new()),
-            Some(runner) => runner.map_err(Stop::Halt)?,
+impl Frames<'_> {
+    fn run_to_end(
+        &self,
+        env: &mut Env<'_>,
+        message: &Message<'_>,
+        depth: u32,
+        is_static: bool,
+        gas_left: &mut Gas,
+    ) -> Result<Bytes, Stop> {
+        if depth >= GasSchedule::STANDARD.call_depth_max {
+            return Err(Stop::Halt(HaltReason::CallDepth));
         }
-    };
-    let mut host = Host::new(env.reborrow(), message, account, depth, is_static);
-    let ended = catch_unwind(AssertUnwindSafe(|| runner.call(&mut host, message.input)));
-    *gas_left = host.gas_left();
-    host.finish(ended.unwrap_or(Err(Stop::Halt(HaltReason::TemplatePanic))))
+        match message.kind {
+            MessageKind::Call | MessageKind::StaticCall => self.call(env, message, depth, is_static, gas_left),
+            MessageKind::Create => self.create(env, message, depth, gas_left),
+        }
+    }
+
+    fn call(
+        &self,
+        env: &mut Env<'_>,
+        message: &Message<'_>,
+        depth: u32,
+        is_static: bool,
+        gas_left: &mut Gas,
+    ) -> Result<Bytes, Stop> {
+        move_value(env, message)?;
+        let account = env.read(|journal| journal.load(&message.to))?;
+        let runner = {
+            let code =
+                env.read(|journal| journal.code_of(account).map(|code| recognise_deployed(code, self.registry)))?;
+            match code {
+                None => return Ok(Bytes::new()),
+                Some(runner) => runner.map_err(Stop::Halt)?,
+            }
+        };
+        let mut host = Host::new(env.reborrow(), message, account, depth, is_static);
+        let ended = catch_unwind(AssertUnwindSafe(|| runner.call(&mut host, message.input)));
+        *gas_left = host.gas_left();
+        host.finish(ended.unwrap_or(Err(Stop::Halt(HaltReason::TemplatePanic))))
+    }
+
+    fn create(&self, env: &mut Env<'_>, message: &Message<'_>, depth: u32, gas_left: &mut Gas) -> Result<Bytes, Stop> {
+        if message.input.len() > GasSchedule::STANDARD.init_code_bytes_max {
+            return Err(Stop::Halt(HaltReason::InitCodeSize));
+        }
+        if !env.read(|journal| journal.create_account(&message.to))? {
+            return Err(Stop::Halt(HaltReason::Collision));
+        }
+        move_value(env, message)?;
+        if message.input.is_empty() {
+            return Ok(Bytes::new());
+        }
+        let (runner, params) = recognise(message.input, self.registry).map_err(Stop::Halt)?;
+        let account = env.read(|journal| journal.load(&message.to))?;
+        let mut host = Host::new(env.reborrow(), message, account, depth, false);
+        let ended = catch_unwind(AssertUnwindSafe(|| runner.construct(&mut host, params)));
+        *gas_left = host.gas_left();
+        let code = host.finish(ended.unwrap_or(Err(Stop::Halt(HaltReason::TemplatePanic))))?;
+        *gas_left = gas_left.pay(Gas::new(GasSchedule::STANDARD.code_deposit_byte * code.len() as u64))?;
+        env.read(|journal| journal.set_code(&message.to, code.clone()))?;
+        Ok(code)
+    }
 }
 
-/// The runner of an account's code, or `None` where there is no code.
+/// Returns the runner of an account's code, or `None` where there is no code.
 fn recognise_deployed<'r>(
     code: &Bytes,
     registry: &'r TemplateRegistry,
 ) -> Option<Result<TemplateRunner<'r>, HaltReason>> {
     (!code.is_empty()).then(|| recognise(code, registry).map(|(runner, _)| runner))
-}
-
-fn create(env: &mut Env<'_>, message: &Message<'_>, depth: u32, gas_left: &mut Gas) -> Result<Bytes, Stop> {
-    if message.input.len() > GasSchedule::STANDARD.init_code_bytes_max {
-        return Err(Stop::Halt(HaltReason::InitCodeSize));
-    }
-    if !env.read(|journal| journal.create_account(&message.to))? {
-        return Err(Stop::Halt(HaltReason::Collision));
-    }
-    move_value(env, message)?;
-    if message.input.is_empty() {
-        return Ok(Bytes::new());
-    }
-    let (runner, params) = recognise(message.input, env.registry).map_err(Stop::Halt)?;
-    let account = env.read(|journal| journal.load(&message.to))?;
-    let mut host = Host::new(env.reborrow(), message, account, depth, false);
-    let ended = catch_unwind(AssertUnwindSafe(|| runner.construct(&mut host, params)));
-    *gas_left = host.gas_left();
-    let code = host.finish(ended.unwrap_or(Err(Stop::Halt(HaltReason::TemplatePanic))))?;
-    *gas_left = gas_left.pay(Gas::new(GasSchedule::STANDARD.code_deposit_byte * code.len() as u64))?;
-    env.read(|journal| journal.set_code(&message.to, code.clone()))?;
-    Ok(code)
 }
 
 fn move_value(env: &mut Env<'_>, message: &Message<'_>) -> Result<(), Stop> {

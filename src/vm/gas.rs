@@ -152,7 +152,7 @@ impl GasSchedule {
         Gas::new(if refund < cap { refund } else { cap })
     }
 
-    /// The most gas that a caller with `left` may pass on (EIP-150: all but a 64th).
+    /// Returns the most gas that a caller with `left` may pass on (EIP-150: all but a 64th).
     pub const fn forwardable(&self, left: Gas) -> Gas {
         Gas::new(left.get() - left.get() / self.kept_share_divisor)
     }

@@ -3,50 +3,14 @@
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop,
-    TemplateRegistry, frame,
+    BlockContext, FrameResult, GasSchedule, HaltReason, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop, env::Env,
 };
 use crate::{
     primitives::{Gas, recover_signer},
-    state::{AccountId, Journal, StateError},
+    state::AccountId,
 };
 
 const GAS: &GasSchedule = &GasSchedule::STANDARD;
-
-/// What all frames of one message share.
-pub(super) struct Env<'h> {
-    pub(super) journal: &'h mut Journal,
-    pub(super) block: &'h BlockContext,
-    pub(super) registry: &'h TemplateRegistry,
-    pub(super) inspector: Option<&'h mut (dyn Inspector + 'h)>,
-    /// Why the state could not be read; then nothing has an outcome any more.
-    pub(super) unreadable: &'h mut Option<StateError>,
-}
-
-impl Env<'_> {
-    /// The same for a frame inside this one.
-    pub(super) fn reborrow(&mut self) -> Env<'_> {
-        let inspector = self.inspector.as_mut().map(|inspector| &mut **inspector as &mut dyn Inspector);
-        Env {
-            journal: self.journal,
-            block: self.block,
-            registry: self.registry,
-            inspector,
-            unreadable: self.unreadable,
-        }
-    }
-
-    /// Uses the journal, keeping its failure.
-    pub(super) fn read<'s, T: 's>(
-        &'s mut self,
-        with: impl FnOnce(&'s mut Journal) -> Result<T, StateError>,
-    ) -> Result<T, Stop> {
-        with(self.journal).map_err(|error| {
-            *self.unreadable = Some(error);
-            Stop::StateUnreadable
-        })
-    }
-}
 
 /// One frame's world: its own storage, balances, calls, logs, hashing, the block around it.
 ///
@@ -92,7 +56,7 @@ impl<'h> Host<'h> {
 
 /// The message and the block.
 impl Host<'_> {
-    /// The running contract's address.
+    /// Returns the running contract's address.
     pub const fn address(&self) -> Address {
         self.message.to
     }
@@ -112,22 +76,22 @@ impl Host<'_> {
         self.message.value
     }
 
-    /// The block around it.
+    /// Returns the block around it.
     pub const fn block(&self) -> &BlockContext {
         self.env.block
     }
 
-    /// The chain's id.
+    /// Returns the chain's id.
     pub const fn chain_id(&self) -> u64 {
         self.env.block.chain_id
     }
 
-    /// Whether changes are forbidden (EIP-214).
+    /// Returns whether changes are forbidden (EIP-214).
     pub const fn is_static(&self) -> bool {
         self.is_static
     }
 
-    /// Gas left to this frame.
+    /// Returns the gas left to this frame.
     pub const fn gas_left(&self) -> Gas {
         Gas::new(self.gas_left)
     }
@@ -216,11 +180,11 @@ impl Host<'_> {
         self.forbid_static()?;
         self.charge(GAS.call_value)?;
         if self.message.origin != SYSTEM_ADDRESS {
-            return Err(super::abi::empty_revert());
+            return Err(Stop::EMPTY_REVERT);
         }
         let own = self.message.to;
         let fits = self.env.read(|journal| journal.add_balance(&own, amount))?;
-        if fits { Ok(()) } else { Err(super::abi::empty_revert()) }
+        if fits { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
     /// Destroys `amount` of the running contract's native token.
@@ -232,10 +196,10 @@ impl Host<'_> {
         self.charge(GAS.call_value)?;
         let own = self.message.to;
         let had = self.env.read(|journal| journal.sub_balance(&own, amount))?;
-        if had { Ok(()) } else { Err(super::abi::empty_revert()) }
+        if had { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
-    /// Whether `address` has code.
+    /// Returns whether `address` has code.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
@@ -274,7 +238,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Keccak of `bytes`.
+    /// Returns the keccak of `bytes`.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
@@ -389,7 +353,8 @@ impl Host<'_> {
         let gas = passed.saturating_add(Gas::new(stipend));
         let message = Message { kind, caller, to, value, input, gas, origin };
         let is_static = self.is_static || kind == MessageKind::StaticCall;
-        let result = frame::run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);
+        let frames = self.env.frames;
+        let result = frames.run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
         }

@@ -8,17 +8,17 @@ use super::{FrameResult, Message};
 ///
 /// It cannot change what happens. Running without one costs one test of a pointer a frame and log.
 pub trait Inspector {
-    /// A frame begins.
+    /// Returns a frame begins.
     fn enter(&mut self, message: &Message<'_>) {
         let _ = message;
     }
 
-    /// The innermost open frame emitted a log.
+    /// Returns the innermost open frame emitted a log.
     fn log(&mut self, log: &Log) {
         let _ = log;
     }
 
-    /// The innermost open frame ended.
+    /// Returns the innermost open frame ended.
     fn exit(&mut self, result: &FrameResult) {
         let _ = result;
     }

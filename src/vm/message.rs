@@ -38,12 +38,12 @@ pub struct Message<'a> {
 }
 
 impl<'a> Message<'a> {
-    /// A transaction's call.
+    /// Returns a transaction's call.
     pub const fn call(caller: Address, to: Address, value: U256, input: &'a [u8], gas: Gas) -> Self {
         Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller }
     }
 
-    /// A transaction's creation; `nonce` is the transaction's, by which the address is made.
+    /// Returns a transaction's creation; `nonce` is the transaction's, by which the address is made.
     pub fn create(caller: Address, nonce: u64, value: U256, init_code: &'a [u8], gas: Gas) -> Self {
         let to = caller.create(nonce);
         Self { kind: MessageKind::Create, caller, to, value, input: init_code, gas, origin: caller }
@@ -62,7 +62,7 @@ pub struct FrameResult {
 }
 
 impl FrameResult {
-    /// Whether what it did stands.
+    /// Returns whether what it did stands.
     pub const fn is_success(&self) -> bool {
         matches!(self.outcome, Outcome::Success)
     }
@@ -134,7 +134,7 @@ pub enum HaltReason {
 }
 
 impl HaltReason {
-    /// Whether the failure came before the frame began, so that its gas is given back.
+    /// Returns whether the failure came before the frame began, so that its gas is given back.
     pub const fn keeps_gas(self) -> bool {
         matches!(self, Self::CallDepth | Self::InsufficientBalance | Self::NonceOverflow)
     }
@@ -149,6 +149,11 @@ pub enum Stop {
     Halt(HaltReason),
     /// The state cannot be read; the whole message has no outcome.
     StateUnreadable,
+}
+
+impl Stop {
+    /// A revert without data.
+    pub(super) const EMPTY_REVERT: Self = Self::Revert(Bytes::new());
 }
 
 impl From<OutOfGas> for Stop {

@@ -54,22 +54,22 @@ impl TemplateRegistry {
         Ok(())
     }
 
-    /// The template with this identity.
+    /// Returns the template with this identity.
     pub fn get(&self, id: TemplateId) -> Option<&Arc<dyn Template>> {
         self.templates.get(&id)
     }
 
-    /// The newest version of the template called `name`.
+    /// Returns the newest version of the template called `name`.
     pub fn by_name(&self, name: &str) -> Option<&Arc<dyn Template>> {
         self.templates.values().filter(|template| template.name() == name).max_by_key(|template| template.id().version)
     }
 
-    /// All templates, by id and version.
+    /// Returns all templates, by id and version.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<dyn Template>> {
         self.templates.values()
     }
 
-    /// Keccak over id, version, name and JSON ABI of each template, sorted by id and version.
+    /// Returns the keccak over id, version, name and JSON ABI of each template, sorted by id and version.
     ///
     /// Numbers are big-endian, of 2 bytes; texts follow their length, of 8 bytes.
     pub fn digest(&self) -> B256 {

@@ -30,7 +30,7 @@ impl CodeRunner for TemplateRunner<'_> {
     }
 }
 
-/// The runner of `code`, and what follows its marker.
+/// Returns the runner of `code`, and what follows its marker.
 ///
 /// Templates are the only kind yet; a second one is told apart here by its first bytes.
 pub(super) fn recognise<'r, 'c>(

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, U256, keccak256};
 
 use super::{GasSchedule, Host, Stop};
 
-/// The slot of `key` in the mapping at slot `base`: keccak of both, 32 bytes each.
+/// Returns the slot of `key` in the mapping at slot `base`: keccak of both, 32 bytes each.
 pub fn mapping_slot(key: U256, base: U256) -> U256 {
     let mut bytes = [0; 64];
     bytes[..32].copy_from_slice(&key.to_be_bytes::<32>());
@@ -14,14 +14,14 @@ pub fn mapping_slot(key: U256, base: U256) -> U256 {
     keccak256(bytes).into()
 }
 
-/// An address as a storage word or mapping key: left-padded to 32 bytes.
+/// Returns an address as a storage word or mapping key: left-padded to 32 bytes.
 pub(crate) fn word(address: &Address) -> U256 {
     address.into_word().into()
 }
 
 /// Typed places in storage.
 impl Host<'_> {
-    /// The slot of `key` in the mapping at slot `base`.
+    /// Returns the slot of `key` in the mapping at slot `base`.
     ///
     /// # Errors
     /// [`Stop`]: out of gas for a hash of 64 bytes.
@@ -30,7 +30,7 @@ impl Host<'_> {
         Ok(self.derived_slot(key, base, mapping_slot))
     }
 
-    /// The slot of an address in the mapping at slot `base`.
+    /// Returns the slot of an address in the mapping at slot `base`.
     ///
     /// # Errors
     /// As [`Host::mapping_slot`].
@@ -38,7 +38,7 @@ impl Host<'_> {
         self.mapping_slot(word(key), base)
     }
 
-    /// The slot of the first element of the dynamic array (or long string) at slot `base`.
+    /// Returns the slot of the first element of the dynamic array (or long string) at slot `base`.
     ///
     /// # Errors
     /// [`Stop`]: out of gas for a hash of 32 bytes.
@@ -98,7 +98,7 @@ impl Host<'_> {
     }
 }
 
-/// Length of a string that does not fit into its own slot: its lowest bit is set.
+/// Returns the length of a string that does not fit into its own slot: its lowest bit is set.
 fn long_len(head: U256) -> Option<u64> {
     head.bit(0).then(|| (head >> 1_usize).saturating_to::<u64>())
 }

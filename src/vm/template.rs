@@ -17,7 +17,7 @@ pub struct TemplateId {
 }
 
 impl TemplateId {
-    /// The identity of version `version` of template `id`.
+    /// Returns the identity of version `version` of template `id`.
     pub const fn new(id: u16, version: u16) -> Self {
         Self { id, version }
     }
@@ -115,7 +115,7 @@ impl Marker {
     /// Length in bytes.
     pub const LEN: usize = 6;
 
-    /// The marker that `code` starts with, and what follows it.
+    /// Returns the marker that `code` starts with, and what follows it.
     pub fn split(code: &[u8]) -> Option<(Self, &[u8])> {
         let (marker, rest) = code.split_first_chunk::<{ Self::LEN }>()?;
         let [a, b, id_high, id_low, version_high, version_low] = *marker;
@@ -124,7 +124,7 @@ impl Marker {
         ([a, b] == Self::PREFIX).then_some((Self(id), rest))
     }
 
-    /// The bytes of a deployed contract's code.
+    /// Returns the bytes of a deployed contract's code.
     pub const fn to_bytes(self) -> [u8; Self::LEN] {
         let [id_high, id_low] = self.0.id.to_be_bytes();
         let [version_high, version_low] = self.0.version.to_be_bytes();

@@ -68,7 +68,7 @@ pub struct CallTracer {
 }
 
 impl CallTracer {
-    /// A tracer of all frames, without logs.
+    /// Returns a tracer of all frames, without logs.
     pub fn new() -> Self {
         Self::default()
     }
@@ -87,7 +87,7 @@ impl CallTracer {
         self
     }
 
-    /// The outermost frame, once it has ended.
+    /// Returns the outermost frame, once it has ended.
     pub fn into_trace(self) -> Option<CallTrace> {
         self.root
     }

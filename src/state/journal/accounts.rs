@@ -34,7 +34,7 @@ impl Journal {
         Ok(self.cache.account(id).info.nonce)
     }
 
-    /// Keccak of the account's code.
+    /// Returns the keccak of the account's code.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -43,7 +43,7 @@ impl Journal {
         Ok(self.cache.account(id).info.code_hash)
     }
 
-    /// The account's code; empty when it has none.
+    /// Returns the account's code; empty when it has none.
     ///
     /// # Errors
     /// See [`Journal::account`]; [`StateError::MissingCode`] when its hash names none.
@@ -52,7 +52,7 @@ impl Journal {
         self.code_of(id).cloned()
     }
 
-    /// Whether there is no nonce, balance or code (EIP-161).
+    /// Returns whether there is no nonce, balance or code (EIP-161).
     ///
     /// # Errors
     /// See [`Journal::account`].

@@ -48,7 +48,7 @@ impl AccountEntry {
         Self { address, info, base, has_storage, code: None, warm_in: 0, is_listed: false }
     }
 
-    /// Whether nonce, balance and code are those of the view.
+    /// Returns whether nonce, balance and code are those of the view.
     pub(super) fn is_as_in_base(&self) -> bool {
         self.base.map_or_else(|| self.is_empty(), |base| base == self.info)
     }
@@ -176,7 +176,7 @@ impl Cache {
         id
     }
 
-    /// The slot that was derived from `key` and `base`, if it was loaded after that.
+    /// Returns the slot that was derived from `key` and `base`, if it was loaded after that.
     pub(super) fn find_derived(&mut self, account: AccountId, key: U256, base: U256) -> Option<U256> {
         let hash = self.slot_hasher.hash_one((SlotKey(account, key), SlotKey(account, base)));
         let id = self.by_origin.find(hash, |id| {

@@ -14,7 +14,7 @@ pub(super) struct Index {
 const PLACES_MIN: usize = 64;
 
 impl Index {
-    /// The position whose entry `is_it`, among those inserted under `hash`.
+    /// Returns the position whose entry `is_it`, among those inserted under `hash`.
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.table.len().checked_sub(1)?;
         let tag = hash >> 32;

@@ -7,7 +7,7 @@ use crate::state::StateError;
 
 /// Storage.
 impl Journal {
-    /// The value of a slot; zero when it was never set.
+    /// Returns the value of a slot; zero when it was never set.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -17,7 +17,7 @@ impl Journal {
         Ok(self.cache.slot(slot).value)
     }
 
-    /// The slot's value when the running transaction began (EIP-2200).
+    /// Returns the slot's value when the running transaction began (EIP-2200).
     ///
     /// # Errors
     /// See [`Journal::account`].

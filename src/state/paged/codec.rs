@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::pages::Pages;
 use crate::state::{
     CommitId, EMPTY_CODE_HASH,
     leaf::{AccountLeaf, Contract, SlotLeaf},
@@ -27,6 +26,9 @@ pub(super) struct Place {
     /// Offset in the page, in bytes.
     pub(super) at: u16,
 }
+
+/// A page of a commit: the commit and the page's number in it.
+pub(super) type PageId = (CommitId, u32);
 
 /// A parent's hold on a stored child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,11 +53,8 @@ pub(super) trait Stored: Value {
     /// Appends the stored form; `commit` is the one that stores it.
     fn write(&self, commit: CommitId, out: &mut Vec<u8>);
 
-    /// The value at the front of `input`, which `commit` stores.
+    /// Returns the value at the front of `input`, which `commit` stores.
     fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self>;
-
-    /// Where decoded nodes with such values are kept.
-    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self>;
 }
 
 const LEAF: u8 = 0;
@@ -80,7 +79,7 @@ pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out:
     }
 }
 
-/// The node at the front of `bytes`, which `commit` stores.
+/// Returns the node at the front of `bytes`, which `commit` stores.
 pub(super) fn read_node<V: Stored>(commit: CommitId, bytes: &[u8]) -> Option<StoredNode<V>> {
     let mut input = Input::new(bytes);
     match input.byte()? {
@@ -112,7 +111,7 @@ pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>)
     put_varint(out, link.place.at.into());
 }
 
-/// The link at the front of `input`, held by something that `holder` stores.
+/// Returns the link at the front of `input`, held by something that `holder` stores.
 pub(super) fn read_link(holder: CommitId, input: &mut Input<'_>) -> Option<StoredLink> {
     let len = input.byte()?;
     let bytes = input.take(len.into())?;
@@ -163,10 +162,6 @@ impl Stored for AccountLeaf<StoredLink> {
         };
         Some(Self { address, nonce, balance, contract })
     }
-
-    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self> {
-        &pages.accounts
-    }
 }
 
 impl Stored for SlotLeaf {
@@ -177,10 +172,6 @@ impl Stored for SlotLeaf {
 
     fn read(_: CommitId, input: &mut Input<'_>) -> Option<Self> {
         Some(Self { slot: input.number()?, value: input.number()? })
-    }
-
-    fn cache(pages: &Pages) -> &super::pages::NodeCache<Self> {
-        &pages.slots
     }
 }
 

@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use super::{
-    codec::{Place, Stored, StoredLink, StoredNode, write_node},
-    pages::Pages,
+    codec::{PageId, Place, Stored, StoredLink, StoredNode, write_node},
+    pages::{Cached, Pages},
 };
 use crate::state::{
     CommitId,
@@ -17,9 +17,6 @@ use crate::state::{
 
 /// The largest page, in bytes.
 pub(super) const PAGE_BYTES: usize = 4096;
-
-/// A page of a commit: commit and number.
-pub(super) type PageId = (CommitId, u32);
 
 /// Collects one commit's nodes.
 #[derive(Debug)]
@@ -87,7 +84,7 @@ impl<'a> Packer<'a> {
     }
 }
 
-impl<V: Stored> Sink<V, StoredLink> for Packer<'_> {
+impl<V: Cached> Sink<V, StoredLink> for Packer<'_> {
     fn save(&mut self, node: StoredNode<V>, reference: Reference) -> StoredLink {
         let place = self.place(&node);
         V::cache(self.store).insert(place, Arc::new(node));

@@ -29,6 +29,24 @@ use crate::{
 /// Decoded nodes.
 pub(super) type NodeCache<V> = Cache<Place, Arc<StoredNode<V>>>;
 
+/// A value whose decoded nodes are cached.
+pub(super) trait Cached: Stored {
+    /// Returns the cache of nodes with such values.
+    fn cache(pages: &Pages) -> &NodeCache<Self>;
+}
+
+impl Cached for AccountLeaf<StoredLink> {
+    fn cache(pages: &Pages) -> &NodeCache<Self> {
+        &pages.accounts
+    }
+}
+
+impl Cached for SlotLeaf {
+    fn cache(pages: &Pages) -> &NodeCache<Self> {
+        &pages.slots
+    }
+}
+
 /// Codes that are kept at hand.
 const CACHED_CODES: usize = 1024;
 
@@ -36,8 +54,8 @@ const CACHED_CODES: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Pages {
     pub(super) store: Arc<dyn KeyValue>,
-    pub(super) accounts: NodeCache<AccountLeaf<StoredLink>>,
-    pub(super) slots: NodeCache<SlotLeaf>,
+    accounts: NodeCache<AccountLeaf<StoredLink>>,
+    slots: NodeCache<SlotLeaf>,
     codes: Cache<B256, Bytes>,
     keys: KeyCache,
     pending: RwLock<BTreeMap<CommitId, Pending>>,
@@ -75,7 +93,7 @@ impl Pages {
         info.map(Some).ok_or_else(|| corrupt(Table::StateCommits, &key, "it is no commit's record"))
     }
 
-    /// A record, written or not.
+    /// Returns a record, written or not.
     pub(super) fn record(&self, commit: CommitId, key: &[u8]) -> Result<Option<Bytes>, StateError> {
         if let Some(record) = self.pending().get(&commit).and_then(|pending| pending.records.get(key)) {
             return Ok(Some(record.clone().into()));
@@ -83,7 +101,7 @@ impl Pages {
         Ok(self.store.get(Table::StateCommits, key)?)
     }
 
-    /// The commits made from `parent`: those written, and those pending.
+    /// Returns the commits made from `parent`: those written, and those pending.
     pub(super) fn children(&self, parent: CommitId) -> Result<(BTreeSet<CommitId>, BTreeSet<CommitId>), StateError> {
         let mut written = BTreeSet::new();
         let prefix = Record::Child.key(parent);
@@ -132,7 +150,7 @@ impl Pages {
     }
 }
 
-impl<V: Stored> Source<V> for Pages {
+impl<V: Cached> Source<V> for Pages {
     type Link = StoredLink;
     type Guard<'a> = Arc<StoredNode<V>>;
 

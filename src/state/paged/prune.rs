@@ -14,9 +14,8 @@ use core::ops::ControlFlow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    codec::StoredLink,
+    codec::{PageId, StoredLink},
     corrupt,
-    pack::PageId,
     pages::Pages,
     records::{self, Info, Record},
 };
@@ -180,7 +179,7 @@ impl<'a> Pruning<'a> {
         Ok(())
     }
 
-    /// The commits whose nodes belong to `commit`.
+    /// Returns the commits whose nodes belong to `commit`.
     fn owned(&self, commit: CommitId) -> Result<BTreeSet<CommitId>, StateError> {
         let mut owned: BTreeSet<CommitId> =
             self.decode(Record::Absorbed, commit, records::decode_commits)?.into_iter().collect();
@@ -214,7 +213,7 @@ impl<'a> Pruning<'a> {
         }
     }
 
-    /// The versions made from `commit`, or `None` when one of them is in neither the store nor this batch: it still may or
+    /// Returns the versions made from `commit`, or `None` when one of them is in neither the store nor this batch: it still may or
     /// may not come to be.
     fn children(&self, commit: CommitId) -> Result<Option<BTreeSet<CommitId>>, StateError> {
         let (mut children, pending) = self.pages.children(commit)?;
@@ -249,7 +248,7 @@ impl<'a> Pruning<'a> {
         decode(&bytes).ok_or_else(|| corrupt(Table::StateCommits, &key, "the record does not decode"))
     }
 
-    /// The pages of every node that a version has, one entry a node.
+    /// Returns the pages of every node that a version has, one entry a node.
     fn nodes(&self, info: &Info) -> Result<Vec<PageId>, StateError> {
         type Account = AccountLeaf<StoredLink>;
         let mut nodes = Vec::new();

@@ -12,10 +12,7 @@
 
 use core::ops::ControlFlow;
 
-use super::{
-    codec::{Input, StoredLink, put_varint, read_link, write_link},
-    pack::PageId,
-};
+use super::codec::{Input, PageId, StoredLink, put_varint, read_link, write_link};
 use crate::{
     state::{CommitId, StateError},
     store::{KeyValue, Order, Table},
@@ -45,7 +42,7 @@ pub(super) fn child_of_key(key: &[u8]) -> Option<CommitId> {
     Some(CommitId::new(u64::from_be_bytes(bytes)))
 }
 
-/// The commit whose info record has this key.
+/// Returns the commit whose info record has this key.
 pub(super) fn commit_of_info_key(key: &[u8]) -> Option<CommitId> {
     let (commit, [0]) = key.split_first_chunk()? else { return None };
     Some(CommitId::new(u64::from_be_bytes(*commit)))
@@ -144,7 +141,7 @@ fn decode_all<T>(bytes: &[u8], mut one: impl FnMut(&mut Input<'_>) -> Option<T>)
     Some(all)
 }
 
-/// The newest commit with a record.
+/// Returns the newest commit with a record.
 pub(super) fn last_commit(store: &dyn KeyValue) -> Result<Option<CommitId>, StateError> {
     let mut last = None;
     store.scan(Table::StateCommits, b"", Order::Descending, &mut |key, _| {

@@ -74,7 +74,7 @@ impl Encoder {
         self.node.extend_from_slice(&[0; HEADER_MAX]);
     }
 
-    /// A path in hex-prefix encoding: `first` holds the flags and an odd nibble, `rest` the pairs after it.
+    /// Returns a path in hex-prefix encoding: `first` holds the flags and an odd nibble, `rest` the pairs after it.
     fn path(&mut self, first: u8, rest: &[u8]) {
         // A lone byte below 0x80 is its own RLP; the flags never reach that.
         if !rest.is_empty() {

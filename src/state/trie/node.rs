@@ -32,7 +32,7 @@ pub(crate) struct Branch<L: Link> {
 }
 
 impl<L: Link> Branch<L> {
-    /// The number of the nibble that tells the children apart, when the branch's path starts at nibble `depth`.
+    /// Returns the number of the nibble that tells the children apart, when the branch's path starts at nibble `depth`.
     ///
     /// Descents check it, so that none is deeper than a key, whatever a damaged store says.
     pub(crate) fn fork(&self, depth: usize) -> Result<usize, StateError> {
@@ -40,7 +40,7 @@ impl<L: Link> Branch<L> {
         if at < NIBBLES { Ok(at) } else { Err(StateError::MisplacedNode) }
     }
 
-    /// The child for `nibble`.
+    /// Returns the child for `nibble`.
     pub(crate) fn child(&self, nibble: u8) -> Option<&L> {
         if self.mask & (1 << nibble) == 0 {
             return None;
@@ -70,7 +70,7 @@ pub(crate) trait Link: Clone + Debug + Send + Sync + 'static {
     /// Brings what a branch's links lead to nearer, where that is cheaper for all at once than for one after the other.
     fn fetch(_: &[Self]) {}
 
-    /// The same for what this link's node leads to.
+    /// Returns the same for what this link's node leads to.
     fn fetch_below(&self) {}
 }
 
@@ -83,17 +83,17 @@ pub(crate) struct Reference {
 }
 
 impl Reference {
-    /// The reference to the node with this RLP.
+    /// Returns the reference to the node with this RLP.
     pub(crate) fn to(rlp: &[u8]) -> Self {
         Self::inline(rlp).unwrap_or_else(|| Self::hash(keccak256(rlp)))
     }
 
-    /// The reference to a node with this hash.
+    /// Returns the reference to a node with this hash.
     pub(crate) const fn hash(hash: B256) -> Self {
         Self { len: 32, bytes: hash.0 }
     }
 
-    /// The reference to a node whose RLP is shorter than a hash; `None` when it is not.
+    /// Returns the reference to a node whose RLP is shorter than a hash; `None` when it is not.
     pub(crate) fn inline(rlp: &[u8]) -> Option<Self> {
         let mut bytes = [0; 32];
         bytes.get_mut(..rlp.len()).filter(|_| rlp.len() < 32)?.copy_from_slice(rlp);
@@ -105,22 +105,22 @@ impl Reference {
         self.len
     }
 
-    /// Whether the node's RLP stands in its parent.
+    /// Returns whether the node's RLP stands in its parent.
     pub(crate) const fn is_inline(&self) -> bool {
         self.len < 32
     }
 
-    /// The hash; `None` for an inline node.
+    /// Returns the hash; `None` for an inline node.
     pub(crate) const fn as_hash(&self) -> Option<&[u8; 32]> {
         if self.is_inline() { None } else { Some(&self.bytes) }
     }
 
-    /// The hash, or the RLP of an inline node.
+    /// Returns the hash, or the RLP of an inline node.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len as usize]
     }
 
-    /// The hash of the node as a root, which is never inline.
+    /// Returns the hash of the node as a root, which is never inline.
     pub(crate) fn root_hash(&self) -> B256 {
         if self.is_inline() { keccak256(self.as_bytes()) } else { B256::new(self.bytes) }
     }
@@ -141,7 +141,7 @@ pub(crate) fn nibble(key: &B256, at: usize) -> u8 {
     if at.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
 }
 
-/// Whether two keys share their first `len` nibbles.
+/// Returns whether two keys share their first `len` nibbles.
 pub(crate) fn share_path(a: &B256, b: &B256, len: usize) -> bool {
     a.0[..len / 2] == b.0[..len / 2] && (len.is_multiple_of(2) || nibble(a, len - 1) == nibble(b, len - 1))
 }

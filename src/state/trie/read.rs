@@ -9,7 +9,7 @@ use super::{
     node::{follows, nibble},
 };
 
-/// The value under `key`.
+/// Returns the value under `key`.
 pub(crate) fn get<V: Value, S: Source<V>>(
     source: &S,
     root: Option<&S::Link>,

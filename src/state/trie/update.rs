@@ -27,7 +27,7 @@ pub(crate) trait Sink<V, L: Link> {
     fn release(&mut self, link: &L);
 }
 
-/// The root after `changes`, which are sorted by key and name each key once; `None` when nothing is left.
+/// Returns the root after `changes`, which are sorted by key and name each key once; `None` when nothing is left.
 pub(crate) fn update<V: Value, S: Source<V>, K: Sink<V, S::Link>>(
     source: &S,
     sink: &mut K,
@@ -254,7 +254,7 @@ impl<S, K> Update<'_, S, K> {
         self.finish(prefix, making)
     }
 
-    /// A subtree of nothing but the insertions among `changes`.
+    /// Returns a subtree of nothing but the insertions among `changes`.
     fn build<V: Value>(&mut self, changes: &[Change<V>], depth: usize) -> Option<Node<V, S::Link>>
     where
         S: Source<V>,
@@ -305,7 +305,7 @@ impl<S, K> Update<'_, S, K> {
         }
     }
 
-    /// The node that the children make below `prefix`.
+    /// Returns the node that the children make below `prefix`.
     fn finish<V: Value>(
         &mut self,
         prefix: &[u8],
@@ -338,7 +338,7 @@ impl<S, K> Update<'_, S, K> {
     }
 }
 
-/// The changes whose key has `prefix` from nibble `depth` on; all of them share what is before.
+/// Returns the changes whose key has `prefix` from nibble `depth` on; all of them share what is before.
 fn within<'a, V>(changes: &'a [Change<V>], depth: usize, prefix: &[u8]) -> &'a [Change<V>] {
     if prefix.is_empty() {
         return changes;

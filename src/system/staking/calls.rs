@@ -36,13 +36,13 @@ impl Offence {
         }
     }
 
-    /// The offence with this number.
+    /// Returns the offence with this number.
     pub fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|offence| offence.code() == code)
     }
 }
 
-/// A block begins: `proposer` made it, and `absent` (in any order, at most once each) were missing before it where they should have been
+/// Returns a block begins: `proposer` made it, and `absent` (in any order, at most once each) were missing before it where they should have been
 /// seen, such as signatures missing from the parent's certificate or slots passed over.
 ///
 /// The contract mints the block reward and counts the absences. Both may name addresses that are no validators (any more).

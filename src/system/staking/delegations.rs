@@ -23,7 +23,7 @@ pub const UNBONDINGS_MAX: u64 = 32;
 
 /// Bonding.
 impl Staking<'_, '_> {
-    /// The value becomes the caller's stake with `validator`.
+    /// Returns the value becomes the caller's stake with `validator`.
     pub(super) fn delegate(&mut self, validator: Address) -> Result<Bytes, Stop> {
         let minimum = self.load_params()?.min_delegation;
         let (delegator, amount) = (self.0.caller(), self.0.value());
@@ -201,7 +201,7 @@ impl Staking<'_, '_> {
         self.add(BURNED, amount)
     }
 
-    /// A delegation with its rewards settled up to now.
+    /// Returns a delegation with its rewards settled up to now.
     pub(super) fn settled(
         &mut self,
         validator: &Validator,

@@ -136,7 +136,7 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// Whether it takes part in consensus.
+    /// Returns whether it takes part in consensus.
     pub(super) const fn is_bonded(&self) -> bool {
         self.exists && !self.is_jailed && !self.has_left && !self.is_tombstoned
     }
@@ -269,7 +269,7 @@ impl Staking<'_, '_> {
 
 /// Validators.
 impl Staking<'_, '_> {
-    /// The validator under this address, whether it ever joined or not.
+    /// Returns the validator under this address, whether it ever joined or not.
     pub(super) fn find(&mut self, address: Address) -> Result<Validator, Stop> {
         let base = self.0.address_mapping_slot(&address, VALIDATORS)?;
         let [meta, commission_changed_at, place, slashes] = self.0.load(base)?.into_limbs();
@@ -296,7 +296,7 @@ impl Staking<'_, '_> {
         })
     }
 
-    /// The same for one that must have joined.
+    /// Returns the same for one that must have joined.
     pub(super) fn get(&mut self, address: Address) -> Result<Validator, Stop> {
         let validator = self.find(address)?;
         if validator.exists { Ok(validator) } else { Err(abi::revert(&sol::UnknownValidator { validator: address })) }

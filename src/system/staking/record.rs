@@ -26,7 +26,7 @@ pub enum ValidatorStatus {
 }
 
 impl ValidatorStatus {
-    /// The status of this number in the contract's answers; an unknown number is [`ValidatorStatus::Unknown`].
+    /// Returns the status of this number in the contract's answers; an unknown number is [`ValidatorStatus::Unknown`].
     pub const fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Bonded,

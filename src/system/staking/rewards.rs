@@ -32,7 +32,7 @@ pub(super) fn earned(delegation: &Delegation, ratio: U256) -> Result<U256, Stop>
 }
 
 impl Staking<'_, '_> {
-    /// A block begins: fees that reached the contract go to the proposer before, the block reward to this one.
+    /// Returns a block begins: fees that reached the contract go to the proposer before, the block reward to this one.
     pub(super) fn reward_proposer(&mut self, params: &StakingParams, proposer: Address) -> Result<(), Stop> {
         let last = address_of(self.0.load(LAST_PROPOSER)?);
         let own = self.0.address();

@@ -10,7 +10,7 @@ use super::{
 use crate::vm::{Stop, abi};
 
 impl Staking<'_, '_> {
-    /// A block begins: its reward is shared out, and who was absent before is noted.
+    /// Returns a block begins: its reward is shared out, and who was absent before is noted.
     pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         self.reward_proposer(&params, proposer)?;
@@ -40,7 +40,7 @@ impl Staking<'_, '_> {
         self.put_field(&validator, ABSENT_AT, U256::from(self.height()))
     }
 
-    /// The window as it stands at this block: the lowest bit is this block's.
+    /// Returns the window as it stands at this block: the lowest bit is this block's.
     pub(super) fn absences(&mut self, params: &StakingParams, validator: &Validator) -> Result<U256, Stop> {
         let absences = self.field(validator, ABSENCES)?;
         let noted_at: u64 = self.field(validator, ABSENT_AT)?.saturating_to();

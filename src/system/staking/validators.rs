@@ -36,7 +36,7 @@ impl Staking<'_, '_> {
 
 /// What operators do.
 impl Staking<'_, '_> {
-    /// The caller becomes a validator (again), with the value as its own stake.
+    /// Returns the caller becomes a validator (again), with the value as its own stake.
     pub(super) fn join(&mut self, commission: u16, maximum: u16, change: u16) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         let (caller, value) = (self.0.caller(), self.0.value());
@@ -159,7 +159,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// The caller leaves: at once, or by the exit queue where there is one and it takes part in consensus.
+    /// Returns the caller leaves: at once, or by the exit queue where there is one and it takes part in consensus.
     pub(super) fn exit(&mut self) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         let caller = self.0.caller();
@@ -184,7 +184,7 @@ impl Staking<'_, '_> {
 
 /// What happens to validators.
 impl Staking<'_, '_> {
-    /// An epoch ends: the first ones in the exit queue leave.
+    /// Returns an epoch ends: the first ones in the exit queue leave.
     pub(super) fn end_epoch(&mut self) -> Result<Bytes, Stop> {
         let limit = self.load_params()?.churn_limit;
         for _ in 0..limit {
@@ -222,7 +222,7 @@ impl Staking<'_, '_> {
         self.announce(validator.address, weight, 0)
     }
 
-    /// The same for ever; the validator counts as one that left.
+    /// Returns the same for ever; the validator counts as one that left.
     pub(super) fn tombstone(&mut self, validator: &mut Validator) -> Result<(), Stop> {
         self.jail(validator, u64::MAX)?;
         if !validator.has_left {
@@ -250,7 +250,7 @@ impl Staking<'_, '_> {
         if validator.has_left && self.field(validator, SHARES)?.is_zero() { self.unlist(validator) } else { Ok(()) }
     }
 
-    /// Whether a validator's stake is free: it is out of consensus for longer than the unbonding period.
+    /// Returns whether a validator's stake is free: it is out of consensus for longer than the unbonding period.
     pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &Validator) -> bool {
         !validator.is_bonded() && self.now() >= validator.unbonded_at.saturating_add(params.unbonding_secs)
     }
