@@ -42,7 +42,7 @@ pub use common::{
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, lineage, orphans, record_class};
+use common::{encoding, header_rules, orphans, record_class};
 pub(crate) use common::{
     encoding::{check_record, checked_record, is_whole_record},
     mutation,

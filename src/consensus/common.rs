@@ -4,7 +4,7 @@ pub(super) mod effect;
 pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod finality;
-pub(super) mod lineage;
+pub(super) mod header_rules;
 pub(crate) mod mutation;
 pub(super) mod orphans;
 pub(super) mod protocol;

@@ -7,7 +7,7 @@ use crate::{
     chain::{Ancestors, Block, HeaderRules, RuleError},
     consensus::{
         Authenticator, BlockId, SealError, ValidatorSet,
-        lineage::{Lineage, Parent, Remembered},
+        header_rules::{Lineage, Parent, Remembered},
     },
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
     system::ValidatorUpdates,
