@@ -38,11 +38,13 @@ pub use common::{
     encoding::Encoder,
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
     finality::{Finality, FinalityKind},
+    header::{HeaderFieldError, UnverifiedHeader},
+    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     protocol::Protocol,
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, header_rules, orphans, record_class};
+use common::{encoding, header, orphans, record_class};
 pub(crate) use common::{
     encoding::{check_record, checked_record, is_whole_record},
     mutation,

@@ -14,7 +14,7 @@ use super::{
     Authenticator, BlockId, Effect, Encoder, Event, Finality, Protocol, Rejection, ReplicaId, Signer, ValidatorSet,
     ValidatorSetError,
     dpos::{Dpos, DposConfig, DposError, DposRules},
-    pbft::{Pbft, PbftConfig, PbftError, PbftRules},
+    pbft::{Council, Pbft, PbftConfig, PbftError, PbftRules},
     poa::{Poa, PoaConfig, PoaError, PoaRules},
     pos::{Pos, PosConfig, PosError, PosRules},
     raft::{Membership, Raft, RaftConfig, RaftError, RaftRules},
@@ -214,7 +214,8 @@ impl ConsensusConfig {
             Self::Poa(config) => {
                 let rules = PoaRules::new(*config, validators, authenticator.clone());
                 if let Some(record) = head_record {
-                    rules.remember(Poa::restore(*config, record, authenticator, None)?.head_link().clone());
+                    let poa = Poa::restore(*config, record, authenticator, None)?;
+                    rules.remember(poa.head().hash, poa.head_link().clone());
                 }
                 Ok(Arc::new(rules))
             }
@@ -222,12 +223,13 @@ impl ConsensusConfig {
                 let members = first_members(config, &validators);
                 let rules = RaftRules::new(config.clone(), members, authenticator.clone());
                 if let Some(record) = head_record {
-                    rules.remember(Raft::restore(config.clone(), record, authenticator, None)?.head_link().clone());
+                    let raft = Raft::restore(config.clone(), record, authenticator, None)?;
+                    rules.remember(raft.head().hash, raft.head_link().clone());
                 }
                 Ok(Arc::new(rules))
             }
             Self::Pbft(config) => {
-                let rules = PbftRules::new(*config, validators, authenticator)?;
+                let rules = PbftRules::new(*config, Council::new(config, validators)?, authenticator);
                 if let Some(record) = head_record {
                     let (hash, succession) = Pbft::recorded_succession(config, record)?;
                     rules.remember(hash, succession);
@@ -237,7 +239,8 @@ impl ConsensusConfig {
             Self::Dpos(config) => {
                 let rules = DposRules::new(*config, validators, authenticator.clone());
                 if let Some(record) = head_record {
-                    rules.remember(Dpos::restore(*config, record, authenticator, None)?.head_link().clone());
+                    let dpos = Dpos::restore(*config, record, authenticator, None)?;
+                    rules.remember(dpos.head().hash, dpos.head_link().clone());
                 }
                 Ok(Arc::new(rules))
             }
@@ -246,7 +249,7 @@ impl ConsensusConfig {
                 if let Some(record) = head_record
                     && let Some(link) = Pos::restore(*config, record, authenticator, None)?.head_link()
                 {
-                    rules.remember(link.clone());
+                    rules.remember(link.block.hash, link.clone());
                 }
                 Ok(Arc::new(rules))
             }

@@ -4,6 +4,7 @@ pub(super) mod effect;
 pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod finality;
+pub(super) mod header;
 pub(super) mod header_rules;
 pub(crate) mod mutation;
 pub(super) mod orphans;

@@ -1,181 +1,240 @@
-//! How rules that judge a block from its parent come by what they need of the parent: remembered, or judged again from the
-//! nearest ancestor that is.
+//! Header rules that verify a block from the context that its parent leaves: cached, or rebuilt from the nearest ancestor
+//! whose context is.
 
 use core::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::signing::Authenticator;
 use crate::{
-    chain::{Ancestors, Block, RuleError},
+    chain::{Ancestors, Block, HeaderRules, RuleError},
     primitives::{B256, Bytes, Header, maps::LookupMap},
-    system::ValidatorUpdates,
+    system::{SystemCall, SystemContext, ValidatorUpdates},
 };
 
-/// Blocks that are remembered in each of two generations.
-const REMEMBERED_MAX: usize = 1_024;
+/// Contexts cached in each of two generations.
+const GENERATION_MAX: usize = 1_024;
 
-/// A block's parent, as its rules see it.
-pub(in crate::consensus) struct Parent<'a, L> {
-    pub(in crate::consensus) header: &'a Header,
-    pub(in crate::consensus) link: &'a L,
+/// A block's parent, as the block's verification sees it.
+#[derive(Debug)]
+pub struct ParentContext<'a, C> {
+    /// Header of the parent.
+    pub header: &'a Header,
+    /// What the parent leaves for its children, with the validator updates of its execution.
+    pub context: &'a C,
 }
 
-/// Rules that go from parent to child.
-pub(in crate::consensus) trait Lineage {
-    /// What the judgement of a block's children needs of it.
-    type Link: Clone + Debug;
+/// The header rules of one protocol, without live state.
+pub trait HeaderChainRules {
+    /// Parameters of the protocol.
+    type Config: Debug + Send + Sync;
+    /// What the context of genesis is made from, such as the first validators.
+    type Genesis: Debug + Send + Sync;
+    /// What a block leaves for the verification of its children.
+    type Context: Clone + Debug + Send;
+    /// The rule that a block breaks.
+    type Error: Into<RuleError>;
 
-    /// What was judged before. Holds links without the changes of their own block, which is executed later than judged.
-    fn remembered(&self) -> &Remembered<Self::Link>;
+    /// Returns the context of the genesis block.
+    fn genesis_context(config: &Self::Config, genesis: &Self::Genesis, hash: B256, header: &Header) -> Self::Context;
 
-    /// The link of genesis.
-    fn genesis(&self, hash: B256, header: &Header) -> Self::Link;
-
-    /// Judges everything that a block says, and its seal.
+    /// Verifies header, payload and seal of a block. The context returned lacks the validator updates of the block, which is
+    /// executed later.
     ///
     /// # Errors
-    /// [`RuleError`]: what it breaks.
-    fn judge(&self, parent: &Parent<'_, Self::Link>, block: &Block) -> Result<Self::Link, RuleError>;
+    /// The first rule that the block breaks.
+    fn verify_header(
+        config: &Self::Config,
+        authenticator: &Authenticator,
+        parent: &ParentContext<'_, Self::Context>,
+        block: &Block,
+    ) -> Result<Self::Context, Self::Error>;
 
-    /// The link after the execution of its block.
-    fn executed(link: Self::Link, updates: &ValidatorUpdates) -> Self::Link;
-
-    /// Judges a block, unless another replica of this process had this very block judged, its seal too.
-    ///
-    /// # Errors
-    /// [`RuleError`]: what it breaks, or [`RuleError::Pending`] when too few ancestors are kept to say.
-    fn judge_once(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        if self.remembered().has(block) {
-            return Ok(());
-        }
-        let link = self.link(block.parent_hash(), parent, ancestors)?;
-        let link = self.judge(&Parent { header: parent, link: &link }, block)?;
-        self.remembered().insert(block.hash(), block.seal().clone(), link);
-        Ok(())
+    /// Returns the context after the execution of its block.
+    fn with_updates(context: Self::Context, updates: &ValidatorUpdates) -> Self::Context {
+        let _ = updates;
+        context
     }
 
-    /// The link after the block with this header, from the nearest ancestor that is remembered or from genesis on.
+    /// Returns the system calls that a block begins with (see [`HeaderRules::system_calls`]).
     ///
     /// # Errors
-    /// Those of [`judge_once`](Self::judge_once).
-    fn link(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<Self::Link, RuleError> {
-        let mut waiting: Vec<Arc<Block>> = Vec::new();
+    /// The rule that the payload breaks.
+    fn system_calls(
+        config: &Self::Config,
+        authenticator: &Authenticator,
+        context: &SystemContext<'_>,
+    ) -> Result<Vec<SystemCall>, Self::Error> {
+        let _ = (config, authenticator, context);
+        Ok(Vec::new())
+    }
+}
+
+/// The header rules of protocol `P` for the chain, with a cache of verified headers. Replicas of a process may share one.
+#[derive(Debug)]
+pub struct CachedHeaderRules<P: HeaderChainRules> {
+    config: P::Config,
+    authenticator: Authenticator,
+    genesis: P::Genesis,
+    verified: VerifiedHeaders<P::Context>,
+}
+
+impl<P: HeaderChainRules> CachedHeaderRules<P> {
+    /// Rules of a chain whose genesis context is made from `genesis`.
+    pub fn new(config: P::Config, genesis: P::Genesis, authenticator: Authenticator) -> Self {
+        Self { config, authenticator, genesis, verified: VerifiedHeaders::default() }
+    }
+
+    /// Adds the context after a block that was verified before this process began, such as a stored head.
+    pub fn remember(&self, block: B256, context: P::Context) {
+        self.verified.insert(block, Bytes::new(), context);
+    }
+
+    /// Returns the context after the block with this header, from the nearest cached ancestor or from genesis.
+    fn context_of(&self, hash: B256, header: &Header, ancestors: &dyn Ancestors) -> Result<P::Context, RuleError> {
+        let mut unverified: Vec<Arc<Block>> = Vec::new();
         let (mut hash, mut header) = (hash, header.clone());
-        let link = loop {
-            if let Some(link) = self.remembered().find(&hash) {
-                break link;
+        let context = loop {
+            if let Some(context) = self.verified.find(&hash) {
+                break context;
             }
             if header.number == 0 {
-                break self.genesis(hash, &header);
+                break P::genesis_context(&self.config, &self.genesis, hash, &header);
             }
             let (Some(block), Some(parent)) = (ancestors.block(hash), ancestors.block(header.parent_hash)) else {
                 let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
                 return Err(RuleError::Pending { reason });
             };
-            waiting.push(block);
+            unverified.push(block);
             (hash, header) = (parent.hash(), parent.header().clone());
         };
-        let mut link = Self::executed(link, &ancestors.updates(hash));
-        for block in waiting.into_iter().rev() {
-            let next = self.judge(&Parent { header: &header, link: &link }, &block)?;
-            self.remembered().insert(block.hash(), block.seal().clone(), next.clone());
-            link = Self::executed(next, &ancestors.updates(block.hash()));
+        let mut context = P::with_updates(context, &ancestors.updates(hash));
+        for block in unverified.into_iter().rev() {
+            let next = self.verify_child(&header, &context, &block)?;
+            context = P::with_updates(next, &ancestors.updates(block.hash()));
             header = block.header().clone();
         }
-        Ok(link)
+        Ok(context)
+    }
+
+    /// Verifies a block against its parent and caches the context after it.
+    fn verify_child(&self, parent: &Header, context: &P::Context, block: &Block) -> Result<P::Context, RuleError> {
+        let parent = ParentContext { header: parent, context };
+        let next = P::verify_header(&self.config, &self.authenticator, &parent, block).map_err(Into::into)?;
+        self.verified.insert(block.hash(), block.seal().clone(), next.clone());
+        Ok(next)
     }
 }
 
-/// Links of judged blocks. Replicas of a process may share one; the oldest are forgotten.
+impl<P: HeaderChainRules + Debug> HeaderRules for CachedHeaderRules<P> {
+    /// Verifies a block, unless it was verified before with this very seal.
+    fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
+        if !self.verified.contains(block) {
+            let context = self.context_of(block.parent_hash(), parent, ancestors)?;
+            self.verify_child(parent, &context, block)?;
+        }
+        Ok(())
+    }
+
+    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
+        P::system_calls(&self.config, &self.authenticator, context).map_err(Into::into)
+    }
+}
+
+/// Contexts after verified headers, without the validator updates of their own block; the oldest are dropped.
 #[derive(Debug)]
-pub(in crate::consensus) struct Remembered<L>(Mutex<Generations<L>>);
+struct VerifiedHeaders<C>(Mutex<Generations<C>>);
 
 #[derive(Debug)]
-struct Generations<L> {
-    young: LookupMap<B256, Judged<L>>,
-    old: LookupMap<B256, Judged<L>>,
+struct Generations<C> {
+    young: LookupMap<B256, Verified<C>>,
+    old: LookupMap<B256, Verified<C>>,
 }
 
 #[derive(Clone, Debug)]
-struct Judged<L> {
-    /// The seal that the block was judged with; empty when that was before this process began.
+struct Verified<C> {
+    /// Seal that the block was verified with; empty when that was before this process began.
     seal: Bytes,
-    link: L,
+    context: C,
 }
 
-impl<L> Default for Remembered<L> {
+impl<C> Default for VerifiedHeaders<C> {
     fn default() -> Self {
         Self(Mutex::new(Generations { young: LookupMap::default(), old: LookupMap::default() }))
     }
 }
 
-impl<L: Clone> Remembered<L> {
-    /// Takes what was judged before this process began, such as a stored head.
-    pub(in crate::consensus) fn insert_stored(&self, hash: B256, link: L) {
-        self.insert(hash, Bytes::new(), link);
-    }
-
-    fn insert(&self, hash: B256, seal: Bytes, link: L) {
-        let mut known = self.lock();
-        if known.young.len() >= REMEMBERED_MAX {
-            known.old = core::mem::take(&mut known.young);
+impl<C: Clone> VerifiedHeaders<C> {
+    fn insert(&self, hash: B256, seal: Bytes, context: C) {
+        let mut cached = self.lock();
+        if cached.young.len() >= GENERATION_MAX {
+            cached.old = core::mem::take(&mut cached.young);
         }
-        known.young.insert(hash, Judged { seal, link });
+        cached.young.insert(hash, Verified { seal, context });
     }
 
-    fn find(&self, hash: &B256) -> Option<L> {
-        self.lock().get(hash).map(|judged| judged.link.clone())
+    fn find(&self, hash: &B256) -> Option<C> {
+        self.lock().get(hash).map(|verified| verified.context.clone())
     }
 
-    /// Whether this very block was judged, its seal too.
-    fn has(&self, block: &Block) -> bool {
-        let known = self.lock();
-        known.get(&block.hash()).is_some_and(|judged| !judged.seal.is_empty() && judged.seal == *block.seal())
+    /// Whether this very block was verified, with this seal.
+    fn contains(&self, block: &Block) -> bool {
+        let cached = self.lock();
+        cached.get(&block.hash()).is_some_and(|verified| !verified.seal.is_empty() && verified.seal == *block.seal())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Generations<L>> {
+    fn lock(&self) -> MutexGuard<'_, Generations<C>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl<L> Generations<L> {
-    fn get(&self, hash: &B256) -> Option<&Judged<L>> {
+impl<C> Generations<C> {
+    fn get(&self, hash: &B256) -> Option<&Verified<C>> {
         self.young.get(hash).or_else(|| self.old.get(hash))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use core::cell::Cell;
-    use std::collections::BTreeMap;
+    use std::{
+        collections::BTreeMap,
+        sync::atomic::{AtomicU64, Ordering},
+    };
 
     use super::*;
 
-    /// A link is the number of blocks judged up to there.
-    #[derive(Default)]
-    struct Counting {
-        judged: Remembered<u64>,
-        judgements: Cell<u64>,
-    }
+    /// Rules whose context is the number of blocks verified up to there. The configuration counts verifications.
+    #[derive(Debug)]
+    struct Counting;
 
-    impl Lineage for Counting {
-        type Link = u64;
+    impl HeaderChainRules for Counting {
+        type Config = AtomicU64;
+        type Genesis = ();
+        type Context = u64;
+        type Error = RuleError;
 
-        fn remembered(&self) -> &Remembered<u64> {
-            &self.judged
-        }
-
-        fn genesis(&self, _hash: B256, _header: &Header) -> u64 {
+        fn genesis_context(_config: &AtomicU64, _genesis: &(), _hash: B256, _header: &Header) -> u64 {
             0
         }
 
-        fn judge(&self, parent: &Parent<'_, u64>, block: &Block) -> Result<u64, RuleError> {
-            self.judgements.set(self.judgements.get() + 1);
-            assert_eq!((parent.header.hash_slow(), parent.header.number), (block.parent_hash(), *parent.link));
-            Ok(parent.link + 1)
+        fn verify_header(
+            config: &AtomicU64,
+            _authenticator: &Authenticator,
+            parent: &ParentContext<'_, u64>,
+            block: &Block,
+        ) -> Result<u64, RuleError> {
+            config.fetch_add(1, Ordering::Relaxed);
+            assert_eq!((parent.header.hash_slow(), parent.header.number), (block.parent_hash(), *parent.context));
+            Ok(parent.context + 1)
+        }
+    }
+
+    impl CachedHeaderRules<Counting> {
+        fn counting() -> Self {
+            Self::new(AtomicU64::new(0), (), Authenticator::symbolic(0))
         }
 
-        fn executed(link: u64, _updates: &ValidatorUpdates) -> u64 {
-            link
+        fn verifications(&self) -> u64 {
+            self.config.load(Ordering::Relaxed)
         }
     }
 
@@ -204,35 +263,35 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_judged_once_and_again_with_another_seal() {
-        let (rules, blocks) = (Counting::default(), chain(3));
-        let verify = |block: &Block| rules.judge_once(block, blocks[2].header(), &kept(&blocks[..3])).unwrap();
-        // The first one judges those below it too.
-        for (seal, judgements) in [(1, 3), (1, 3), (2, 4)] {
+    fn a_block_is_verified_once_and_again_with_another_seal() {
+        let (rules, blocks) = (CachedHeaderRules::counting(), chain(3));
+        let verify = |block: &Block| rules.verify(block, blocks[2].header(), &kept(&blocks[..3])).unwrap();
+        // The first verification includes the ancestors.
+        for (seal, verifications) in [(1, 3), (1, 3), (2, 4)] {
             verify(&blocks[3].as_ref().clone().with_seal(Bytes::copy_from_slice(&[seal])));
-            assert_eq!(rules.judgements.get(), judgements);
+            assert_eq!(rules.verifications(), verifications);
         }
     }
 
     #[test]
-    fn what_can_not_be_reached_is_pending_and_a_stored_link_is_enough() {
-        let (rules, blocks) = (Counting::default(), chain(5));
-        let verify = || rules.judge_once(&blocks[5], blocks[4].header(), &kept(&blocks[3..]));
+    fn missing_ancestors_leave_a_block_pending_unless_a_context_is_stored() {
+        let (rules, blocks) = (CachedHeaderRules::counting(), chain(5));
+        let verify = || rules.verify(&blocks[5], blocks[4].header(), &kept(&blocks[3..]));
         assert!(matches!(verify(), Err(RuleError::Pending { .. })));
-        assert_eq!(rules.judgements.get(), 0);
-        rules.judged.insert_stored(blocks[3].hash(), 3);
+        assert_eq!(rules.verifications(), 0);
+        rules.remember(blocks[3].hash(), 3);
         verify().unwrap();
-        assert_eq!(rules.judgements.get(), 2);
-        // Its seal is not known: the stored block itself is judged when it comes.
-        assert!(!rules.judged.has(&blocks[3]));
+        assert_eq!(rules.verifications(), 2);
+        // Its seal is not known: the stored block itself is verified when it arrives.
+        assert!(!rules.verified.contains(&blocks[3]));
     }
 
     #[test]
-    fn memory_is_bounded() {
-        let remembered = Remembered::default();
+    fn the_cache_is_bounded() {
+        let verified = VerifiedHeaders::default();
         let hash = |number: usize| B256::left_padding_from(&number.to_be_bytes());
-        (0..5 * REMEMBERED_MAX).for_each(|number| remembered.insert(hash(number), Bytes::new(), number));
-        let kept = (0..5 * REMEMBERED_MAX).filter(|number| remembered.find(&hash(*number)).is_some()).count();
-        assert!((REMEMBERED_MAX..=2 * REMEMBERED_MAX).contains(&kept), "{kept}");
+        (0..5 * GENERATION_MAX).for_each(|number| verified.insert(hash(number), Bytes::new(), number));
+        let kept = (0..5 * GENERATION_MAX).filter(|number| verified.find(&hash(*number)).is_some()).count();
+        assert!((GENERATION_MAX..=2 * GENERATION_MAX).contains(&kept), "{kept}");
     }
 }
