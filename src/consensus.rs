@@ -39,13 +39,15 @@ pub use common::{
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
     family::StakeUse,
     finality::{Finality, FinalityKind},
+    header::{HeaderFieldError, UnverifiedHeader},
+    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     light::SealedHeader,
     protocol::Protocol,
     records::{Record, Records},
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, lineage, orphans};
+use common::{encoding, header, orphans};
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
     mutation,

@@ -44,7 +44,8 @@ use self::{
 };
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Evidence, Finality, FinalityKind, Message, Protocol,
-    Recipients, Records, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, ValidatorSet, Verdict,
+    Recipients, Records, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, UnverifiedHeader, ValidatorSet,
+    Verdict,
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -61,7 +62,7 @@ pub use irreversibility::{ConfirmError, Confirmer, Irreversibility, TRACKED_MAX,
 pub use light::LightVerifier;
 pub use payload::{PAYLOAD_BYTES_MAX, Payload, PayloadError};
 pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise, ROOT_KEY};
-pub use rules::{DposRules, HeaderError, Sealed, check_header};
+pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
 pub use state::{Candidates, Draft, Election, Link, Pending, Says, State};
 
@@ -252,8 +253,8 @@ impl Dpos {
         if own.is_none() {
             self.check_room(&id, parent, author)?;
         }
-        let sealed = Sealed { hash: id.hash, header: block.header(), payload: block.payload(), author };
-        let link = check_header(&self.config, &self.authenticator, &before.link, &sealed, true)
+        let candidate = UnverifiedHeader::from(block.as_ref());
+        let link = check_header(&self.config, &self.authenticator, &before.link, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
         if link.slot > self.tree.head().link.slot.max(self.passed).saturating_add(SLOTS_AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });

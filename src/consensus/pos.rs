@@ -49,8 +49,8 @@ use self::{
     votes::Waiting,
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
-    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, HeaderChainRules, Message,
+    Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     common::records::records_under,
     mutation::{self, Mutation},
     orphans::Orphans,
@@ -69,7 +69,7 @@ pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
-pub use rules::{HeaderError, Link, PosRules, VoteError, check_header};
+pub use rules::{HeaderError, Link, PosRules, Stakes, VoteError, check_header};
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
 
@@ -388,7 +388,7 @@ fn forget<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, 
 }
 
 fn genesis_node(config: &PosConfig, genesis: &Block, validators: &ValidatorSet) -> Node {
-    Node::new(rules::genesis_link(config, genesis.hash(), genesis.header(), validators), genesis.parent_hash())
+    Node::new(Pos::genesis_context(config, validators, genesis.hash(), genesis.header()), genesis.parent_hash())
 }
 
 impl Protocol for Pos {

@@ -11,7 +11,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, Effect, Evidence, Message, Protocol, Recipients, Rejection, ReplicaId, Ticket, Verdict,
+        BlockId, ChainEvent, Effect, Evidence, Message, Protocol, Recipients, Rejection, ReplicaId, Ticket,
+        UnverifiedHeader, Verdict,
         orphans::{ORPHANS_MAX, Orphan},
     },
     primitives::Address,
@@ -67,7 +68,7 @@ impl Poa {
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.keep_waiting(from, block, author, effects);
         };
-        let link = check_header(&self.config, &parent_node.link, id.hash, block.header(), block.payload(), author)
+        let link = check_header(&self.config, &parent_node.link, &UnverifiedHeader::from(block.as_ref()), author)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
         let before = &parent_node.link.snapshot;
         let standing = Standing {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
-    consensus::{Evidence, ReplicaId, SealedHeader, Verdict, orphans::ORPHANS_MAX},
+    consensus::{Evidence, HeaderFieldError, ReplicaId, SealedHeader, Verdict, orphans::ORPHANS_MAX},
     primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
 };
 
@@ -463,7 +463,7 @@ fn a_light_verifier_settles_where_a_replica_does_and_stays_put_on_bad_headers() 
         assert!(matches!(light.follow(&other_seal), Err(HeaderError::Seal(_))));
         assert_eq!(light.follow(&good), Ok(poa.head()));
         assert_eq!(light.settled(), poa.finality().finalized);
-        assert!(matches!(light.follow(&good), Err(HeaderError::Parent { .. })));
+        assert!(matches!(light.follow(&good), Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
     }
     assert_eq!(light.settled().height, Height::new(3));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::{Link, Snapshot, Standing, light::newest_settled};
+use super::{Link, Standing, light::newest_settled};
 use crate::{
     consensus::{BlockId, Encoder, ValidatorSet},
     primitives::{Address, Height, Timestamp},
@@ -25,7 +25,7 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn genesis((block, timestamp): (BlockId, Timestamp), signers: ValidatorSet) -> Self {
         Self {
-            link: Link { block, timestamp, snapshot: Arc::new(Snapshot::new(signers, Arc::default())) },
+            link: Link::genesis(block, timestamp, signers),
             parent: BlockId::default(),
             author: Address::ZERO,
             standing: Standing { total_difficulty: 0, block, blocks_since_turn: 0 },

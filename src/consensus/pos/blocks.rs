@@ -3,7 +3,12 @@
 use std::sync::Arc;
 
 use super::{
-    MessageError, Payload, Pos, Proposal, config::Trusted, message::proposer_of, record, rules, tree::Node,
+    MessageError, Payload, Pos, Proposal,
+    config::Trusted,
+    message::proposer_of,
+    record,
+    rules::{Link, Stakes, check_header},
+    tree::Node,
     votes::Counting,
 };
 use crate::{
@@ -70,10 +75,9 @@ impl Pos {
             }
             return self.keep_waiting(from, block, author, effects);
         };
-        let candidate = rules::Candidate::of(&block);
-        let judged =
-            rules::judge(&self.config, &self.authenticator, &parent_node.link, &candidate, rules::Stakes::Executed);
-        let link = judged.map_err(|error| refuse(error.to_string()))?;
+        let candidate = block.as_ref().into();
+        let link = check_header(&self.config, &self.authenticator, &parent_node.link, &candidate, Stakes::Executed)
+            .map_err(|error| refuse(error.to_string()))?;
         self.check_trusted(&parent_node, &link)?;
         let proposal = Proposal { slot, block: id, signature: block.seal().clone() };
         self.note_proposal(author, proposal, effects);
@@ -99,7 +103,7 @@ impl Pos {
     }
 
     /// The branch has to hold what the operator trusts.
-    fn check_trusted(&self, parent: &Node, link: &rules::Link) -> Result<(), Rejection> {
+    fn check_trusted(&self, parent: &Node, link: &Link) -> Result<(), Rejection> {
         let Some(Trusted { epoch, block: want }) = self.config.trusted else { return Ok(()) };
         if parent.link.state.epoch() >= epoch || link.state.epoch() < epoch {
             return Ok(());

@@ -6,8 +6,8 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, Effect, Event, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
-        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, Vote, VoteData, check_header},
+        Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
+        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, Stakes, Vote, VoteData, check_header},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
@@ -347,14 +347,6 @@ fn a_header_names_its_parent() {
     let chain = lab.chain_of(0);
     let link = lab.link(0, chain[0].hash());
     let other = &chain[2];
-    let judged = check_header(
-        &lab.config,
-        &lab.authenticator,
-        &link,
-        other.hash(),
-        other.header(),
-        other.payload(),
-        other.seal(),
-    );
-    assert!(matches!(judged, Err(HeaderError::Parent { .. })));
+    let judged = check_header(&lab.config, &lab.authenticator, &link, &other.as_ref().into(), Stakes::Executed);
+    assert!(matches!(judged, Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
 }
