@@ -66,6 +66,7 @@ pub use scripted::{ScriptError, Scripted};
 pub use seed::SeedGuard;
 pub use shrink::{Shrunk, shrink};
 pub use two_phase::{Outcome, Report, RunCounters, Setup, record_plan, run_plan, run_seed};
+pub(crate) use validators::validator_records;
 pub use validators::{Submitted, ValidatorAction, ValidatorActionError};
 
 #[cfg(test)]

@@ -23,7 +23,6 @@ use std::sync::Arc;
 
 use jsonrpsee::RpcModule;
 use serde::Serialize;
-use tokio::sync::Notify;
 
 use self::{filters::Filters, params::Args, receipts::LogIndices};
 use super::errors::RpcError;
@@ -35,8 +34,6 @@ pub(crate) struct Eth {
     node: Node,
     filters: Filters,
     log_indices: LogIndices,
-    /// Told when the mining mode changes, so that whoever drives interval mining looks again.
-    mining_changed: Arc<Notify>,
 }
 
 impl Eth {
@@ -46,8 +43,8 @@ impl Eth {
 }
 
 /// All methods over `node`.
-pub(crate) fn module(node: Node, mining_changed: Arc<Notify>) -> RpcModule<Eth> {
-    let eth = Eth { node, filters: Filters::default(), log_indices: LogIndices::default(), mining_changed };
+pub(crate) fn module(node: Node) -> RpcModule<Eth> {
+    let eth = Eth { node, filters: Filters::default(), log_indices: LogIndices::default() };
     let mut methods = Methods(RpcModule::new(eth));
     accounts::register(&mut methods);
     blocks::register(&mut methods);

@@ -3,8 +3,6 @@
 //! The same service stands behind HTTP (over [`Calls`]) and WebSocket (over jsonrpsee's own, which
 //! knows subscriptions).
 
-use std::sync::Arc;
-
 use alloy_primitives::Bytes;
 use futures_util::future::Either;
 use jsonrpsee::{
@@ -15,8 +13,6 @@ use jsonrpsee::{
     },
     types::{Id, Params, ResponsePayload},
 };
-
-use tokio::sync::Notify;
 
 use super::{
     errors::{self, METHOD_NOT_FOUND, error},
@@ -34,14 +30,12 @@ pub const BATCH_CALLS_MAX: u32 = 1000;
 pub struct EthRpc {
     methods: Methods,
     node: Node,
-    mining_changed: Arc<Notify>,
 }
 
 impl EthRpc {
     /// All methods over `node`; its filters live as long as this does.
     pub fn new(node: Node) -> Self {
-        let mining_changed = Arc::new(Notify::new());
-        Self { methods: eth::module(node.clone(), mining_changed.clone()).into(), node, mining_changed }
+        Self { methods: eth::module(node.clone()).into(), node }
     }
 
     /// The methods, by name.
@@ -52,11 +46,6 @@ impl EthRpc {
     /// The chain underneath.
     pub const fn node(&self) -> &Node {
         &self.node
-    }
-
-    /// Waits until a method changes the mining mode.
-    pub(crate) async fn mining_changed(&self) {
-        self.mining_changed.notified().await;
     }
 
     /// The service that answers HTTP requests.
