@@ -1,14 +1,15 @@
 //! Ethereum JSON-RPC, REST and `/v1/rpc` over the node, and an in-process transport for `alloy`.
 //!
 //! This floor only translates: what a request means is decided by the [`node`](crate::node) and the
-//! [`platform`](crate::platform) below. [`EthRpc`] answers without a socket; [`Server`] puts it and the
-//! service behind one port.
+//! [`platform`](crate::platform) below. [`EthRpc`] works without a socket; [`Server`] serves it and the
+//! service on one port.
 //!
-//! | path | what answers |
+//! | path | served there |
 //! |---|---|
 //! | `/` | Ethereum JSON-RPC of the default chain over POST and WebSocket; a page for a browser |
 //! | `/v1/blockchains/:id/eth` | the same for any chain |
-//! | `/v1/...` | the service: REST in an envelope, `/v1/rpc`, described by `/v1/openapi.json` |
+//! | `/v1/rpc` | JSON-RPC of the service |
+//! | `/v1/...` | REST in an envelope, described by `/v1/openapi.json` |
 //!
 //! | bound | value |
 //! |---|---|
@@ -17,8 +18,20 @@
 //! | calls in a batch | [`BATCH_CALLS_MAX`] |
 //! | WebSocket connections | [`WEBSOCKETS_MAX`] |
 //!
-//! Codes of JSON-RPC errors are in [`errors`]. Transactions sent one after the other in a batch share a block while the node
-//! mines each transaction; a read in between sees what was sent before it.
+//! | JSON-RPC error code | meaning | source |
+//! |---|---|---|
+//! | -32700, -32600, -32601, -32602, -32603 | parse error, invalid request, method not found, invalid params, internal error | JSON-RPC 2.0, 5.1 |
+//! | -32000 | the request is refused, as when the pool rejects a transaction | geth |
+//! | -32001 | unknown block, transaction or filter | EIP-1474 |
+//! | -32003 | execution halted otherwise than by a revert | EIP-1474 |
+//! | -32004 | the node does not support the method | EIP-1474 |
+//! | -32005 | a bound is exceeded | EIP-1474 |
+//! | -32006 | credentials are missing or lack a scope (`/v1/rpc` only) | |
+//! | 3 | execution reverted; `data` is the revert data in hex | geth |
+//! | 4444 | the block or its state was pruned | EIP-4444, geth |
+//!
+//! Consecutive sends of a batch share a block while the node mines each transaction; a read between them sees the state
+//! after the sends before it.
 //!
 //! ```
 //! use chainbox::{node::Node, server::EthRpc};
@@ -31,20 +44,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod api_error;
 mod chains;
-pub mod clock;
-pub mod decode;
+mod clock;
+mod credentials;
+mod decode;
 mod driver;
-pub mod errors;
 mod eth;
 mod http;
 mod in_process;
-pub mod rest;
-mod rpc;
-mod rpc_http;
+mod jsonrpc;
+mod limits;
+mod rest;
+mod service_rpc;
 
 pub use chains::Chains;
+pub use clock::{WallClock, now_ms};
+pub use decode::{decode_call, decode_error};
 pub use driver::drive;
-pub use http::{REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, ServeError, Server, ServerConfig, WEBSOCKETS_MAX};
+pub use eth::rpc::EthRpc;
+pub use http::{ServeError, Server, ServerConfig};
 pub use in_process::InProcess;
-pub use rpc::{BATCH_CALLS_MAX, EthRpc};
+pub use limits::{BATCH_CALLS_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, WEBSOCKETS_MAX};
+pub use rest::openapi_json;

@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    EthRpc, driver,
-    rpc::{Calls, EthService},
+    driver,
+    eth::rpc::{EthHttpService, EthRpc},
 };
 use crate::platform::{Blockchain, Platform};
 
@@ -17,7 +17,7 @@ pub struct Chains {
     platform: Arc<Platform>,
     default: EthRpc,
     /// Made once: an Ethereum call on `/` copies nothing.
-    default_service: EthService<Calls>,
+    default_service: EthHttpService,
     others: Arc<RwLock<BTreeMap<String, EthRpc>>>,
 }
 
@@ -40,7 +40,7 @@ impl Chains {
     }
 
     /// What answers HTTP requests to the default chain.
-    pub(crate) const fn default_service(&self) -> &EthService<Calls> {
+    pub(crate) const fn default_service(&self) -> &EthHttpService {
         &self.default_service
     }
 

@@ -1,10 +1,10 @@
-//! The machine's clock. The server and the command line are the only ones who read it.
+//! The wall clock, which only the server and the command line read, and dates as text.
 
 use std::time::{Duration, SystemTime};
 
 use crate::{node::Clock, primitives::Timestamp};
 
-/// Tells the machine's time; `chainbox dev` gives it to its node.
+/// Clock of the operating system; `chainbox dev` gives it to its node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WallClock;
 
@@ -14,19 +14,19 @@ impl Clock for WallClock {
     }
 }
 
-/// Milliseconds since the Unix epoch.
+/// Returns the wall time in milliseconds since the Unix epoch.
 pub fn now_ms() -> u64 {
     u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX)
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place where the server reads the wall clock")]
 fn since_epoch() -> Duration {
-    // A clock before 1970 is no clock: its time is 1970.
+    // A clock set before 1970 reads as 1970.
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default()
 }
 
-/// ISO 8601 in UTC, to the millisecond: `2026-01-02T03:04:05.678Z`.
-pub fn iso_8601(ms: u64) -> String {
+/// Returns milliseconds since the Unix epoch as ISO 8601 in UTC: `2026-01-02T03:04:05.678Z`.
+pub(crate) fn iso_8601(ms: u64) -> String {
     let (secs, millis) = (ms / 1000, ms % 1000);
     let (day, second) = (secs / 86_400, secs % 86_400);
     let (year, month, date) = civil_date(day);
@@ -34,7 +34,7 @@ pub fn iso_8601(ms: u64) -> String {
     format!("{year:04}-{month:02}-{date:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar.
+/// Returns year, month and day of the Gregorian calendar for a day counted from 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is a year's last; 146,097 days are 400 years.
 const fn civil_date(day: u64) -> (u64, u64, u64) {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_moments_have_their_dates() {
+    fn known_times_have_their_dates() {
         for (ms, text) in [
             (0, "1970-01-01T00:00:00.000Z"),
             (951_782_400_000, "2000-02-29T00:00:00.000Z"),

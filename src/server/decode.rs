@@ -1,4 +1,4 @@
-//! Calls, events and errors as text, by the ABIs of the templates.
+//! Text of calls and errors, decoded by the ABIs of the built-in templates.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 
@@ -7,7 +7,7 @@ use alloy_json_abi::{Error as AbiError, Function, JsonAbi};
 use alloy_primitives::{Selector, hex};
 use alloy_sol_types::{Panic, Revert, SolError};
 
-/// Characters of one decoded value that are shown.
+/// Characters of one decoded value in the text.
 const VALUE_SHOWN_MAX: usize = 66;
 
 /// Functions and errors by selector.
@@ -17,7 +17,7 @@ struct Selectors {
     errors: BTreeMap<Selector, AbiError>,
 }
 
-/// Of the built-in templates; read at the first use.
+/// Functions and errors of the built-in templates.
 static SELECTORS: LazyLock<Selectors> = LazyLock::new(|| {
     let mut selectors = Selectors::default();
     for template in crate::templates::builtin().iter() {
@@ -33,22 +33,16 @@ impl Selectors {
     }
 }
 
-/// `transfer(0x..., 5)` for call data that a template's ABI explains.
-pub fn call_text(input: &[u8]) -> Option<String> {
+/// Returns `transfer(0x..., 5)` for call data of a function in a built-in template's ABI.
+pub fn decode_call(input: &[u8]) -> Option<String> {
     let (selector, arguments) = input.split_first_chunk::<4>()?;
     let function = SELECTORS.functions.get(&Selector::from(*selector))?;
     let values = function.abi_decode_input(arguments).ok()?;
     Some(format!("{}({})", function.name, values_text(&values)))
 }
 
-/// `transfer(address,uint256)` for call data that a template's ABI explains.
-pub fn call_signature(input: &[u8]) -> Option<String> {
-    let selector = input.first_chunk::<4>()?;
-    SELECTORS.functions.get(&Selector::from(*selector)).map(Function::signature)
-}
-
-/// What revert data says: `Error(string)`, `Panic(uint256)`, or an error that a template's ABI explains.
-pub fn error_text(output: &[u8]) -> Option<String> {
+/// Returns the text of revert data: `Error(string)`, `Panic(uint256)`, or an error in a built-in template's ABI.
+pub fn decode_error(output: &[u8]) -> Option<String> {
     if let Ok(revert) = Revert::abi_decode(output) {
         return Some(revert.reason);
     }
@@ -97,19 +91,18 @@ mod tests {
     }
 
     #[test]
-    fn calls_and_errors_of_the_token_are_explained() {
+    fn calls_and_errors_of_the_token_are_decoded() {
         let to = Address::repeat_byte(0x11);
         let input = transferCall { to, value: U256::from(5) }.abi_encode();
-        assert_eq!(call_text(&input).unwrap(), format!("transfer({to}, 5)"));
-        assert_eq!(call_signature(&input).unwrap(), "transfer(address,uint256)");
+        assert_eq!(decode_call(&input).unwrap(), format!("transfer({to}, 5)"));
         let error = ERC20InsufficientBalance { sender: to, balance: U256::from(1), needed: U256::from(2) };
-        assert_eq!(error_text(&error.abi_encode()).unwrap(), format!("ERC20InsufficientBalance({to}, 1, 2)"));
+        assert_eq!(decode_error(&error.abi_encode()).unwrap(), format!("ERC20InsufficientBalance({to}, 1, 2)"));
     }
 
     #[test]
-    fn strange_bytes_are_not_explained() {
+    fn unknown_bytes_are_not_decoded() {
         for bytes in [&[][..], &[1, 2, 3], &[0xa9, 0x05, 0x9c, 0xbb, 1], &[0xff; 68]] {
-            assert_eq!((call_text(bytes), error_text(bytes)), (None, None));
+            assert_eq!((decode_call(bytes), decode_error(bytes)), (None, None));
         }
     }
 }

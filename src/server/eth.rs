@@ -16,6 +16,7 @@ mod meta;
 pub(crate) mod params;
 mod pool;
 mod receipts;
+pub(crate) mod rpc;
 pub(crate) mod subscriptions;
 mod transactions;
 
@@ -24,8 +25,8 @@ use std::sync::Arc;
 use jsonrpsee::RpcModule;
 use serde::Serialize;
 
-use self::{filters::Filters, params::Args, receipts::LogIndices};
-use super::errors::RpcError;
+use self::{filters::Filters, params::Args};
+use super::jsonrpc::errors::RpcError;
 use crate::node::{Node, NodeView};
 
 /// What the methods of one chain share.
@@ -33,7 +34,6 @@ use crate::node::{Node, NodeView};
 pub(crate) struct Eth {
     node: Node,
     filters: Filters,
-    log_indices: LogIndices,
 }
 
 impl Eth {
@@ -44,7 +44,7 @@ impl Eth {
 
 /// All methods over `node`.
 pub(crate) fn module(node: Node) -> RpcModule<Eth> {
-    let eth = Eth { node, filters: Filters::default(), log_indices: LogIndices::default() };
+    let eth = Eth { node, filters: Filters::default() };
     let mut methods = Methods(RpcModule::new(eth));
     accounts::register(&mut methods);
     blocks::register(&mut methods);

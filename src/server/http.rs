@@ -10,18 +10,10 @@ mod route;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use jsonrpsee::server::HttpBody as Body;
 use tokio::{net::TcpListener, sync::watch};
 
-use super::Chains;
-
-pub(crate) use route::Body;
-
-/// Bytes of one JSON-RPC request; a chain's dump is sent by `anvil_loadState`.
-pub const RPC_BODY_BYTES_MAX: u32 = 64 << 20;
-/// Bytes of one REST request.
-pub const REST_BODY_BYTES_MAX: usize = 1 << 20;
-/// WebSocket connections at one time.
-pub const WEBSOCKETS_MAX: usize = 1024;
+use super::chains::Chains;
 
 /// Where the server listens and whom it answers.
 #[derive(Clone, Debug)]

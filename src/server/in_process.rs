@@ -11,10 +11,7 @@ use jsonrpsee::{
 };
 use serde_json::value::RawValue;
 
-use super::{
-    EthRpc,
-    rpc::{Calls, EthService},
-};
+use super::eth::rpc::{EthHttpService, EthRpc};
 use crate::node::Node;
 
 /// A transport whose other end is a [`Node`].
@@ -23,7 +20,7 @@ use crate::node::Node;
 /// subscriptions need the WebSocket.
 #[derive(Clone, Debug)]
 pub struct InProcess {
-    service: EthService<Calls>,
+    service: EthHttpService,
 }
 
 impl InProcess {

@@ -1,40 +1,54 @@
-//! The service's REST interface under `/v1`, and `/v1/rpc`.
+//! The service's REST interface under `/v1`, with the router on which `/v1/rpc` is mounted too.
 //!
-//! A handler gives a resource or a refusal; one layer around all routes puts either into the envelope, so that no answer
-//! can leave without one. The OpenAPI document is generated from the same handlers.
+//! A handler returns a resource or an [`ApiError`]; one layer around all routes wraps either in the envelope. The OpenAPI
+//! document is generated from the same handlers.
 
 mod answer;
 mod blockchains;
 mod contracts;
-mod error;
 mod health;
 mod metrics;
 mod openapi;
 mod query;
 mod request;
-mod rpc;
 mod schema;
 
-use axum::{Router, extract::DefaultBodyLimit, middleware, routing::get};
+use axum::{
+    Router,
+    extract::{DefaultBodyLimit, FromRef},
+    middleware,
+    routing::get,
+};
 use utoipa::OpenApi as _;
 use utoipa_axum::{router::OpenApiRouter, routes};
 
-use self::{error::ApiError, metrics::Totals, request::RequestIds};
-use super::{Chains, REST_BODY_BYTES_MAX};
+use self::{metrics::Totals, request::RequestIds};
+use super::{
+    api_error::ApiError,
+    chains::Chains,
+    limits::REST_BODY_BYTES_MAX,
+    service_rpc::{self, ServiceRpc},
+};
 
-/// What all handlers share.
+/// State of all handlers.
 #[derive(Clone, Debug)]
-pub(crate) struct App {
+struct App {
     chains: Chains,
     totals: Totals,
     request_ids: RequestIds,
-    rpc: jsonrpsee::server::Methods,
+    service_rpc: ServiceRpc,
 }
 
-/// All routes over the chains. A router is made once, by the first request.
+impl FromRef<App> for ServiceRpc {
+    fn from_ref(app: &App) -> Self {
+        app.service_rpc.clone()
+    }
+}
+
+/// Builds the router of all routes under `/v1`.
 pub(crate) fn router(chains: Chains) -> Router {
-    let rpc = rpc::methods(chains.clone());
-    let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), rpc };
+    let service_rpc = ServiceRpc::new(chains.clone());
+    let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };
     let (router, document) = routes().split_for_parts();
     let document = openapi::render(document);
     router
@@ -48,12 +62,12 @@ pub(crate) fn router(chains: Chains) -> Router {
         .with_state(app)
 }
 
-/// The OpenAPI document as text, as `/v1/openapi.json` serves it; for tools and tests without a server.
+/// Returns the OpenAPI document as JSON text, as `/v1/openapi.json` serves it.
 pub fn openapi_json() -> String {
     openapi::render(routes().into_openapi()).to_string()
 }
 
-/// Every described route, with its description.
+/// Routes that the OpenAPI document describes.
 fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi::Document::openapi())
         .routes(routes!(health::get))
@@ -63,5 +77,5 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(metrics::get))
         .routes(routes!(contracts::deploy))
         .routes(routes!(contracts::get))
-        .routes(routes!(rpc::post))
+        .routes(routes!(service_rpc::post))
 }

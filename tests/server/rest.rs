@@ -248,7 +248,7 @@ async fn the_document_describes_every_route() {
     let reply = service.send("GET", "/v1/openapi.json", &[], "").await;
     let document = reply.json();
     assert_eq!((reply.status, document["openapi"].as_str()), (200, Some("3.1.0")));
-    assert_eq!(document, serde_json::from_str::<Value>(&chainbox::server::rest::openapi_json()).unwrap());
+    assert_eq!(document, serde_json::from_str::<Value>(&chainbox::server::openapi_json()).unwrap());
     for (path, method) in [
         ("/v1/health", "get"),
         ("/v1/blockchains", "post"),
@@ -276,7 +276,7 @@ async fn the_document_describes_every_route() {
 #[tokio::test]
 async fn the_documents_examples_are_accepted() {
     let service = Service::start().await;
-    let document: Value = serde_json::from_str(&chainbox::server::rest::openapi_json()).unwrap();
+    let document: Value = serde_json::from_str(&chainbox::server::openapi_json()).unwrap();
     for (path, schema) in [("/v1/blockchains", "CreateBlockchain"), ("/v1/contracts/deploy", "DeployContract")] {
         let body = example(&document, &json!({ "$ref": format!("#/components/schemas/{schema}") }));
         let reply = service.rest("POST", path, body.clone()).await;

@@ -6,7 +6,7 @@ use chainbox::{
     chain::{ExecutedBlock, Receipt},
     node::{Node, NodeEvent, SubscriptionError},
     primitives::{Address, Transaction},
-    server::decode,
+    server::{decode_call, decode_error},
     vm::CallTracer,
 };
 
@@ -56,7 +56,7 @@ fn describe(text: &mut String, node: &Node, executed: &ExecutedBlock) {
 /// The call, decoded by the templates' ABIs, or the amount moved.
 fn what(transaction: &Transaction) -> String {
     let input = transaction.input();
-    match decode::call_text(input) {
+    match decode_call(input) {
         Some(call) => call,
         None if input.is_empty() => format!("{} wei", transaction.value()),
         None => format!("{} bytes of call data", input.len()),
@@ -71,6 +71,6 @@ fn outcome(node: &Node, transaction: &Transaction, receipt: &Receipt) -> Option<
     let Ok(outcome) = node.view().replay(transaction.hash(), &mut CallTracer::new()) else {
         return Some("reverted".to_owned());
     };
-    let reason = outcome.revert_data().and_then(|data| decode::error_text(data));
+    let reason = outcome.revert_data().and_then(|data| decode_error(data));
     Some(reason.unwrap_or_else(|| outcome.describe()))
 }

@@ -8,7 +8,7 @@ use chainbox::{
     node::{Dump, Mining, Node, NodeBuilder},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
     primitives::{Gas, U256},
-    server::{self, Chains, Server, ServerConfig, clock},
+    server::{self, Chains, Server, ServerConfig, WallClock},
 };
 
 use crate::{args::DevOptions, banner, config_out::Config, console, database, files};
@@ -38,7 +38,7 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|cause| format!("the system gives no random numbers: {cause}"))?;
     let chain =
-        Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), clock::now_ms());
+        Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
     let platform = Arc::new(Platform::new(Secret::new(secret), chain));
     let api_key = platform.create_api_key("dev", &[Scope::Admin]);
     let chains = Chains::new(platform.clone());
@@ -74,7 +74,7 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
     };
     let balance = U256::from(options.balance) * U256::from(1_000_000_000_000_000_000_u64);
     let mut builder = Node::builder()
-        .with_clock(Arc::new(clock::WallClock))
+        .with_clock(Arc::new(WallClock))
         .with_chain_id(options.chain_id)
         .with_mnemonic(options.mnemonic.as_str())
         .with_accounts(options.accounts)

@@ -8,7 +8,7 @@ use super::{
     Eth, Methods, convert,
     params::{Args, Argument},
 };
-use crate::server::errors::{REFUSED, RpcError, error, invalid_params};
+use crate::server::jsonrpc::errors::{REFUSED, RpcError, error, invalid_params};
 
 /// Slots that one proof may ask for.
 const PROOF_SLOTS_MAX: usize = 1024;

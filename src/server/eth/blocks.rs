@@ -8,7 +8,7 @@ use super::{
     Eth, Methods, convert,
     params::{Args, Argument},
 };
-use crate::{chain::ExecutedBlock, node::NodeView, server::errors::RpcError};
+use crate::{chain::ExecutedBlock, node::NodeView, server::jsonrpc::errors::RpcError};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_getBlockByNumber", 2, by_number);

@@ -4,7 +4,7 @@ use alloy_primitives::{Bytes, U64, U256};
 use alloy_rpc_types_eth::{AccessListResult, BlockOverrides, TransactionRequest, state::StateOverride};
 
 use super::{Eth, Methods, convert, params::Args};
-use crate::server::errors::{RpcError, invalid_params};
+use crate::server::jsonrpc::errors::{RpcError, invalid_params};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_call", 4, call);

@@ -12,7 +12,7 @@ use crate::{
     chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
     node::{BlockRef, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
-    server::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
+    server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
 };
 
 /// The block that a parameter names.
@@ -110,30 +110,32 @@ pub(crate) fn pooled_transaction(transaction: &Transaction) -> RpcTransaction {
     }
 }
 
-/// The receipt at `index` of a block, whose first log has the index `first_log_index` within the block.
-pub(crate) fn receipt(executed: &ExecutedBlock, index: usize, first_log_index: u64) -> Option<TransactionReceipt> {
+/// Returns the logs of the transaction at `index` of a block.
+pub(crate) fn logs(executed: &ExecutedBlock, index: usize) -> Option<impl Iterator<Item = RpcLog>> {
     let block = executed.block();
     let (transaction, receipt) = (block.transactions().get(index)?, executed.receipts().get(index)?);
-    let mut log_index = first_log_index;
-    let logs = receipt.logs().iter().map(|log| {
-        let log = RpcLog {
-            inner: log.clone(),
-            block_hash: Some(block.hash()),
-            block_number: Some(block.height().get()),
-            block_timestamp: Some(block.timestamp().as_secs()),
-            transaction_hash: Some(transaction.hash()),
-            transaction_index: Some(index as u64),
-            log_index: Some(log_index),
-            removed: false,
-        };
-        log_index += 1;
-        log
-    });
+    let logs = (u64::from(receipt.first_log_index)..).zip(receipt.logs());
+    Some(logs.map(move |(log_index, log)| RpcLog {
+        inner: log.clone(),
+        block_hash: Some(block.hash()),
+        block_number: Some(block.height().get()),
+        block_timestamp: Some(block.timestamp().as_secs()),
+        transaction_hash: Some(transaction.hash()),
+        transaction_index: Some(index as u64),
+        log_index: Some(log_index),
+        removed: false,
+    }))
+}
+
+/// Returns the receipt of the transaction at `index` of a block.
+pub(crate) fn receipt(executed: &ExecutedBlock, index: usize) -> Option<TransactionReceipt> {
+    let block = executed.block();
+    let (transaction, receipt) = (block.transactions().get(index)?, executed.receipts().get(index)?);
     let inner = ReceiptWithBloom {
         receipt: alloy_consensus::Receipt {
             status: receipt.inner.status,
             cumulative_gas_used: receipt.inner.cumulative_gas_used,
-            logs: logs.collect(),
+            logs: logs(executed, index)?.collect(),
         },
         logs_bloom: receipt.bloom(),
     };

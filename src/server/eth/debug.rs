@@ -12,7 +12,7 @@ use crate::{
     chain::CallOutcome,
     node::Located,
     primitives::Gas,
-    server::errors::{INTERNAL_ERROR, RpcError, UNSUPPORTED, error},
+    server::jsonrpc::errors::{INTERNAL_ERROR, RpcError, UNSUPPORTED, error},
     vm::{CallTrace, CallTracer},
 };
 

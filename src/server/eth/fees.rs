@@ -12,7 +12,7 @@ use crate::{
     chain::ExecutedBlock,
     node::{BlockRef, NodeView},
     primitives::Height,
-    server::errors::{RpcError, invalid_params, unknown_block},
+    server::jsonrpc::errors::{RpcError, invalid_params, unknown_block},
 };
 
 /// Blocks of one history, as geth bounds it.

@@ -16,7 +16,7 @@ use crate::{
     chain::ExecutedBlock,
     node::{BlockRef, NodeEvent, NodeView, Subscription, SubscriptionError},
     primitives::Height,
-    server::errors::{NOT_FOUND, REFUSED, RpcError, error},
+    server::jsonrpc::errors::{NOT_FOUND, REFUSED, RpcError, error},
 };
 
 /// Filters at one time; the one that was polled longest ago gives way.

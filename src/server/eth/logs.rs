@@ -7,7 +7,7 @@ use super::{Eth, Methods, convert, params::Args};
 use crate::{
     chain::{ExecutedBlock, LogFilter},
     node::{BlockRef, NodeView},
-    server::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
+    server::jsonrpc::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
 };
 
 /// Logs in one answer.
@@ -32,7 +32,7 @@ pub(super) fn of_block(block: &ExecutedBlock, filter: &Filter, removed: bool) ->
     if !filter.matches_bloom(block.block().header().logs_bloom) {
         return Vec::new();
     }
-    let all = super::receipts::all_of(block).into_iter().flat_map(|receipt| receipt.inner.logs().to_vec());
+    let all = (0..block.receipts().len()).filter_map(|index| convert::logs(block, index)).flatten();
     all.filter(|log| filter.matches(&log.inner)).map(|log| RpcLog { removed, ..log }).collect()
 }
 

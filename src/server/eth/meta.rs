@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
 
 use super::{Eth, Methods, params::Args};
-use crate::server::errors::RpcError;
+use crate::server::jsonrpc::errors::RpcError;
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_chainId", 0, |eth, _| Ok(U64::from(eth.view().chain_id())));

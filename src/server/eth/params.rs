@@ -7,7 +7,7 @@ use jsonrpsee::types::Params;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::server::errors::{RpcError, invalid_params};
+use crate::server::jsonrpc::errors::{RpcError, invalid_params};
 
 /// Characters of a wrong value that an error repeats.
 const SHOWN_MAX: usize = 100;

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, U64};
 use serde_json::{Map, Value, json};
 
 use super::{Eth, Methods, convert, params::Args};
-use crate::{chain::Pooled, node::NodeView, server::errors::RpcError};
+use crate::{chain::Pooled, node::NodeView, server::jsonrpc::errors::RpcError};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("txpool_status", 0, status);

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{
     node::NodeEvent,
-    server::errors::{RpcError, invalid_params},
+    server::jsonrpc::errors::{RpcError, invalid_params},
 };
 
 pub(super) fn register(methods: &mut Methods) {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     chain::ExecutedBlock,
     node::Located,
-    server::errors::{RpcError, invalid_params},
+    server::jsonrpc::errors::{RpcError, invalid_params},
 };
 
 pub(super) fn register(methods: &mut Methods) {

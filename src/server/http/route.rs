@@ -23,17 +23,17 @@ use jsonrpsee::{
 use tokio::sync::Semaphore;
 use tower::ServiceExt as _;
 
-use super::{RPC_BODY_BYTES_MAX, ServerConfig, WEBSOCKETS_MAX, cors, guard, page};
+use super::{Body, ServerConfig, cors, guard, page};
 use crate::server::{
-    Chains,
-    eth::subscriptions::HexIds,
+    chains::Chains,
+    eth::{
+        rpc::{EthHttpService, EthLayer, EthRpc, RESPONSE_BYTES_MAX},
+        subscriptions::HexIds,
+    },
+    jsonrpc::framing,
+    limits::{BATCH_CALLS_MAX, RPC_BODY_BYTES_MAX, WEBSOCKETS_MAX},
     rest,
-    rpc::{BATCH_CALLS_MAX, Calls, EthLayer, EthRpc, EthService, RESPONSE_BYTES_MAX},
-    rpc_http,
 };
-
-/// The body of every response.
-pub(crate) use jsonrpsee::server::HttpBody as Body;
 
 /// What all connections share.
 #[derive(Debug)]
@@ -125,11 +125,11 @@ async fn dispatch(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<
 }
 
 /// Calls of one chain in an HTTP body.
-async fn post(service: &EthService<Calls>, request: Request<Incoming>) -> Response<Body> {
+async fn post(service: &EthHttpService, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
-    match rpc_http::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
-        Ok(body) => rpc_http::response(rpc_http::answer(service, &body, Extensions::new()).await),
-        Err(unreadable) => rpc_http::refusal(unreadable),
+    match framing::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
+        Ok(body) => framing::http_response(framing::execute(service, &body, Extensions::new()).await),
+        Err(refused) => framing::refusal(refused),
     }
 }
 

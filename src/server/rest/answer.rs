@@ -10,8 +10,8 @@ use axum::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{App, error::ApiError, schema::Pagination};
-use crate::server::clock;
+use super::{App, schema::Pagination};
+use crate::server::{api_error::ApiError, clock};
 
 /// The header that repeats `meta.requestId`.
 pub(super) const REQUEST_ID: &str = "x-request-id";

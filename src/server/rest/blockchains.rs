@@ -13,14 +13,13 @@ use utoipa::ToSchema;
 use super::{
     App,
     answer::Answer,
-    error::ApiError,
     query::{Page, Params, refuse_unknown},
     request::json_body,
     schema::{Failure, Success, SuccessPage},
 };
 use crate::{
     platform::{Blockchain, BlockchainSpec, PlatformError, Scope},
-    server::clock,
+    server::{api_error::ApiError, clock},
 };
 
 /// A chain to create. Only the name is required.

@@ -11,7 +11,6 @@ use utoipa::ToSchema;
 use super::{
     App,
     answer::Answer,
-    error::ApiError,
     query::{Params, refuse_unknown},
     request::json_body,
     schema::{Failure, Success},
@@ -19,7 +18,7 @@ use super::{
 use crate::{
     node::Located,
     platform::{Deployment, DeploymentSpec, PlatformError, Scope},
-    server::clock,
+    server::{api_error::ApiError, clock},
 };
 
 /// A contract to deploy from a template.

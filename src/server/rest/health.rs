@@ -7,10 +7,10 @@ use utoipa::ToSchema;
 use super::{
     App,
     answer::Answer,
-    error::ApiError,
     query::{Params, refuse_unknown},
     schema::{Failure, Success},
 };
+use crate::server::api_error::ApiError;
 
 /// How the service is.
 #[derive(Debug, Serialize, ToSchema)]

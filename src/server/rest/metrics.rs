@@ -16,7 +16,6 @@ use utoipa::ToSchema;
 use super::{
     App,
     answer::Answer,
-    error::ApiError,
     query::{Params, refuse_unknown},
     schema::{Failure, Success},
 };
@@ -24,6 +23,7 @@ use crate::{
     node::{BlockRef, NodeView, QueryError},
     platform::{Blockchain, PlatformError, Scope},
     primitives::Height,
+    server::api_error::ApiError,
 };
 
 /// Blocks that rates are taken over.

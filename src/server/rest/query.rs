@@ -2,7 +2,8 @@
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
-use super::{error::ApiError, schema::Pagination};
+use super::schema::Pagination;
+use crate::server::api_error::ApiError;
 
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 100;

@@ -1,4 +1,4 @@
-//! What comes with every request: its id, its credentials, its JSON body.
+//! What handlers read of a request beside its query: id, caller, JSON body.
 
 use std::sync::{
     Arc,
@@ -12,17 +12,16 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::{App, answer::REQUEST_ID, error::ApiError};
+use super::{App, answer::REQUEST_ID};
 use crate::{
     platform::{Caller, Scope},
-    server::clock,
+    server::{api_error::ApiError, clock, credentials},
 };
 
-/// Characters of a caller's own request id.
+/// Characters of a request id that the client sent.
 const REQUEST_ID_LEN_MAX: usize = 128;
-const API_KEY: &str = "x-api-key";
 
-/// Numbers requests: `req_`, the process's start in hex, a counter.
+/// Source of request ids: `req_`, the start of the process in milliseconds as hex digits, a counter.
 #[derive(Clone, Debug)]
 pub(super) struct RequestIds {
     started_ms: u64,
@@ -36,7 +35,7 @@ impl Default for RequestIds {
 }
 
 impl RequestIds {
-    /// The caller's own id when it sent a printable one, else a new one.
+    /// Returns the client's `X-Request-Id` when it is printable ASCII of at most 128 characters, else a new id.
     pub(super) fn of(&self, headers: &HeaderMap) -> String {
         let own = headers.get(REQUEST_ID).and_then(|id| id.to_str().ok());
         match own
@@ -49,32 +48,13 @@ impl RequestIds {
 }
 
 impl App {
-    /// Who calls: `X-API-Key`, or the same key as a bearer token.
-    pub(super) fn authenticate(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
-        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
-        let bearer = text(header::AUTHORIZATION.as_str());
-        let key = match (text(API_KEY), bearer) {
-            (Some(_), Some(_)) => return Err(ApiError::bad_request("send X-API-Key or Authorization, not both")),
-            (Some(key), None) => key,
-            (None, Some(bearer)) => match bearer.split_once(' ') {
-                Some((scheme, token)) if scheme.eq_ignore_ascii_case("bearer") => token.trim(),
-                _ => return Err(ApiError::unauthorized("Authorization must be a bearer token")),
-            },
-            (None, None) => {
-                return Err(ApiError::unauthorized("credentials are missing: send an API key as X-API-Key"));
-            }
-        };
-        self.chains.platform().authenticate(key).ok_or_else(|| ApiError::unauthorized("the API key is not known here"))
-    }
-
-    /// As [`App::authenticate`], and the caller has `scope`.
+    /// Returns the caller, or 401 for wrong credentials and 403 for a caller that lacks `scope`.
     pub(super) fn authorize(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, ApiError> {
-        let caller = self.authenticate(headers)?;
-        if caller.may(scope) { Ok(caller) } else { Err(ApiError::forbidden(scope.name())) }
+        credentials::authorize(self.chains.platform(), headers, scope)
     }
 }
 
-/// A JSON body: 415 for another type, 413 for a long one, 400 for broken JSON.
+/// Parses a JSON body: 415 for another content type, 413 for a body past the bound, 400 for invalid JSON.
 pub(super) fn json_body(headers: &HeaderMap, body: Result<Bytes, BytesRejection>) -> Result<Value, ApiError> {
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("nothing");
     let essence = content_type.split(';').next().unwrap_or_default().trim();

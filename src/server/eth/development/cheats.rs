@@ -7,11 +7,11 @@ use crate::{
     node::{Dump, InterventionError, LoadError, Mining},
     primitives::Gas,
     server::{
-        errors::{RpcError, UNSUPPORTED, error, internal, invalid_params},
         eth::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
+        jsonrpc::errors::{RpcError, UNSUPPORTED, error, internal, invalid_params},
     },
 };
 

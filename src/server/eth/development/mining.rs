@@ -10,11 +10,11 @@ use crate::{
     node::{MineError, Mining, SnapshotId},
     primitives::Timestamp,
     server::{
-        errors::{REFUSED, RpcError, error, internal, invalid_params},
         eth::{
             Eth, Methods, convert,
             params::{Args, Argument, Quantity},
         },
+        jsonrpc::errors::{REFUSED, RpcError, error, internal, invalid_params},
     },
 };
 

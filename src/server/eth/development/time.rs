@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::{
     primitives::Timestamp,
     server::{
-        errors::{REFUSED, RpcError, error},
         eth::{
             Eth, Methods,
             params::{Args, Quantity},
         },
+        jsonrpc::errors::{REFUSED, RpcError, error},
     },
 };
 

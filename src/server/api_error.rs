@@ -7,11 +7,12 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
+use super::limits::REST_BODY_BYTES_MAX;
 use crate::platform::PlatformError;
 
 /// What a handler answers when it refuses or fails.
 #[derive(Clone, Debug)]
-pub(super) struct ApiError {
+pub(crate) struct ApiError {
     status: StatusCode,
     code: &'static str,
     message: String,
@@ -20,22 +21,22 @@ pub(super) struct ApiError {
 
 impl ApiError {
     /// An error without details.
-    pub(super) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), details: Map::new() }
     }
 
     /// 400.
-    pub(super) fn bad_request(message: impl Into<String>) -> Self {
+    pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message)
     }
 
     /// 401.
-    pub(super) fn unauthorized(message: impl Into<String>) -> Self {
+    pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message)
     }
 
     /// 403, with the scope that is missing.
-    pub(super) fn forbidden(scope: &str) -> Self {
+    pub(crate) fn forbidden(scope: &str) -> Self {
         let mut error =
             Self::new(StatusCode::FORBIDDEN, "FORBIDDEN", format!("the credentials lack the scope {scope}"));
         error.details.insert("requiredScope".to_owned(), scope.into());
@@ -43,44 +44,44 @@ impl ApiError {
     }
 
     /// 404 for a path that is none.
-    pub(super) fn no_route(path: &str) -> Self {
+    pub(crate) fn no_route(path: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no resource at {path}"))
     }
 
     /// 405; the router adds `Allow`.
-    pub(super) fn method_not_allowed(method: &Method, path: &str) -> Self {
+    pub(crate) fn method_not_allowed(method: &Method, path: &str) -> Self {
         let message = format!("{method} is not allowed on {path}: see the Allow header");
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
     }
 
     /// 415.
-    pub(super) fn unsupported_media_type(found: &str) -> Self {
+    pub(crate) fn unsupported_media_type(found: &str) -> Self {
         let message = format!("the body must be application/json, got {found}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", message)
     }
 
     /// 500; the cause is told, as it names no secret.
-    pub(super) fn internal(cause: &dyn core::fmt::Display) -> Self {
+    pub(crate) fn internal(cause: &dyn core::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", format!("internal error: {cause}"))
     }
 
     /// The error's code.
-    pub(super) const fn code(&self) -> &'static str {
+    pub(crate) const fn code(&self) -> &'static str {
         self.code
     }
 
     /// The error's message.
-    pub(super) fn message(&self) -> &str {
+    pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
     /// The error's details; an object even when empty.
-    pub(super) const fn details(&self) -> &Map<String, Value> {
+    pub(crate) const fn details(&self) -> &Map<String, Value> {
         &self.details
     }
 
     /// The whole body.
-    pub(super) fn body(&self, request_id: &str, timestamp: &str) -> Value {
+    pub(crate) fn body(&self, request_id: &str, timestamp: &str) -> Value {
         json!({
             "success": false,
             "error": {
@@ -147,7 +148,7 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
 impl From<BytesRejection> for ApiError {
     fn from(rejection: BytesRejection) -> Self {
         if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            let message = format!("the body is longer than {} bytes", crate::server::REST_BODY_BYTES_MAX);
+            let message = format!("the body is longer than {} bytes", REST_BODY_BYTES_MAX);
             return Self::new(StatusCode::PAYLOAD_TOO_LARGE, "PAYLOAD_TOO_LARGE", message);
         }
         Self::bad_request(format!("the body could not be read: {}", rejection.body_text()))

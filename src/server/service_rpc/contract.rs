@@ -7,25 +7,24 @@ use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    query::{address, block_ref, chain, required},
-    sent,
-    transaction::{bytes, gas_limit},
+    params::{address, block_ref, bytes, chain, gas_limit, required},
+    transaction::sent,
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
     node::{BlockRef, Node},
     platform::{Fields, PlatformError},
-    server::Chains,
+    server::chains::Chains,
     vm::Marker,
 };
 
-/// What to call: a function with its arguments, or ready call data.
+/// Call data, with the function that it was encoded for when it was named.
 struct Target {
     function: Option<Function>,
     input: Bytes,
 }
 
-/// The fields of `method`, `args` and `data` as they came.
+/// The fields `method`, `args` and `data`, before the ABI is known.
 struct RawTarget {
     method: Option<String>,
     args: Vec<Value>,
@@ -82,7 +81,7 @@ pub(super) fn call(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFai
     Ok(json!({ "result": decoded, "data": output }))
 }
 
-/// `contract.execute`: simulates, then sends; what would fail is not sent.
+/// `contract.execute`: simulates, then sends. A call whose simulation fails is not sent.
 pub(super) fn execute(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
     let chain = chain(chains, fields)?;
     let contract = address(fields, "contractAddress");
@@ -104,10 +103,10 @@ pub(super) fn execute(chains: &Chains, fields: &mut Fields) -> Result<Value, Rpc
         return Err(RpcFailure::of_outcome(&outcome));
     }
     let hash = chain.node().send_request(request).map_err(failure::send)?;
-    sent(chains, chain.id(), hash)
+    sent(&chain, hash)
 }
 
-/// The ABI of the template that a contract's code names.
+/// Returns the ABI of the template that the contract was deployed from.
 fn abi_of(node: &Node, contract: Address) -> Result<JsonAbi, PlatformError> {
     let code = node.view().code(contract, BlockRef::Latest).map_err(PlatformError::from_query)?;
     let template = Marker::split(&code).and_then(|(Marker(id), _)| node.templates().get(id));
@@ -155,7 +154,7 @@ fn encode(function: &Function, args: &[Value]) -> Result<Vec<DynSolValue>, Platf
     encoded.collect()
 }
 
-/// Integers as decimal strings, bytes as hex.
+/// Returns a decoded value as JSON: integers as decimal strings, bytes as hex.
 fn to_json(value: &DynSolValue) -> Value {
     match value {
         DynSolValue::Bool(flag) => json!(flag),

@@ -1,25 +1,19 @@
 //! `transaction.*`: sending and simulating.
 
-use alloy_primitives::Bytes;
+use alloy_primitives::B256;
 use serde_json::{Value, json};
 
 use super::{
     RpcFailure, failure,
-    query::{block_ref, chain, required},
-    sent,
+    params::{block_ref, bytes, chain, gas_limit, required},
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
-    platform::{Fields, PlatformError},
+    node::Located,
+    platform::{Blockchain, Fields, PlatformError},
     primitives::Transaction,
-    server::{Chains, decode},
+    server::{chains::Chains, decode},
 };
-
-/// A string of hex bytes.
-pub(super) fn bytes(fields: &mut Fields, name: &str) -> Option<Bytes> {
-    let read = |value: &Value| value.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
-    fields.read_with(name, "bytes (0x and an even number of hex digits)", read)
-}
 
 /// `transaction.send`.
 pub(super) fn send(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
@@ -29,10 +23,10 @@ pub(super) fn send(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFai
     fields.finish_mut()?;
     let (chain, raw) = (required(chain)?, required(raw)?);
     let hash = chain.node().send_raw(&raw).map_err(failure::send)?;
-    sent(chains, chain.id(), hash)
+    sent(&chain, hash)
 }
 
-/// `transaction.simulate`: never changes anything.
+/// `transaction.simulate`: changes nothing.
 pub(super) fn simulate(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
     let chain = chain(chains, fields)?;
     let at = block_ref(fields);
@@ -74,13 +68,19 @@ pub(super) fn simulate(chains: &Chains, fields: &mut Fields) -> Result<Value, Rp
         "gasUsed": outcome.gas_used.get().to_string(),
         "returnData": outcome.success_output().or(revert).cloned().unwrap_or_default(),
         "error": (!outcome.is_success()).then(|| outcome.describe()),
-        "revertReason": revert.and_then(|data| decode::error_text(data)),
+        "revertReason": revert.and_then(|data| decode::decode_error(data)),
     }))
 }
 
-/// A gas limit as a decimal string.
-pub(super) fn gas_limit(fields: &mut Fields) -> Option<u64> {
-    let read =
-        |value: &Value| value.as_str().and_then(crate::platform::parse_amount).and_then(|gas| u64::try_from(gas).ok());
-    fields.read_with("gasLimit", "a decimal integer string of gas units", read)
+/// Returns the hash and status of a transaction that was just sent.
+pub(super) fn sent(chain: &Blockchain, hash: B256) -> Result<Value, RpcFailure> {
+    let found = chain.node().view().transaction(hash).map_err(failure::query)?;
+    let (status, block_number) = match &found {
+        Some(Located::Mined { block, index }) => {
+            let success = block.receipts().get(*index as usize).is_some_and(|receipt| receipt.is_success());
+            (if success { "success" } else { "failed" }, Some(block.height().get()))
+        }
+        _ => ("pending", None),
+    };
+    Ok(json!({ "transactionHash": hash, "status": status, "blockNumber": block_number }))
 }

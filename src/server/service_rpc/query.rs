@@ -1,68 +1,18 @@
 //! `blockchain.*`: blocks, transactions, balances.
 
-use std::sync::Arc;
-
-use alloy_primitives::{Address, B256};
 use serde_json::{Value, json};
 
-use super::{RpcFailure, failure};
+use super::{
+    RpcFailure, failure,
+    params::{address, block_ref, chain, hash, required},
+};
 use crate::{
     chain::ExecutedBlock,
-    node::{BlockRef, Located, NodeView},
-    platform::{Blockchain, Fields, PlatformError},
-    primitives::{Height, Transaction},
-    server::{Chains, clock},
+    node::{Located, NodeView},
+    platform::{Fields, PlatformError},
+    primitives::Transaction,
+    server::{chains::Chains, clock},
 };
-
-/// The chain that `blockchainId` names.
-pub(super) fn chain(chains: &Chains, fields: &mut Fields) -> Result<Option<Arc<Blockchain>>, RpcFailure> {
-    match fields.text("blockchainId") {
-        Some(id) => Ok(Some(chains.platform().require_blockchain(&id)?)),
-        // The missing field is told by `finish`.
-        None => Ok(None),
-    }
-}
-
-/// The block that `blockNumber` names: a number, a hash, a decimal or hex string, or a tag; `latest` by default.
-pub(super) fn block_ref(fields: &mut Fields) -> BlockRef {
-    let expected = "a block number, a block hash, latest, earliest, safe, finalized or pending";
-    fields.read_with("blockNumber", expected, parse_block_ref).unwrap_or_default()
-}
-
-fn parse_block_ref(value: &Value) -> Option<BlockRef> {
-    if let Some(number) = value.as_u64() {
-        return Some(BlockRef::Number(Height::new(number)));
-    }
-    match value.as_str()? {
-        "latest" => Some(BlockRef::Latest),
-        "earliest" => Some(BlockRef::Earliest),
-        "pending" => Some(BlockRef::Pending),
-        "safe" => Some(BlockRef::Safe),
-        "finalized" => Some(BlockRef::Finalized),
-        text if text.len() == 66 => text.parse().ok().map(BlockRef::Hash),
-        text => {
-            let number = match text.strip_prefix("0x") {
-                Some(digits) => u64::from_str_radix(digits, 16).ok(),
-                None => text.parse().ok(),
-            };
-            number.map(|number| BlockRef::Number(Height::new(number)))
-        }
-    }
-}
-
-/// A 32-byte hash.
-pub(super) fn hash(fields: &mut Fields, name: &str) -> Option<B256> {
-    let expected = "a hash (0x and 64 hex digits)";
-    let read = |value: &Value| value.as_str().filter(|text| text.starts_with("0x")).and_then(|text| text.parse().ok());
-    let hash = fields.read_with(name, expected, read);
-    fields.require(name, expected, hash)
-}
-
-/// An address that must be there.
-pub(super) fn address(fields: &mut Fields, name: &str) -> Option<Address> {
-    let address = fields.address(name);
-    fields.require(name, "an address (0x and 40 hex digits)", address)
-}
 
 /// `blockchain.getBlock`.
 pub(super) fn block(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFailure> {
@@ -135,11 +85,6 @@ pub(super) fn balance(chains: &Chains, fields: &mut Fields) -> Result<Value, Rpc
     Ok(json!({ "address": address, "balance": balance.to_string(), "blockNumber": height }))
 }
 
-/// A value that [`Fields::finish_mut`] has checked to be there.
-pub(super) fn required<T>(value: Option<T>) -> Result<T, RpcFailure> {
-    value.ok_or_else(|| PlatformError::Internal { message: "a checked parameter is missing".to_owned() }.into())
-}
-
 fn mined(view: &NodeView, executed: &ExecutedBlock, index: usize, transaction: &Transaction) -> Value {
     let receipt = executed.receipts().get(index);
     let success = receipt.is_some_and(|receipt| receipt.is_success());
@@ -162,7 +107,7 @@ fn mined(view: &NodeView, executed: &ExecutedBlock, index: usize, transaction: &
     value
 }
 
-/// What a transaction says of itself; what only a block knows is null.
+/// The fields of an unmined transaction; those that its block decides are null.
 fn common(transaction: &Transaction, status: &str) -> Value {
     json!({
         "hash": transaction.hash(),

@@ -9,18 +9,20 @@ use axum::{
 use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::{Value, json};
 
-use super::super::error::ApiError;
 use crate::{
     chain::CallOutcome,
     node::{QueryError, SendError},
     platform::{PlatformError, Scope},
-    server::errors::{self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, PRUNED, REFUSED, REVERTED},
+    server::{
+        api_error::ApiError,
+        jsonrpc::errors::{self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, PRUNED, REFUSED, REVERTED},
+    },
 };
 
 /// Code of an error about credentials and scopes (in the range that JSON-RPC 2.0 leaves to servers).
 const FORBIDDEN: i32 = -32006;
 
-/// Why a method has no result.
+/// The error of a method.
 #[derive(Clone, Debug)]
 pub(super) struct RpcFailure {
     code: i32,
@@ -34,7 +36,7 @@ impl RpcFailure {
         Self::of(FORBIDDEN, &ApiError::forbidden(scope.name()))
     }
 
-    /// A revert: code 3 and the bytes, or another halt.
+    /// The error of a failed execution: code 3 with the revert data, or -32003 for another halt.
     pub(super) fn of_outcome(outcome: &CallOutcome) -> Self {
         match outcome.revert_data() {
             Some(output) => Self::reverted(output),
@@ -78,12 +80,12 @@ impl From<RpcFailure> for ErrorObjectOwned {
     }
 }
 
-/// A query without an answer.
+/// Converts a failed query.
 pub(super) fn query(cause: QueryError) -> RpcFailure {
     PlatformError::from_query(cause).into()
 }
 
-/// A transaction that was not taken.
+/// Converts a rejected transaction.
 pub(super) fn send(cause: SendError) -> RpcFailure {
     match cause {
         SendError::WouldFail { outcome } => RpcFailure::of_outcome(&outcome),
@@ -94,7 +96,7 @@ pub(super) fn send(cause: SendError) -> RpcFailure {
     }
 }
 
-/// 401 (or 400 for two kinds of credentials) with a JSON-RPC body.
+/// Returns 401 (400 for two kinds of credentials) with a JSON-RPC error as its body.
 pub(super) fn auth_failure(error: &ApiError) -> Response {
     let failure = ErrorObjectOwned::from(RpcFailure::of(FORBIDDEN, error));
     let status = if error.code() == "UNAUTHORIZED" { StatusCode::UNAUTHORIZED } else { StatusCode::BAD_REQUEST };

@@ -1,9 +1,12 @@
-//! `POST /v1/rpc`: the service's seven JSON-RPC methods, with named parameters.
+//! JSON-RPC of the service on `POST /v1/rpc`: seven methods with named parameters. Not REST: no envelope.
 
 mod contract;
 mod failure;
+mod params;
 mod query;
 mod transaction;
+
+use std::sync::Arc;
 
 use axum::{
     body::{Body as AxumBody, Bytes},
@@ -13,27 +16,44 @@ use axum::{
 };
 use jsonrpsee::{
     RpcModule,
-    core::middleware::{Batch, BatchEntry, Notification, Request as Call, ResponseFuture},
-    server::{
-        BatchResponseBuilder, MethodCallback, MethodResponse, Methods, http::is_json, middleware::rpc::RpcServiceT,
-    },
+    server::{Methods, http::is_json},
     types::{Extensions, Params},
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::failure::{RpcFailure, auth_failure};
-use super::App;
-use crate::{
-    platform::{Caller, Fields, PlatformError, Scope},
-    server::{Chains, errors, rpc_http},
+use super::{
+    chains::Chains,
+    credentials,
+    jsonrpc::{
+        framing,
+        service::{JsonRpcService, MethodTable},
+    },
 };
+use crate::platform::{Caller, Fields, Platform, PlatformError, Scope};
 
-/// Bytes of one answer.
+/// Bytes of one response.
 const RESPONSE_BYTES_MAX: usize = 64 << 20;
 
-/// A call.
+/// The methods over a platform's chains.
+#[derive(Clone, Debug)]
+pub(super) struct ServiceRpc {
+    platform: Arc<Platform>,
+    service: JsonRpcService<MethodTable>,
+}
+
+impl ServiceRpc {
+    /// Registers all methods over `chains`.
+    pub(super) fn new(chains: Chains) -> Self {
+        let platform = chains.platform().clone();
+        let service = JsonRpcService(MethodTable { methods: methods(chains), response_bytes_max: RESPONSE_BYTES_MAX });
+        Self { platform, service }
+    }
+}
+
+/// A JSON-RPC call.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RpcRequest {
     /// `2.0`.
@@ -43,26 +63,26 @@ pub(super) struct RpcRequest {
     /// contract.execute.
     #[schema(example = "blockchain.getBlock")]
     method: String,
-    /// By name; see the method.
+    /// Parameters by name, as the method takes them.
     #[schema(value_type = Object, example = json!({ "blockchainId": "bc_default", "blockNumber": "latest" }))]
     params: Value,
-    /// Echoed in the response.
+    /// Id that the response repeats.
     #[schema(example = 1)]
     id: u64,
 }
 
-/// The answer to a call: `result` or `error`.
+/// The response to a call: `result` or `error`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RpcResponse {
     /// `2.0`.
     jsonrpc: String,
-    /// What the method answers.
+    /// Result of the method.
     #[schema(value_type = Option<Object>)]
     result: Value,
     /// `code`, `message`, and in `data` the REST `code` with its `details`. A revert has code 3 and `data.output`.
     #[schema(value_type = Option<Object>)]
     error: Value,
-    /// The call's.
+    /// Id of the call.
     id: u64,
 }
 
@@ -82,31 +102,34 @@ pub(super) struct RpcResponse {
 #[utoipa::path(
     post, path = "/v1/rpc", tag = "JSON-RPC", operation_id = "rpc", request_body = RpcRequest,
     responses(
-        (status = 200, description = "The method's answer, or its error", body = RpcResponse), (status = 401, description = "No valid credentials", body = RpcResponse),
+        (status = 200, description = "The method's result, or its error", body = RpcResponse), (status = 401, description = "No valid credentials", body = RpcResponse),
         (status = 413, description = "The body is too long", body = RpcResponse), (status = 415, description = "The body is not application/json"),
     ),
 )]
-pub(super) async fn post(State(app): State<App>, headers: HeaderMap, body: Result<Bytes, BytesRejection>) -> Response {
-    let caller = match app.authenticate(&headers) {
+pub(super) async fn post(
+    State(rpc): State<ServiceRpc>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Response {
+    let caller = match credentials::authenticate(&rpc.platform, &headers) {
         Ok(caller) => caller,
         Err(error) => return auth_failure(&error),
     };
     let content_type = headers.get(header::CONTENT_TYPE);
     if !is_json(content_type) {
         let message = "the body must be application/json".to_owned();
-        return rpc_http::refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, message)).map(AxumBody::new);
+        return framing::refusal((StatusCode::UNSUPPORTED_MEDIA_TYPE, message)).map(AxumBody::new);
     }
     let body = match body {
         Ok(body) => body,
-        Err(rejection) => return rpc_http::refusal((rejection.status(), rejection.body_text())).map(AxumBody::new),
+        Err(rejection) => return framing::refusal((rejection.status(), rejection.body_text())).map(AxumBody::new),
     };
     let mut extensions = Extensions::new();
     extensions.insert(caller);
-    rpc_http::response(rpc_http::answer(&Service(app.rpc), &body, extensions).await).map(AxumBody::new)
+    framing::http_response(framing::execute(&rpc.service, &body, extensions).await).map(AxumBody::new)
 }
 
-/// The seven methods over the chains.
-pub(super) fn methods(chains: Chains) -> Methods {
+fn methods(chains: Chains) -> Methods {
     let mut module = RpcModule::new(chains);
     add(&mut module, "blockchain.getBlock", Scope::BlockchainRead, query::block);
     add(&mut module, "blockchain.getTransaction", Scope::BlockchainRead, query::transaction);
@@ -141,85 +164,9 @@ fn named(params: &Params<'_>) -> Result<Fields, RpcFailure> {
         .map_err(|cause| PlatformError::BadRequest { message: format!("params are not JSON: {cause}") })?;
     if value.is_array() {
         return Err(PlatformError::BadRequest {
-            message: "params must be an object: parameters go by name".to_owned(),
+            message: "params must be an object: parameters are passed by name".to_owned(),
         }
         .into());
     }
     Ok(Fields::read(value)?)
-}
-
-/// Calls and batches over the methods.
-#[derive(Clone, Debug)]
-struct Service(Methods);
-
-impl RpcServiceT for Service {
-    type MethodResponse = MethodResponse;
-    type NotificationResponse = MethodResponse;
-    type BatchResponse = MethodResponse;
-
-    fn call<'a>(&self, call: Call<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let Call { id, method, params, extensions, .. } = call;
-        let params = Params::new(params.as_ref().map(|params| params.get()));
-        ResponseFuture::<std::future::Pending<MethodResponse>, _>::ready(match self.0.method(&method) {
-            Some(MethodCallback::Sync(callback)) => callback(id, params, RESPONSE_BYTES_MAX, extensions),
-            _ => MethodResponse::error(id, errors::method_not_found(&method)),
-        })
-    }
-
-    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let service = self.clone();
-        async move {
-            let mut responses = BatchResponseBuilder::new_with_limit(RESPONSE_BYTES_MAX);
-            let mut notified = false;
-            for entry in batch {
-                let response = match entry {
-                    Ok(BatchEntry::Call(call)) => service.call(call).await,
-                    Ok(BatchEntry::Notification(notification)) => {
-                        notified = true;
-                        service.notification(notification).await;
-                        continue;
-                    }
-                    Err(entry) => {
-                        let (error, id) = entry.into_parts();
-                        MethodResponse::error(id, error)
-                    }
-                };
-                if let Err(too_long) = responses.append(response) {
-                    return too_long;
-                }
-            }
-            if responses.is_empty() && notified {
-                return MethodResponse::notification();
-            }
-            MethodResponse::from_batch(responses.finish())
-        }
-    }
-
-    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let call = self.call(Call {
-            jsonrpc: Default::default(),
-            id: jsonrpsee::types::Id::Null,
-            method: notification.method,
-            params: notification.params,
-            extensions: notification.extensions,
-        });
-        async move {
-            call.await;
-            MethodResponse::notification()
-        }
-    }
-}
-
-/// The status words of a sent transaction.
-fn sent(chains: &Chains, chain_id: &str, hash: alloy_primitives::B256) -> Result<Value, RpcFailure> {
-    let chain = chains.platform().require_blockchain(chain_id)?;
-    let found = chain.node().view().transaction(hash).map_err(failure::query)?;
-    let (status, block_number) = match &found {
-        Some(crate::node::Located::Mined { block, index }) => {
-            let success = block.receipts().get(*index as usize).is_some_and(|receipt| receipt.is_success());
-            (if success { "success" } else { "failed" }, Some(block.height().get()))
-        }
-        _ => ("pending", None),
-    };
-    Ok(json!({ "transactionHash": hash, "status": status, "blockNumber": block_number }))
 }

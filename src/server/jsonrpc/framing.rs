@@ -8,22 +8,22 @@ use hyper::{
 };
 use jsonrpsee::{
     core::middleware::{Batch, BatchEntry, BatchEntryErr, Notification, Request},
-    server::{MethodResponse, http::is_json, middleware::rpc::RpcServiceT},
+    server::{HttpBody, MethodResponse, http::is_json, middleware::rpc::RpcServiceT as _},
     types::{ErrorObject, Extensions, Id, InvalidRequest},
 };
 use serde_json::value::RawValue;
 
 use super::{
     errors::{self, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
-    http::Body,
-    rpc::BATCH_CALLS_MAX,
+    service::{Dispatch, JsonRpcService},
 };
+use crate::server::limits::BATCH_CALLS_MAX;
 
-/// Why a body was not read: the status and what the client is told.
-pub(crate) type Unreadable = (StatusCode, String);
+/// HTTP status and message of a body that is refused before its JSON is read.
+pub(crate) type RefusedBody = (StatusCode, String);
 
 /// Reads a JSON body of at most `bytes_max` bytes.
-pub(crate) async fn read_body(headers: &HeaderMap, body: Incoming, bytes_max: usize) -> Result<Bytes, Unreadable> {
+pub(crate) async fn read_body(headers: &HeaderMap, body: Incoming, bytes_max: usize) -> Result<Bytes, RefusedBody> {
     if !is_json(headers.get(header::CONTENT_TYPE)) {
         return Err((StatusCode::UNSUPPORTED_MEDIA_TYPE, "the body must be application/json".to_owned()));
     }
@@ -39,13 +39,13 @@ pub(crate) async fn read_body(headers: &HeaderMap, body: Incoming, bytes_max: us
     let mut whole = Bytes::new();
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(failed)?.into_data() else { continue };
-        // A short body comes in one frame and is taken as it is.
+        // A short body comes in one frame, which is not copied.
         whole = if whole.is_empty() { data } else { return rest_of(whole, data, body).await.map_err(failed) };
     }
     Ok(whole)
 }
 
-/// A body of several frames, joined.
+/// Joins a body of several frames.
 async fn rest_of(
     first: Bytes,
     second: Bytes,
@@ -55,17 +55,14 @@ async fn rest_of(
     Ok([first, second, rest].concat().into())
 }
 
-/// Answers the text of a body; `None` when there is nothing to answer (JSON-RPC 2.0, 4.1).
-pub(crate) async fn answer<S>(service: &S, body: &[u8], extensions: Extensions) -> Option<Box<RawValue>>
-where
-    S: RpcServiceT<
-            MethodResponse = MethodResponse,
-            NotificationResponse = MethodResponse,
-            BatchResponse = MethodResponse,
-        > + Sync,
-{
+/// Executes the call, notification or batch in a body and returns the response; `None` for notifications (JSON-RPC 2.0, 4.1).
+pub(crate) async fn execute(
+    service: &JsonRpcService<impl Dispatch>,
+    body: &[u8],
+    extensions: Extensions,
+) -> Option<Box<RawValue>> {
     let response = match body.iter().find(|byte| !byte.is_ascii_whitespace()) {
-        Some(b'[') => answer_batch(service, body, &extensions).await,
+        Some(b'[') => execute_batch(service, body, &extensions).await,
         _ => match serde_json::from_slice::<Request<'_>>(body) {
             Ok(mut call) => {
                 call.extensions = extensions;
@@ -83,14 +80,11 @@ where
     if response.is_notification() { None } else { Some(response.into_json()) }
 }
 
-async fn answer_batch<S>(service: &S, body: &[u8], extensions: &Extensions) -> MethodResponse
-where
-    S: RpcServiceT<
-            MethodResponse = MethodResponse,
-            NotificationResponse = MethodResponse,
-            BatchResponse = MethodResponse,
-        > + Sync,
-{
+async fn execute_batch(
+    service: &JsonRpcService<impl Dispatch>,
+    body: &[u8],
+    extensions: &Extensions,
+) -> MethodResponse {
     let Ok(entries) = serde_json::from_slice::<Vec<&RawValue>>(body) else { return unreadable(body) };
     if entries.len() > BATCH_CALLS_MAX as usize {
         let message = format!("batch too large: {} calls of at most {BATCH_CALLS_MAX}", entries.len());
@@ -126,18 +120,18 @@ fn invalid_request(body: &[u8]) -> (Id<'_>, ErrorObject<'static>) {
     (id, error(INVALID_REQUEST, "invalid request: expected an object with jsonrpc \"2.0\", method, params and id"))
 }
 
-/// The HTTP response to an answer; an empty one to none.
-pub(crate) fn response(answer: Option<Box<RawValue>>) -> Response<Body> {
-    let body = answer.map_or_else(Body::empty, |json| Body::from(String::from(Box::<str>::from(json))));
+/// Returns the HTTP response with a JSON-RPC response as its body, or with an empty one.
+pub(crate) fn http_response(json: Option<Box<RawValue>>) -> Response<HttpBody> {
+    let body = json.map_or_else(HttpBody::empty, |json| HttpBody::from(String::from(Box::<str>::from(json))));
     let mut response = Response::new(body);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }
 
-/// A refused body as a JSON-RPC error, with its HTTP status.
-pub(crate) fn refusal((status, message): Unreadable) -> Response<Body> {
+/// Returns the HTTP response to a refused body: its status, and the message as a JSON-RPC error.
+pub(crate) fn refusal((status, message): RefusedBody) -> Response<HttpBody> {
     let refused = MethodResponse::error(Id::Null, errors::error(INVALID_REQUEST, message));
-    let mut response = response(Some(refused.into_json()));
+    let mut response = http_response(Some(refused.into_json()));
     *response.status_mut() = status;
     response
 }
