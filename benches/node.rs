@@ -6,7 +6,7 @@ use std::{hint::black_box, time::Duration};
 
 use chainbox::{
     node::{Mining, Node},
-    primitives::{Address, Bytes, SenderRecovery, TransactionRequest, U256},
+    primitives::{Address, Bytes, Gas, SenderRecovery, TransactionRequest, U256},
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -18,7 +18,7 @@ const CLIENTS: usize = 2;
 const BATCHES: usize = 3;
 
 fn node() -> Node {
-    Node::builder().with_accounts(SENDERS).with_gas_limit(1_000_000_000).build().expect("a node")
+    Node::builder().with_accounts(SENDERS).with_gas_limit(Gas::new(1_000_000_000)).build().expect("a node")
 }
 
 /// What each client sends: its own senders, nonces in order.

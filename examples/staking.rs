@@ -2,6 +2,8 @@
 //!
 //! `cargo run --example staking`
 
+use std::time::Duration;
+
 use chainbox::{
     consensus::ConsensusKind,
     node::Node,
@@ -38,7 +40,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     node.validator_action(&alice, &ValidatorAction::Undelegate { validator, amount: U256::MAX })?;
     let early = node.validator_action(&alice, &ValidatorAction::Withdraw).map(drop).unwrap_err();
     println!("{early}");
-    node.increase_time(61);
+    node.increase_time(Duration::from_secs(61));
     node.mine(1)?;
     node.validator_action(&alice, &ValidatorAction::Withdraw)?;
 

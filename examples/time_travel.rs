@@ -2,6 +2,8 @@
 //!
 //! `cargo run --example time_travel`
 
+use std::time::Duration;
+
 use chainbox::{node::Node, primitives::Timestamp};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -9,10 +11,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = node.mine(1)?[0].block().timestamp();
     let before = node.snapshot();
 
-    let one_day = 86_400;
+    let one_day = Duration::from_secs(86_400);
     node.increase_time(one_day);
     let later = node.mine(1)?[0].block().timestamp();
-    assert_eq!(later.as_secs(), start.as_secs() + one_day);
+    assert_eq!(later.as_secs(), start.as_secs() + one_day.as_secs());
 
     let exact = Timestamp::from_secs(later.as_secs() + 17);
     node.set_next_block_timestamp(exact)?;

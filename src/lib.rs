@@ -28,7 +28,7 @@ pub mod vm;
 pub mod prelude {
     pub use crate::{
         node::{
-            BlockRef, Contract, Mined, Mining, Node, NodeEvent,
+            BlockRef, Contract, MinedTransaction, Mining, Node, NodeEvent,
             testing::{expect_balance_changes, expect_event, expect_revert},
         },
         primitives::{Address, B256, Bytes, Height, KeyPair, Timestamp, U256, ether, gwei},

@@ -1,7 +1,7 @@
-//! The embeddable node: a chain that a test links, or that a server puts on the network.
+//! The embeddable node: a development chain that a test links, or that a server serves to Ethereum clients.
 //!
-//! A [`Node`] is a handle, cheap to clone, `Send` and `Sync`. Underneath is one writer (a
-//! [`Network`](crate::sim::Network) without faults); readers take an immutable [`NodeView`] and never wait for it. It has no
+//! A [`Node`] is a handle, cheap to clone, `Send` and `Sync`. Changes go through one writer behind a lock (a
+//! [`Network`](crate::sim::Network) without faults); reads use an immutable [`NodeView`] and never wait for the writer. A node has no
 //! threads, no runtime and no clock of its own, so it works in a plain `#[test]`, in a `tokio` test and behind a server alike.
 //!
 //! ```
@@ -31,7 +31,7 @@ mod writer;
 
 use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
 
-use self::writer::{Shared, Writer};
+use self::writer::{NodeInner, Writer};
 use crate::{
     consensus::ConsensusKind,
     primitives::{Address, B256, KeyPair, Signature},
@@ -39,91 +39,98 @@ use crate::{
 };
 
 pub use builder::{Database, NodeBuilder};
-pub use clock::{Clock, ManualClock};
-pub use contract::{Contract, ContractError, Mined};
+pub use clock::{Clock, ClockOffset, ManualClock};
+pub use contract::{Contract, ContractError, MinedTransaction};
 pub use dump::Dump;
-pub use error::{MineError, NodeError, QueryError, SendError, TimeError};
-pub use mining::{BLOCKS_AT_ONCE_MAX, Mining, MiningHold};
+pub use error::{
+    BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
+};
+pub use mining::{BLOCKS_PER_CALL_MAX, Mining, MiningHold};
 pub use snapshot::SnapshotId;
-pub use subscription::{NEWS_WAITING_MAX, NodeEvent, Subscription, SubscriptionError};
+pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};
 
-/// A handle to a running node. Clones are the same node.
+/// A handle to a running node. Clones share the node.
 #[derive(Clone, Debug)]
 pub struct Node {
-    shared: Arc<Shared>,
+    inner: Arc<NodeInner>,
 }
 
 impl Node {
-    /// Starts to build a node.
+    /// Returns a builder with every default.
     pub fn builder() -> NodeBuilder {
         NodeBuilder::new()
     }
 
-    /// A development node with every default: one proof-of-authority validator, ten funded accounts, in memory, a
-    /// block a transaction, a clock that stands still.
+    /// Builds a development node with every default: one proof-of-authority validator, ten funded accounts, in memory, a block for
+    /// each transaction, a clock that stands still.
     ///
     /// # Panics
-    /// Never: the defaults fit together.
-    #[allow(clippy::new_without_default, reason = "a node is a running thing, not a value")]
+    /// Never: the defaults are consistent.
+    #[allow(clippy::new_without_default, reason = "a node has identity: two of them are two chains")]
     pub fn new() -> Self {
-        Self::builder().build().unwrap_or_else(|error| unreachable!("the default options are a node: {error}"))
+        Self::builder().build().unwrap_or_else(|error| unreachable!("the default options are consistent: {error}"))
     }
 
-    /// The chain and the pool as they are now. Never waits.
+    /// The present view. Takes no lock.
     pub fn view(&self) -> Arc<NodeView> {
-        self.shared.view.load_full()
+        self.inner.view.load_full()
     }
 
-    /// Tells of everything from now on.
+    /// Subscribes to all events from now on.
     pub fn subscribe(&self) -> Subscription {
-        self.shared.listeners.subscribe()
+        self.subscribe_to(|_| true)
     }
 
-    /// Accounts whose keys the node holds, in the order of their derivation.
+    /// Subscribes to the events from now on for which `filter` returns true; others take no place in the queue.
+    pub fn subscribe_to(&self, filter: fn(&NodeEvent) -> bool) -> Subscription {
+        self.inner.subscribers.subscribe(filter)
+    }
+
+    /// Accounts whose keys the node holds, in the order of derivation.
     pub fn accounts(&self) -> &[Address] {
-        &self.shared.accounts
+        &self.inner.accounts
     }
 
     /// The keys of [`Node::accounts`].
     pub fn keys(&self) -> &[KeyPair] {
-        &self.shared.keys
+        &self.inner.keys
     }
 
-    /// The phrase that the accounts come from.
+    /// The mnemonic phrase that the accounts are derived from.
     pub fn mnemonic(&self) -> &str {
-        &self.shared.mnemonic
+        &self.inner.mnemonic
     }
 
-    /// Which protocol the chain runs.
+    /// The chain's consensus protocol.
     pub fn consensus(&self) -> ConsensusKind {
-        self.shared.consensus
+        self.inner.consensus
     }
 
-    /// How many validators the chain began with.
+    /// Number of validators at genesis.
     pub fn validator_count(&self) -> usize {
         self.view().chain().spec().validators.len()
     }
 
-    /// The contract templates that this chain knows.
+    /// The chain's contract templates.
     pub fn templates(&self) -> &TemplateRegistry {
-        &self.shared.registry
+        &self.inner.registry
     }
 
     /// Signs a hash with an account's key; `None` when the node does not hold it.
     pub fn sign(&self, address: Address, hash: B256) -> Option<Signature> {
-        self.shared.key_of(address).map(|key| key.sign_hash(hash))
+        self.inner.key_of(address).map(|key| key.sign_hash(hash))
     }
 
-    /// Whether the writer is at work, so that whoever wants to change the node would have to wait.
+    /// Whether the writer's lock is held, so that a change of the node would wait. May be outdated when it returns.
     ///
-    /// For a server that must not let its few threads wait; the answer may be out of date at once.
+    /// For a server that must not block its few worker threads.
     pub fn is_busy(&self) -> bool {
-        matches!(self.shared.writer.try_lock(), Err(TryLockError::WouldBlock))
+        matches!(self.inner.writer.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     fn write(&self) -> MutexGuard<'_, Writer> {
-        self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -50,6 +50,7 @@ pub use network::{
     scripted::{ScriptError, Scripted},
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
+pub(crate) use network::validator_action::validator_records;
 
 #[cfg(test)]
 mod tests;

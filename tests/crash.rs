@@ -118,7 +118,7 @@ fn child() {
         let sent = CallRequest { from: Some(alice), input: params.init_code(), ..Default::default() };
         let hash = node.send_request(sent).unwrap();
         node.mine(1).unwrap();
-        node.mined(hash).unwrap().unwrap().receipt().contract_address.unwrap()
+        node.receipt(hash).unwrap().unwrap().receipt().contract_address.unwrap()
     } else {
         alice.create(0)
     };
@@ -290,7 +290,7 @@ fn check_database(path: &Path, plan: &Plan, known: &mut Known) -> u64 {
         assert_eq!(balance, moved(at.get()), "version of block {at}");
     }
     let first = head.block().transactions()[0].hash();
-    assert_eq!(node.mined(first).unwrap().unwrap().block().hash(), head.hash(), "the index finds it");
+    assert_eq!(node.receipt(first).unwrap().unwrap().block().hash(), head.hash(), "the index finds it");
     height
 }
 

@@ -74,6 +74,18 @@ pub enum CallError {
     Chain(#[from] ChainError),
 }
 
+/// Why gas could not be estimated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EstimateError {
+    /// The message can't be executed at all.
+    #[error(transparent)]
+    Call(#[from] CallError),
+    /// The message fails with any gas limit.
+    #[error("{}", .0.describe())]
+    Failed(Box<CallOutcome>),
+}
+
 impl From<StateError> for CallError {
     fn from(error: StateError) -> Self {
         Self::Chain(error.into())

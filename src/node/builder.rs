@@ -1,4 +1,4 @@
-//! Describing a node.
+//! The options of a node, and building it.
 
 use core::fmt;
 use std::sync::{Arc, Mutex};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 
 use super::{
-    Clock, Dump, ManualClock, Mining, Node, NodeError,
-    subscription::Listeners,
-    writer::{Shared, Writer},
+    BuildError, Clock, Dump, EngineError, ManualClock, Mining, Node,
+    subscription::Subscribers,
+    writer::{NodeInner, Writer},
 };
 use crate::{
     chain::{BaseFee, BaseFeeParams, ChainError, CommitHook, GenesisSpec, Retention},
     consensus::{ConsensusConfig, SealScheme, poa::PoaConfig},
-    primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet, ether},
+    primitives::{DEFAULT_MNEMONIC, Gas, KeyPair, SenderRecovery, Timestamp, U256, Wallet, ether},
     sim::{Network, Production},
     state::{MemoryState, PagedState, StateStore},
     store::{KeyValue, MemoryStore},
@@ -44,7 +44,7 @@ pub enum Database {
 /// use chainbox::{node::{Mining, Node}, primitives::ether};
 /// let node = Node::builder().with_chain_id(7).with_accounts(2).with_balance(ether(5)).with_mining(Mining::Manual).build()?;
 /// assert_eq!(node.view().chain_id(), 7);
-/// # Ok::<(), chainbox::node::NodeError>(())
+/// # Ok::<(), chainbox::node::BuildError>(())
 /// ```
 #[must_use = "nothing is built until `build` is called"]
 pub struct NodeBuilder {
@@ -60,7 +60,7 @@ pub struct NodeBuilder {
     candidates: u32,
     consensus: Option<ConsensusConfig>,
     seed: u64,
-    gas_limit: u64,
+    gas_limit: Gas,
     base_fee: BaseFee,
     mining: Mining,
     clock: Option<Arc<dyn Clock>>,
@@ -89,7 +89,7 @@ impl NodeBuilder {
             candidates: 0,
             consensus: None,
             seed: 0,
-            gas_limit: defaults.gas_limit,
+            gas_limit: Gas::new(defaults.gas_limit),
             base_fee: defaults.base_fee,
             mining: Mining::default(),
             clock: None,
@@ -178,7 +178,7 @@ impl NodeBuilder {
     }
 
     /// The block gas limit.
-    pub const fn with_gas_limit(mut self, gas_limit: u64) -> Self {
+    pub const fn with_gas_limit(mut self, gas_limit: Gas) -> Self {
         self.gas_limit = gas_limit;
         self
     }
@@ -241,14 +241,13 @@ impl NodeBuilder {
     /// Builds the node, at its genesis or where its database stands.
     ///
     /// # Errors
-    /// [`NodeError`]: options that contradict each other, a phrase that gives no accounts, an unusable genesis or database.
-    pub fn build(mut self) -> Result<Node, NodeError> {
+    /// [`BuildError`]: options that contradict each other, a mnemonic that gives no accounts, an unusable genesis or database.
+    pub fn build(mut self) -> Result<Node, BuildError> {
         if self.accounts > ACCOUNTS_MAX {
-            let reason = format!("{} accounts asked for, at most {ACCOUNTS_MAX} are derived", self.accounts);
-            return Err(NodeError::Options { reason });
+            return Err(BuildError::TooManyAccounts { asked: self.accounts, max: ACCOUNTS_MAX });
         }
         for template in self.templates.drain(..) {
-            self.registry.register(template).map_err(|error| NodeError::Options { reason: error.to_string() })?;
+            self.registry.register(template)?;
         }
         let wallet = Wallet::from_phrase(&self.mnemonic)?;
         let keys = wallet.keys(0, self.accounts)?;
@@ -260,12 +259,12 @@ impl NodeBuilder {
         let consensus = network.config().kind();
         let registry = network.primary().chain().registry().as_ref().clone();
         let writer = Writer::new(network, self.mining);
-        let view = writer.view()?;
+        let view = writer.view(Arc::clone(&clock)).map_err(EngineError::from)?;
         let node = Node {
-            shared: Arc::new(Shared {
+            inner: Arc::new(NodeInner {
                 writer: Mutex::new(writer),
                 view: ArcSwap::from_pointee(view),
-                listeners: Listeners::default(),
+                subscribers: Subscribers::default(),
                 clock,
                 consensus,
                 seed: self.seed,
@@ -288,7 +287,7 @@ impl NodeBuilder {
         }
         let mut genesis = GenesisSpec {
             timestamp: self.timestamp.as_secs(),
-            gas_limit: self.gas_limit,
+            gas_limit: self.gas_limit.get(),
             base_fee: self.base_fee,
             allow_interventions: true,
             name: "chainbox".to_owned(),
@@ -301,21 +300,17 @@ impl NodeBuilder {
     }
 
     /// The protocol, which genesis names from then on.
-    fn consensus_for(&mut self, genesis: &mut GenesisSpec) -> Result<ConsensusConfig, NodeError> {
+    fn consensus_for(&mut self, genesis: &mut GenesisSpec) -> Result<ConsensusConfig, BuildError> {
         let named = match &genesis.consensus {
             serde_json::Value::Null => None,
             section => Some(
                 ConsensusConfig::deserialize_section(section)
-                    .map_err(|error| NodeError::Options { reason: format!("genesis field `consensus`: {error}") })?,
+                    .map_err(|error| BuildError::GenesisConsensus { reason: error.to_string() })?,
             ),
         };
         let config = match (self.consensus.take(), named) {
             (Some(wanted), Some(named)) if wanted.kind() != named.kind() => {
-                let (wanted, named) = (wanted.kind().name(), named.kind().name());
-                let reason = format!(
-                    "genesis is of a chain of {named}, {wanted} is asked for: leave it out, or take another genesis"
-                );
-                return Err(NodeError::Options { reason });
+                return Err(BuildError::GenesisProtocol { genesis: named.kind().name(), given: wanted.kind().name() });
             }
             (None, Some(config)) | (Some(config), _) => config,
             (None, None) => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
@@ -324,12 +319,13 @@ impl NodeBuilder {
         Ok(config)
     }
 
-    fn network(&mut self, mut genesis: GenesisSpec) -> Result<Network, NodeError> {
+    fn network(&mut self, mut genesis: GenesisSpec) -> Result<Network, BuildError> {
         let consensus = self.consensus_for(&mut genesis)?;
         let (state, store): (Arc<dyn StateStore>, Arc<dyn KeyValue>) = match core::mem::take(&mut self.database) {
             Database::Memory => (Arc::new(MemoryState::new()), Arc::new(MemoryStore::new())),
             Database::Store(store) => {
-                let state = PagedState::open(Arc::clone(&store)).map_err(ChainError::from)?;
+                let state =
+                    PagedState::open(Arc::clone(&store)).map_err(|error| EngineError::from(ChainError::from(error)))?;
                 (Arc::new(state), store)
             }
         };
@@ -360,7 +356,8 @@ impl NodeBuilder {
                 }
                 hooks.into_iter().fold(chain, |chain, hook| chain.with_hook(hook))
             })
-            .build()?;
+            .build()
+            .map_err(BuildError::from_network)?;
         Ok(network)
     }
 }

@@ -1,27 +1,29 @@
-//! What a developer may do by hand and a user may not.
+//! Changes that a development chain allows and its protocol does not: interventions in the state, impersonation, dropped
+//! transactions.
 
 use std::sync::Arc;
 
-use super::{Node, NodeError};
+use super::{EngineError, InterventionError, Node, view::Settings};
 use crate::{
     chain::{Intervention, Pool},
-    primitives::{Address, B256, Bytes, Transaction, U256},
+    primitives::{Address, B256, Bytes, Gas, Transaction, U256},
 };
 
+/// Interventions in the state. Readers see them at once; the next block records them.
 impl Node {
-    /// Sets an account's balance, in the smallest unit. Readers see it at once; the next block records it.
+    /// Sets an account's balance, in the smallest unit.
     ///
     /// # Errors
-    /// [`NodeError::Chain`] when genesis does not allow interventions or the state fails.
-    pub fn set_balance(&self, address: Address, balance: U256) -> Result<(), NodeError> {
+    /// [`InterventionError::NotAllowed`] by the genesis; [`InterventionError::Engine`] when the state can't be changed.
+    pub fn set_balance(&self, address: Address, balance: U256) -> Result<(), InterventionError> {
         self.intervene(Intervention::Balance { address, balance })
     }
 
-    /// Sets an account's transaction count.
+    /// Sets an account's nonce.
     ///
     /// # Errors
     /// As [`Node::set_balance`].
-    pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), NodeError> {
+    pub fn set_nonce(&self, address: Address, nonce: u64) -> Result<(), InterventionError> {
         self.intervene(Intervention::Nonce { address, nonce })
     }
 
@@ -29,7 +31,7 @@ impl Node {
     ///
     /// # Errors
     /// As [`Node::set_balance`].
-    pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), NodeError> {
+    pub fn set_code(&self, address: Address, code: Bytes) -> Result<(), InterventionError> {
         self.intervene(Intervention::Code { address, code })
     }
 
@@ -37,77 +39,87 @@ impl Node {
     ///
     /// # Errors
     /// As [`Node::set_balance`].
-    pub fn set_storage(&self, address: Address, slot: U256, value: U256) -> Result<(), NodeError> {
+    pub fn set_storage(&self, address: Address, slot: U256, value: U256) -> Result<(), InterventionError> {
         self.intervene(Intervention::Storage { address, slot, value })
     }
 
-    /// Sets the next block's base fee, in the smallest unit a unit of gas; blocks after it go on from there (EIP-1559).
+    /// Sets the next block's base fee, in the smallest unit per unit of gas; later blocks adjust it (EIP-1559). Without effect on
+    /// a chain without base fee.
     ///
     /// # Errors
-    /// As [`Node::set_balance`]; also when the chain has no base fee.
-    pub fn set_next_block_base_fee(&self, per_gas: u64) -> Result<(), NodeError> {
+    /// As [`Node::set_balance`].
+    pub fn set_next_block_base_fee(&self, per_gas: u64) -> Result<(), InterventionError> {
         self.intervene(Intervention::BaseFee { per_gas })
     }
 
-    /// Sets the gas limit of the blocks to come.
+    /// Sets the gas limit of the next blocks; a limit below the smallest that a block may have is raised to it.
     ///
     /// # Errors
-    /// As [`Node::set_balance`]; also below the smallest limit.
-    pub fn set_block_gas_limit(&self, gas: u64) -> Result<(), NodeError> {
-        self.intervene(Intervention::GasLimit { gas })
+    /// As [`Node::set_balance`].
+    pub fn set_block_gas_limit(&self, gas_limit: Gas) -> Result<(), InterventionError> {
+        self.intervene(Intervention::GasLimit { gas: gas_limit.get() })
     }
 
-    fn intervene(&self, intervention: Intervention) -> Result<(), NodeError> {
+    fn intervene(&self, intervention: Intervention) -> Result<(), InterventionError> {
         let mut writer = self.write();
-        writer.network.intervene(&intervention)?;
-        let context = writer.chain().pool_context()?;
-        // What the account can no longer send leaves the pools.
+        writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
+        let context = writer.chain().pool_context().map_err(EngineError::from)?;
+        // Transactions that the account can no longer send leave the pools.
         if let Some(address) = intervention.address() {
             writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
         }
-        writer.publish(&self.shared)?;
+        writer.publish(&self.inner).map_err(EngineError::from)?;
         Ok(())
     }
+}
 
+/// Sending without keys.
+impl Node {
     /// Lets transactions of `address` be sent without its key.
     pub fn impersonate(&self, address: Address) {
-        self.write().impersonated.insert(address);
+        self.change_impersonation(|settings| {
+            Arc::make_mut(&mut settings.impersonated).insert(address);
+        });
     }
 
     /// Ends [`Node::impersonate`].
     pub fn stop_impersonating(&self, address: Address) {
-        self.write().impersonated.remove(&address);
+        self.change_impersonation(|settings| {
+            Arc::make_mut(&mut settings.impersonated).remove(&address);
+        });
     }
 
-    /// The addresses of [`Node::impersonate`], in order.
+    /// The addresses of [`Node::impersonate`], in ascending order.
     pub fn impersonated(&self) -> Vec<Address> {
-        self.write().impersonated.iter().copied().collect()
+        self.view().impersonated().collect()
     }
 
     /// Lets transactions of any address be sent without its key, or ends that.
-    pub fn set_auto_impersonate(&self, on: bool) {
-        self.write().impersonates_all = on;
+    pub fn set_auto_impersonate(&self, is_on: bool) {
+        self.change_impersonation(|settings| settings.impersonates_all = is_on);
     }
 
-    /// Takes a transaction out of the pool.
-    ///
-    /// # Errors
-    /// [`NodeError::Chain`] when the state fails.
-    pub fn drop_transaction(&self, hash: B256) -> Result<Option<Arc<Transaction>>, NodeError> {
+    fn change_impersonation(&self, change: impl FnOnce(&mut Settings)) {
+        let mut writer = self.write();
+        change(&mut writer.settings);
+        writer.publish_settings(&self.inner);
+    }
+}
+
+/// The pool.
+impl Node {
+    /// Removes a transaction from the pool. Returns it; `None` when the pool did not have it.
+    pub fn drop_transaction(&self, hash: B256) -> Option<Arc<Transaction>> {
         let mut writer = self.write();
         let dropped = writer.network.drop_transaction(&hash);
-        writer.publish(&self.shared)?;
-        Ok(dropped)
+        writer.publish_pool(&self.inner);
+        dropped
     }
 
-    /// Empties the pool.
-    ///
-    /// # Errors
-    /// [`NodeError::Chain`] when the state fails.
-    pub fn drop_all_transactions(&self) -> Result<(), NodeError> {
+    /// Removes all transactions from the pool.
+    pub fn drop_all_transactions(&self) {
         let mut writer = self.write();
         writer.network.for_each_pool(Pool::clear);
-        writer.publish(&self.shared)?;
-        Ok(())
+        writer.publish_pool(&self.inner);
     }
 }

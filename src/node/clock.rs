@@ -1,32 +1,32 @@
-//! Where block times come from.
+//! Block timestamps: the clock, and what time travel adds to it.
 
-use core::fmt::Debug;
+use core::{fmt::Debug, time::Duration};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::TimeError;
 use crate::primitives::Timestamp;
 
-/// Tells what time it is. Object-safe, and stays so.
+/// A source of time. Object-safe, and stays so.
 ///
-/// The library's own clock is [`ManualClock`]; the command line gives one that reads the machine's.
+/// The library's own clock is [`ManualClock`]; the command line uses one that reads the system's.
 pub trait Clock: Debug + Send + Sync {
-    /// The time now.
+    /// Returns the time now.
     fn now(&self) -> Timestamp;
 }
 
-/// A clock that stands still until it is moved by hand.
+/// A clock that stands still until it is advanced.
 #[derive(Debug, Default)]
 pub struct ManualClock(AtomicU64);
 
 impl ManualClock {
-    /// A clock that shows `now`.
+    /// A clock at `now`.
     pub const fn new(now: Timestamp) -> Self {
         Self(AtomicU64::new(now.as_secs()))
     }
 
-    /// Moves the clock on by `seconds`.
-    pub fn advance_secs(&self, seconds: u64) {
-        self.0.fetch_add(seconds, Ordering::Relaxed);
+    /// Advances the clock by the whole seconds of `duration`.
+    pub fn advance(&self, duration: Duration) {
+        self.0.fetch_add(duration.as_secs(), Ordering::Relaxed);
     }
 }
 
@@ -36,51 +36,66 @@ impl Clock for ManualClock {
     }
 }
 
-/// How the clock's time becomes a block's: `max(parent, clock + offset)`, unless it was set by hand.
+/// By how many seconds blocks' time is ahead of the clock; negative when it is behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
+pub struct ClockOffset(i64);
+
+impl ClockOffset {
+    /// The offset in seconds.
+    pub const fn as_secs(self) -> i64 {
+        self.0
+    }
+}
+
+/// The rule of a block's timestamp: `max(parent, clock + offset)`, unless a timestamp or an interval is set.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct BlockTime {
-    /// Seconds that time travel has put between the clock and blocks.
-    offset_secs: i64,
-    /// The next block's time, set by hand; used once.
+    #[serde(rename = "offsetSecs")]
+    offset: ClockOffset,
+    /// Timestamp of the next block, in seconds; used once.
     next: Option<u64>,
-    /// Seconds from one block to the next, set by hand.
+    /// Seconds from one block to the next, in place of the clock.
     interval_secs: Option<u64>,
 }
 
 impl BlockTime {
-    /// The clock's time as blocks see it.
+    /// The clock's time with the offset.
     pub(super) fn now(&self, clock: &dyn Clock) -> Timestamp {
-        Timestamp::from_secs(clock.now().as_secs().saturating_add_signed(self.offset_secs))
+        Timestamp::from_secs(clock.now().as_secs().saturating_add_signed(self.offset.0))
     }
 
-    /// The time of a block on a parent of time `parent`.
+    pub(super) const fn offset(&self) -> ClockOffset {
+        self.offset
+    }
+
+    /// The timestamp of a block whose parent's is `parent`.
     pub(super) fn next_timestamp(&self, clock: &dyn Clock, parent: Timestamp) -> Timestamp {
-        let by_hand = self.next.map(Timestamp::from_secs);
+        let set = self.next.map(Timestamp::from_secs);
         let by_interval = self.interval_secs.map(|interval| parent.saturating_add_secs(interval));
-        by_hand.or(by_interval).unwrap_or_else(|| self.now(clock)).max(parent)
+        set.or(by_interval).unwrap_or_else(|| self.now(clock)).max(parent)
     }
 
-    /// Notes that a block was made: what was set by hand for one block is spent, and the clock goes on from there.
-    pub(super) fn block_made(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
+    /// Records that a block with `timestamp` was made: a timestamp set for it is used up, and time goes on from it.
+    pub(super) fn on_block(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
         if self.next.take().is_some() {
-            self.go_to(clock, timestamp);
+            self.set_now(clock, timestamp);
         }
     }
 
-    /// Moves blocks' time on by `seconds`; answers the offset from the clock.
-    pub(super) fn increase(&mut self, seconds: u64) -> i64 {
-        self.offset_secs = self.offset_secs.saturating_add_unsigned(seconds);
-        self.offset_secs
+    /// Advances blocks' time by the whole seconds of `duration`.
+    pub(super) fn increase(&mut self, duration: Duration) {
+        self.offset.0 = self.offset.0.saturating_add_unsigned(duration.as_secs());
     }
 
-    /// Makes blocks' time `timestamp` from now on.
-    pub(super) fn go_to(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
+    /// Sets blocks' time to `timestamp`; it goes on with the clock.
+    pub(super) fn set_now(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
         let (target, now) = (i128::from(timestamp.as_secs()), i128::from(clock.now().as_secs()));
-        self.offset_secs = (target - now).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        self.offset.0 = (target - now).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
     }
 
-    /// Sets the next block's time.
+    /// Sets the next block's timestamp.
     pub(super) fn set_next(&mut self, timestamp: Timestamp, parent: Timestamp) -> Result<(), TimeError> {
         if timestamp < parent {
             return Err(TimeError::BeforeParent { asked: timestamp, parent });
@@ -89,9 +104,9 @@ impl BlockTime {
         Ok(())
     }
 
-    /// Sets or removes the fixed distance between blocks.
-    pub(super) fn set_interval(&mut self, seconds: Option<u64>) {
-        self.interval_secs = seconds;
+    /// Sets or removes the fixed interval between blocks, in whole seconds.
+    pub(super) fn set_interval(&mut self, interval: Option<Duration>) {
+        self.interval_secs = interval.map(|interval| interval.as_secs());
     }
 }
 
@@ -111,27 +126,39 @@ mod tests {
     }
 
     #[test]
-    fn a_time_set_by_hand_holds_once_and_time_goes_on_from_there() {
+    fn a_set_timestamp_is_used_once_and_time_goes_on_from_it() {
         let clock = ManualClock::new(Timestamp::from_secs(1_500));
         let mut time = BlockTime::default();
         let asked = Timestamp::from_secs(9_000);
         time.set_next(asked, PARENT).unwrap();
         assert_eq!(time.next_timestamp(&clock, PARENT), asked);
-        time.block_made(&clock, asked);
-        clock.advance_secs(5);
+        time.on_block(&clock, asked);
+        clock.advance(Duration::from_secs(5));
         assert_eq!(time.next_timestamp(&clock, asked).as_secs(), 9_005);
         let early = Timestamp::from_secs(999);
         assert_eq!(time.set_next(early, PARENT), Err(TimeError::BeforeParent { asked: early, parent: PARENT }));
     }
 
     #[test]
-    fn time_travel_adds_up_and_an_interval_wins_over_the_clock() {
+    fn time_travel_adds_up_and_an_interval_replaces_the_clock() {
         let clock = ManualClock::new(Timestamp::from_secs(1_000));
         let mut time = BlockTime::default();
-        assert_eq!(time.increase(60), 60);
-        assert_eq!(time.increase(40), 100);
+        for (seconds, total) in [(60, 60), (40, 100)] {
+            time.increase(Duration::from_secs(seconds));
+            assert_eq!(time.offset().as_secs(), total);
+        }
         assert_eq!(time.next_timestamp(&clock, PARENT).as_secs(), 1_100);
-        time.set_interval(Some(12));
+        time.set_interval(Some(Duration::from_secs(12)));
         assert_eq!(time.next_timestamp(&clock, PARENT).as_secs(), 1_012);
+        time.set_now(&clock, Timestamp::from_secs(400));
+        assert_eq!((time.offset().as_secs(), time.now(&clock).as_secs()), (-600, 400));
+    }
+
+    #[test]
+    fn the_dumped_form_names_its_units() {
+        let mut time = BlockTime::default();
+        time.increase(Duration::from_secs(7));
+        let json = serde_json::to_string(&time).unwrap();
+        assert_eq!(json, r#"{"offsetSecs":7,"next":null,"intervalSecs":null}"#);
     }
 }

@@ -9,39 +9,39 @@ use crate::{
     vm::abi,
 };
 
-/// Why a contract's function gave nothing.
+/// Why a contract's function has no result, or a transaction did not succeed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ContractError {
     /// The contract reverted.
     #[error("execution reverted: {}", abi::reason(data).unwrap_or_else(|| data.to_string()))]
     Reverted {
-        /// What it gave back: an ABI-encoded error, or nothing.
+        /// Revert data: an ABI-encoded error, or empty.
         data: Bytes,
     },
-    /// It stopped for another reason than a revert.
+    /// Execution halted for another reason than a revert.
     #[error("{reason}")]
     Halted {
-        /// Which.
+        /// The reason, such as out of gas.
         reason: String,
     },
-    /// The answer is not what the function's signature says.
-    #[error("{signature} answered {data}, which does not decode: {reason}")]
-    Answer {
-        /// The function.
+    /// The return data does not match the function's signature.
+    #[error("{signature} returned {data}, which does not decode: {reason}")]
+    Decode {
+        /// Signature of the function.
         signature: &'static str,
-        /// The answer.
+        /// Return data.
         data: Bytes,
-        /// What is wrong with it.
+        /// Reason of the decoder.
         reason: String,
     },
-    /// The transaction waits in the pool: the node mines only when it is told to.
-    #[error("transaction {hash} was sent and is not mined yet; mine a block, then ask for it with Node::mined")]
+    /// The transaction waits in the pool: the mining mode is not [`Mining::EachTransaction`](super::Mining::EachTransaction).
+    #[error("transaction {hash} was sent and is not mined yet; mine a block, then get it by Node::receipt")]
     NotMined {
-        /// Its hash.
+        /// Hash of the transaction.
         hash: B256,
     },
-    /// The transaction was not taken.
+    /// The transaction was not sent.
     #[error(transparent)]
     Send(SendError),
     /// The state could not be read.
@@ -50,7 +50,7 @@ pub enum ContractError {
 }
 
 impl ContractError {
-    /// The custom error that the contract reverted with, if it is an `E`.
+    /// Decodes the custom error that the contract reverted with; `None` when it is no `E`.
     pub fn decode<E: SolError>(&self) -> Option<E> {
         match self {
             Self::Reverted { data } => E::abi_decode(data).ok(),
@@ -58,7 +58,7 @@ impl ContractError {
         }
     }
 
-    fn of(outcome: CallOutcome) -> Self {
+    fn from_outcome(outcome: CallOutcome) -> Self {
         match outcome.revert_data() {
             Some(data) => Self::Reverted { data: data.clone() },
             None => Self::Halted { reason: outcome.describe() },
@@ -69,13 +69,13 @@ impl ContractError {
 impl From<SendError> for ContractError {
     fn from(error: SendError) -> Self {
         match error {
-            SendError::WouldFail { outcome } => Self::of(*outcome),
+            SendError::WouldFail { outcome } => Self::from_outcome(*outcome),
             other => Self::Send(other),
         }
     }
 }
 
-/// A contract and who calls it.
+/// A contract and the account that calls it.
 ///
 /// ```
 /// use chainbox::{node::Node, primitives::U256, templates::{Erc20Params, erc20::interface::Erc20Token}};
@@ -98,7 +98,7 @@ impl Contract {
         Self { node, address, sender }
     }
 
-    /// Where it is.
+    /// The contract's address.
     pub const fn address(&self) -> Address {
         self.address
     }
@@ -109,35 +109,35 @@ impl Contract {
         Self { sender, ..self.clone() }
     }
 
-    /// Asks a function without a transaction, at the head.
+    /// Calls a function without a transaction, at the head.
     ///
     /// # Errors
-    /// [`ContractError::Reverted`], [`ContractError::Halted`], [`ContractError::Answer`].
+    /// [`ContractError::Reverted`], [`ContractError::Halted`], [`ContractError::Decode`].
     pub fn call<C: SolCall>(&self, call: C) -> Result<C::Return, ContractError> {
         self.call_at(call, BlockRef::Latest)
     }
 
-    /// Asks a function as it was after a block.
+    /// Calls a function without a transaction, on the state after a block.
     ///
     /// # Errors
-    /// As [`Contract::call`]; [`ContractError::Query`] for a block that is not there or pruned.
+    /// As [`Contract::call`]; [`ContractError::Query`] for an unknown block or a pruned state.
     pub fn call_at<C: SolCall>(&self, call: C, block: BlockRef) -> Result<C::Return, ContractError> {
         let request = self.request(&call, U256::ZERO);
         let outcome = self.node.call(&request, block)?;
-        let data = outcome.success_output().cloned().ok_or_else(|| ContractError::of(outcome))?;
-        C::abi_decode_returns(&data).map_err(|error| ContractError::Answer {
+        let data = outcome.success_output().cloned().ok_or_else(|| ContractError::from_outcome(outcome))?;
+        C::abi_decode_returns(&data).map_err(|error| ContractError::Decode {
             signature: C::SIGNATURE,
             data,
             reason: error.to_string(),
         })
     }
 
-    /// Runs a function in a transaction, which is mined at once.
+    /// Calls a function by a transaction, which is mined at once.
     ///
     /// # Errors
     /// [`ContractError::Reverted`] when it would revert (nothing is sent then) or did;
-    /// [`ContractError::NotMined`] when the node mines by hand or by interval.
-    pub fn send<C: SolCall>(&self, call: C) -> Result<Mined, ContractError> {
+    /// [`ContractError::NotMined`] with manual or interval mining.
+    pub fn send<C: SolCall>(&self, call: C) -> Result<MinedTransaction, ContractError> {
         self.send_value(call, U256::ZERO)
     }
 
@@ -145,11 +145,11 @@ impl Contract {
     ///
     /// # Errors
     /// As [`Contract::send`].
-    pub fn send_value<C: SolCall>(&self, call: C, value: U256) -> Result<Mined, ContractError> {
+    pub fn send_value<C: SolCall>(&self, call: C, value: U256) -> Result<MinedTransaction, ContractError> {
         self.node.send_and_mine(self.request(&call, value))
     }
 
-    /// All events of one kind that it emitted, oldest first.
+    /// All events of kind `E` that it emitted, oldest first.
     ///
     /// # Errors
     /// [`ContractError::Query`] when early blocks are pruned.
@@ -176,24 +176,24 @@ impl Contract {
     }
 }
 
-/// A transaction in its block.
+/// A transaction in a canonical block, with its receipt.
 #[derive(Clone, Debug)]
-pub struct Mined {
+pub struct MinedTransaction {
     block: ExecutedBlock,
     index: TransactionIndex,
 }
 
-impl Mined {
+impl MinedTransaction {
     pub(super) const fn new(block: ExecutedBlock, index: TransactionIndex) -> Self {
         Self { block, index }
     }
 
-    /// Its block.
+    /// The block that includes it.
     pub const fn block(&self) -> &ExecutedBlock {
         &self.block
     }
 
-    /// Its place in the block.
+    /// The transaction's position in the block, from 0.
     pub const fn index(&self) -> TransactionIndex {
         self.index
     }
@@ -203,22 +203,22 @@ impl Mined {
         &self.block.block().transactions()[self.index as usize]
     }
 
-    /// What it did.
+    /// The transaction's receipt.
     pub fn receipt(&self) -> &Receipt {
         &self.block.receipts()[self.index as usize]
     }
 
-    /// Whether it succeeded.
+    /// Whether the transaction succeeded.
     pub fn is_success(&self) -> bool {
         self.receipt().is_success()
     }
 
-    /// Its logs, in order.
+    /// The transaction's logs, in order.
     pub fn logs(&self) -> &[Log] {
         self.receipt().logs()
     }
 
-    /// Its events of one kind, in order, whoever emitted them.
+    /// The transaction's events of kind `E`, in order, of all contracts.
     pub fn events<E: SolEvent>(&self) -> Vec<E> {
         self.logs().iter().filter_map(|log| E::decode_log(log).ok()).map(|log| log.data).collect()
     }

@@ -1,21 +1,21 @@
-//! The whole node as bytes: blocks, state, time and pool. Written the same every time, read back without executing.
+//! Dumps: blocks, state, time and pool as bytes. The encoding is deterministic, and loading executes nothing.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Node, NodeError, clock::BlockTime};
+use super::{EngineError, LoadError, Node, clock::BlockTime};
 use crate::{
     chain::ChainDump,
     consensus::ReplicaId,
     primitives::{Address, Bytes, Transaction},
 };
 
-/// A node's dump. Two dumps of one state are equal, byte for byte.
+/// A dump of a node. Two dumps of the same state are equal, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dump(Vec<u8>);
 
-/// The JSON document inside.
+/// The dump's JSON document.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Document {
@@ -25,7 +25,7 @@ struct Document {
     pool: Vec<PooledTransaction>,
 }
 
-/// A pooled transaction, in the order of arrival.
+/// A pooled transaction; the list is in the order of arrival.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct PooledTransaction {
@@ -34,7 +34,7 @@ struct PooledTransaction {
 }
 
 impl Dump {
-    /// A dump from bytes that [`Dump::as_bytes`] gave; they are checked when loaded.
+    /// A dump from the bytes of [`Dump::as_bytes`]; [`Node::load`] checks them.
     pub const fn from_bytes(bytes: Vec<u8>) -> Self {
         Self(bytes)
     }
@@ -44,26 +44,26 @@ impl Dump {
         &self.0
     }
 
-    fn document(&self) -> Result<Document, NodeError> {
-        serde_json::from_slice(&self.0).map_err(|error| NodeError::Dump { reason: error.to_string() })
+    fn document(&self) -> Result<Document, LoadError> {
+        serde_json::from_slice(&self.0).map_err(|error| LoadError::Malformed { reason: error.to_string() })
     }
 }
 
 impl Node {
-    /// Writes the node down: retained blocks, the state after the head, time, and what waits in the pool.
+    /// Dumps the node: retained blocks, the state after the head, time, and the pool.
     ///
     /// Snapshots, impersonations and the mining mode are not part of it.
     ///
     /// # Errors
-    /// [`NodeError::Chain`] when the store fails.
-    pub fn dump(&self) -> Result<Dump, NodeError> {
+    /// [`EngineError`] when the store fails.
+    pub fn dump(&self) -> Result<Dump, EngineError> {
         let writer = self.write();
         let mut pooled = writer.pool().content(&writer.chain().pool_context()?);
         pooled.sort_by_key(|pooled| pooled.arrival);
         let document = Document {
             chain: writer.chain().dump()?,
             head_record: writer.network.head_record().map(Bytes::copy_from_slice),
-            time: writer.time,
+            time: writer.settings.time,
             pool: pooled
                 .iter()
                 .map(|pooled| PooledTransaction {
@@ -72,32 +72,33 @@ impl Node {
                 })
                 .collect(),
         };
-        serde_json::to_vec(&document).map(Dump).map_err(|error| NodeError::Dump { reason: error.to_string() })
+        serde_json::to_vec(&document).map(Dump).map_err(|error| EngineError::Internal(error.into()))
     }
 
-    /// Takes a dump in place of everything: chain, state, time and pool. Snapshots are forgotten.
+    /// Replaces chain, state, time and pool by those of a dump, and removes all snapshots.
     ///
     /// # Errors
-    /// [`NodeError::Dump`] for bytes that are no dump, [`NodeError::Network`] for a dump of another genesis, of other
-    /// validators, or one that contradicts itself; nothing is changed then.
-    pub fn load(&self, dump: &Dump) -> Result<(), NodeError> {
+    /// [`LoadError::Malformed`] for bytes that are no dump, and other variants for a dump of another genesis, of other
+    /// validators, or one that contradicts itself; the node is then unchanged.
+    pub fn load(&self, dump: &Dump) -> Result<(), LoadError> {
         let document = dump.document()?;
         let mut pooled = Vec::with_capacity(document.pool.len());
         for transaction in &document.pool {
             let decoded = Transaction::decode_with_sender(&transaction.raw, transaction.sender)
-                .map_err(|error| NodeError::Dump { reason: error.to_string() })?;
+                .map_err(|error| LoadError::Malformed { reason: error.to_string() })?;
             pooled.push(Arc::new(decoded));
         }
         let mut writer = self.write();
-        writer.network.load(&document.chain, document.head_record.as_ref().map(AsRef::as_ref))?;
-        writer.time = document.time;
+        let head_record = document.head_record.as_ref().map(AsRef::as_ref);
+        writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
+        writer.settings.time = document.time;
         writer.snapshots.clear();
         writer.network.for_each_pool(crate::chain::Pool::clear);
         for transaction in pooled {
-            // The dumped pool's order was taken once; what the pool would refuse now is left out.
+            // The dumped pool accepted them in this order; those that it would refuse now are left out.
             let _ = writer.network.submit(transaction, ReplicaId::new(0));
         }
-        writer.tell_head(&self.shared, &[], &[])?;
+        writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
         Ok(())
     }
 }

@@ -1,43 +1,181 @@
-//! Why the node could not do what it was asked.
+//! Errors of the node, one type for each kind of operation.
+
+use core::error::Error;
 
 use crate::{
     chain::{CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
+    consensus::{BlockId, ConsensusError},
     primitives::{Address, B256, Height, MnemonicError, Timestamp, TransactionError},
     sim::NetworkError,
     state::StateError,
+    store::StoreError,
+    vm::RegistryError,
 };
 
-/// Why a node could not be built or changed.
+/// A failure below the node that the caller's arguments do not cause, such as a failed write to the store.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum NodeError {
-    /// The options contradict each other.
-    #[error("node options: {reason}")]
-    Options {
-        /// Which, and what to do.
-        reason: String,
+pub enum EngineError {
+    /// The chain or its state could not be read or extended.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A replica broke a rule of the engine: a bug.
+    #[error("internal error of the node: {0}")]
+    Internal(#[source] Box<dyn Error + Send + Sync>),
+}
+
+impl EngineError {
+    pub(super) fn from_network(error: NetworkError) -> Self {
+        match error {
+            NetworkError::Chain { source, .. } => Self::Chain(source),
+            NetworkError::Store(source) => Self::Store(source),
+            other => Self::Internal(other.into()),
+        }
+    }
+}
+
+/// Why [`NodeBuilder::build`](super::NodeBuilder::build) made no node.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// More accounts than a node derives.
+    #[error("node options: {asked} accounts asked for, at most {max} are derived")]
+    TooManyAccounts {
+        /// Accounts asked for.
+        asked: u32,
+        /// Most accounts of a node.
+        max: u32,
     },
+    /// Two contract templates have the same identity.
+    #[error("node options: {0}")]
+    Template(#[from] RegistryError),
     /// The mnemonic gives no accounts.
     #[error(transparent)]
     Mnemonic(#[from] MnemonicError),
-    /// The genesis specification is not usable.
-    #[error(transparent)]
-    Spec(#[from] SpecError),
-    /// The network could not be built.
-    #[error(transparent)]
-    Network(#[from] NetworkError),
-    /// The chain refused.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// The bytes are no dump of a node.
-    #[error("dump: {reason}")]
-    Dump {
-        /// What is wrong with them.
+    /// The genesis field `consensus` is malformed.
+    #[error("node options: genesis field `consensus`: {reason}")]
+    GenesisConsensus {
+        /// The field at fault, with what was expected.
         reason: String,
     },
+    /// The genesis names another protocol than the options.
+    #[error(
+        "node options: genesis is of a chain of {genesis}, {given} is asked for: leave it out, or take another genesis"
+    )]
+    GenesisProtocol {
+        /// Protocol of the genesis.
+        genesis: &'static str,
+        /// Protocol of the options.
+        given: &'static str,
+    },
+    /// The options of the validators contradict each other or the genesis.
+    #[error("network options: {reason}")]
+    Validators {
+        /// The contradiction, with what to change.
+        reason: String,
+    },
+    /// The genesis specification is not usable.
+    #[error(transparent)]
+    Genesis(#[from] SpecError),
+    /// The protocol refuses its parameters or the validators.
+    #[error(transparent)]
+    Consensus(#[from] ConsensusError),
+    /// The database holds a chain of another protocol.
+    #[error("the store holds a chain of {stored}, {asked} is asked for: ask for {stored}, or take another store")]
+    StoredProtocol {
+        /// Protocol of the stored chain.
+        stored: &'static str,
+        /// Protocol of the options.
+        asked: &'static str,
+    },
+    /// The database's consensus records are damaged, of an unknown format, or of another chain.
+    #[error(transparent)]
+    StoredRecords(Box<dyn Error + Send + Sync>),
+    /// The dump could not be loaded.
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    /// The chain could not be opened, such as on a database with another genesis.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }
 
-/// Why a transaction was not taken. Nothing is changed then.
+impl BuildError {
+    pub(super) fn from_network(error: NetworkError) -> Self {
+        match error {
+            NetworkError::Options { reason } => Self::Validators { reason },
+            NetworkError::Consensus(source) => Self::Consensus(source),
+            NetworkError::Chain { source: ChainError::Spec(source), .. } => Self::Genesis(source),
+            NetworkError::OtherProtocol { stored, asked } => Self::StoredProtocol { stored, asked },
+            records @ (NetworkError::OtherHead { .. }
+            | NetworkError::DamagedRecord { .. }
+            | NetworkError::UnknownRecord { .. }
+            | NetworkError::StoredRecords { .. }) => Self::StoredRecords(records.into()),
+            other => Self::Engine(EngineError::from_network(other)),
+        }
+    }
+}
+
+/// Why a dump was not loaded. The node is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LoadError {
+    /// The bytes are no dump of a node.
+    #[error("dump: {reason}")]
+    Malformed {
+        /// The first part that does not decode.
+        reason: String,
+    },
+    /// The dump's consensus record is of another block than its head.
+    #[error("dump: its consensus record is of {got}, its head is {want}")]
+    OtherHead {
+        /// Block of the consensus record.
+        got: BlockId,
+        /// Head of the dumped chain.
+        want: BlockId,
+    },
+    /// The protocol refuses the dump's consensus record.
+    #[error(transparent)]
+    Consensus(#[from] ConsensusError),
+    /// The chain refuses the dump ([`ChainError::Dump`]: it is of another genesis or contradicts itself), or the store failed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl LoadError {
+    pub(super) fn from_network(error: NetworkError) -> Self {
+        match error {
+            NetworkError::OtherHead { got, want } => Self::OtherHead { got, want },
+            NetworkError::Consensus(source) => Self::Consensus(source),
+            other => Self::Engine(EngineError::from_network(other)),
+        }
+    }
+}
+
+/// Why an intervention in the state was not applied. The node is unchanged.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterventionError {
+    /// Only chains whose genesis has `allowInterventions` take them.
+    #[error("genesis allows no interventions; set its field `allowInterventions`")]
+    NotAllowed,
+    /// The state could not be changed.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+impl InterventionError {
+    pub(super) fn from_network(error: NetworkError) -> Self {
+        match error {
+            NetworkError::Chain { source: ChainError::InvalidBlock { .. }, .. } => Self::NotAllowed,
+            other => Self::Engine(EngineError::from_network(other)),
+        }
+    }
+}
+
+/// Why a transaction was not sent. The pool is unchanged, except after [`SendError::Mine`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
@@ -47,79 +185,88 @@ pub enum SendError {
     /// The pool refused it.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// The node holds no key of the sender, who is not impersonated either.
+    /// The node holds no key of the sender, which is not impersonated either.
     #[error("unknown account {address}: not one of the node's accounts and not impersonated")]
     UnknownAccount {
         /// The sender asked for.
         address: Address,
     },
-    /// It would revert; its gas could not be estimated.
+    /// It would revert or halt with any gas limit, so its gas could not be estimated.
     #[error("{}", outcome.describe())]
     WouldFail {
-        /// What running it gave.
+        /// Outcome of the simulation.
         outcome: Box<CallOutcome>,
     },
     /// The state could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// It was taken, and the block that was to include it could not be made; it waits in the pool.
+    /// The pool took it, and the block that was to include it could not be made; it waits in the pool.
     #[error(transparent)]
     Mine(#[from] MineError),
 }
 
-impl From<NetworkError> for SendError {
-    fn from(error: NetworkError) -> Self {
+impl SendError {
+    pub(super) fn from_network(error: NetworkError) -> Self {
         match error {
             NetworkError::Pool(refused) => Self::Pool(refused),
-            other => Self::Mine(other.into()),
+            other => Self::Mine(MineError::from_network(other)),
         }
     }
 }
 
-/// Why a question has no answer.
+impl From<EstimateError> for SendError {
+    fn from(error: EstimateError) -> Self {
+        match error {
+            EstimateError::Query(error) => Self::Query(error),
+            EstimateError::Failed(outcome) => Self::WouldFail { outcome },
+        }
+    }
+}
+
+/// Why a query has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// No block has this number yet.
+    /// The canonical chain has no block at this height yet.
     #[error("unknown block: the chain has no block {height}; its head is {head}")]
     UnknownHeight {
-        /// What was asked for.
+        /// Height asked for.
         height: Height,
-        /// The newest there is.
+        /// Height of the head.
         head: Height,
     },
     /// No block has this hash.
     #[error("unknown block: the chain has no block with hash {hash}")]
     UnknownBlock {
-        /// What was asked for.
+        /// Hash asked for.
         hash: B256,
     },
     /// No transaction has this hash.
     #[error("unknown transaction: {hash} is in no canonical block")]
     UnknownTransaction {
-        /// What was asked for.
+        /// Hash asked for.
         hash: B256,
     },
-    /// It existed and is no longer kept.
+    /// It was pruned by the retention policy.
     #[error("PRUNED: {what} at height {height} is gone; the oldest kept is {oldest}")]
     Pruned {
         /// `state` or `block`.
         what: &'static str,
-        /// What was asked for.
+        /// Height asked for.
         height: Height,
-        /// The oldest that can be read.
+        /// Oldest height that can be read.
         oldest: Height,
     },
-    /// The request can't be run at all.
+    /// The request can't be executed at all.
     #[error(transparent)]
     Invalid(#[from] InvalidTransaction),
-    /// Overrides contradict each other.
+    /// State overrides contradict each other.
     #[error("account {address} has both state and stateDiff; give one")]
     Override {
-        /// The account.
+        /// Account with both.
         address: Address,
     },
-    /// The chain failed.
+    /// The chain could not be read.
     #[error(transparent)]
     Chain(ChainError),
 }
@@ -152,36 +299,93 @@ impl From<StateError> for QueryError {
     }
 }
 
-/// Why no block was made. The chain, the pool and what was set for the next block are as before.
+/// Why gas could not be estimated.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EstimateError {
+    /// The block or state could not be read, or the request can't be executed at all.
+    #[error(transparent)]
+    Query(#[from] QueryError),
+    /// The request fails with any gas limit.
+    #[error("{}", .0.describe())]
+    Failed(Box<CallOutcome>),
+}
+
+impl From<crate::chain::EstimateError> for EstimateError {
+    fn from(error: crate::chain::EstimateError) -> Self {
+        match error {
+            crate::chain::EstimateError::Call(error) => Self::Query(error.into()),
+            crate::chain::EstimateError::Failed(outcome) => Self::Failed(outcome),
+        }
+    }
+}
+
+/// Why no block was made. The chain, the pool and the settings of the next block are unchanged.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MineError {
-    /// The network made no block.
+    /// No validator may propose the next block.
+    #[error("no block was made: no replica waits to be asked for a block at height {height}")]
+    NoProposer {
+        /// Height of the next block.
+        height: Height,
+    },
+    /// The protocol allows the next block later only.
+    #[error("no block was made: timestamp {got} is before {earliest}, the earliest time of the next block")]
+    TooEarly {
+        /// Timestamp of the block that was to be made.
+        got: Timestamp,
+        /// Earliest timestamp that the protocol allows.
+        earliest: Timestamp,
+    },
+    /// A validator refused the block.
+    #[error("no block was made: the block made at height {height} did not become the head: {reason}")]
+    NotAdopted {
+        /// Height of the block.
+        height: Height,
+        /// The validator with its reason.
+        reason: String,
+    },
+    /// The chain or its store failed.
     #[error("no block was made: {0}")]
-    Network(#[from] NetworkError),
-    /// The chain can't be read.
-    #[error(transparent)]
-    Chain(#[from] ChainError),
-    /// More blocks at once than one call may ask for.
+    Engine(#[from] EngineError),
+    /// More blocks than one call makes.
     #[error("{asked} blocks asked for at once, at most {max} are made; call again for more")]
     TooMany {
-        /// How many were asked for.
+        /// Blocks asked for.
         asked: u64,
-        /// The bound.
+        /// Most blocks of one call.
         max: u64,
     },
+}
+
+impl MineError {
+    pub(super) fn from_network(error: NetworkError) -> Self {
+        match error {
+            NetworkError::NobodyBuilds { height } => Self::NoProposer { height },
+            NetworkError::TooEarly { got, earliest } => Self::TooEarly { got, earliest },
+            NetworkError::NotAdopted { height, reason } => Self::NotAdopted { height, reason },
+            other => Self::Engine(EngineError::from_network(other)),
+        }
+    }
+}
+
+impl From<ChainError> for MineError {
+    fn from(error: ChainError) -> Self {
+        Self::Engine(error.into())
+    }
 }
 
 /// Why a time can't be set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeError {
-    /// Time never goes back.
+    /// Blocks' time never goes back.
     #[error("timestamp {asked} is before the last block's, {parent}: the next one may equal it or be later")]
     BeforeParent {
-        /// What was asked for.
+        /// Timestamp asked for.
         asked: Timestamp,
-        /// The last block's.
+        /// Timestamp of the last block.
         parent: Timestamp,
     },
 }

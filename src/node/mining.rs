@@ -1,12 +1,12 @@
-//! When blocks are made, and what time they bear.
+//! Mining modes, making blocks, and time travel.
 
 use core::time::Duration;
 
-use super::{MineError, Node, TimeError, writer::Writer};
+use super::{ClockOffset, MineError, Node, NodeEvent, TimeError, writer::Writer};
 use crate::{chain::ExecutedBlock, primitives::Timestamp};
 
-/// Most blocks that one call makes.
-pub const BLOCKS_AT_ONCE_MAX: u64 = 1_000_000;
+/// Most blocks that one call of [`Node::mine`] makes.
+pub const BLOCKS_PER_CALL_MAX: u64 = 1_000_000;
 
 /// When the node makes a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,13 +14,14 @@ pub enum Mining {
     /// As soon as a transaction is ready.
     #[default]
     EachTransaction,
-    /// Every so often, also an empty one. Time passes by [`Node::pass_time`], or a server's timer calls [`Node::mine`].
+    /// At a fixed interval, also an empty one. The interval passes by [`Node::pass_time`], or by a server's timer that calls
+    /// [`Node::mine`].
     Interval(Duration),
-    /// Only when told by [`Node::mine`].
+    /// Only by [`Node::mine`].
     Manual,
 }
 
-/// While it lives, transactions gather in the pool; dropping it mines them, together where one block holds them.
+/// Suspends automatic mining while it lives, so that transactions share a block; dropping the last one mines what is ready.
 #[derive(Debug)]
 pub struct MiningHold {
     node: Node,
@@ -30,104 +31,112 @@ impl Drop for MiningHold {
     fn drop(&mut self) {
         let mut writer = self.node.write();
         writer.holds -= 1;
-        // A block that can't be made leaves its transactions in the pool; the next one tries again.
-        let _ = writer.settle(&self.node.shared);
+        // Transactions of a block that can't be made stay in the pool, for the next block.
+        let _ = writer.automine(&self.node.inner);
     }
 }
 
 /// Making blocks.
 impl Node {
-    /// Makes `count` blocks of what is ready, oldest first.
+    /// Makes `count` blocks of the ready transactions, and returns them, oldest first.
     ///
     /// # Errors
-    /// [`MineError::TooMany`] over [`BLOCKS_AT_ONCE_MAX`]; [`MineError`] when a block can't be made: those before it stay.
+    /// [`MineError::TooMany`] over [`BLOCKS_PER_CALL_MAX`]; [`MineError`] when a block can't be made: those before it stay.
     pub fn mine(&self, count: u64) -> Result<Vec<ExecutedBlock>, MineError> {
         self.mine_spaced(count, None)
     }
 
-    /// As [`Node::mine`], with `seconds` between one block's time and the next.
+    /// As [`Node::mine`], with `spacing`, in whole seconds, between one block's time and the next.
     ///
     /// # Errors
     /// As [`Node::mine`].
-    pub fn mine_spaced(&self, count: u64, seconds: Option<u64>) -> Result<Vec<ExecutedBlock>, MineError> {
-        if count > BLOCKS_AT_ONCE_MAX {
-            return Err(MineError::TooMany { asked: count, max: BLOCKS_AT_ONCE_MAX });
+    pub fn mine_spaced(&self, count: u64, spacing: Option<Duration>) -> Result<Vec<ExecutedBlock>, MineError> {
+        if count > BLOCKS_PER_CALL_MAX {
+            return Err(MineError::TooMany { asked: count, max: BLOCKS_PER_CALL_MAX });
         }
         let mut writer = self.write();
         let mut blocks = Vec::new();
         for index in 0..count {
-            if let Some(seconds) = seconds.filter(|_| index > 0) {
-                writer.time.increase(seconds);
+            if let Some(spacing) = spacing.filter(|_| index > 0) {
+                writer.increase_time(&self.inner, spacing);
             }
-            blocks.push(writer.mine_one(&self.shared)?);
+            blocks.push(writer.mine_one(&self.inner)?);
         }
         Ok(blocks)
     }
 
-    /// When blocks are made.
+    /// The mining mode.
     pub fn mining(&self) -> Mining {
-        self.write().mining
+        self.view().mining()
     }
 
-    /// Changes when blocks are made; what is ready is mined when it becomes [`Mining::EachTransaction`].
+    /// Sets the mining mode; ready transactions are mined when it becomes [`Mining::EachTransaction`]. Subscribers get
+    /// [`NodeEvent::MiningChanged`], which also drives a server's timer.
     ///
     /// # Errors
     /// [`MineError`] when that block can't be made; the mode is changed all the same.
     pub fn set_mining(&self, mining: Mining) -> Result<(), MineError> {
         let mut writer = self.write();
-        writer.mining = mining;
-        writer.settle(&self.shared)
+        writer.settings.mining = mining;
+        writer.publish_settings(&self.inner);
+        self.inner.subscribers.send(&NodeEvent::MiningChanged { mining });
+        writer.automine(&self.inner)
     }
 
-    /// Lets transactions gather until the answer is dropped, so that they share a block.
+    /// Suspends automatic mining until the returned value is dropped.
     pub fn hold_mining(&self) -> MiningHold {
         self.write().holds += 1;
         MiningHold { node: self.clone() }
     }
 }
 
-/// Time.
+/// Time travel. Block timestamps are whole seconds: a fraction of a second in a [`Duration`] is dropped.
 impl Node {
-    /// The time that a block made now would bear, were nothing set by hand.
+    /// The clock's time with the offset of time travel: the timestamp that a block made now gets, unless one is set for it.
     pub fn now(&self) -> Timestamp {
-        self.write().time.now(&*self.shared.clock)
+        self.view().now()
     }
 
-    /// Moves time on by `seconds` without making a block; answers by how much time is now ahead of the clock, in seconds.
-    pub fn increase_time(&self, seconds: u64) -> i64 {
-        self.write().time.increase(seconds)
+    /// Advances time by `duration` without making a block. Returns the new offset from the clock.
+    pub fn increase_time(&self, duration: Duration) -> ClockOffset {
+        self.write().increase_time(&self.inner, duration)
     }
 
-    /// Makes the time `timestamp` from now on.
+    /// Sets the time to `timestamp`; it goes on with the clock.
     ///
     /// # Errors
-    /// [`TimeError::BeforeParent`] when the last block is later.
+    /// [`TimeError::BeforeParent`] when the head's timestamp is later.
     pub fn set_time(&self, timestamp: Timestamp) -> Result<(), TimeError> {
         let mut writer = self.write();
         let parent = head_time(&writer);
         if timestamp < parent {
             return Err(TimeError::BeforeParent { asked: timestamp, parent });
         }
-        writer.time.go_to(&*self.shared.clock, timestamp);
+        writer.settings.time.set_now(&*self.inner.clock, timestamp);
+        writer.publish_settings(&self.inner);
         Ok(())
     }
 
-    /// Sets the next block's time; blocks after it go on from there.
+    /// Sets the next block's timestamp; time goes on from it.
     ///
     /// # Errors
-    /// [`TimeError::BeforeParent`] when the last block is later.
+    /// [`TimeError::BeforeParent`] when the head's timestamp is later.
     pub fn set_next_block_timestamp(&self, timestamp: Timestamp) -> Result<(), TimeError> {
         let mut writer = self.write();
         let parent = head_time(&writer);
-        writer.time.set_next(timestamp, parent)
+        writer.settings.time.set_next(timestamp, parent)?;
+        writer.publish_settings(&self.inner);
+        Ok(())
     }
 
-    /// Puts a fixed number of seconds between blocks, whatever the clock says; `None` goes back to the clock.
-    pub fn set_block_timestamp_interval(&self, seconds: Option<u64>) {
-        self.write().time.set_interval(seconds);
+    /// Sets a fixed interval between block timestamps in place of the clock; `None` returns to the clock.
+    pub fn set_block_timestamp_interval(&self, interval: Option<Duration>) {
+        let mut writer = self.write();
+        writer.settings.time.set_interval(interval);
+        writer.publish_settings(&self.inner);
     }
 
-    /// Lets `duration` pass: time moves on, and with [`Mining::Interval`] every block that falls due is made at its own time.
+    /// Advances time by `duration`. With [`Mining::Interval`] every block that falls due is made at its own time.
     ///
     /// # Errors
     /// [`MineError`] when a block can't be made; time has then passed up to it.
@@ -135,16 +144,16 @@ impl Node {
         let mut writer = self.write();
         let mut blocks = Vec::new();
         let mut left = duration;
-        if let Mining::Interval(interval) = writer.mining
+        if let Mining::Interval(interval) = writer.settings.mining
             && !interval.is_zero()
         {
             while left >= interval {
-                writer.time.increase(interval.as_secs());
+                writer.increase_time(&self.inner, interval);
                 left -= interval;
-                blocks.push(writer.mine_one(&self.shared)?);
+                blocks.push(writer.mine_one(&self.inner)?);
             }
         }
-        writer.time.increase(left.as_secs());
+        writer.increase_time(&self.inner, left);
         Ok(blocks)
     }
 }

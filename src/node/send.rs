@@ -2,85 +2,86 @@
 
 use std::sync::Arc;
 
-use super::{BlockRef, Contract, ContractError, Located, Mined, Node, QueryError, SendError};
+use super::{BlockRef, Contract, ContractError, MinedTransaction, Node, QueryError, SendError};
 use crate::{
     chain::{CallRequest, StateOverrides},
     primitives::{Address, B256, Bytes, Transaction, TransactionRequest, U256},
     vm::CallTracer,
 };
 
-/// Room above an estimate, so that a state which moves on meanwhile does not run it out: a quarter.
-const ESTIMATE_ROOM: u64 = 4;
+/// Margin over a gas estimate, as a divisor of it: a quarter, for a state that changes until the transaction is mined.
+const ESTIMATE_MARGIN_DIVISOR: u64 = 4;
 
-/// A transaction that lacks only its nonce and signature.
+/// A transaction without nonce and signature.
 struct Draft {
     from: Address,
-    /// The nonce that was asked for; otherwise the sender's next one.
+    /// Nonce of the request; `None` for the sender's next one.
     nonce: Option<u64>,
     fields: TransactionRequest,
 }
 
 impl Node {
-    /// Sends a signed transaction; with [`Mining::EachTransaction`](super::Mining::EachTransaction) it is in a block when this returns.
+    /// Sends a signed transaction, and returns its hash. With [`Mining::EachTransaction`](super::Mining::EachTransaction) it is in a
+    /// block when this returns.
     ///
     /// # Errors
-    /// [`SendError::Pool`] with the reason; [`SendError::Mine`] when it was taken and no block could be made.
+    /// [`SendError::Pool`] with the reason; [`SendError::Mine`] when the pool took it and no block could be made.
     pub fn send(&self, transaction: Transaction) -> Result<B256, SendError> {
         let hash = transaction.hash();
         let mut writer = self.write();
-        writer.submit(&self.shared, Arc::new(transaction))?;
-        writer.settle(&self.shared)?;
+        writer.submit(&self.inner, Arc::new(transaction))?;
+        writer.automine(&self.inner)?;
         Ok(hash)
     }
 
     /// Decodes and sends a raw transaction (EIP-2718).
     ///
     /// # Errors
-    /// [`SendError::Transaction`] for bytes that are none; else as [`Node::send`].
+    /// [`SendError::Transaction`] for bytes that do not decode; else as [`Node::send`].
     pub fn send_raw(&self, raw: &[u8]) -> Result<B256, SendError> {
-        self.send(self.shared.recovery.decode(raw)?)
+        self.send(self.inner.recovery.decode(raw)?)
     }
 
-    /// Sends many raw transactions, which share a block where one holds them. Signatures are recovered on all cores.
+    /// Sends many raw transactions, which share a block as far as its gas limit allows. Signatures are recovered on all cores.
     ///
-    /// Answers are in the order of `raws`; one that is refused does not hold up the others.
+    /// Results are in the order of `raws`; a refused transaction does not affect the others.
     pub fn send_raw_batch(&self, raws: &[Bytes]) -> Vec<Result<B256, SendError>> {
-        let decoded = self.shared.recovery.decode_batch(raws);
+        let decoded = self.inner.recovery.decode_batch(raws);
         let mut writer = self.write();
-        let mut answers: Vec<_> = decoded
+        let mut results: Vec<_> = decoded
             .into_iter()
             .map(|decoded| {
                 let transaction = Arc::new(decoded?);
                 let hash = transaction.hash();
-                writer.submit(&self.shared, transaction).map(|()| hash)
+                writer.submit(&self.inner, transaction).map(|()| hash)
             })
             .collect();
-        if let Err(error) = writer.settle(&self.shared)
-            && let Some(last) = answers.last_mut()
+        if let Err(error) = writer.automine(&self.inner)
+            && let Some(last) = results.last_mut()
         {
             *last = Err(error.into());
         }
-        answers
+        results
     }
 
-    /// Sends a transaction of one of the node's accounts, or of an impersonated one; what is left out is filled in.
+    /// Sends a transaction of one of the node's accounts, or of an impersonated one; fills in missing fields.
     ///
-    /// It is simulated first, then gets its nonce, then is sent, so that no nonce is spent on what is not sent.
+    /// It is simulated before it gets its nonce, so that a transaction that is not sent uses none.
     ///
     /// # Errors
     /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as [`Node::send`].
     pub fn send_request(&self, request: CallRequest) -> Result<B256, SendError> {
         let draft = self.draft(request)?;
-        // The nonce is taken under the writer's lock, so that two callers never get the same one.
+        // The nonce is read under the writer's lock, so that two callers never get the same one.
         let mut writer = self.write();
         let transaction = self.finish(draft)?;
         let hash = transaction.hash();
-        writer.submit(&self.shared, Arc::new(transaction))?;
-        writer.settle(&self.shared)?;
+        writer.submit(&self.inner, Arc::new(transaction))?;
+        writer.automine(&self.inner)?;
         Ok(hash)
     }
 
-    /// Makes the transaction that [`Node::send_request`] would send, without sending it.
+    /// Returns the transaction that [`Node::send_request`] would send, without sending it.
     ///
     /// # Errors
     /// As [`Node::send_request`].
@@ -89,20 +90,16 @@ impl Node {
         self.finish(draft)
     }
 
-    /// Checks who sends, and fills in all but the nonce.
+    /// Checks the sender, and fills in all fields but the nonce.
     fn draft(&self, request: CallRequest) -> Result<Draft, SendError> {
         let from = request.from.or_else(|| self.accounts().first().copied()).unwrap_or_default();
-        let impersonated = {
-            let writer = self.write();
-            writer.impersonates_all || writer.impersonated.contains(&from)
-        };
-        if self.shared.key_of(from).is_none() && !impersonated {
+        let view = self.view();
+        if self.inner.key_of(from).is_none() && !view.impersonates(from) {
             return Err(SendError::UnknownAccount { address: from });
         }
-        let view = self.view();
         let gas_limit = match request.gas {
             Some(gas) => gas,
-            None => self.estimate_with_room(&CallRequest { from: Some(from), ..request.clone() })?,
+            None => self.estimate_with_margin(&CallRequest { from: Some(from), ..request.clone() })?,
         };
         let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());
         let fields = TransactionRequest {
@@ -120,78 +117,70 @@ impl Node {
         Ok(Draft { from, nonce: request.nonce, fields })
     }
 
-    /// Gives a draft its nonce and signs it.
+    /// Sets a draft's nonce and signs it.
     fn finish(&self, draft: Draft) -> Result<Transaction, SendError> {
         let nonce = match draft.nonce {
             Some(nonce) => nonce,
             None => self.view().nonce(draft.from, BlockRef::Pending)?,
         };
         let fields = TransactionRequest { nonce, ..draft.fields };
-        Ok(match self.shared.key_of(draft.from) {
+        Ok(match self.inner.key_of(draft.from) {
             Some(key) => fields.sign(key)?,
             None => fields.impersonate(draft.from)?,
         })
     }
 
-    /// The tip that gets a transaction into the next block, in the smallest unit a unit of gas: 1 gwei, or nothing without a base fee.
+    /// A tip that gets a transaction into the next block, in the smallest unit per unit of gas: 1 gwei, or 0 without base fee.
     pub fn suggested_tip(&self) -> u128 {
         if self.view().next_base_fee() == 0 { 0 } else { 1_000_000_000 }
     }
 
-    /// An estimate with room for a state that moves on meanwhile, never above the block's gas limit.
-    fn estimate_with_room(&self, request: &CallRequest) -> Result<u64, SendError> {
+    /// A gas estimate with a margin, at most the block's gas limit.
+    fn estimate_with_margin(&self, request: &CallRequest) -> Result<u64, SendError> {
         let view = self.view();
-        match view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())? {
-            Ok(gas) => {
-                let (gas, most) = (gas.get(), view.pool_context().gas_limit.get());
-                // A plain transfer's cost never moves.
-                let room = if request.input.is_empty() { 0 } else { gas / ESTIMATE_ROOM };
-                Ok(gas.saturating_add(room).min(most.max(gas)))
-            }
-            Err(outcome) => Err(SendError::WouldFail { outcome: Box::new(outcome) }),
-        }
+        let gas = view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())?.get();
+        let gas_max = view.pool_context().gas_limit.get();
+        // A plain transfer's cost is constant.
+        let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
+        Ok(gas.saturating_add(margin).min(gas_max.max(gas)))
     }
 
-    /// Where a transaction was mined; `None` while it is not.
+    /// The receipt of a mined transaction, with its block and index; `None` while it is not mined. See [`NodeView::receipt`](super::NodeView::receipt).
     ///
     /// # Errors
     /// [`QueryError::Chain`] when the store fails.
-    pub fn mined(&self, hash: B256) -> Result<Option<Mined>, QueryError> {
-        Ok(match self.view().transaction(hash)? {
-            Some(Located::Mined { block, index }) => Some(Mined::new(block, index)),
-            _ => None,
-        })
+    pub fn receipt(&self, hash: B256) -> Result<Option<MinedTransaction>, QueryError> {
+        self.view().receipt(hash)
     }
 
-    /// Sends a request and answers where it was mined.
+    /// Sends a request that is mined at once, and returns it in its block.
     ///
     /// # Errors
     /// [`ContractError`]: it would or did revert or halt, or was not mined at once.
-    pub fn send_and_mine(&self, request: CallRequest) -> Result<Mined, ContractError> {
+    pub fn send_and_mine(&self, request: CallRequest) -> Result<MinedTransaction, ContractError> {
         let hash = self.send_request(request)?;
-        let mined = self.mined(hash)?.ok_or(ContractError::NotMined { hash })?;
+        let mined = self.receipt(hash)?.ok_or(ContractError::NotMined { hash })?;
         if mined.is_success() { Ok(mined) } else { Err(self.failure_of(hash)?) }
     }
 
-    /// Moves `value` of the native token, in its smallest unit.
+    /// Transfers `value` of the native token, in its smallest unit.
     ///
     /// # Errors
     /// As [`Node::send_and_mine`].
-    pub fn transfer(&self, from: Address, to: Address, value: U256) -> Result<Mined, ContractError> {
+    pub fn transfer(&self, from: Address, to: Address, value: U256) -> Result<MinedTransaction, ContractError> {
         self.send_and_mine(CallRequest { from: Some(from), to: Some(to), value, ..Default::default() })
     }
 
     /// Deploys a contract from init code: a template's marker and its encoded parameters.
     ///
     /// # Errors
-    /// As [`Node::send_and_mine`]; the constructor's revert among them.
+    /// As [`Node::send_and_mine`], such as for a revert of the constructor.
     pub fn deploy(&self, from: Address, init_code: Bytes) -> Result<Contract, ContractError> {
         let request = CallRequest { from: Some(from), input: init_code, ..Default::default() };
         let mined = self.send_and_mine(request)?;
-        let created = mined
-            .receipt()
-            .contract_address
-            .ok_or_else(|| ContractError::Halted { reason: "the creation's receipt names no contract".to_owned() })?;
+        let created = mined.receipt().contract_address.ok_or_else(|| ContractError::Halted {
+            reason: "the receipt of the creation has no contract address".to_owned(),
+        })?;
         Ok(self.contract(created, from))
     }
 
@@ -200,7 +189,7 @@ impl Node {
         Contract::new(self.clone(), address, sender)
     }
 
-    /// Why a mined transaction failed, found by running it again.
+    /// The reason for which a mined transaction failed, found by executing it again.
     fn failure_of(&self, hash: B256) -> Result<ContractError, QueryError> {
         let outcome = self.view().replay(hash, &mut CallTracer::new())?;
         Ok(SendError::WouldFail { outcome: Box::new(outcome) }.into())

@@ -1,6 +1,6 @@
-//! Running a message without sending it, and a mined transaction again.
+//! Simulated calls, gas estimates, and traces of mined transactions.
 
-use super::{BlockRef, Node, NodeView, QueryError};
+use super::{BlockRef, EstimateError, Node, NodeView, QueryError};
 use crate::{
     chain::{BlockAttributes, CallContext, CallOutcome, CallRequest, StateOverrides},
     primitives::{AccessList, B256, Gas},
@@ -8,10 +8,10 @@ use crate::{
 };
 
 impl NodeView {
-    /// The state and the block that a message asked about `block` runs in: the block itself, or the next one for `Pending`.
+    /// The state and the block in which a call at `block` runs: the block itself, or the next one for `Pending`.
     ///
     /// # Errors
-    /// [`QueryError`] for a block or state that is not there.
+    /// [`QueryError`] for an unknown block or a pruned state.
     pub fn call_context(&self, block: BlockRef) -> Result<CallContext, QueryError> {
         if block == BlockRef::Pending {
             let head = self.head().block();
@@ -25,10 +25,10 @@ impl NodeView {
         Ok(self.chain().call_context(&self.block(block)?)?)
     }
 
-    /// Runs `request` on the state after a block, with `overrides`, changing nothing. A revert is an answer.
+    /// Runs `request` on the state after a block, with `overrides`, and discards its changes. A revert is a result, no error.
     ///
     /// # Errors
-    /// [`QueryError`] for a block or state that is not there, or a request that can't be run at all.
+    /// [`QueryError`] for an unknown block, a pruned state, or a request that can't be executed at all.
     pub fn call(
         &self,
         request: &CallRequest,
@@ -39,20 +39,20 @@ impl NodeView {
         Ok(self.chain().call(&self.call_context(block)?, request, overrides, inspector)?)
     }
 
-    /// A gas limit with which `request` succeeds; the inner answer is its outcome when no limit helps.
+    /// Returns a gas limit with which `request` succeeds, at most 1/64 above the smallest.
     ///
     /// # Errors
-    /// As [`NodeView::call`].
+    /// [`EstimateError::Query`] as [`NodeView::call`]; [`EstimateError::Failed`] when it fails with any gas limit.
     pub fn estimate_gas(
         &self,
         request: &CallRequest,
         block: BlockRef,
         overrides: &StateOverrides,
-    ) -> Result<Result<Gas, CallOutcome>, QueryError> {
+    ) -> Result<Gas, EstimateError> {
         Ok(self.chain().estimate_gas(&self.call_context(block)?, request, overrides)?)
     }
 
-    /// The addresses and slots that `request` touches (EIP-2930), and how it ends.
+    /// The addresses and slots that `request` touches (EIP-2930), and its outcome.
     ///
     /// # Errors
     /// As [`NodeView::call`].
@@ -60,15 +60,15 @@ impl NodeView {
         Ok(self.chain().access_list(&self.call_context(block)?, request)?)
     }
 
-    /// Runs a mined transaction again, telling `inspector` of every frame.
+    /// Executes a mined transaction again, with `inspector` called for every frame.
     ///
     /// # Errors
-    /// [`QueryError::UnknownTransaction`]; [`QueryError::Pruned`] when the state before it is gone.
+    /// [`QueryError::UnknownTransaction`]; [`QueryError::Pruned`] when the state before it was pruned.
     pub fn replay(&self, hash: B256, inspector: &mut dyn Inspector) -> Result<CallOutcome, QueryError> {
         Ok(self.chain().trace_transaction(hash, inspector)?)
     }
 
-    /// The calls that a mined transaction made.
+    /// The call trace of a mined transaction.
     ///
     /// # Errors
     /// As [`NodeView::replay`].
@@ -80,7 +80,7 @@ impl NodeView {
 }
 
 impl Node {
-    /// [`NodeView::call`] on the node as it is now.
+    /// [`NodeView::call`] on the present view.
     ///
     /// # Errors
     /// As [`NodeView::call`].

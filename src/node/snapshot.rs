@@ -1,21 +1,21 @@
-//! Going back: the whole node as it was.
+//! Snapshots of the whole node, and reverting to them.
 
 use core::fmt;
 
-use super::{Node, NodeError, clock::BlockTime};
+use super::{EngineError, Node, clock::BlockTime, view::Settings};
 use crate::sim::Network;
 
-/// Names a snapshot; never used twice by one node.
+/// Identifies a snapshot. A node uses no id twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SnapshotId(u64);
 
 impl SnapshotId {
-    /// The id with this number, as a client sends it.
+    /// The id with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// The id as a number.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -27,7 +27,7 @@ impl fmt::Display for SnapshotId {
     }
 }
 
-/// Blocks, state, pool, protocol, random generators; time and what was set for the next block.
+/// Blocks, state, pool, protocol and random generators; time, and the timestamp set for the next block.
 #[derive(Clone, Debug)]
 pub(super) struct Snapshot {
     network: Network,
@@ -35,44 +35,42 @@ pub(super) struct Snapshot {
 }
 
 impl Node {
-    /// Keeps the node as it is now. Costs the same at any size.
+    /// Takes a snapshot of the node, in constant time.
     pub fn snapshot(&self) -> SnapshotId {
         let mut writer = self.write();
         writer.snapshots_taken += 1;
         let id = SnapshotId(writer.snapshots_taken);
-        let snapshot = Snapshot { network: writer.network.clone(), time: writer.time };
+        let snapshot = Snapshot { network: writer.network.clone(), time: writer.settings.time };
         writer.snapshots.insert(id, snapshot);
         id
     }
 
-    /// Goes back to a snapshot, which is thereby used up, as are all newer ones; `false` for an unknown id.
+    /// Reverts to a snapshot, and removes it and all newer ones; `false` for an unknown id.
     ///
-    /// Blocks, state, pool, time and what was set for the next block are as they were; impersonations, the mining mode and
-    /// subscriptions stay as they are.
+    /// Restores blocks, state, pool, time and the timestamp set for the next block; impersonations, the mining mode and
+    /// subscriptions are unchanged.
     ///
     /// # Errors
-    /// [`NodeError::Chain`] when a store fails; the node is then unchanged, and the snapshot is kept.
-    pub fn revert(&self, id: SnapshotId) -> Result<bool, NodeError> {
+    /// [`EngineError`] when the store fails; the node is then unchanged, and the snapshot is kept.
+    pub fn revert(&self, id: SnapshotId) -> Result<bool, EngineError> {
         let mut writer = self.write();
         let Some(snapshot) = writer.snapshots.get(&id).cloned() else { return Ok(false) };
-        writer.go_over_to(&self.shared, &snapshot.network)?;
-        writer.time = snapshot.time;
+        writer.switch_to(&self.inner, &snapshot.network, snapshot.time)?;
         writer.snapshots.split_off(&id);
         Ok(true)
     }
 
-    /// Goes back to how the node began: genesis, an empty pool, the clock's time; snapshots and impersonations are forgotten.
+    /// Reverts to the node as built, with an empty pool and the clock's time; removes snapshots and impersonations.
     ///
     /// # Errors
     /// As [`Node::revert`].
-    pub fn reset(&self) -> Result<(), NodeError> {
+    pub fn reset(&self) -> Result<(), EngineError> {
         let mut writer = self.write();
-        let beginning = writer.beginning.clone();
-        writer.go_over_to(&self.shared, &beginning)?;
-        writer.time = BlockTime::default();
+        let initial = writer.initial.clone();
+        writer.switch_to(&self.inner, &initial, BlockTime::default())?;
         writer.snapshots.clear();
-        writer.impersonated.clear();
-        writer.impersonates_all = false;
+        writer.settings = Settings { mining: writer.settings.mining, ..Settings::default() };
+        writer.publish_settings(&self.inner);
         Ok(())
     }
 }

@@ -1,20 +1,18 @@
-//! Assertions for tests over a node: events, reverts, balances.
-//!
-//! They panic as `assert!` does, saying what was expected and what came.
+//! Assertions for tests over a node: events, reverts, balances. They panic with the expected and the actual value.
 
 use core::fmt::Debug;
 
 use alloy_sol_types::{SolError, SolEvent};
 
-use super::{BlockRef, ContractError, Mined, Node};
+use super::{BlockRef, ContractError, MinedTransaction, Node};
 use crate::primitives::{Address, U256};
 
-/// The one event of kind `E` that the transaction emitted.
+/// Returns the one event of kind `E` that the transaction emitted.
 ///
 /// # Panics
 /// When there is none, or more than one.
 #[track_caller]
-pub fn expect_event<E: SolEvent>(mined: &Mined) -> E {
+pub fn expect_event<E: SolEvent>(mined: &MinedTransaction) -> E {
     let mut events = mined.events::<E>();
     assert!(
         events.len() == 1,
@@ -27,10 +25,10 @@ pub fn expect_event<E: SolEvent>(mined: &Mined) -> E {
     events.remove(0)
 }
 
-/// The custom error `E` that the call reverted with.
+/// Returns the custom error `E` that the call reverted with.
 ///
 /// # Panics
-/// When it succeeded, or failed in another way.
+/// When it succeeded, or failed with another error.
 #[track_caller]
 pub fn expect_revert<E: SolError, T: Debug>(result: Result<T, ContractError>) -> E {
     match result {
@@ -42,7 +40,7 @@ pub fn expect_revert<E: SolError, T: Debug>(result: Result<T, ContractError>) ->
     }
 }
 
-/// Checks that running `action` changes the balances of `accounts` by these amounts, in the smallest unit; `(lost, gained)` each.
+/// Asserts that `action` changes each balance by the given signed amount, in the smallest unit, and returns its result.
 ///
 /// # Panics
 /// When a balance changed by another amount.

@@ -1,17 +1,20 @@
-//! The node as its users see it.
+//! The node through its public interface.
 
-use std::sync::Arc;
+use core::time::Duration;
+use std::sync::{Arc, Mutex, mpsc};
 
 use proptest::prelude::*;
 
 use super::{
-    BlockRef, ContractError, Mining, Node, NodeBuilder, NodeEvent, SendError, SubscriptionError,
+    BlockRef, BuildError, ContractError, EstimateError, InterventionError, LoadError, Mining, Node, NodeBuilder,
+    NodeEvent, NodeView, SendError, SubscriptionError,
     testing::{expect_balance_changes, expect_event, expect_revert},
 };
 use crate::{
-    chain::{CallRequest, PoolError},
+    chain::{CallRequest, CommitHook, GenesisSpec, HeadChange, PoolError},
     consensus::ConsensusKind,
     primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
+    store::{Batch, MemoryStore, StoreError},
     templates::{Erc20Params, erc20::interface as erc20},
 };
 
@@ -89,12 +92,12 @@ fn a_batch_shares_a_block() {
     let raws: Vec<Bytes> = (0..20).map(|nonce| plain_transfer(&node, 0, nonce, 1).encoded()).collect();
     let hashes: Vec<B256> = node.send_raw_batch(&raws).into_iter().map(Result::unwrap).collect();
     for hash in hashes {
-        assert_eq!(node.mined(hash).unwrap().unwrap().block().height().get(), 1);
+        assert_eq!(node.receipt(hash).unwrap().unwrap().block().height().get(), 1);
     }
     let hold = node.hold_mining();
     let second = node.send(plain_transfer(&node, 0, 20, 1)).unwrap();
     node.send(plain_transfer(&node, 0, 21, 1)).unwrap();
-    assert!(node.mined(second).unwrap().is_none());
+    assert!(node.receipt(second).unwrap().is_none());
     drop(hold);
     assert_eq!(node.view().head().block().transactions().len(), 2);
 }
@@ -103,7 +106,7 @@ fn a_batch_shares_a_block() {
 fn a_gap_waits_and_says_so() {
     let node = Node::new();
     let hash = node.send(plain_transfer(&node, 0, 5, 1)).unwrap();
-    assert!(node.mined(hash).unwrap().is_none());
+    assert!(node.receipt(hash).unwrap().is_none());
     let waiting = node.view().pooled();
     assert_eq!(waiting.len(), 1);
     assert_eq!(waiting[0].waiting.unwrap().to_string(), "nonce gap: waits for nonce 0");
@@ -231,14 +234,14 @@ fn changes_by_hand_on_a_durable_store_are_there_after_reopening_before_any_block
 fn manual_and_interval_mining() {
     let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
     let hash = node.send(plain_transfer(&node, 0, 0, 1)).unwrap();
-    assert!(node.mined(hash).unwrap().is_none());
+    assert!(node.receipt(hash).unwrap().is_none());
     assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Pending).unwrap(), 1);
     assert_eq!(node.mine(3).unwrap().len(), 3);
-    assert_eq!(node.mined(hash).unwrap().unwrap().block().height().get(), 1);
+    assert_eq!(node.receipt(hash).unwrap().unwrap().block().height().get(), 1);
 
-    node.set_mining(Mining::Interval(core::time::Duration::from_secs(12))).unwrap();
+    node.set_mining(Mining::Interval(Duration::from_secs(12))).unwrap();
     let start = node.now();
-    let blocks = node.pass_time(core::time::Duration::from_secs(30)).unwrap();
+    let blocks = node.pass_time(Duration::from_secs(30)).unwrap();
     let times: Vec<u64> = blocks.iter().map(|block| block.block().timestamp().as_secs() - start.as_secs()).collect();
     assert_eq!(times, [12, 24]);
     assert_eq!(node.now().as_secs(), start.as_secs() + 30);
@@ -259,21 +262,201 @@ fn automining_does_not_push_time() {
 }
 
 #[test]
-fn subscribers_hear_of_transactions_and_blocks_and_of_what_a_revert_takes_back() {
+fn subscribers_receive_transactions_blocks_finality_and_what_a_revert_removes() {
     let node = Node::new();
     let snapshot = node.snapshot();
-    let mut news = node.subscribe();
+    let mut events = node.subscribe();
     let hash = node.send(plain_transfer(&node, 0, 0, 1)).unwrap();
-    assert!(matches!(news.try_next().unwrap(), NodeEvent::Pending(transaction) if transaction.hash() == hash));
-    let NodeEvent::Head { added, removed, .. } = news.try_next().unwrap() else { panic!("expected a block") };
+    assert!(matches!(events.try_next().unwrap(), NodeEvent::Pending(transaction) if transaction.hash() == hash));
+    let NodeEvent::Head { added, removed, .. } = events.try_next().unwrap() else { panic!("expected a block") };
     assert_eq!((added.len(), removed.len()), (1, 0));
     let mined = added[0].hash();
+    let NodeEvent::Finalized { safe, finalized } = events.try_next().unwrap() else { panic!("expected finality") };
+    assert_eq!((safe.hash(), finalized.hash()), (mined, mined), "one validator's block is final at once");
     assert!(node.revert(snapshot).unwrap());
-    let NodeEvent::Head { added, removed, view } = news.try_next().unwrap() else { panic!("expected a revert") };
+    let NodeEvent::Head { added, removed, view } = events.try_next().unwrap() else { panic!("expected a revert") };
     assert_eq!((added.len(), removed.len()), (0, 1));
     assert_eq!(removed[0].hash(), mined);
     assert_eq!(view.head().height().get(), 0);
-    assert_eq!(news.try_next().unwrap_err(), SubscriptionError::Empty);
+    let NodeEvent::Finalized { safe, finalized } = events.try_next().unwrap() else { panic!("expected finality") };
+    assert_eq!((safe.height().get(), finalized.height().get()), (0, 0));
+    assert_eq!(events.try_next().unwrap_err(), SubscriptionError::Empty);
+}
+
+#[test]
+fn finality_is_an_event_when_it_moves_and_only_then() {
+    for chain in protocols() {
+        let node = node_of(chain).build().unwrap();
+        let mut events = node.subscribe();
+        let marks = |view: &NodeView| (view.safe().hash(), view.finalized().hash());
+        let mut last = marks(&node.view());
+        for _ in 0..40 {
+            node.mine(1).unwrap();
+            let NodeEvent::Head { view, .. } = events.try_next().unwrap() else { panic!("{chain:?}: a block first") };
+            let moved = marks(&view);
+            if moved != last {
+                let Ok(NodeEvent::Finalized { safe, finalized }) = events.try_next() else { panic!("{chain:?}") };
+                assert_eq!((safe.hash(), finalized.hash()), moved, "{chain:?}");
+                last = moved;
+            }
+            assert_eq!(events.try_next().unwrap_err(), SubscriptionError::Empty, "{chain:?}");
+        }
+        assert_ne!(last, (node.view().genesis_hash(), node.view().genesis_hash()), "{chain:?}");
+    }
+}
+
+#[test]
+fn a_set_mining_mode_is_an_event_before_the_blocks_it_causes() {
+    let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
+    node.send(plain_transfer(&node, 0, 0, 1)).unwrap();
+    let mut events = node.subscribe_to(|event| !matches!(event, NodeEvent::Finalized { .. }));
+    let every = Mining::Interval(Duration::from_secs(12));
+    for mining in [every, every, Mining::EachTransaction] {
+        node.set_mining(mining).unwrap();
+        let event = events.try_next().unwrap();
+        assert!(matches!(event, NodeEvent::MiningChanged { mining: mode } if mode == mining), "{event:?}");
+        assert_eq!((node.mining(), node.view().mining()), (mining, mining));
+    }
+    assert!(
+        matches!(events.try_next(), Ok(NodeEvent::Head { added, .. }) if added[0].block().transactions().len() == 1)
+    );
+    assert_eq!(events.try_next().unwrap_err(), SubscriptionError::Empty);
+}
+
+/// A hook that stays in `on_head` until it is released, and with it the writer.
+#[derive(Debug)]
+struct BlockingHook {
+    entered: Mutex<mpsc::Sender<()>>,
+    release: Mutex<mpsc::Receiver<()>>,
+}
+
+impl CommitHook for BlockingHook {
+    fn on_head(&self, _: &HeadChange, _: &mut Batch) -> Result<(), StoreError> {
+        self.entered.lock().unwrap().send(()).unwrap();
+        self.release.lock().unwrap().recv().unwrap();
+        Ok(())
+    }
+}
+
+#[test]
+fn reads_do_not_wait_for_the_writer() {
+    let (entered, has_entered) = mpsc::channel();
+    let (release, released) = mpsc::channel();
+    let hook = BlockingHook { entered: Mutex::new(entered), release: Mutex::new(released) };
+    let node = Node::builder()
+        .with_validators(4)
+        .with_stakes([40, 30, 20, 10].map(ether))
+        .with_consensus(ConsensusKind::Dpos.on_demand())
+        .with_mining(Mining::Interval(Duration::from_secs(9)))
+        .with_database(super::Database::Store(Arc::new(MemoryStore::new())))
+        .with_hook(Arc::new(hook))
+        .build()
+        .unwrap();
+    let (alice, stranger) = (node.accounts()[0], Address::repeat_byte(0x33));
+    node.impersonate(stranger);
+    node.increase_time(Duration::from_secs(100));
+    let start = node.now();
+
+    let miner = node.clone();
+    let mining = std::thread::spawn(move || miner.mine(1).map(drop));
+    let timeout = Duration::from_secs(60);
+    has_entered.recv_timeout(timeout).expect("the block reaches the hook");
+    assert!(node.is_busy());
+
+    let reader = node.clone();
+    let (done, results) = mpsc::channel();
+    std::thread::spawn(move || {
+        let read = |name: &'static str, holds: bool| done.send((name, holds)).unwrap();
+        read("validators", reader.validators().unwrap().len() == 4);
+        read("weights", reader.view().validators().unwrap().iter().all(|record| record.weight >= 10_000_000_000));
+        read("mining mode", reader.mining() == Mining::Interval(Duration::from_secs(9)));
+        read("time", reader.now() == start && reader.view().clock_offset().as_secs() == 100);
+        read("finality", (reader.view().safe().height(), reader.view().finalized().height()) == Default::default());
+        read("balance", reader.view().balance(alice, BlockRef::Latest).unwrap() == ether(10_000));
+        read("impersonation", reader.impersonated() == [stranger]);
+        let request = CallRequest { from: Some(stranger), to: Some(alice), ..Default::default() };
+        read("filled transaction", reader.fill(request).unwrap().nonce() == 0);
+        read("receipt", reader.receipt(B256::ZERO).unwrap().is_none());
+    });
+    for want in [
+        "validators",
+        "weights",
+        "mining mode",
+        "time",
+        "finality",
+        "balance",
+        "impersonation",
+        "filled transaction",
+        "receipt",
+    ] {
+        assert_eq!(results.recv_timeout(timeout).expect(want), (want, true));
+    }
+    assert!(node.is_busy(), "the writer was at work throughout");
+    drop(release);
+    assert!(mining.join().is_err() || !node.is_busy());
+}
+
+#[test]
+fn receipts_name_their_block_and_index() {
+    let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
+    let hashes: Vec<B256> = (0..3).map(|nonce| node.send(plain_transfer(&node, 0, nonce, 1)).unwrap()).collect();
+    assert!(node.receipt(hashes[0]).unwrap().is_none(), "in the pool");
+    let snapshot = node.snapshot();
+    let block = node.mine(1).unwrap().remove(0);
+    for (index, hash) in (0..).zip(&hashes) {
+        let mined = node.receipt(*hash).unwrap().unwrap();
+        assert_eq!((mined.block().hash(), mined.index()), (block.hash(), index));
+        assert_eq!(mined.transaction().hash(), *hash);
+        assert_eq!(mined.receipt(), &block.receipts()[index as usize]);
+    }
+    assert!(node.receipt(B256::repeat_byte(1)).unwrap().is_none(), "unknown");
+    assert!(node.revert(snapshot).unwrap());
+    assert!(node.receipt(hashes[2]).unwrap().is_none(), "its block is not canonical any more");
+}
+
+#[test]
+fn a_failing_request_has_no_estimate() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let estimate = |value| {
+        let request = CallRequest { from: Some(alice), to: Some(bob), value, ..Default::default() };
+        node.view().estimate_gas(&request, BlockRef::Latest, &Default::default())
+    };
+    assert_eq!(estimate(ether(1)).unwrap().get(), 21_000);
+    assert!(matches!(estimate(ether(20_000)), Err(EstimateError::Query(_))));
+    let init_code = Bytes::from_static(&[0x60, 0x80]);
+    let request = CallRequest { from: Some(alice), input: init_code, ..Default::default() };
+    let error = node.view().estimate_gas(&request, BlockRef::Latest, &Default::default()).unwrap_err();
+    assert!(matches!(error, EstimateError::Failed(_)), "{error}");
+    assert!(error.to_string().contains("EVM"), "{error}");
+}
+
+#[test]
+fn interventions_need_a_genesis_that_allows_them() {
+    let genesis = GenesisSpec { allow_interventions: false, ..GenesisSpec::new(5) };
+    let node = Node::builder().with_genesis(genesis).build().unwrap();
+    let error = node.set_balance(Address::ZERO, ether(1)).unwrap_err();
+    assert!(matches!(error, InterventionError::NotAllowed), "{error}");
+    assert!(node.view().balance(Address::ZERO, BlockRef::Latest).unwrap().is_zero());
+}
+
+#[test]
+fn options_that_fit_no_node_are_refused_by_kind() {
+    let build = |builder: NodeBuilder| builder.build().unwrap_err();
+    let error = build(Node::builder().with_accounts(100_001));
+    assert!(matches!(error, BuildError::TooManyAccounts { asked: 100_001, max: 100_000 }), "{error}");
+    let error = build(Node::builder().with_mnemonic("not a phrase"));
+    assert!(matches!(error, BuildError::Mnemonic(_)), "{error}");
+    let malformed = GenesisSpec { consensus: serde_json::json!({ "type": "magic" }), ..GenesisSpec::new(5) };
+    let error = build(Node::builder().with_genesis(malformed));
+    assert!(matches!(error, BuildError::GenesisConsensus { .. }), "{error}");
+    let raft = GenesisSpec { consensus: ConsensusKind::Raft.on_demand().section(), ..GenesisSpec::new(5) };
+    let error = build(Node::builder().with_genesis(raft).with_consensus(ConsensusKind::Poa.on_demand()));
+    assert!(matches!(error, BuildError::GenesisProtocol { .. }), "{error}");
+    let error = build(Node::builder().with_stakes([ether(1)]));
+    assert!(matches!(error, BuildError::Validators { .. }), "{error}");
+    let error = build(Node::builder().with_dump(super::Dump::from_bytes(b"nonsense".to_vec())));
+    assert!(matches!(error, BuildError::Load(LoadError::Malformed { .. })), "{error}");
 }
 
 #[test]
@@ -419,7 +602,7 @@ fn two_dumps_are_equal_and_load_into_another_node() {
     let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
     let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(100), alice).init_code()).unwrap();
     token.send(erc20::transferCall { to: bob, value: U256::from(7) }).unwrap();
-    node.increase_time(1_000);
+    node.increase_time(Duration::from_secs(1_000));
     node.send(plain_transfer(&node, 2, 4, 1)).unwrap();
     let dump = node.dump().unwrap();
     assert_eq!(dump.as_bytes(), node.dump().unwrap().as_bytes());
@@ -454,11 +637,11 @@ fn balances_are_checked_exactly() {
 #[tokio::test(flavor = "multi_thread")]
 async fn handles_cross_tasks() {
     let node = Node::new();
-    let mut news = node.subscribe();
+    let mut events = node.subscribe();
     let sender = node.clone();
     let sent = tokio::spawn(async move { sender.send(plain_transfer(&sender, 0, 0, 1)).unwrap() });
     let hash = sent.await.unwrap();
-    let NodeEvent::Pending(pending) = news.next().await.unwrap() else { panic!("expected the transaction first") };
+    let NodeEvent::Pending(pending) = events.next().await.unwrap() else { panic!("expected the transaction first") };
     assert_eq!(pending.hash(), hash);
 }
 
@@ -497,7 +680,9 @@ fn apply(node: &Node, operation: &Operation) {
             let _ = node.send(plain_transfer(node, *from, nonce, *value));
         }
         Operation::Mine(count) => drop(node.mine(*count).unwrap()),
-        Operation::Travel(seconds) => drop(node.increase_time(*seconds)),
+        Operation::Travel(seconds) => {
+            node.increase_time(Duration::from_secs(*seconds));
+        }
         Operation::NextTimestamp(ahead) => {
             let parent = node.view().head().block().timestamp();
             node.set_next_block_timestamp(parent.saturating_add_secs(*ahead)).unwrap();

@@ -1,4 +1,4 @@
-//! The life of validators.
+//! Validators: reading the set, and actions of operators and delegators.
 
 use std::sync::Arc;
 
@@ -10,25 +10,24 @@ use crate::{
 };
 
 impl Node {
-    /// The validators at the head, in ascending order of address: those that the protocol counts, and on chains with stake also
-    /// those that wait, are jailed or left.
+    /// The validators at the head. See [`NodeView::validators`](super::NodeView::validators).
     ///
     /// # Errors
     /// [`QueryError`] when the state can't be read.
     pub fn validators(&self) -> Result<Vec<ValidatorRecord>, QueryError> {
-        Ok(self.write().network.validators()?)
+        self.view().validators()
     }
 
-    /// The key of validator `index` of genesis; those after them are the candidates'.
+    /// The key of validator `index` of genesis; the indices after the last validator are the candidates'.
     pub fn validator_key(&self, index: u32) -> KeyPair {
-        NetworkBuilder::validator_key(self.shared.seed, index)
+        NetworkBuilder::validator_key(self.inner.seed, index)
     }
 
-    /// Passes on what an operator or a delegator wants, whatever the protocol; a transaction is in a block when this returns where
-    /// blocks are made for each.
+    /// Submits an action of an operator or a delegator, by the means of the chain's protocol. Where it is a transaction and the
+    /// mining mode is [`Mining::EachTransaction`](super::Mining::EachTransaction), it is in a block when this returns.
     ///
     /// # Errors
-    /// [`ValidatorActionError`]: the protocol has no notion of it, or the staking contract would refuse it; nothing is changed then.
+    /// [`ValidatorActionError`]: the protocol does not support it, or the staking contract would refuse it; nothing is changed then.
     pub fn validator_action(
         &self,
         actor: &KeyPair,
@@ -40,10 +39,10 @@ impl Node {
         }
         let transaction = Arc::new(writer.network.validator_transaction(actor, action)?);
         let hash = transaction.hash();
-        let sent = writer.submit(&self.shared, transaction).and_then(|()| Ok(writer.settle(&self.shared)?));
+        let sent = writer.submit(&self.inner, transaction).and_then(|()| Ok(writer.automine(&self.inner)?));
         match sent {
             Ok(()) => Ok(Submitted::Transaction(hash)),
-            Err(SendError::Pool(error)) => Err(ValidatorActionError::Network(error.into())),
+            Err(SendError::Pool(error)) => Err(error.into()),
             Err(other) => Err(ValidatorActionError::NotMined { reason: other.to_string() }),
         }
     }
@@ -70,7 +69,7 @@ mod tests {
         let newcomer = node.validator_key(4);
         let join = ValidatorAction::Join { stake: ether(99), commission_bps: 0 };
         let Submitted::Transaction(hash) = node.validator_action(&newcomer, &join).unwrap() else { panic!() };
-        assert!(node.mined(hash).unwrap().unwrap().is_success());
+        assert!(node.receipt(hash).unwrap().unwrap().is_success());
         let record = |node: &Node| {
             let records = node.validators().unwrap();
             records.into_iter().find(|record| record.address == newcomer.address()).unwrap()

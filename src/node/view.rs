@@ -1,27 +1,30 @@
-//! One immutable picture of the node, for readers that must not wait for the writer.
+//! Immutable views of the node, which are read without the writer's lock.
 
-use std::sync::Arc;
+use std::{collections::BTreeSet, sync::Arc};
 
-use super::QueryError;
+use super::{Clock, ClockOffset, MinedTransaction, Mining, QueryError, clock::BlockTime};
 use crate::{
     chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, Pooled, TransactionIndex},
-    primitives::{Address, B256, Bytes, Height, Transaction, U256},
+    consensus::ValidatorSet,
+    primitives::{Address, B256, Bytes, Height, Timestamp, Transaction, U256},
+    sim::validator_records,
     state::{Account, AccountProof, StateView},
+    system::staking::ValidatorRecord,
 };
 
-/// Which block a question is about (execution APIs, "block tags").
+/// Names a block (Ethereum execution APIs, block number or tag).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockRef {
-    /// The head, with what was set by hand since.
+    /// The head, with the interventions since.
     #[default]
     Latest,
     /// The head and, for nonces, the pool's ready transactions.
     Pending,
     /// Genesis.
     Earliest,
-    /// The newest block that the protocol calls safe.
+    /// The newest block that is safe by the protocol's rules.
     Safe,
-    /// The newest block that the protocol calls final.
+    /// The newest block that is final by the protocol's rules.
     Finalized,
     /// The canonical block at this height.
     Number(Height),
@@ -35,39 +38,79 @@ impl From<Height> for BlockRef {
     }
 }
 
-/// Where a transaction is.
+/// Location of a transaction.
 #[derive(Clone, Debug)]
 pub enum Located {
     /// In a canonical block.
     Mined {
         /// The block.
         block: ExecutedBlock,
-        /// Its place in it.
+        /// Position in the block, from 0.
         index: TransactionIndex,
     },
     /// In the pool.
     Pooled(Arc<Transaction>),
 }
 
-/// The chain and the pool at one moment. Reading it never blocks anybody, and it never changes.
-#[derive(Debug)]
+/// The node at one moment: chain, pool, validators and settings. Reads take no lock of the node and never wait for a block
+/// that is being made. Except for [`NodeView::now`], which follows the clock, a view never changes.
+///
+/// ```
+/// use chainbox::node::{Mining, Node};
+/// let node = Node::builder().with_validators(4).build()?;
+/// let view = node.view();
+/// assert_eq!(view.validators()?.len(), 4);
+/// assert_eq!(view.mining(), Mining::EachTransaction);
+/// assert_eq!(view.finalized().height(), view.head().height());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
 pub struct NodeView {
     chain: Chain,
     pool: Pool,
     context: PoolContext,
+    validators: ValidatorSet,
+    settings: Settings,
+    clock: Arc<dyn Clock>,
+}
+
+/// The settings of a node that are not part of its chain.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Settings {
+    pub(super) mining: Mining,
+    pub(super) time: BlockTime,
+    /// Addresses that send without their key.
+    pub(super) impersonated: Arc<BTreeSet<Address>>,
+    /// Whether every address sends without its key.
+    pub(super) impersonates_all: bool,
 }
 
 impl NodeView {
-    pub(super) const fn new(chain: Chain, pool: Pool, context: PoolContext) -> Self {
-        Self { chain, pool, context }
+    pub(super) const fn new(
+        chain: Chain,
+        pool: Pool,
+        context: PoolContext,
+        validators: ValidatorSet,
+        settings: Settings,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { chain, pool, context, validators, settings, clock }
     }
 
-    /// The chain underneath.
+    pub(super) fn with_settings(&self, settings: Settings) -> Self {
+        Self { settings, ..self.clone() }
+    }
+
+    pub(super) fn with_pool(&self, pool: Pool) -> Self {
+        Self { pool, ..self.clone() }
+    }
+
+    /// The primary replica's chain.
     pub const fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// The pool underneath.
+    /// The primary replica's pool.
     pub const fn pool(&self) -> &Pool {
         &self.pool
     }
@@ -87,6 +130,50 @@ impl NodeView {
         self.chain.head()
     }
 
+    /// The newest block that is safe by the protocol's rules.
+    pub fn safe(&self) -> &ExecutedBlock {
+        self.chain.safe()
+    }
+
+    /// The newest block that is final by the protocol's rules.
+    pub fn finalized(&self) -> &ExecutedBlock {
+        self.chain.finalized()
+    }
+
+    /// The validators at the head, in ascending order of address: those that the protocol counts, and on chains with stake also
+    /// those that are pending, jailed or exited.
+    ///
+    /// # Errors
+    /// [`QueryError`] when the state can't be read.
+    pub fn validators(&self) -> Result<Vec<ValidatorRecord>, QueryError> {
+        Ok(validator_records(&self.chain, &self.validators)?)
+    }
+
+    /// The mining mode.
+    pub const fn mining(&self) -> Mining {
+        self.settings.mining
+    }
+
+    /// The clock's time with this view's offset: the timestamp that a block made now gets, unless one is set for it.
+    pub fn now(&self) -> Timestamp {
+        self.settings.time.now(&*self.clock)
+    }
+
+    /// Offset of blocks' time from the clock.
+    pub const fn clock_offset(&self) -> ClockOffset {
+        self.settings.time.offset()
+    }
+
+    /// Addresses that send without their key, in ascending order.
+    pub fn impersonated(&self) -> impl ExactSizeIterator<Item = Address> {
+        self.settings.impersonated.iter().copied()
+    }
+
+    /// Whether transactions of `address` are sent without its key.
+    pub fn impersonates(&self, address: Address) -> bool {
+        self.settings.impersonates_all || self.settings.impersonated.contains(&address)
+    }
+
     /// The block that `id` names; `Pending` names the head.
     ///
     /// # Errors
@@ -102,7 +189,7 @@ impl NodeView {
         })
     }
 
-    /// The state after the block that `id` names; for the head with what was set by hand since.
+    /// The state after the block that `id` names; for the head with the interventions since.
     ///
     /// # Errors
     /// As [`NodeView::block`]; a state may be pruned while its block is kept.
@@ -127,7 +214,7 @@ impl NodeView {
         Ok(self.state(id)?.account(&address)?.unwrap_or_default())
     }
 
-    /// Native token held, in the smallest unit.
+    /// Balance of the native token, in the smallest unit.
     ///
     /// # Errors
     /// As [`NodeView::state`].
@@ -135,7 +222,7 @@ impl NodeView {
         self.account(address, id).map(|account| account.balance)
     }
 
-    /// Transactions sent; with [`BlockRef::Pending`] the pool's ready ones count too.
+    /// The account's nonce; with [`BlockRef::Pending`] the pool's ready transactions count too.
     ///
     /// # Errors
     /// As [`NodeView::state`].
@@ -155,7 +242,7 @@ impl NodeView {
         Ok(self.state(id)?.storage(&address, &slot)?)
     }
 
-    /// The code at an address.
+    /// The code of an account; empty without code.
     ///
     /// # Errors
     /// As [`NodeView::state`].
@@ -175,7 +262,7 @@ impl NodeView {
         Ok(self.state(id)?.proof(&address, slots)?)
     }
 
-    /// Where a transaction is, if it is anywhere.
+    /// The location of a transaction; `None` when it is neither in a canonical block nor in the pool.
     ///
     /// # Errors
     /// [`QueryError::Chain`] when the store fails.
@@ -186,25 +273,46 @@ impl NodeView {
         Ok(self.pool.get(&hash).map(Located::Pooled))
     }
 
+    /// The receipt of a transaction in a canonical block, with the block and the transaction's index in it; `None` when it is in
+    /// none.
+    ///
+    /// ```
+    /// use chainbox::prelude::*;
+    /// let node = Node::new();
+    /// let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    /// let hash = node.transfer(alice, bob, ether(1))?.transaction().hash();
+    /// let mined = node.receipt(hash)?.ok_or("mined at once")?;
+    /// assert_eq!((mined.block().height().get(), mined.index()), (1, 0));
+    /// assert_eq!(mined.receipt().gas_used.get(), 21_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`QueryError::Chain`] when the store fails.
+    pub fn receipt(&self, hash: B256) -> Result<Option<MinedTransaction>, QueryError> {
+        let found = self.chain.transaction(hash)?;
+        Ok(found.map(|found| MinedTransaction::new(found.block, found.index)))
+    }
+
     /// Canonical logs that match `filter`, in order, at most `max`.
     ///
     /// # Errors
-    /// [`QueryError::Chain`] past `max`, [`QueryError::Pruned`] for a range that is no longer kept.
+    /// [`QueryError::Chain`] with more than `max`, [`QueryError::Pruned`] for a pruned range.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, QueryError> {
         Ok(self.chain.logs(filter, max)?)
     }
 
-    /// What waits in the pool, with why it waits.
+    /// The pool's transactions, each with the reason where it is not ready.
     pub fn pooled(&self) -> Vec<Pooled> {
         self.pool.content(&self.context)
     }
 
-    /// What the pool looks at when it takes a transaction: the newest state and the next block's bounds.
+    /// The pool's input for validation: the newest state, and the next block's gas limit and base fee.
     pub const fn pool_context(&self) -> &PoolContext {
         &self.context
     }
 
-    /// Base fee of the next block; 0 when the chain has none.
+    /// Base fee of the next block, in the smallest unit per unit of gas; 0 on a chain without base fee.
     pub const fn next_base_fee(&self) -> u64 {
         self.context.base_fee
     }

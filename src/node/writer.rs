@@ -1,34 +1,35 @@
-//! The one writer, and what it shares with readers.
+//! The state that all handles of one node share: the writer behind its lock, and what readers see.
 
+use core::time::Duration;
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     sync::{Arc, Mutex},
 };
 
 use arc_swap::ArcSwap;
 
 use super::{
-    Clock, MineError, Mining, NodeError, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
-    snapshot::Snapshot, subscription::Listeners,
+    Clock, ClockOffset, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
+    snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
     chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
-    consensus::{ConsensusKind, ReplicaId},
+    consensus::{ConsensusKind, Protocol as _, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network},
     vm::TemplateRegistry,
 };
 
-/// Everything behind a [`Node`](super::Node).
+/// What the handles of one [`Node`](super::Node) share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct NodeInner {
     pub(super) writer: Mutex<Writer>,
     pub(super) view: ArcSwap<NodeView>,
-    pub(super) listeners: Listeners,
+    pub(super) subscribers: Subscribers,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) consensus: ConsensusKind,
     pub(super) keys: Vec<KeyPair>,
-    /// Where the validators' keys come from.
+    /// Seed of the validators' keys.
     pub(super) seed: u64,
     pub(super) accounts: Vec<Address>,
     pub(super) mnemonic: String,
@@ -36,39 +37,33 @@ pub(super) struct Shared {
     pub(super) recovery: SenderRecovery,
 }
 
-impl Shared {
+impl NodeInner {
     pub(super) fn key_of(&self, address: Address) -> Option<&KeyPair> {
         let index = self.accounts.iter().position(|account| *account == address)?;
         self.keys.get(index)
     }
 }
 
-/// What only the writer touches.
+/// The mutable state of a node, changed under its lock alone.
 #[derive(Debug)]
 pub(super) struct Writer {
     pub(super) network: Network,
-    pub(super) time: BlockTime,
-    pub(super) mining: Mining,
-    /// How many callers have asked that mining waits.
+    pub(super) settings: Settings,
+    /// Live [`MiningHold`](super::MiningHold)s.
     pub(super) holds: usize,
-    pub(super) impersonated: BTreeSet<Address>,
-    pub(super) impersonates_all: bool,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) snapshots_taken: u64,
-    /// The network as it began, for a reset.
-    pub(super) beginning: Network,
+    /// The network as built, for [`Node::reset`](super::Node::reset).
+    pub(super) initial: Network,
 }
 
 impl Writer {
     pub(super) fn new(network: Network, mining: Mining) -> Self {
         Self {
-            beginning: network.clone(),
+            initial: network.clone(),
             network,
-            time: BlockTime::default(),
-            mining,
+            settings: Settings { mining, ..Settings::default() },
             holds: 0,
-            impersonated: BTreeSet::new(),
-            impersonates_all: false,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }
@@ -82,82 +77,113 @@ impl Writer {
         self.network.primary().pool()
     }
 
-    /// The picture that readers get.
-    pub(super) fn view(&self) -> Result<NodeView, ChainError> {
+    /// The view of the present state.
+    pub(super) fn view(&self, clock: Arc<dyn Clock>) -> Result<NodeView, ChainError> {
         let chain = self.chain().clone();
         let context = chain.pool_context()?;
-        Ok(NodeView::new(chain, self.pool().clone(), context))
+        let validators = self.network.primary().machine().validators();
+        Ok(NodeView::new(chain, self.pool().clone(), context, validators, self.settings.clone(), clock))
     }
 
-    /// Shows readers the newest picture.
-    pub(super) fn publish(&self, shared: &Shared) -> Result<Arc<NodeView>, ChainError> {
-        let view = Arc::new(self.view()?);
-        shared.view.store(Arc::clone(&view));
+    /// Replaces the readers' view by one of the present state.
+    pub(super) fn publish(&self, inner: &NodeInner) -> Result<Arc<NodeView>, ChainError> {
+        let view = Arc::new(self.view(Arc::clone(&inner.clock))?);
+        inner.view.store(Arc::clone(&view));
         Ok(view)
     }
 
-    /// Puts one transaction into the pool and tells of it.
-    pub(super) fn submit(&mut self, shared: &Shared, transaction: Arc<Transaction>) -> Result<(), SendError> {
-        self.network.submit(Arc::clone(&transaction), ReplicaId::new(0))?;
-        shared.listeners.tell(&NodeEvent::Pending(transaction));
+    /// Replaces the settings in the readers' view, after a change of these alone.
+    pub(super) fn publish_settings(&self, inner: &NodeInner) {
+        inner.view.store(Arc::new(inner.view.load().with_settings(self.settings.clone())));
+    }
+
+    /// Advances time and publishes it. Returns the new offset from the clock.
+    pub(super) fn increase_time(&mut self, inner: &NodeInner, duration: Duration) -> ClockOffset {
+        self.settings.time.increase(duration);
+        self.publish_settings(inner);
+        self.settings.time.offset()
+    }
+
+    /// Replaces the pool in the readers' view, after a change of it alone.
+    pub(super) fn publish_pool(&self, inner: &NodeInner) {
+        inner.view.store(Arc::new(inner.view.load().with_pool(self.pool().clone())));
+    }
+
+    /// Adds a transaction to the pool and notifies subscribers.
+    pub(super) fn submit(&mut self, inner: &NodeInner, transaction: Arc<Transaction>) -> Result<(), SendError> {
+        let submitted = self.network.submit(Arc::clone(&transaction), ReplicaId::new(0));
+        submitted.map_err(SendError::from_network)?;
+        inner.subscribers.send(&NodeEvent::Pending(transaction));
         Ok(())
     }
 
-    /// Makes one block of what is ready and tells of it.
-    pub(super) fn mine_one(&mut self, shared: &Shared) -> Result<ExecutedBlock, MineError> {
+    /// Makes one block of the ready transactions and notifies subscribers.
+    pub(super) fn mine_one(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
         let parent = self.chain().head().block().timestamp();
-        let timestamp = self.time.next_timestamp(&*shared.clock, parent);
+        let timestamp = self.settings.time.next_timestamp(&*inner.clock, parent);
         let order = BlockOrder { timestamp: Some(timestamp), ..BlockOrder::default() };
-        let produced = self.network.produce_block(&order)?;
-        self.time.block_made(&*shared.clock, timestamp);
-        self.tell_head(shared, &[], core::slice::from_ref(&produced.block))?;
+        let produced = self.network.produce_block(&order).map_err(MineError::from_network)?;
+        self.settings.time.on_block(&*inner.clock, timestamp);
+        self.publish_head(inner, &[], core::slice::from_ref(&produced.block))?;
         Ok(produced.block)
     }
 
-    /// Makes blocks until nothing that is ready is left; the pool is looked at anew after every block.
-    pub(super) fn mine_ready(&mut self, shared: &Shared) -> Result<(), MineError> {
-        while self.has_ready()? {
-            if self.mine_one(shared)?.block().transactions().is_empty() {
+    /// Makes blocks until no transaction is ready; the pool is read again after every block.
+    pub(super) fn mine_ready(&mut self, inner: &NodeInner) -> Result<(), MineError> {
+        while self.has_ready() {
+            if self.mine_one(inner)?.block().transactions().is_empty() {
                 break;
             }
         }
         Ok(())
     }
 
-    /// After the pool changed: mines when the mode says so, and shows readers the result.
-    pub(super) fn settle(&mut self, shared: &Shared) -> Result<(), MineError> {
-        let mined =
-            if self.mining == Mining::EachTransaction && self.holds == 0 { self.mine_ready(shared) } else { Ok(()) };
-        self.publish(shared).map_err(MineError::from)?;
+    /// After a change of the pool or the mining mode: mines where the mode is [`Mining::EachTransaction`], then publishes.
+    pub(super) fn automine(&mut self, inner: &NodeInner) -> Result<(), MineError> {
+        let is_on = self.settings.mining == Mining::EachTransaction && self.holds == 0;
+        let mined = if is_on { self.mine_ready(inner) } else { Ok(()) };
+        self.publish(inner)?;
         mined
     }
 
-    /// Shows readers a moved head and tells of it.
-    pub(super) fn tell_head(
+    /// Publishes a moved head and notifies subscribers of it and of moved finality.
+    pub(super) fn publish_head(
         &self,
-        shared: &Shared,
+        inner: &NodeInner,
         removed: &[ExecutedBlock],
         added: &[ExecutedBlock],
     ) -> Result<(), ChainError> {
-        let view = self.publish(shared)?;
-        shared.listeners.tell(&NodeEvent::Head { removed: removed.into(), added: added.into(), view });
+        let before = inner.view.load_full();
+        let view = self.publish(inner)?;
+        let (safe, finalized) = (view.safe().clone(), view.finalized().clone());
+        inner.subscribers.send(&NodeEvent::Head { removed: removed.into(), added: added.into(), view });
+        if safe.hash() != before.safe().hash() || finalized.hash() != before.finalized().hash() {
+            inner.subscribers.send(&NodeEvent::Finalized { safe, finalized });
+        }
         Ok(())
     }
 
-    /// Goes over to another state of the network, telling which blocks left the canonical chain and which joined it.
-    pub(super) fn go_over_to(&mut self, shared: &Shared, network: &Network) -> Result<(), NodeError> {
+    /// Replaces the network by an earlier clone of it and the block time by `time`; subscribers get the blocks that left the
+    /// canonical chain and those that joined it. Nothing is changed where the store fails.
+    pub(super) fn switch_to(
+        &mut self,
+        inner: &NodeInner,
+        network: &Network,
+        time: BlockTime,
+    ) -> Result<(), EngineError> {
         let before = self.chain().clone();
-        self.network.restore(network)?;
+        self.network.restore(network).map_err(EngineError::from_network)?;
+        self.settings.time = time;
         let removed = blocks_missing_from(&before, self.chain())?;
         let mut added = blocks_missing_from(self.chain(), &before)?;
         added.reverse();
-        self.tell_head(shared, &removed, &added)?;
+        self.publish_head(inner, &removed, &added)?;
         Ok(())
     }
 
-    fn has_ready(&self) -> Result<bool, MineError> {
+    fn has_ready(&self) -> bool {
         let base_fee = self.chain().next_base_fee().unwrap_or_default();
-        Ok(self.pool().best(base_fee).next().is_some())
+        self.pool().best(base_fee).next().is_some()
     }
 }
 

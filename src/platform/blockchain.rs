@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::{Fields, PlatformError};
 use crate::{
     consensus::ConsensusKind,
-    node::{Mining, Node, NodeError},
-    sim::NetworkError,
+    node::{BuildError, Mining, Node},
+    primitives::Gas,
 };
 
 /// Largest chain id that JavaScript's numbers hold exactly.
@@ -121,9 +121,9 @@ fn named(name: &str) -> Option<ConsensusKind> {
 }
 
 /// Why a chain did not start: parameters that no such chain can have are the caller's to change.
-fn refused(validators: usize, cause: NodeError) -> PlatformError {
+fn refused(validators: usize, cause: BuildError) -> PlatformError {
     match cause {
-        NodeError::Network(NetworkError::Consensus(cause)) => {
+        BuildError::Consensus(cause) => {
             PlatformError::field("validators", cause.to_string(), format!("{validators} validators"))
         }
         other => PlatformError::internal(other),
@@ -198,7 +198,7 @@ impl Blockchain {
             .with_validators(u32::try_from(spec.validators.len()).unwrap_or(u32::MAX).max(1))
             .with_mining(mining);
         if let Some(gas_limit) = spec.block_gas_limit {
-            builder = builder.with_gas_limit(gas_limit);
+            builder = builder.with_gas_limit(Gas::new(gas_limit));
         }
         let node = builder.build().map_err(|cause| refused(spec.validators.len(), cause))?;
         Ok(Self { id, spec, chain_id, created_at_ms: now_ms, node })

@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::{Blockchain, Fields, PlatformError, parse_amount};
 use crate::{
     chain::CallRequest,
-    node::{BlockRef, Located},
+    node::{BlockRef, EstimateError, Located},
     templates::Erc20Params,
 };
 
@@ -138,14 +138,11 @@ impl Deployment {
         };
         let mut request =
             CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit, ..Default::default() };
-        let estimate = node
-            .view()
-            .estimate_gas(&request, BlockRef::Pending, &Default::default())
-            .map_err(PlatformError::from_query)?;
-        match estimate {
+        match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
             Ok(gas) => request.gas = spec.gas_limit.or(Some(gas.get())),
+            Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
             Err(failure) => {
-                let message = format!("the deployment would fail: {}", failure.describe());
+                let message = format!("the deployment would fail: {failure}");
                 return Err(PlatformError::Conflict { message });
             }
         }

@@ -62,7 +62,7 @@ impl Chains {
             .entry(chain.id().to_owned())
             .or_insert_with(|| {
                 let rpc = EthRpc::new(chain.node().clone());
-                tokio::spawn(driver::drive(rpc.clone()));
+                tokio::spawn(driver::drive(chain.node().clone()));
                 rpc
             })
             .clone()

@@ -4,31 +4,42 @@ use std::time::Duration;
 
 use tokio::time::MissedTickBehavior;
 
-use super::eth::rpc::EthRpc;
-use crate::node::Mining;
+use crate::node::{Mining, Node, NodeEvent, Subscription, SubscriptionError};
 
 /// Mines when an interval block is due, for as long as it is polled.
-pub async fn drive(rpc: EthRpc) {
+pub async fn drive(node: Node) {
+    let mut changes = subscribe(&node);
     loop {
-        match rpc.node().mining() {
-            Mining::Interval(interval) if !interval.is_zero() => mine_every(&rpc, interval).await,
-            _ => rpc.mining_changed().await,
+        match node.mining() {
+            Mining::Interval(interval) if !interval.is_zero() => mine_every(&node, interval, &mut changes).await,
+            _ => mining_changed(&node, &mut changes).await,
         }
     }
 }
 
-/// Mines a block an interval until the mode changes.
-async fn mine_every(rpc: &EthRpc, interval: Duration) {
+/// Mines a block at every interval until the mode changes.
+async fn mine_every(node: &Node, interval: Duration, changes: &mut Subscription) {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
-    // A machine that slept does not owe the blocks of that time.
+    // After a suspension of the host, missed blocks are not made up for.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = rpc.mining_changed() => return,
+            () = mining_changed(node, changes) => return,
         }
-        let node = rpc.node().clone();
-        // A block that could not be made leaves its transactions in the pool: the next tick tries again.
+        let node = node.clone();
+        // Transactions of a block that can't be made stay in the pool, for the next tick.
         let _ = tokio::task::spawn_blocking(move || node.mine(1)).await;
     }
+}
+
+/// Waits until the mining mode is set.
+async fn mining_changed(node: &Node, changes: &mut Subscription) {
+    if let Err(SubscriptionError::Lagged { .. }) = changes.next().await {
+        *changes = subscribe(node);
+    }
+}
+
+fn subscribe(node: &Node) -> Subscription {
+    node.subscribe_to(|event| matches!(event, NodeEvent::MiningChanged { .. }))
 }

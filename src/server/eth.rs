@@ -24,7 +24,6 @@ use std::sync::Arc;
 
 use jsonrpsee::RpcModule;
 use serde::Serialize;
-use tokio::sync::Notify;
 
 use self::{filters::Filters, params::Args};
 use super::jsonrpc::errors::RpcError;
@@ -35,8 +34,6 @@ use crate::node::{Node, NodeView};
 pub(crate) struct Eth {
     node: Node,
     filters: Filters,
-    /// Told when the mining mode changes, so that whoever drives interval mining looks again.
-    mining_changed: Arc<Notify>,
 }
 
 impl Eth {
@@ -46,8 +43,8 @@ impl Eth {
 }
 
 /// All methods over `node`.
-pub(crate) fn module(node: Node, mining_changed: Arc<Notify>) -> RpcModule<Eth> {
-    let eth = Eth { node, filters: Filters::default(), mining_changed };
+pub(crate) fn module(node: Node) -> RpcModule<Eth> {
+    let eth = Eth { node, filters: Filters::default() };
     let mut methods = Methods(RpcModule::new(eth));
     accounts::register(&mut methods);
     blocks::register(&mut methods);

@@ -7,7 +7,7 @@ use chainbox::{
     consensus::ConsensusKind,
     node::{Dump, Mining, Node, NodeBuilder},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform, Scope, Secret},
-    primitives::U256,
+    primitives::{Gas, U256},
     server::{self, Chains, Server, ServerConfig, WallClock},
 };
 
@@ -49,7 +49,7 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     let server = Server::bind(chains.clone(), config).await.map_err(|cause| files::with_causes(&cause))?;
     let address = server.local_addr();
     let stop = stop_signal()?;
-    tokio::spawn(server::drive(chains.default_rpc().clone()));
+    tokio::spawn(server::drive(node.clone()));
     if !options.quiet {
         tokio::spawn(console::follow(node.clone()));
     }
@@ -79,7 +79,7 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         .with_accounts(options.accounts)
         .with_balance(balance)
         .with_seed(options.seed)
-        .with_gas_limit(options.gas_limit)
+        .with_gas_limit(Gas::new(options.gas_limit))
         .with_mining(mining);
     if let Some(consensus) = options.consensus.map(ConsensusKind::on_demand) {
         builder = builder.with_consensus(consensus);

@@ -1,6 +1,6 @@
 //! The smallest gas limit with which a message succeeds.
 
-use super::{CallContext, CallError, CallOutcome, CallRequest, StateOverrides, request};
+use super::{CallContext, CallError, CallRequest, EstimateError, StateOverrides, request};
 use crate::{
     chain::Chain,
     primitives::Gas,
@@ -14,31 +14,30 @@ const PRECISION: u64 = 64;
 impl Chain {
     /// A gas limit with which the message succeeds, at most 1/64 above the smallest.
     ///
-    /// The outer answer is an error when the message can't be run; the inner one is its outcome when it fails however
-    /// much gas it gets.
-    ///
     /// # Errors
-    /// As [`Chain::call`].
+    /// [`EstimateError::Call`] as [`Chain::call`]; [`EstimateError::Failed`] when it fails with any gas limit.
     pub fn estimate_gas(
         &self,
         context: &CallContext,
         request: &CallRequest,
         overrides: &StateOverrides,
-    ) -> Result<Result<Gas, CallOutcome>, CallError> {
+    ) -> Result<Gas, EstimateError> {
         let mut journal = request::journal(context, overrides)?;
-        let mut high = request.price(&context.block)?.gas_limit(request, &mut journal, &context.block)?.get();
+        let price = request.price(&context.block).map_err(CallError::from)?;
+        let gas_max = price.gas_limit(request, &mut journal, &context.block).map_err(CallError::from)?;
+        let mut high = gas_max.get();
         let succeeds = |gas: u64| -> Result<bool, CallError> {
             let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
             Ok(outcome.is_success())
         };
         let intrinsic = request.intrinsic().get();
         if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? && succeeds(intrinsic)? {
-            return Ok(Ok(Gas::new(intrinsic)));
+            return Ok(Gas::new(intrinsic));
         }
         let mut tried = journal.clone();
         let outcome = self.run_call(&mut tried, context, request, Gas::new(high), None)?;
         if !outcome.is_success() {
-            return Ok(Err(outcome));
+            return Err(EstimateError::Failed(outcome.into()));
         }
         let mut low = outcome.gas_used.get().max(intrinsic).saturating_sub(1);
         // What it spent before refunds and kept back for its calls (EIP-150) mostly suffices: try that first.
@@ -52,7 +51,7 @@ impl Chain {
             // Most messages need little more than they use: never go further than twice the lower bound.
             next = low.saturating_add((high - low) / 2).min(low.saturating_mul(2));
         }
-        Ok(Ok(Gas::new(high)))
+        Ok(Gas::new(high))
     }
 }
 

@@ -55,9 +55,9 @@ fn an_estimate_is_enough_and_little_more() {
     let (mut chain, token) = with_token();
     let context = chain.call_context(chain.head()).unwrap();
     let plain = CallRequest { from: Some(key(0).address()), to: Some(BOB), value: U256::from(1), ..Default::default() };
-    assert_eq!(chain.estimate_gas(&context, &plain, &no_overrides()).unwrap(), Ok(Gas::new(21_000)));
+    assert_eq!(chain.estimate_gas(&context, &plain, &no_overrides()).unwrap(), Gas::new(21_000));
     let call = token_transfer(token, 5);
-    let estimate = chain.estimate_gas(&context, &call, &no_overrides()).unwrap().unwrap();
+    let estimate = chain.estimate_gas(&context, &call, &no_overrides()).unwrap();
     let used = chain.call(&context, &call, &no_overrides(), None).unwrap().gas_used;
     assert!(estimate >= used && estimate.get() <= used.get() + used.get() / 16, "{estimate} for {used}");
     let input = call.input.clone();
@@ -70,7 +70,8 @@ fn an_estimate_is_enough_and_little_more() {
 fn failures_carry_their_data_and_words() {
     let (chain, token) = with_token();
     let context = chain.call_context(chain.head()).unwrap();
-    let outcome = chain.estimate_gas(&context, &token_transfer(token, 1_001), &no_overrides()).unwrap().unwrap_err();
+    let error = chain.estimate_gas(&context, &token_transfer(token, 1_001), &no_overrides()).unwrap_err();
+    let EstimateError::Failed(outcome) = error else { panic!("{error}") };
     let error = outcome.revert_data().unwrap();
     assert!(error.len() > 4, "a custom error with its arguments");
     assert!(outcome.describe().starts_with("execution reverted"));

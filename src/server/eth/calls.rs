@@ -25,11 +25,8 @@ fn call(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
 fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let request = convert::call_request(args.required(0, "transaction")?, None)?;
     let overrides = overrides(args)?;
-    let estimate = eth
-        .view()
-        .estimate_gas(&request, convert::block_ref(args.block(1)?), &overrides)
-        .map_err(convert::query_error)?;
-    estimate.map(|gas| U64::from(gas.get())).map_err(|failure| convert::call_failure(&failure))
+    let estimate = eth.view().estimate_gas(&request, convert::block_ref(args.block(1)?), &overrides);
+    estimate.map(|gas| U64::from(gas.get())).map_err(|cause| convert::send_error(cause.into()))
 }
 
 fn overrides(args: &Args<'_>) -> Result<crate::chain::StateOverrides, RpcError> {

@@ -3,8 +3,6 @@
 //! The same dispatch serves HTTP (over [`MethodTable`]) and WebSocket (over jsonrpsee's own service, which
 //! knows subscriptions).
 
-use std::sync::Arc;
-
 use alloy_primitives::Bytes;
 use futures_util::future::Either;
 use jsonrpsee::{
@@ -15,7 +13,6 @@ use jsonrpsee::{
     },
     types::{Params, ResponsePayload},
 };
-use tokio::sync::Notify;
 
 use super::{convert, module, params::Args};
 use crate::{
@@ -37,14 +34,12 @@ pub(crate) type EthHttpService = JsonRpcService<EthDispatch<JsonRpcService<Metho
 pub struct EthRpc {
     methods: Methods,
     node: Node,
-    mining_changed: Arc<Notify>,
 }
 
 impl EthRpc {
     /// Registers all methods over `node`. Its polled filters live as long as this value.
     pub fn new(node: Node) -> Self {
-        let mining_changed = Arc::new(Notify::new());
-        Self { methods: module(node.clone(), mining_changed.clone()).into(), node, mining_changed }
+        Self { methods: module(node.clone()).into(), node }
     }
 
     /// The methods, by name.
@@ -55,11 +50,6 @@ impl EthRpc {
     /// The node behind the methods.
     pub const fn node(&self) -> &Node {
         &self.node
-    }
-
-    /// Waits until a method changes the mining mode.
-    pub(crate) async fn mining_changed(&self) {
-        self.mining_changed.notified().await;
     }
 
     /// The service for requests over HTTP.

@@ -11,9 +11,9 @@ use alloy_sol_types::{SolCall, SolInterface};
 
 use super::{Network, error::NetworkError};
 use crate::{
-    chain::{CallError, CallOutcome, CallRequest, ChainError, StateOverrides},
+    chain::{CallError, CallOutcome, CallRequest, Chain, ChainError, PoolError, StateOverrides},
     consensus::{
-        Admin, ConsensusKind, Machine, Protocol, ReplicaId,
+        Admin, ConsensusKind, Machine, Protocol, Rejection, ReplicaId, ValidatorSet,
         raft::{Assignment, Change, Role},
     },
     primitives::{Address, B256, Bytes, KeyPair, Transaction, TransactionError, TransactionRequest, U256},
@@ -196,15 +196,54 @@ pub enum ValidatorActionError {
         /// Why.
         reason: String,
     },
-    /// The network did not take it.
+    /// The pool refused its transaction.
     #[error(transparent)]
-    Network(#[from] NetworkError),
+    Pool(#[from] PoolError),
+    /// The protocol refused the admin command.
+    #[error(transparent)]
+    Rejected(Rejection),
+    /// The network failed.
+    #[error("internal error of the network: {0}")]
+    Internal(#[source] Box<dyn core::error::Error + Send + Sync>),
+}
+
+impl From<NetworkError> for ValidatorActionError {
+    fn from(error: NetworkError) -> Self {
+        match error {
+            NetworkError::Pool(error) => Self::Pool(error),
+            NetworkError::Refused(rejection) => Self::Rejected(rejection),
+            other => Self::Internal(other.into()),
+        }
+    }
 }
 
 impl From<ChainError> for ValidatorActionError {
     fn from(error: ChainError) -> Self {
         Self::Call(error.into())
     }
+}
+
+/// The validators at the head of `chain`, whose protocol counts `set`.
+pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, CallError> {
+    if !chain.has_stake() {
+        let record = |address| ValidatorRecord {
+            address,
+            validates: true,
+            status: ValidatorStatus::Bonded,
+            weight: 1,
+            stake: None,
+        };
+        return Ok(set.addresses().map(record).collect());
+    }
+    let mut records = chain.staked_validators(chain.head())?;
+    for address in set.addresses() {
+        if !records.iter().any(|record| record.address == address) {
+            records.push(chain.staked_validator(chain.head(), address)?);
+        }
+    }
+    records.iter_mut().for_each(|record| record.validates = set.contains(&record.address));
+    records.sort_unstable_by_key(|record| record.address);
+    Ok(records)
 }
 
 /// The life of validators.
@@ -215,28 +254,7 @@ impl Network {
     /// # Errors
     /// [`CallError`] when the state can't be read.
     pub fn validators(&self) -> Result<Vec<ValidatorRecord>, CallError> {
-        let primary = self.primary();
-        let set = primary.machine().validators();
-        let chain = primary.chain();
-        if !chain.has_stake() {
-            let record = |address| ValidatorRecord {
-                address,
-                validates: true,
-                status: ValidatorStatus::Bonded,
-                weight: 1,
-                stake: None,
-            };
-            return Ok(set.addresses().map(record).collect());
-        }
-        let mut records = chain.staked_validators(chain.head())?;
-        for address in set.addresses() {
-            if !records.iter().any(|record| record.address == address) {
-                records.push(chain.staked_validator(chain.head(), address)?);
-            }
-        }
-        records.iter_mut().for_each(|record| record.validates = set.contains(&record.address));
-        records.sort_unstable_by_key(|record| record.address);
-        Ok(records)
+        validator_records(self.primary().chain(), &self.primary().machine().validators())
     }
 
     /// Passes on what `actor`, an operator or a delegator, wants.

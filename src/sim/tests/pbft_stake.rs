@@ -166,7 +166,7 @@ fn sets_change_under_loss_and_crashes() {
             while !done(&network) {
                 // Its replica may be down now, or the transaction lost with one that crashed.
                 match network.validator_action(&key(seed.get(), actor), &action) {
-                    Ok(_) | Err(ValidatorActionError::Network(_)) => {}
+                    Ok(_) | Err(ValidatorActionError::Pool(_) | ValidatorActionError::Internal(_)) => {}
                     Err(ValidatorActionError::Refused { .. }) => {}
                     Err(error) => panic!("{error}"),
                 }

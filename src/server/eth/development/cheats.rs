@@ -4,13 +4,14 @@ use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use serde_json::{Value, json};
 
 use crate::{
-    node::{Dump, Mining, NodeError},
+    node::{Dump, InterventionError, LoadError, Mining},
+    primitives::Gas,
     server::{
         eth::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
-        jsonrpc::errors::{REFUSED, RpcError, UNSUPPORTED, error, internal, invalid_params},
+        jsonrpc::errors::{RpcError, UNSUPPORTED, error, internal, invalid_params},
     },
 };
 
@@ -24,12 +25,12 @@ pub(super) fn register(methods: &mut Methods) {
     });
     methods.add_all(&["anvil_setNextBlockBaseFeePerGas", "hardhat_setNextBlockBaseFeePerGas"], 1, |eth, args| {
         let Quantity(base_fee) = args.required(0, "baseFee")?;
-        eth.node.set_next_block_base_fee(base_fee).map_err(node_error)?;
+        eth.node.set_next_block_base_fee(base_fee).map_err(intervention_error)?;
         Ok(())
     });
     methods.add_all(&["evm_setBlockGasLimit", "anvil_setBlockGasLimit"], 1, |eth, args| {
         let Quantity(gas_limit) = args.required(0, "gasLimit")?;
-        eth.node.set_block_gas_limit(gas_limit).map_err(node_error)?;
+        eth.node.set_block_gas_limit(Gas::new(gas_limit)).map_err(intervention_error)?;
         Ok(true)
     });
     methods.add_all(&["anvil_setPrevRandao", "hardhat_setPrevRandao"], 1, |_, _| {
@@ -52,7 +53,7 @@ pub(super) fn register(methods: &mut Methods) {
     });
     methods.add_all(&["anvil_dropTransaction", "hardhat_dropTransaction"], 1, drop_transaction);
     methods.add_all(&["anvil_dropAllTransactions"], 0, |eth, _| {
-        eth.node.drop_all_transactions().map_err(node_error)?;
+        eth.node.drop_all_transactions();
         Ok(())
     });
     methods.add_all(&["anvil_removePoolTransactions"], 1, remove_of_sender);
@@ -69,54 +70,53 @@ pub(super) fn register(methods: &mut Methods) {
 
 fn set_balance(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let (address, balance): (Address, U256) = (args.required(0, "address")?, args.required(1, "balance")?);
-    eth.node.set_balance(address, balance).map_err(node_error)?;
+    eth.node.set_balance(address, balance).map_err(intervention_error)?;
     Ok(())
 }
 
 fn set_nonce(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let (address, Quantity(nonce)) = (args.required(0, "address")?, args.required(1, "nonce")?);
-    eth.node.set_nonce(address, nonce).map_err(node_error)?;
+    eth.node.set_nonce(address, nonce).map_err(intervention_error)?;
     Ok(())
 }
 
 fn set_storage_at(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let (address, slot, value): (Address, U256, U256) =
         (args.required(0, "address")?, args.required(1, "slot")?, args.required(2, "value")?);
-    eth.node.set_storage(address, slot, value).map_err(node_error)?;
+    eth.node.set_storage(address, slot, value).map_err(intervention_error)?;
     Ok(true)
 }
 
 fn set_code(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let (address, code): (Address, Bytes) = (args.required(0, "address")?, args.required(1, "code")?);
-    eth.node.set_code(address, code).map_err(node_error)?;
+    eth.node.set_code(address, code).map_err(intervention_error)?;
     Ok(())
 }
 
 /// The hash of the dropped transaction, or null when it was not in the pool.
 fn drop_transaction(eth: &Eth, args: &Args<'_>) -> Result<Option<B256>, RpcError> {
     let hash: B256 = args.required(0, "hash")?;
-    Ok(eth.node.drop_transaction(hash).map_err(node_error)?.map(|_| hash))
+    Ok(eth.node.drop_transaction(hash).map(|_| hash))
 }
 
 fn remove_of_sender(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let sender: Address = args.required(0, "address")?;
     for pooled in eth.view().pooled().iter().filter(|pooled| pooled.transaction.sender() == sender) {
-        eth.node.drop_transaction(pooled.transaction.hash()).map_err(node_error)?;
+        eth.node.drop_transaction(pooled.transaction.hash());
     }
     Ok(())
 }
 
 fn dump(eth: &Eth, _: &Args<'_>) -> Result<Bytes, RpcError> {
-    Ok(Bytes::copy_from_slice(eth.node.dump().map_err(node_error)?.as_bytes()))
+    Ok(Bytes::copy_from_slice(eth.node.dump().map_err(|cause| internal(&cause))?.as_bytes()))
 }
 
 fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let bytes: Bytes = args.required(0, "dump")?;
     eth.node.load(&Dump::from_bytes(bytes.to_vec())).map_err(|cause| match cause {
-        NodeError::Dump { .. } => invalid_params(format!("invalid argument 0 (dump): {cause}")),
-        other => node_error(other),
+        LoadError::Malformed { .. } => invalid_params(format!("invalid argument 0 (dump): {cause}")),
+        other => internal(&other),
     })?;
-    eth.mining_changed.notify_one();
     Ok(true)
 }
 
@@ -126,7 +126,7 @@ fn reset(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
         return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
     }
-    eth.node.reset().map_err(node_error)?;
+    eth.node.reset().map_err(|cause| internal(&cause))?;
     Ok(())
 }
 
@@ -176,9 +176,6 @@ fn instance_id(eth: &Eth) -> String {
     hex::encode_prefixed(eth.view().genesis_hash())
 }
 
-fn node_error(cause: NodeError) -> RpcError {
-    match cause {
-        NodeError::Options { .. } | NodeError::Dump { .. } => error(REFUSED, cause.to_string()),
-        other => internal(&other),
-    }
+fn intervention_error(cause: InterventionError) -> RpcError {
+    internal(&cause)
 }

@@ -89,8 +89,8 @@ fn mine_with_options(eth: &Eth, args: &Args<'_>) -> Result<Vec<crate::chain::Exe
 /// `anvil_mine(blocks, seconds between them)`.
 fn mine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let blocks = args.optional(0, "blocks")?.map_or(1, |Quantity(blocks)| blocks);
-    let interval_secs = args.optional(1, "interval")?.map(|Quantity(secs)| secs);
-    eth.node.mine_spaced(blocks, interval_secs).map(drop).map_err(mine_error)
+    let interval = args.optional(1, "interval")?.map(|Quantity(secs)| Duration::from_secs(secs));
+    eth.node.mine_spaced(blocks, interval).map(drop).map_err(mine_error)
 }
 
 fn mine_error(cause: MineError) -> RpcError {
@@ -108,7 +108,6 @@ fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
         // Interval mining was chosen apart from automining and stays.
         (false, _) => {}
     }
-    eth.mining_changed.notify_one();
     Ok(())
 }
 
@@ -116,9 +115,7 @@ fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
 fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
     let mining = if secs == 0 { Mining::Manual } else { Mining::Interval(Duration::from_secs(secs)) };
-    eth.node.set_mining(mining).map_err(mine_error)?;
-    eth.mining_changed.notify_one();
-    Ok(())
+    eth.node.set_mining(mining).map_err(mine_error)
 }
 
 /// `false` for a snapshot that is not there, or no more.

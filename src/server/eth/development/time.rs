@@ -1,5 +1,7 @@
 //! Moving time.
 
+use std::time::Duration;
+
 use crate::{
     primitives::Timestamp,
     server::{
@@ -22,7 +24,7 @@ pub(super) fn register(methods: &mut Methods) {
     );
     methods.add_all(&["anvil_setBlockTimestampInterval", "evm_setBlockTimestampInterval"], 1, |eth, args| {
         let Quantity(secs) = args.required(0, "seconds")?;
-        eth.node.set_block_timestamp_interval(Some(secs));
+        eth.node.set_block_timestamp_interval(Some(Duration::from_secs(secs)));
         Ok(())
     });
     methods.add_all(&["anvil_removeBlockTimestampInterval", "evm_removeBlockTimestampInterval"], 0, |eth, _| {
@@ -34,7 +36,7 @@ pub(super) fn register(methods: &mut Methods) {
 /// Answers the whole shift so far in seconds, as a JSON number.
 fn increase(eth: &Eth, args: &Args<'_>) -> Result<i64, RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
-    Ok(eth.node.increase_time(secs))
+    Ok(eth.node.increase_time(Duration::from_secs(secs)).as_secs())
 }
 
 /// Milliseconds are taken too, as Ganache and Hardhat's plugins send them.
