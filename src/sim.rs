@@ -39,6 +39,7 @@ pub use faults::{
     },
     profile::{Budget, Profile, Weights},
 };
+pub(crate) use network::validator_action::validator_records;
 pub use network::{
     Network,
     builder::{NetworkBuilder, Production},
@@ -50,7 +51,6 @@ pub use network::{
     scripted::{ScriptError, Scripted},
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
-pub(crate) use network::validator_action::validator_records;
 
 #[cfg(test)]
 mod tests;

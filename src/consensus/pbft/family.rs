@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{HeaderError, LightVerifier, Council, Pbft, PbftConfig, PbftError, PbftRules, record};
+use super::{Council, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, PbftRules, record};
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
