@@ -1,4 +1,4 @@
-//! The timer of interval mining: the only place where real time passes for a node.
+//! The timer of interval mining: the only place where a node depends on wall time.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use tokio::time::MissedTickBehavior;
 use super::eth::rpc::EthRpc;
 use crate::node::Mining;
 
-/// Mines when an interval block is due, for as long as it is polled.
+/// Mines blocks at the interval of the mining mode, in each mode that has one. Never returns.
 pub async fn drive(rpc: EthRpc) {
     loop {
         match rpc.node().mining() {
@@ -17,10 +17,10 @@ pub async fn drive(rpc: EthRpc) {
     }
 }
 
-/// Mines a block an interval until the mode changes.
+/// Mines a block per interval until the mining mode changes.
 async fn mine_every(rpc: &EthRpc, interval: Duration) {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
-    // A machine that slept does not owe the blocks of that time.
+    // After the machine slept, the blocks of that time are not made up for.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -28,7 +28,7 @@ async fn mine_every(rpc: &EthRpc, interval: Duration) {
             () = rpc.mining_changed() => return,
         }
         let node = rpc.node().clone();
-        // A block that could not be made leaves its transactions in the pool: the next tick tries again.
+        // When a block fails, its transactions stay in the pool: the next tick tries again.
         let _ = tokio::task::spawn_blocking(move || node.mine(1)).await;
     }
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::http::Service;
 
 #[tokio::test]
-async fn malformed_requests_have_their_codes() {
+async fn malformed_requests_have_standard_codes() {
     let service = Service::start().await;
     for (name, body, code) in [
         ("no JSON", "{\"jsonrpc\":", -32700),
@@ -21,7 +21,7 @@ async fn malformed_requests_have_their_codes() {
 }
 
 #[tokio::test]
-async fn unknown_methods_and_wrong_types_say_so() {
+async fn unknown_methods_and_wrong_types_are_errors() {
     let service = Service::start().await;
     let answer = service.rpc("eth_noSuchMethod", json!([])).await;
     assert_eq!(answer["error"]["code"], -32601);
@@ -43,7 +43,7 @@ async fn unknown_methods_and_wrong_types_say_so() {
 }
 
 #[tokio::test]
-async fn a_notification_has_no_body_and_is_executed() {
+async fn a_notification_is_executed_without_a_response() {
     let service = Service::start().await;
     let reply = service.rpc_text(r#"{"jsonrpc":"2.0","method":"evm_mine","params":[]}"#).await;
     assert_eq!((reply.status, reply.body.as_str()), (200, ""));
@@ -65,7 +65,7 @@ async fn batches_have_a_bound() {
 }
 
 #[tokio::test]
-async fn a_mixed_batch_answers_each_and_skips_notifications() {
+async fn a_mixed_batch_has_a_response_per_call() {
     let service = Service::start().await;
     let batch = json!([
         { "jsonrpc": "2.0", "id": "a", "method": "eth_chainId", "params": [] },

@@ -122,7 +122,7 @@ async fn errors_carry_the_rest_code() {
 }
 
 #[tokio::test]
-async fn credentials_and_scopes_bind_here_too() {
+async fn credentials_and_scopes_are_required() {
     let service = Service::start().await;
     let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
     let read = json!({ "blockchainId": "bc_default" });

@@ -1,4 +1,4 @@
-//! The envelope around every answer.
+//! The envelope of every REST response.
 
 use axum::{
     Json,
@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use super::{App, schema::Pagination};
 use crate::server::{api_error::ApiError, clock};
 
-/// The header that repeats `meta.requestId`.
+/// Header that repeats `meta.requestId`.
 pub(super) const REQUEST_ID: &str = "x-request-id";
 
-/// What a handler answers when all went well; the envelope is put around it afterwards.
+/// Successful result of a handler, before [`envelope`] wraps it.
 #[derive(Clone, Debug)]
 pub(super) struct Answer {
     status: StatusCode,
@@ -26,24 +26,24 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// 200 with a resource.
+    /// Returns 200 with a resource.
     pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
         let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
         Ok(Self { status: StatusCode::OK, data, pagination: None, location: None })
     }
 
-    /// 201 with a new resource and where it is.
+    /// Returns 201 with a new resource and its path.
     pub(super) fn created(data: &impl Serialize, location: String) -> Result<Self, ApiError> {
         Ok(Self { status: StatusCode::CREATED, location: Some(location), ..Self::ok(data)? })
     }
 
-    /// 200 with one page of a list.
+    /// Returns 200 with one page of a list.
     pub(super) fn page(data: &impl Serialize, pagination: Pagination) -> Result<Self, ApiError> {
         Ok(Self { pagination: Some(pagination), ..Self::ok(data)? })
     }
 }
 
-/// Carries the answer to the layer that knows the request's id.
+/// Passes the result to [`envelope`], which has the request's id, as an extension.
 impl IntoResponse for Answer {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
@@ -52,7 +52,7 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Gives the request its id, and its answer the envelope.
+/// Gives the request an id and wraps the result of its handler in the envelope.
 pub(super) async fn envelope(State(app): State<App>, request: Request, next: Next) -> Response {
     let request_id = app.request_ids.of(request.headers());
     let mut response = next.run(request).await;
