@@ -23,24 +23,24 @@ impl Chain {
         Self { rpc: EthRpc::new(node.clone()), node }
     }
 
-    /// The whole answer.
-    pub(crate) async fn answer(&self, method: &str, params: Value) -> Value {
+    /// Returns the whole response.
+    pub(crate) async fn response(&self, method: &str, params: Value) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let (answer, _) = self.rpc.methods().raw_json_request(&call.to_string(), 1).await.unwrap();
-        serde_json::from_str(answer.get()).unwrap()
+        let (response, _) = self.rpc.methods().raw_json_request(&call.to_string(), 1).await.unwrap();
+        serde_json::from_str(response.get()).unwrap()
     }
 
     /// Returns the result; panics on an error.
     pub(crate) async fn ok(&self, method: &str, params: Value) -> Value {
-        let mut answer = self.answer(method, params.clone()).await;
-        assert!(answer.get("error").is_none(), "{method} {params}: {answer}");
-        answer["result"].take()
+        let mut response = self.response(method, params.clone()).await;
+        assert!(response.get("error").is_none(), "{method} {params}: {response}");
+        response["result"].take()
     }
 
     /// Returns code and message of the error; panics on a result.
     pub(crate) async fn error(&self, method: &str, params: Value) -> (i64, String) {
-        let answer = self.answer(method, params.clone()).await;
-        let error = answer.get("error").unwrap_or_else(|| panic!("{method} {params}: {answer}"));
+        let response = self.response(method, params.clone()).await;
+        let error = response.get("error").unwrap_or_else(|| panic!("{method} {params}: {response}"));
         (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
     }
 
@@ -198,11 +198,11 @@ async fn a_revert_has_code_three_its_reason_and_its_bytes() {
     let transfer = format!("0xa9059cbb{:0>64}{:064x}", hex(&owner.to_string()), 10);
     let call = json!({ "from": poor, "to": token, "data": transfer });
     for method in ["eth_call", "eth_estimateGas", "eth_sendTransaction"] {
-        let answer = chain.answer(method, json!([call])).await;
-        assert_eq!(answer["error"]["code"], 3, "{method}: {answer}");
-        let message = answer["error"]["message"].as_str().unwrap();
+        let response = chain.response(method, json!([call])).await;
+        assert_eq!(response["error"]["code"], 3, "{method}: {response}");
+        let message = response["error"]["message"].as_str().unwrap();
         assert!(message.starts_with("execution reverted: ERC20InsufficientBalance("), "{message}");
-        assert!(answer["error"]["data"].as_str().unwrap().starts_with("0xe450d38c"), "{answer}");
+        assert!(response["error"]["data"].as_str().unwrap().starts_with("0xe450d38c"), "{response}");
     }
     let forced = json!([{ "from": poor, "to": token, "data": transfer, "gas": "0x30d40" }]);
     let hash = chain.ok("eth_sendTransaction", forced).await;

@@ -149,14 +149,14 @@ async fn plain_calls_batches_and_errors_work_as_over_http() {
     let wrong = socket.call("eth_subscribe", json!(["noSuchTopic"])).await;
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
     socket.send(r#"[{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]},{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]"#).await;
-    let answers = socket.receive().await;
-    assert_eq!((&answers[0]["result"], &answers[1]["result"]), (&json!("0x7a69"), &json!("31337")));
+    let responses = socket.receive().await;
+    assert_eq!((&responses[0]["result"], &responses[1]["result"]), (&json!("0x7a69"), &json!("31337")));
 }
 
 #[tokio::test]
 async fn subscriptions_over_http_are_an_error() {
     let service = Service::start().await;
-    let answer = service.rpc("eth_subscribe", json!(["newHeads"])).await;
-    assert_eq!(answer["error"]["code"], -32601);
-    assert!(answer["error"]["message"].as_str().unwrap().starts_with("notifications not supported"), "{answer}");
+    let response = service.rpc("eth_subscribe", json!(["newHeads"])).await;
+    assert_eq!(response["error"]["code"], -32601);
+    assert!(response["error"]["message"].as_str().unwrap().starts_with("notifications not supported"), "{response}");
 }

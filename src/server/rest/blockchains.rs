@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Page, Params, refuse_unknown},
     request::json_body,
     schema::{Failure, Success, SuccessPage},
@@ -219,7 +219,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     Query(params): Query<Params>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainWrite)?;
     refuse_unknown(&params, &[])?;
     let spec = BlockchainSpec::read(json_body(&headers, body)?)?;
@@ -227,7 +227,7 @@ pub(super) async fn create(
     let created = tokio::task::spawn_blocking(move || platform.create_blockchain(spec, clock::now_ms())).await;
     let chain = created.map_err(|cause| ApiError::internal(&cause))??;
     app.chains.start(&chain);
-    Answer::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
+    ApiResponse::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
 }
 
 /// Lists the chains, oldest first. Scope blockchain:read.
@@ -246,7 +246,7 @@ pub(super) async fn list(
     State(app): State<App>,
     headers: HeaderMap,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     let page = Page::read(&params, &["createdAt", "name", "chainId"])?;
     let compare = |a: &Arc<Blockchain>, b: &Arc<Blockchain>| {
@@ -259,7 +259,7 @@ pub(super) async fn list(
     };
     let (chains, pagination) = page.select(app.chains.platform().list_blockchains(), compare);
     let views: Vec<BlockchainView> = chains.iter().map(|chain| BlockchainView::new(chain)).collect();
-    Answer::page(&views, pagination)
+    ApiResponse::page(&views, pagination)
 }
 
 /// Returns one chain. Scope blockchain:read.
@@ -276,10 +276,10 @@ pub(super) async fn get(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    Answer::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
+    ApiResponse::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
 }
 
 /// Ethereum JSON-RPC of one chain over POST and WebSocket, with batches; the same as `/` for the default chain. Needs no credentials.

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Params, refuse_unknown},
     request::json_body,
     schema::{Failure, Success},
@@ -135,12 +135,12 @@ pub(super) async fn deploy(
     headers: HeaderMap,
     Query(params): Query<Params>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainDeploy)?;
     refuse_unknown(&params, &[])?;
     let spec = DeploymentSpec::read(json_body(&headers, body)?)?;
     let deployment = app.chains.platform().deploy(spec, clock::now_ms())?;
-    Answer::created(&DeploymentView::new(&app, &deployment)?, format!("/v1/contracts/{}", deployment.id()))
+    ApiResponse::created(&DeploymentView::new(&app, &deployment)?, format!("/v1/contracts/{}", deployment.id()))
 }
 
 /// Returns one deployment. Scope blockchain:read.
@@ -157,9 +157,9 @@ pub(super) async fn get(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
     let deployment = app.chains.platform().require_deployment(&id)?;
-    Answer::ok(&DeploymentView::new(&app, &deployment)?)
+    ApiResponse::ok(&DeploymentView::new(&app, &deployment)?)
 }

@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Params, refuse_unknown},
     schema::{Failure, Success},
 };
@@ -47,15 +47,15 @@ pub(super) struct Services {
     get, path = "/v1/health", tag = "Service", operation_id = "getHealth", security(()),
     responses((status = 200, description = "Health of the service", body = Success<Health>), (status = 400, description = "An unknown query parameter", body = Failure)),
 )]
-pub(super) async fn get(State(app): State<App>, Query(params): Query<Params>) -> Result<Answer, ApiError> {
+pub(super) async fn get(State(app): State<App>, Query(params): Query<Params>) -> Result<ApiResponse, ApiError> {
     refuse_unknown(&params, &[])?;
     let view = app.chains.platform().default_blockchain().node().view();
     let readable = view.state(crate::node::BlockRef::Latest).is_ok();
-    let word = |well| if well { "healthy" } else { "unhealthy" };
-    Answer::ok(&Health {
+    let status_of = |healthy| if healthy { "healthy" } else { "unhealthy" };
+    ApiResponse::ok(&Health {
         status: if readable { "operational" } else { "degraded" },
         version: env!("CARGO_PKG_VERSION"),
         uptime: 100.0,
-        services: Services { database: word(readable), blockchain: word(readable), storage: word(true) },
+        services: Services { database: status_of(readable), blockchain: status_of(readable), storage: status_of(true) },
     })
 }

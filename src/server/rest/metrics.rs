@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Params, refuse_unknown},
     schema::{Failure, Success},
 };
@@ -76,12 +76,12 @@ pub(super) async fn get(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
     let chain = app.chains.platform().require_blockchain(&id)?;
     let metrics = measure(&app.totals, &chain).map_err(PlatformError::internal)?;
-    Answer::ok(&metrics)
+    ApiResponse::ok(&metrics)
 }
 
 fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {

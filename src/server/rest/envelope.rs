@@ -16,16 +16,16 @@ use crate::server::{api_error::ApiError, clock};
 /// Header that repeats `meta.requestId`.
 pub(super) const REQUEST_ID: &str = "x-request-id";
 
-/// Successful result of a handler, before [`envelope`] wraps it.
+/// Successful result of a handler, before [`wrap`] wraps it.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct ApiResponse {
     status: StatusCode,
     data: Value,
     pagination: Option<Pagination>,
     location: Option<String>,
 }
 
-impl Answer {
+impl ApiResponse {
     /// Returns 200 with a resource.
     pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
         let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
@@ -43,8 +43,8 @@ impl Answer {
     }
 }
 
-/// Passes the result to [`envelope`], which has the request's id, as an extension.
-impl IntoResponse for Answer {
+/// Passes the result to [`wrap`], which has the request's id, as an extension.
+impl IntoResponse for ApiResponse {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         response.extensions_mut().insert(self);
@@ -53,23 +53,23 @@ impl IntoResponse for Answer {
 }
 
 /// Gives the request an id and wraps the result of its handler in the envelope.
-pub(super) async fn envelope(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn wrap(State(app): State<App>, request: Request, next: Next) -> Response {
     let request_id = app.request_ids.of(request.headers());
     let mut response = next.run(request).await;
-    let answer = response.extensions_mut().remove::<Answer>();
+    let success = response.extensions_mut().remove::<ApiResponse>();
     let failure = response.extensions_mut().remove::<ApiError>();
     let timestamp = clock::iso_8601(clock::now_ms());
-    if let Some(answer) = answer {
+    if let Some(success) = success {
         let mut body = json!({
             "success": true,
-            "data": answer.data,
+            "data": success.data,
             "meta": { "requestId": request_id, "timestamp": timestamp },
         });
-        if let Some(pagination) = answer.pagination {
+        if let Some(pagination) = success.pagination {
             body["pagination"] = json!(pagination);
         }
         replace_body(&mut response, body);
-        if let Some(location) = answer.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+        if let Some(location) = success.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             response.headers_mut().insert(header::LOCATION, location);
         }
     } else if let Some(failure) = failure {
