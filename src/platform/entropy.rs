@@ -4,7 +4,7 @@ use core::fmt;
 
 use alloy_primitives::hex;
 
-/// A source of bytes that nobody can predict. Implementations are called from several threads at once.
+/// A source of unpredictable bytes. Implementations are called from several threads at once.
 ///
 /// The trait is object-safe: a platform takes an `Arc<dyn Entropy>`, so that tests can replace [`OsEntropy`].
 pub trait Entropy: fmt::Debug + Send + Sync {

@@ -13,7 +13,7 @@ use crate::{
 pub struct FieldError {
     /// Path of the field, such as `config.blockTime` or `validators[1].address`.
     pub path: String,
-    /// Expected value, in words.
+    /// Description of valid values.
     pub expected: String,
     /// Value that came, shortened.
     pub got: String,

@@ -11,7 +11,7 @@ use super::entropy::{Entropy, EntropyError, random_bytes};
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Wraps 32 bytes that nobody else knows, such as those of an earlier run.
+    /// Wraps 32 secret bytes, such as those of an earlier run.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }

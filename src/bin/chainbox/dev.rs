@@ -1,4 +1,4 @@
-//! `chainbox dev`: the node, its server, and an orderly end.
+//! `chainbox dev`: the node, its server, and their shutdown.
 
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
@@ -18,13 +18,13 @@ type Failure = Box<dyn Error>;
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     let node = build_node(options)?;
-    // Half of the cores answer requests: fewer threads hand work to each other less, and the rest of the machine has signatures to
-    // recover, blocks to execute and clients to run.
+    // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and
+    // run clients.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()?;
     let result = runtime.block_on(serve(options, node.clone()));
-    // Simulations that still run on blocking threads are not waited for.
+    // Calls that still run on blocking threads are not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result?;
     if let Some(path) = &options.dump_state {
@@ -108,7 +108,7 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
     builder.build().map_err(|cause| files::with_causes(&cause).into())
 }
 
-/// The genesis, with as many validators as it lists unless another number is asked for.
+/// Adds a genesis. Its list of validators is the default for `--validators`.
 fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec) -> NodeBuilder {
     let listed = u32::try_from(genesis.validators.len()).ok().filter(|count| *count > 0);
     let builder = match (options.validators, listed) {
@@ -118,7 +118,7 @@ fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec
     builder.with_genesis(genesis)
 }
 
-/// The default chain, as the service lists it.
+/// Returns the specification of the default chain for the service.
 fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
     let view = node.view();
     BlockchainSpec {
@@ -137,7 +137,7 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
     }
 }
 
-/// Done when the process is told to stop. The handlers stand before the server answers.
+/// Completes on SIGINT or SIGTERM. The handlers are installed when this returns, before the server accepts connections.
 fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     #[cfg(unix)]
     {

@@ -31,7 +31,7 @@ pub(super) struct RpcFailure {
 }
 
 impl RpcFailure {
-    /// The caller lacks a scope.
+    /// The caller lacks a scope: code -32006.
     pub(super) fn forbidden(scope: Scope) -> Self {
         Self::of(FORBIDDEN, &ApiError::forbidden(scope.name()))
     }
