@@ -1,8 +1,8 @@
 //! Whole blocks: executed, rooted, committed and made the head, without signatures.
 //!
-//! 10,000 transactions a block over 100,000 accounts, each block on top of the one before; `roots` are the transaction and receipt
-//! roots of such a block alone, to be taken off. Then: a block of one transfer against the number of accounts, a snapshot
-//! and its restoration, reopening a database, recovery of senders.
+//! 10,000 transactions a block over 100,000 accounts, each block on top of the one before; `roots` are the transaction
+//! and receipt roots of such a block alone, to be taken off. Then: a block of one transfer against the number of
+//! accounts, a snapshot and its restoration, reopening a database, recovery of senders.
 
 use std::{cell::RefCell, hint::black_box, sync::Arc};
 

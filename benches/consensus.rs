@@ -31,7 +31,8 @@ fn pbft(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Pbft(PbftConfig::default()), validators)
 }
 
-/// One-second blocks, and a heartbeat every five: with the default ten a second, idle talk would be most of what is measured.
+/// One-second blocks, and a heartbeat every five: with the default ten a second, idle talk would be most of what is
+/// measured.
 fn raft(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Raft(RaftConfig::default().with_timing(20_000, 5_000)), validators)
 }
@@ -41,13 +42,14 @@ fn poa(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Poa(PoaConfig::default().with_period(1)), validators)
 }
 
-/// One-second slots, eight an epoch, in which every validator attests once. Stake, rewards and the set are in the staking
-/// contract, which every block calls.
+/// One-second slots, eight an epoch, in which every validator attests once. Stake, rewards and the set are in the
+/// staking contract, which every block calls.
 fn pos(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Pos(PosConfig::default().with_period(1)), validators)
 }
 
-/// One-second slots; at most 21 of the validators produce, elected by stake in the staking contract, which every block calls.
+/// One-second slots; at most 21 of the validators produce, elected by stake in the staking contract, which every block
+/// calls.
 fn dpos(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Dpos(DposConfig::default()), validators)
 }

@@ -1,8 +1,8 @@
-//! Execution alone: plain and ERC-20 transfers with the work of a transaction around them (nonce, fee, intrinsic gas, refund), but
-//! without signatures, roots or commits.
+//! Execution alone: plain and ERC-20 transfers with the work of a transaction around them (nonce, fee, intrinsic gas,
+//! refund), but without signatures, roots or commits.
 //!
-//! 10,000 transactions over 100,000 accounts. `journal=carried` has the accounts read in already, as after a block; `journal=new`
-//! reads them from the state in memory.
+//! 10,000 transactions over 100,000 accounts. `journal=carried` has the accounts read in already, as after a block;
+//! `journal=new` reads them from the state in memory.
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! A network under faults: cut by hand, then by a plan, then by as many random plans as one likes; and what it takes to break it.
+//! A network under faults: cut by hand, then by a plan, then by as many random plans as one likes; and what it takes to
+//! break it.
 
 use core::time::Duration;
 
@@ -22,8 +23,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     network.run_until(Duration::from_secs(600), |network| network.lowest_height().get() > before.get() + 3)?;
     println!("cut in halves nothing moved; healed, all are at {}", network.lowest_height());
 
-    // By a plan, with what holds of every protocol checked on every event: f + 1 = 2 of 4 lie, one more than PBFT bears.
-    // Their keys run on two machines each: one pair of twins with `c`, the other with `d`.
+    // By a plan, with what holds of every protocol checked on every event: f + 1 = 2 of 4 lie, one more than PBFT
+    // bears. Their keys run on two machines each: one pair of twins with `c`, the other with `d`.
     let twins = |replica, other| FaultKind::Twins { replica, group: vec![other, c] };
     let plan = FaultPlan::default().with_lasting(0, twins(a, b)).with_lasting(0, twins(b, a));
     let broken = (0..50).find_map(|seed| {

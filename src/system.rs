@@ -1,5 +1,5 @@
-//! What the chain itself relies on: contracts at fixed addresses that keep validators and their stake, and the calls that
-//! the consensus protocol makes to them at the start of a block.
+//! What the chain itself relies on: contracts at fixed addresses that keep validators and their stake, and the calls
+//! that the consensus protocol makes to them at the start of a block.
 //!
 //! A protocol never reads a contract. It sees [`ValidatorUpdates`], which executing a block returns.
 

@@ -260,8 +260,7 @@ impl TransactionRequest {
     fn into_typed(self) -> Result<Typed, TransactionError> {
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
         let Self { chain_id, nonce, value, input, gas_limit, access_list, .. } = self;
-        let named_chain =
-            chain_id.ok_or(TransactionError::Request { reason: "a typed transaction needs a chain id" });
+        let named_chain = chain_id.ok_or(TransactionError::Request { reason: "a typed transaction needs a chain id" });
         match self.gas_price {
             Some(gas_price) if access_list.is_empty() => {
                 Ok(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into())

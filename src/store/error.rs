@@ -41,7 +41,9 @@ pub enum StoreError {
         reason: String,
     },
     /// The store has another identity, another chain's genesis for example.
-    #[error("store: its identity is {found}, expected {expected}; choose another path, or the genesis it was created with")]
+    #[error(
+        "store: its identity is {found}, expected {expected}; choose another path, or the genesis it was created with"
+    )]
     WrongIdentity {
         /// Identity in the store.
         found: B256,

@@ -18,7 +18,8 @@ pub struct SystemCall {
 /// All that system calls may depend on, so that the builder of a block and everybody who checks it make the same.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemContext<'a> {
-    /// Header of the block; gas used, bloom and the roots are not known yet when it is being built, and must not be looked at.
+    /// Header of the block; gas used, bloom and the roots are not known yet when it is being built, and must not be
+    /// looked at.
     pub header: &'a Header,
     /// Header of its parent.
     pub parent: &'a Header,

@@ -1,7 +1,8 @@
-//! The staking contract: the Cosmos SDK's staking, distribution and slashing as one native contract at [`STAKING_ADDRESS`].
+//! The staking contract: the Cosmos SDK's staking, distribution and slashing as one native contract at
+//! [`STAKING_ADDRESS`].
 //!
-//! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the protocol by
-//! system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`end_epoch`]. What
+//! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the
+//! protocol by system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`end_epoch`]. What
 //! either changes in a validator's consensus weight it says by the event `WeightChanged`, from which [`weight_changes`]
 //! gathers a block's [`ValidatorUpdates`](super::ValidatorUpdates) (the way of EIP-6110's deposits).
 //!
@@ -9,7 +10,8 @@
 //!   shares; its weight is the pool in gwei while it is bonded, else 0.
 //! - Stake taken out waits for the unbonding period, from when the validator ceased to be bonded if it did before.
 //! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or later, once it is
-//!   withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here all who are in the pool now are charged.)
+//! withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here all who are in the pool now are
+//! charged.)
 //! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail forgets the window.
 //! - Rewards are minted for a block's proposer, less its commission for its pool pro rata. Money that reaches the contract
 //!   otherwise, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.

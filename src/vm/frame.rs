@@ -1,4 +1,4 @@
-//! One frame: value moved, code recognised and run, everything undone when it fails.
+//! One frame: value transferred, code recognised and run, everything undone on failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -15,7 +15,7 @@ use crate::{
     state::{Journal, StateError},
 };
 
-/// Runs a transaction's message.
+/// Runs the outermost message of a transaction.
 pub(super) fn run_outermost(
     journal: &mut Journal,
     block: &BlockContext,
@@ -45,7 +45,7 @@ pub(super) fn run_outermost(
     }
 }
 
-/// Frames over the templates of a registry.
+/// Runs frames with the templates of a registry.
 struct Frames<'r> {
     registry: &'r TemplateRegistry,
 }
@@ -65,7 +65,7 @@ impl FrameRunner for Frames<'_> {
                 let gas_left = if reason.keeps_gas() { message.gas } else { Gas::ZERO };
                 FrameResult { outcome: Outcome::Halt(reason), gas_left, output: Bytes::new() }
             }
-            // The caller of the whole message answers the error; this result is never seen.
+            // `run_outermost` returns the error instead of this result.
             Err(Stop::StateUnreadable) => {
                 FrameResult { outcome: Outcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
             }

@@ -1,4 +1,4 @@
-//! What a contract sees of the world, each operation at its price.
+//! The host interface of a contract, with the gas cost of each operation.
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
@@ -12,9 +12,9 @@ use crate::{
 
 const GAS: &GasSchedule = &GasSchedule::STANDARD;
 
-/// One frame's world: its own storage, balances, calls, logs, hashing, the block around it.
+/// The interface of one frame: storage, balances, calls, logs, hashing, the block.
 ///
-/// Every operation charges [`GasSchedule::STANDARD`] first; one that cannot be paid ends the frame, whatever the
+/// Every operation charges [`GasSchedule::STANDARD`] first; one that exceeds the gas left ends the frame, whatever the
 /// template does with the error.
 pub struct Host<'h> {
     env: Env<'h>,
@@ -41,7 +41,7 @@ impl<'h> Host<'h> {
         Self { env, message, account, depth, is_static, gas_left: message.gas.get(), halted: None }
     }
 
-    /// How the frame ends, given what the template answered: a halt or an unreadable state cannot be ignored by it.
+    /// Returns how the frame ends, given the template's `answer`, which cannot hide a halt or an unreadable state.
     pub(super) fn finish<T>(self, answer: Result<T, Stop>) -> Result<T, Stop> {
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
@@ -54,34 +54,34 @@ impl<'h> Host<'h> {
     }
 }
 
-/// The message and the block.
+/// Message and block.
 impl Host<'_> {
     /// Returns the running contract's address.
     pub const fn address(&self) -> Address {
         self.message.to
     }
 
-    /// Who called it (`msg.sender`).
+    /// Returns the caller (`msg.sender`).
     pub const fn caller(&self) -> Address {
         self.message.caller
     }
 
-    /// Who signed the transaction (`tx.origin`).
+    /// Returns the signer of the transaction (`tx.origin`).
     pub const fn origin(&self) -> Address {
         self.message.origin
     }
 
-    /// Amount that came with the call (`msg.value`), in the smallest unit.
+    /// Returns the value of the call (`msg.value`), in wei.
     pub const fn value(&self) -> U256 {
         self.message.value
     }
 
-    /// Returns the block around it.
+    /// Returns the context of the block.
     pub const fn block(&self) -> &BlockContext {
         self.env.block
     }
 
-    /// Returns the chain's id.
+    /// Returns the chain id.
     pub const fn chain_id(&self) -> u64 {
         self.env.block.chain_id
     }
@@ -91,7 +91,7 @@ impl Host<'_> {
         self.is_static
     }
 
-    /// Returns the gas left to this frame.
+    /// Returns the gas left for this frame.
     pub const fn gas_left(&self) -> Gas {
         Gas::new(self.gas_left)
     }
@@ -99,10 +99,10 @@ impl Host<'_> {
 
 /// Gas.
 impl Host<'_> {
-    /// Pays for processor work: `units` of about one cheap EVM operation each.
+    /// Charges processor work: `units` of about one cheap EVM operation each.
     ///
     /// # Errors
-    /// Out of gas; so for every operation below.
+    /// [`Stop`]: out of gas.
     pub fn compute(&mut self, units: u64) -> Result<(), Stop> {
         self.charge(GAS.compute_unit.saturating_mul(units))
     }
@@ -160,7 +160,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Native token that `address` holds, in the smallest unit.
+    /// Returns the balance of `address`, in wei.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
@@ -169,13 +169,13 @@ impl Host<'_> {
         Ok(self.env.journal.info(id).balance)
     }
 
-    /// Makes `amount` of new native token and gives it to the running contract.
+    /// Mints `amount` wei of native token to the running contract.
     ///
-    /// Only in a system call (see [`SYSTEM_ADDRESS`]): no transaction can make money.
+    /// Allowed in a system call only (see [`SYSTEM_ADDRESS`]); no transaction can mint.
     ///
     /// # Errors
-    /// [`Stop`]: a revert without data outside a system call or when the balance would pass 2^256 - 1; out of gas, or inside a
-    /// static call.
+    /// [`Stop`]: a revert without data outside a system call or when the balance would exceed 2^256 - 1; out of gas, or
+    /// inside a static call.
     pub fn mint(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
         self.charge(GAS.call_value)?;
@@ -187,10 +187,10 @@ impl Host<'_> {
         if fits { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
-    /// Destroys `amount` of the running contract's native token.
+    /// Burns `amount` wei of the running contract's native token.
     ///
     /// # Errors
-    /// [`Stop`]: a revert without data when it holds less; out of gas, or inside a static call.
+    /// [`Stop`]: a revert without data when the balance is lower; out of gas, or inside a static call.
     pub fn burn(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
         self.charge(GAS.call_value)?;
@@ -208,7 +208,7 @@ impl Host<'_> {
         Ok(self.env.journal.info(id).code_hash != crate::state::EMPTY_CODE_HASH)
     }
 
-    /// `derive(key, base)`, remembered with the slot once it is loaded: a keccak costs more than all else that a token transfer does.
+    /// Returns `derive(key, base)`, cached with the slot: a keccak costs more than the rest of a token transfer.
     pub(super) fn derived_slot(&mut self, key: U256, base: U256, derive: impl FnOnce(U256, U256) -> U256) -> U256 {
         self.env.journal.derived_slot(self.account, key, base, derive)
     }
@@ -247,7 +247,8 @@ impl Host<'_> {
         Ok(keccak256(bytes))
     }
 
-    /// Who signed `hash`, or `None` for a signature of nobody or with a high `s` (EIP-2). `v` is 27 or 28.
+    /// Returns the signer of `hash`, or `None` for a signature without signer or with high `s` (EIP-2). `v` is 27 or
+    /// 28.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
@@ -262,12 +263,12 @@ impl Host<'_> {
     }
 }
 
-/// Messages to others. A failed callee is an answer, not an error: see [`FrameResult::or_revert`].
+/// Calls and creations. A failed callee is a result, not an error: see [`FrameResult::or_revert`].
 impl Host<'_> {
-    /// Calls `to` with all gas that may be passed on (EIP-150).
+    /// Calls `to` with all gas that may be forwarded (EIP-150).
     ///
     /// # Errors
-    /// [`Stop`]: this frame cannot pay, or moves value inside a static call.
+    /// [`Stop`]: out of gas, or a value transfer inside a static call.
     pub fn call(&mut self, to: Address, value: U256, input: &[u8]) -> Result<FrameResult, Stop> {
         self.call_with_gas(to, value, input, Gas::MAX)
     }
@@ -292,16 +293,16 @@ impl Host<'_> {
         self.send(MessageKind::Call, to, value, input, gas, stipend)
     }
 
-    /// Calls `to`, forbidding it and all that it calls any change (EIP-214).
+    /// Calls `to` with all changes forbidden, in frames below too (EIP-214).
     ///
     /// # Errors
-    /// [`Stop`]: this frame cannot pay.
+    /// [`Stop`]: out of gas.
     pub fn static_call(&mut self, to: Address, input: &[u8]) -> Result<FrameResult, Stop> {
         self.touch(&to)?;
         self.send(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX, 0)
     }
 
-    /// Sends native token; the callee's failure is this frame's, with its revert data.
+    /// Transfers native token; the callee's failure fails this frame, with its revert data.
     ///
     /// # Errors
     /// [`Stop`] of a failed call, or as [`Host::call`].
@@ -309,10 +310,10 @@ impl Host<'_> {
         self.call(to, amount, &[])?.or_revert().map(drop)
     }
 
-    /// Creates a contract; answers its address and how its construction ended.
+    /// Creates a contract and returns its address with the result of its construction.
     ///
     /// # Errors
-    /// [`Stop`]: this frame cannot pay, or is inside a static call.
+    /// [`Stop`]: out of gas, or inside a static call.
     pub fn create(&mut self, init_code: &[u8], value: U256) -> Result<(Address, FrameResult), Stop> {
         self.forbid_static()?;
         self.charge(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64)?;

@@ -342,7 +342,7 @@ proptest! {
                     prop_assert_eq!(&changes, &replay(&view, &block), "a carried journal against a new one");
                     block.clear();
                     view = view.apply(&changes);
-                    journal.carry_on(Arc::new(view.clone())).unwrap();
+                    journal.advance_to(Arc::new(view.clone())).unwrap();
                     model.begin_transaction();
                     committed = model.slots.clone();
                 }

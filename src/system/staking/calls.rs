@@ -42,19 +42,19 @@ impl Offence {
     }
 }
 
-/// Returns a block begins: `proposer` made it, and `absent` (in any order, at most once each) were missing before it where they should have been
-/// seen, such as signatures missing from the parent's certificate or slots passed over.
+/// Returns a block begins: `proposer` made it, and `absent` (in any order, at most once each) were missing before it
+/// where they should have been seen, such as signatures missing from the parent's certificate or slots passed over.
 ///
-/// The contract mints the block reward and counts the absences. Both may name addresses that are no validators (any more).
-/// Once a block: the first of its calls.
+/// The contract mints the block reward and counts the absences. Both may name addresses that are no validators (any
+/// more). Once a block: the first of its calls.
 pub fn begin_block(proposer: Address, absent: &[Address]) -> SystemCall {
     call(&sol::beginBlockCall { proposer, absent: absent.to_vec() })
 }
 
 /// `offender` is proved to have done `offence` at this height and time.
 ///
-/// Evidence against somebody who is tombstoned already, is gone with all stake free, or that is past both age limits, is an
-/// `EvidenceIgnored` event and nothing else: a call never fails for it.
+/// Evidence against somebody who is tombstoned already, is gone with all stake free, or that is past both age limits,
+/// is an `EvidenceIgnored` event and nothing else: a call never fails for it.
 pub fn slash(offender: Address, offence: Offence, infraction_height: Height, infraction_time: Timestamp) -> SystemCall {
     call(&sol::slashCall {
         validator: offender,
@@ -64,7 +64,8 @@ pub fn slash(offender: Address, offence: Offence, infraction_height: Height, inf
     })
 }
 
-/// Burns so much of the pools of validators, in the smallest unit, each at most what is there: a correlation penalty, an inactivity leak.
+/// Burns so much of the pools of validators, in the smallest unit, each at most what is there: a correlation penalty,
+/// an inactivity leak.
 ///
 /// Reaches the pool alone, not what is unbonding. Tombstoned validators can be cut too.
 pub fn penalize(penalties: &[(Address, U256)]) -> SystemCall {
@@ -77,7 +78,8 @@ pub fn end_epoch(epoch: u64) -> SystemCall {
     call(&sol::endEpochCall { epoch })
 }
 
-/// What the staking contract's logs say of weights, in the order in which they were emitted; logs of others are passed over.
+/// What the staking contract's logs say of weights, in the order in which they were emitted; logs of others are passed
+/// over.
 pub fn weight_changes<'l>(logs: impl IntoIterator<Item = &'l Log>) -> impl Iterator<Item = ValidatorUpdate> {
     logs.into_iter().filter(|log| log.address == STAKING_ADDRESS).filter_map(|log| {
         let event = sol::WeightChanged::decode_log_data(&log.data).ok()?;

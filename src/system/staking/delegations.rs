@@ -1,7 +1,8 @@
 //! Bonding, unbonding, withdrawing.
 //!
-//! A validator's stake is a pool: a delegation is a number of shares in it, and slashing makes every share worth less. Shares
-//! bought are rounded down and shares sold are rounded up, so that what rounding leaves belongs to those who stay.
+//! A validator's stake is a pool: a delegation is a number of shares in it, and slashing makes every share worth less.
+//! Shares bought are rounded down and shares sold are rounded up, so that what rounding leaves belongs to those who
+//! stay.
 
 use alloy_primitives::{Address, Bytes, U256};
 
@@ -178,8 +179,8 @@ impl Staking<'_, '_> {
         Ok(abi::answer_u256(paid))
     }
 
-    /// What an unbonding pays: its amount, less the part that each slash took for an infraction not after its beginning. As in
-    /// the Cosmos SDK, parts are of what it began with, and a slash after its end takes nothing.
+    /// What an unbonding pays: its amount, less the part that each slash took for an infraction not after its
+    /// beginning. As in the Cosmos SDK, parts are of what it began with, and a slash after its end takes nothing.
     pub(super) fn payable(&mut self, entry: &Entry) -> Result<U256, Stop> {
         let validator = self.find(entry.validator)?;
         let mut cut = U256::ZERO;

@@ -33,8 +33,8 @@ alloy_sol_types::sol! {
             uint256 stake;
         }
 
-        /// All that is known of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3 jailed,
-        /// 4 unbonding, 5 unbonded, 6 tombstoned.
+        /// All that is known of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3
+        /// jailed, 4 unbonding, 5 unbonded, 6 tombstoned.
         struct ValidatorInfo {
             address validator;
             uint8 status;

@@ -46,7 +46,8 @@ const VALIDATORS: U256 = slot(15);
 const DELEGATIONS: U256 = slot(16);
 pub(super) const UNBONDINGS: U256 = slot(17);
 
-/// What the contract holds for whom, and what it made and destroyed since genesis, read from a state without calling it.
+/// What the contract holds for whom, and what it made and destroyed since genesis, read from a state without calling
+/// it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StakeSums {
     /// The contract's balance.

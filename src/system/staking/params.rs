@@ -21,17 +21,19 @@ pub const DOWNTIME_WINDOW_MAX: u32 = 256;
 /// Validators that a chain takes at most.
 pub const VALIDATORS_MAX: u32 = 4_096;
 
-/// How stake is bonded, rewarded and slashed; fixed at genesis. The defaults are those of the Cosmos SDK where it has the parameter.
+/// How stake is bonded, rewarded and slashed; fixed at genesis. The defaults are those of the Cosmos SDK where it has
+/// the parameter.
 ///
-/// Amounts are in the smallest unit, times in seconds, `_bps` in ten-thousandths, `_ppm` in millionths. In JSON the names are
-/// camelCase, unknown ones are refused, missing ones have their default.
+/// Amounts are in the smallest unit, times in seconds, `_bps` in ten-thousandths, `_ppm` in millionths. In JSON the
+/// names are camelCase, unknown ones are refused, missing ones have their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StakingParams {
     /// Time from taking stake out until it can be withdrawn; 21 days.
     #[serde(with = "amount::small")]
     pub unbonding_secs: u64,
-    /// Own stake that a validator joins with and keeps while it validates; one token. Validators of genesis may have less.
+    /// Own stake that a validator joins with and keeps while it validates; one token. Validators of genesis may have
+    /// less.
     #[serde(with = "amount")]
     pub min_self_stake: U256,
     /// The least that is delegated at once; one gwei.
@@ -42,10 +44,11 @@ pub struct StakingParams {
     /// Minted for every block, for its proposer and those who delegate to it; a hundredth of a token. May be 0.
     #[serde(with = "amount")]
     pub block_reward: U256,
-    /// Whether the tips of a block's transactions go to the contract, which shares them like rewards, instead of to its beneficiary;
-    /// no by default. The base fee is burned all the same.
+    /// Whether the tips of a block's transactions go to the contract, which shares them like rewards, instead of to its
+    /// beneficiary; no by default. The base fee is burned all the same.
     pub share_fees: bool,
-    /// Commission of the validators of genesis; 10 %. They may change it to anything, once in [`StakingParams::commission_change_secs`].
+    /// Commission of the validators of genesis; 10 %. They may change it to anything, once in
+    /// [`StakingParams::commission_change_secs`].
     pub genesis_commission_bps: u16,
     /// Time between two changes of a commission; a day.
     #[serde(with = "amount::small")]
@@ -61,7 +64,8 @@ pub struct StakingParams {
     /// Time in jail for being absent too often; 600 s.
     #[serde(with = "amount::small")]
     pub downtime_jail_secs: u64,
-    /// Evidence is too old once it is older than this and older than [`StakingParams::evidence_max_age_secs`]; 100,000 blocks.
+    /// Evidence is too old once it is older than this and older than [`StakingParams::evidence_max_age_secs`]; 100,000
+    /// blocks.
     #[serde(with = "amount::small")]
     pub evidence_max_age_blocks: u64,
     /// See [`StakingParams::evidence_max_age_blocks`]; 21 days.

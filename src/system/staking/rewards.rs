@@ -1,8 +1,8 @@
 //! Rewards: what a block brings, and claiming one's part.
 //!
-//! Every pool keeps the rewards per share since it began (the way of F1, Ojha and Goes 2019): a delegation earned its shares times the
-//! growth since it was settled. Slashing changes no shares and so needs no record here. Rounding is down; what it leaves
-//! stays in the contract, less than one unit for a settlement.
+//! Every pool keeps the rewards per share since it began (the way of F1, Ojha and Goes 2019): a delegation earned its
+//! shares times the growth since it was settled. Slashing changes no shares and so needs no record here. Rounding is
+//! down; what it leaves stays in the contract, less than one unit for a settlement.
 
 use alloy_primitives::{Address, Bytes, U256};
 

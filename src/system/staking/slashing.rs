@@ -20,8 +20,8 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Counts an absence in the window and punishes one too many. As the Cosmos SDK's, less than a window after a validator
-    /// joined or came back from jail nobody is punished, and jail forgets what was counted.
+    /// Counts an absence in the window and punishes one too many. As the Cosmos SDK's, less than a window after a
+    /// validator joined or came back from jail nobody is punished, and jail forgets what was counted.
     fn note_absence(&mut self, params: &StakingParams, address: Address) -> Result<(), Stop> {
         let mut validator = self.find(address)?;
         if !validator.is_bonded() {
@@ -78,8 +78,8 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Burns a part of the pool now, and of the unbondings begun since the infraction once they are withdrawn. The caller stores
-    /// the validator.
+    /// Burns a part of the pool now, and of the unbondings begun since the infraction once they are withdrawn. The
+    /// caller stores the validator.
     fn cut(
         &mut self,
         validator: &mut Validator,

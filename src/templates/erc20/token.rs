@@ -1,4 +1,4 @@
-//! Balances, allowances, supply, ownership, pausing.
+//! Balances, allowances, supply, ownership and pausing.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
@@ -121,7 +121,7 @@ impl Token<'_, '_> {
         self.0.store(slot, value)
     }
 
-    /// Uses up the caller's allowance; one of 2^256 - 1 is never used up. Emits nothing, as OpenZeppelin 5.
+    /// Subtracts from the caller's allowance; one of 2^256 - 1 is unlimited. Emits no event, as OpenZeppelin 5.
     fn spend_allowance(&mut self, owner: Address, value: U256) -> Result<(), Stop> {
         let spender = self.0.caller();
         let allowance = self.allowance(&owner, &spender)?;

@@ -1,5 +1,5 @@
-//! The contract against a model that loops over everything: eager cuts of unbondings, absences as a list of heights, weights
-//! computed anew. Every operation must succeed in both or in neither, and then every number must agree.
+//! The contract against a model that loops over everything: eager cuts of unbondings, absences as a list of heights,
+//! weights computed anew. Every operation must succeed in both or in neither, and then every number must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -57,7 +57,8 @@ fn golden_gas() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The first line of the table, from the schedule: dispatch, the pause slot, two mapping slots, read and write of both balances, the event.
+/// The first line of the table, from the schedule: dispatch, the pause slot, two mapping slots, read and write of both
+/// balances, the event.
 #[test]
 fn a_transfers_gas_is_the_sum_of_its_operations() {
     let (dispatch, hash, cold) = (100, 30 + 2 * 6, 2_100);
