@@ -46,7 +46,7 @@ fn block(number: u64, accounts: u64, transfers: u64) -> StateChanges {
     StateChanges { accounts: (0..transfers).flat_map(touched).collect(), ..StateChanges::default() }
 }
 
-/// A state under test and where its batches go.
+/// A state under test, and the store for its batches.
 struct Setting {
     store: Arc<dyn StateStore>,
     keys: Arc<dyn KeyValue>,

@@ -28,7 +28,7 @@ pub use context::BlockContext;
 pub use gas::GasSchedule;
 pub use host::Host;
 pub use inspect::Inspector;
-pub use message::{FrameResult, HaltReason, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop};
+pub use message::{FrameOutcome, FrameResult, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop};
 pub use registry::{RegistryError, TemplateRegistry};
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};

@@ -21,6 +21,7 @@ use alloy_primitives::{Address, Log, U256};
 
 use self::{cache::Cache, undo::Undo};
 use super::{AccountChange, EMPTY_ROOT, SortedMap, StateChanges, StateError, StateView};
+use crate::primitives::Gas;
 
 pub(crate) use self::cache::{AccountId, SlotId};
 
@@ -237,8 +238,8 @@ impl Journal {
         self.refund = self.refund.saturating_add(gas);
     }
 
-    /// Returns the refund counter before the cap, in gas units.
-    pub fn refund(&self) -> u64 {
-        u64::try_from(self.refund).unwrap_or(0)
+    /// Returns the refund counter before the cap.
+    pub fn refund(&self) -> Gas {
+        Gas::new(u64::try_from(self.refund).unwrap_or(0))
     }
 }

@@ -1,7 +1,7 @@
 //! What every state store must do, as functions that each implementation's tests call.
 //!
-//! The heart is [`Bench`]: a store beside a model that keeps every version as plain maps. Whatever is done, each
-//! retained version must read as its map says, have the root that the naive trie gives, and prove its values.
+//! The heart is [`Bench`]: a store beside a model that keeps every version as plain maps. Whatever is done, each retained
+//! version must read as its map says, have the root that the naive trie gives, and prove its values.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -138,17 +138,17 @@ pub fn decode_constructor<C: SolConstructor>(params: &[u8]) -> Result<C, Stop> {
 }
 
 /// Encodes return data of one value.
-pub fn answer<T: SolValue>(value: &T) -> Bytes {
+pub fn encode_output<T: SolValue>(value: &T) -> Bytes {
     value.abi_encode().into()
 }
 
 /// Encodes return data of one `uint256`.
-pub fn answer_u256(value: U256) -> Bytes {
+pub fn encode_output_u256(value: U256) -> Bytes {
     Bytes::copy_from_slice(&value.to_be_bytes::<32>())
 }
 
 /// Encodes return data of one `bool`.
-pub fn answer_bool(value: bool) -> Bytes {
+pub fn encode_output_bool(value: bool) -> Bytes {
     const WORDS: [[u8; 32]; 2] = {
         let mut words = [[0; 32]; 2];
         words[1][31] = 1;
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn booleans_are_words() {
-        assert_eq!(answer_bool(true), answer(&true));
-        assert_eq!(answer_bool(false), answer(&false));
+        assert_eq!(encode_output_bool(true), encode_output(&true));
+        assert_eq!(encode_output_bool(false), encode_output(&false));
     }
 }

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use alloy_primitives::Bytes;
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message, MessageKind, Outcome, Stop,
+    BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message, MessageKind, Stop,
     TemplateRegistry,
     env::{Env, FrameRunner},
     runner::{CodeRunner, TemplateRunner, recognise},
@@ -59,15 +59,15 @@ impl FrameRunner for Frames<'_> {
         let mut gas_left = message.gas;
         let ended = self.run_to_end(env, message, depth, is_static, &mut gas_left);
         let result = match ended {
-            Ok(output) => FrameResult { outcome: Outcome::Success, gas_left, output },
-            Err(Stop::Revert(output)) => FrameResult { outcome: Outcome::Revert, gas_left, output },
+            Ok(output) => FrameResult { outcome: FrameOutcome::Success, gas_left, output },
+            Err(Stop::Revert(output)) => FrameResult { outcome: FrameOutcome::Revert, gas_left, output },
             Err(Stop::Halt(reason)) => {
                 let gas_left = if reason.keeps_gas() { message.gas } else { Gas::ZERO };
-                FrameResult { outcome: Outcome::Halt(reason), gas_left, output: Bytes::new() }
+                FrameResult { outcome: FrameOutcome::Halt(reason), gas_left, output: Bytes::new() }
             }
             // `run_outermost` returns the error instead of this result.
             Err(Stop::StateUnreadable) => {
-                FrameResult { outcome: Outcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
+                FrameResult { outcome: FrameOutcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
             }
         };
         if result.is_success() {

@@ -127,7 +127,7 @@ impl GasSchedule {
         init_code_bytes_max: 49_152,
     };
 
-    /// Returns the intrinsic gas of a transaction: its kind, its bytes, its access list. Clamped at [`Gas::MAX`].
+    /// Returns the intrinsic gas of a transaction: its kind, its bytes, its access list.
     pub fn intrinsic(&self, input: &[u8], is_creation: bool, access_list: Option<&AccessList>) -> Gas {
         let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
         let others = input.len() as u64 - zeros;
@@ -147,9 +147,8 @@ impl GasSchedule {
     }
 
     /// Returns the part of `refund` that is granted after `used` gas (EIP-3529: at most a fifth of it).
-    pub const fn capped_refund(&self, used: Gas, refund: u64) -> Gas {
-        let cap = used.get() / self.refund_cap_divisor;
-        Gas::new(if refund < cap { refund } else { cap })
+    pub fn capped_refund(&self, used: Gas, refund: Gas) -> Gas {
+        refund.min(Gas::new(used.get() / self.refund_cap_divisor))
     }
 
     /// Returns the most gas that a caller with `left` may forward (EIP-150: all but a 64th).
@@ -158,29 +157,30 @@ impl GasSchedule {
     }
 
     /// Returns the cost of reading a slot.
-    pub const fn slot_read(&self, access: Access) -> u64 {
-        if access.is_cold() { self.slot_cold } else { self.slot_warm }
+    pub const fn slot_read(&self, access: Access) -> Gas {
+        Gas::new(if access.is_cold() { self.slot_cold } else { self.slot_warm })
     }
 
     /// Returns the cost of accessing an account: its balance, its code, a call to it.
-    pub const fn account_access(&self, access: Access) -> u64 {
-        if access.is_cold() { self.account_cold } else { self.account_warm }
+    pub const fn account_access(&self, access: Access) -> Gas {
+        Gas::new(if access.is_cold() { self.account_cold } else { self.account_warm })
     }
 
     /// Returns the cost of writing `new` and the change of the refund counter, in gas units (EIP-2200, EIP-2929,
     /// EIP-3529).
-    pub fn slot_write(&self, write: &SlotWrite, new: U256) -> (u64, i64) {
-        let touched = if write.access.is_cold() { self.slot_cold } else { 0 };
+    pub fn slot_write(&self, write: &SlotWrite, new: U256) -> (Gas, i64) {
+        let cold = if write.access.is_cold() { self.slot_cold } else { 0 };
+        let cost = |warm| Gas::new(cold + warm);
         let SlotWrite { original, current, .. } = *write;
         if new == current {
-            return (touched + self.slot_warm, 0);
+            return (cost(self.slot_warm), 0);
         }
         let clear = self.slot_clear_refund as i64;
         if current == original {
             return if original.is_zero() {
-                (touched + self.slot_set, 0)
+                (cost(self.slot_set), 0)
             } else {
-                (touched + self.slot_change, if new.is_zero() { clear } else { 0 })
+                (cost(self.slot_change), if new.is_zero() { clear } else { 0 })
             };
         }
         let mut refund = 0;
@@ -195,17 +195,17 @@ impl GasSchedule {
             let first_write = if original.is_zero() { self.slot_set } else { self.slot_change };
             refund += (first_write - self.slot_warm) as i64;
         }
-        (touched + self.slot_warm, refund)
+        (cost(self.slot_warm), refund)
     }
 
     /// Returns the cost of a log.
-    pub const fn log_cost(&self, topics: usize, data_len: usize) -> u64 {
-        self.log + self.log_topic * topics as u64 + self.log_data_byte * data_len as u64
+    pub const fn log_cost(&self, topics: usize, data_len: usize) -> Gas {
+        Gas::new(self.log + self.log_topic * topics as u64 + self.log_data_byte * data_len as u64)
     }
 
     /// Returns the cost of hashing `len` bytes.
-    pub const fn hash_cost(&self, len: usize) -> u64 {
-        self.hash + self.hash_word * words(len)
+    pub const fn hash_cost(&self, len: usize) -> Gas {
+        Gas::new(self.hash + self.hash_word * words(len))
     }
 }
 
@@ -260,23 +260,23 @@ mod tests {
             for new in writes.iter().copied().map(U256::from) {
                 let write = SlotWrite { original: U256::from(original), current, access: Access::Warm };
                 let (cost, change) = GAS.slot_write(&write, new);
-                (gas, refund, current) = (gas + cost, refund + change, new);
+                (gas, refund, current) = (gas + cost.get(), refund + change, new);
             }
             assert_eq!((gas, refund), (want_gas, want_refund), "{original} then {writes:?}");
         }
     }
 
     #[test]
-    fn a_cold_write_pays_the_touch_too() {
+    fn a_cold_write_pays_the_access_too() {
         let write = SlotWrite { original: U256::ZERO, current: U256::ZERO, access: Access::Cold };
-        assert_eq!(GAS.slot_write(&write, U256::from(1)), (22_100, 0));
-        assert_eq!(GAS.slot_write(&write, U256::ZERO), (2_200, 0));
+        assert_eq!(GAS.slot_write(&write, U256::from(1)), (Gas::new(22_100), 0));
+        assert_eq!(GAS.slot_write(&write, U256::ZERO), (Gas::new(2_200), 0));
     }
 
     #[test]
     fn refunds_are_capped_at_a_fifth_and_a_64th_is_kept() {
-        assert_eq!(GAS.capped_refund(Gas::new(100), 19).get(), 19);
-        assert_eq!(GAS.capped_refund(Gas::new(100), 21).get(), 20);
+        assert_eq!(GAS.capped_refund(Gas::new(100), Gas::new(19)).get(), 19);
+        assert_eq!(GAS.capped_refund(Gas::new(100), Gas::new(21)).get(), 20);
         assert_eq!(GAS.forwardable(Gas::new(6_400)).get(), 6_300);
         assert_eq!(GAS.forwardable(Gas::new(63)).get(), 63);
     }

@@ -3,10 +3,11 @@
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop, env::Env,
+    BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop,
+    env::Env,
 };
 use crate::{
-    primitives::{Gas, recover_signer},
+    primitives::{Gas, OutOfGas, recover_signer},
     state::AccountId,
 };
 
@@ -22,7 +23,7 @@ pub struct Host<'h> {
     account: AccountId,
     depth: u32,
     is_static: bool,
-    gas_left: u64,
+    gas_left: Gas,
     halted: Option<HaltReason>,
 }
 
@@ -38,7 +39,7 @@ impl core::fmt::Debug for Host<'_> {
 
 impl<'h> Host<'h> {
     pub(super) fn new(env: Env<'h>, message: &'h Message<'h>, account: AccountId, depth: u32, is_static: bool) -> Self {
-        Self { env, message, account, depth, is_static, gas_left: message.gas.get(), halted: None }
+        Self { env, message, account, depth, is_static, gas_left: message.gas, halted: None }
     }
 
     /// Returns how the frame ends, given the template's `answer`, which cannot hide a halt or an unreadable state.
@@ -93,7 +94,7 @@ impl Host<'_> {
 
     /// Returns the gas left for this frame.
     pub const fn gas_left(&self) -> Gas {
-        Gas::new(self.gas_left)
+        self.gas_left
     }
 }
 
@@ -104,22 +105,22 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn compute(&mut self, units: u64) -> Result<(), Stop> {
-        self.charge(GAS.compute_unit.saturating_mul(units))
+        self.charge(Gas::new(GAS.compute_unit.saturating_mul(units)))
     }
 
-    pub(super) fn charge(&mut self, gas: u64) -> Result<(), Stop> {
-        match self.gas_left.checked_sub(gas) {
-            Some(left) => {
+    pub(super) fn charge(&mut self, gas: Gas) -> Result<(), Stop> {
+        match self.gas_left.pay(gas) {
+            Ok(left) => {
                 self.gas_left = left;
                 Ok(())
             }
-            None => Err(self.halt(HaltReason::OutOfGas)),
+            Err(OutOfGas { .. }) => Err(self.halt(HaltReason::OutOfGas)),
         }
     }
 
     #[cold]
     fn halt(&mut self, reason: HaltReason) -> Stop {
-        self.gas_left = 0;
+        self.gas_left = Gas::ZERO;
         Stop::Halt(*self.halted.get_or_insert(reason))
     }
 
@@ -147,7 +148,7 @@ impl Host<'_> {
     /// [`Stop`]: out of gas, or inside a static call.
     pub fn store(&mut self, slot: U256, value: U256) -> Result<(), Stop> {
         self.forbid_static()?;
-        if self.gas_left <= GAS.slot_write_reserve {
+        if self.gas_left <= Gas::new(GAS.slot_write_reserve) {
             return Err(self.halt(HaltReason::OutOfGas));
         }
         let account = self.account;
@@ -178,7 +179,7 @@ impl Host<'_> {
     /// inside a static call.
     pub fn mint(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
-        self.charge(GAS.call_value)?;
+        self.charge(Gas::new(GAS.call_value))?;
         if self.message.origin != SYSTEM_ADDRESS {
             return Err(Stop::EMPTY_REVERT);
         }
@@ -193,7 +194,7 @@ impl Host<'_> {
     /// [`Stop`]: a revert without data when the balance is lower; out of gas, or inside a static call.
     pub fn burn(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
-        self.charge(GAS.call_value)?;
+        self.charge(Gas::new(GAS.call_value))?;
         let own = self.message.to;
         let had = self.env.read(|journal| journal.sub_balance(&own, amount))?;
         if had { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
@@ -253,7 +254,7 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn recover(&mut self, hash: B256, v: u8, r: U256, s: U256) -> Result<Option<Address>, Stop> {
-        self.charge(GAS.recover)?;
+        self.charge(Gas::new(GAS.recover))?;
         let is_odd = match v {
             27 => false,
             28 => true,
@@ -284,10 +285,10 @@ impl Host<'_> {
         let account = self.touch(&to)?;
         let mut stipend = 0;
         if !value.is_zero() {
-            self.charge(GAS.call_value)?;
+            self.charge(Gas::new(GAS.call_value))?;
             let info = *self.env.journal.info(account);
             let is_new = info.nonce == 0 && info.balance.is_zero() && info.code_hash == crate::state::EMPTY_CODE_HASH;
-            self.charge(if is_new { GAS.new_account } else { 0 })?;
+            self.charge(Gas::new(if is_new { GAS.new_account } else { 0 }))?;
             stipend = GAS.call_stipend;
         }
         self.send(MessageKind::Call, to, value, input, gas, stipend)
@@ -316,7 +317,7 @@ impl Host<'_> {
     /// [`Stop`]: out of gas, or inside a static call.
     pub fn create(&mut self, init_code: &[u8], value: U256) -> Result<(Address, FrameResult), Stop> {
         self.forbid_static()?;
-        self.charge(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64)?;
+        self.charge(Gas::new(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64))?;
         let info = *self.env.journal.info(self.account);
         let to = self.message.to.create(info.nonce);
         let refusal = if self.depth + 1 >= GAS.call_depth_max {
@@ -329,7 +330,10 @@ impl Host<'_> {
             before.is_none().then_some(HaltReason::NonceOverflow)
         };
         if let Some(reason) = refusal {
-            return Ok((to, FrameResult { outcome: Outcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() }));
+            return Ok((
+                to,
+                FrameResult { outcome: FrameOutcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() },
+            ));
         }
         self.env.read(|journal| journal.access_account(&to))?;
         let mut result = self.send(MessageKind::Create, to, value, init_code, Gas::MAX, 0)?;
@@ -349,7 +353,7 @@ impl Host<'_> {
         stipend: u64,
     ) -> Result<FrameResult, Stop> {
         let passed = GAS.forwardable(self.gas_left()).min(gas);
-        self.charge(passed.get())?;
+        self.charge(passed)?;
         let (caller, origin) = (self.message.to, self.message.origin);
         let gas = passed.saturating_add(Gas::new(stipend));
         let message = Message { kind, caller, to, value, input, gas, origin };
@@ -359,7 +363,7 @@ impl Host<'_> {
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
         }
-        self.gas_left = self.gas_left.saturating_add(result.gas_left.get());
+        self.gas_left = self.gas_left.saturating_add(result.gas_left);
         Ok(result)
     }
 }

@@ -54,7 +54,7 @@ impl<'a> Message<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameResult {
     /// Success, revert, or halt.
-    pub outcome: Outcome,
+    pub outcome: FrameOutcome,
     /// Gas left unused.
     pub gas_left: Gas,
     /// Return data; revert data after a revert; the deployed code after a creation.
@@ -64,7 +64,7 @@ pub struct FrameResult {
 impl FrameResult {
     /// Returns whether the frame succeeded and its changes are kept.
     pub const fn is_success(&self) -> bool {
-        matches!(self.outcome, Outcome::Success)
+        matches!(self.outcome, FrameOutcome::Success)
     }
 
     /// Returns the output, or a revert with the callee's data, for a caller that passes failures on.
@@ -78,7 +78,7 @@ impl FrameResult {
 
 /// How a frame ended. A failed frame's changes are undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum FrameOutcome {
     /// Normal end.
     Success,
     /// Revert with data for the caller; unused gas is kept.

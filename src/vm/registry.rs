@@ -12,7 +12,8 @@ use super::{Template, TemplateId};
 
 /// Templates by id and version.
 ///
-/// A chain accepts any registry unless its specification has a `registryDigest`; then [`Self::digest`] must equal it.
+/// A chain accepts any registry, unless its genesis specification sets a registry digest, which must then equal
+/// [`Self::digest`].
 #[derive(Clone, Debug, Default)]
 pub struct TemplateRegistry {
     templates: BTreeMap<TemplateId, Arc<dyn Template>>,

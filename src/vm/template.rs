@@ -65,7 +65,7 @@ impl fmt::Display for TemplateId {
 ///     fn call(&self, host: &mut Host<'_>, _input: &[u8]) -> Result<Bytes, Stop> {
 ///         let count = host.load(U256::ZERO)?.checked_add(U256::from(1)).ok_or_else(|| abi::revert_with("full"))?;
 ///         host.store(U256::ZERO, count)?;
-///         Ok(abi::answer_u256(count))
+///         Ok(abi::encode_output_u256(count))
 ///     }
 /// }
 ///
@@ -73,7 +73,7 @@ impl fmt::Display for TemplateId {
 /// registry.register(Arc::new(Counter))?;
 /// let mut journal = Journal::new(MemoryState::new().view(CommitId::EMPTY)?);
 /// let (caller, block, gas) = (Address::repeat_byte(1), BlockContext::default(), Gas::new(100_000));
-/// let init_code = Marker(Counter.id()).init_code(&abi::answer_u256(U256::from(41)));
+/// let init_code = Marker(Counter.id()).init_code(&abi::encode_output_u256(U256::from(41)));
 /// let create = Message::create(caller, 0, U256::ZERO, &init_code, gas);
 /// assert!(execute(&mut journal, &block, &registry, &create)?.is_success());
 /// let answer = execute(&mut journal, &block, &registry, &Message::call(caller, create.to, U256::ZERO, &[], gas))?;

@@ -3,7 +3,7 @@
 use alloy_primitives::{Address, B256, Bytes, Log, U64, U256};
 use serde::Serialize;
 
-use super::{FrameResult, Inspector, Message, MessageKind, Outcome, abi};
+use super::{FrameOutcome, FrameResult, Inspector, Message, MessageKind, abi};
 
 /// One frame and the frames it called, as returned by `debug_traceTransaction` with `callTracer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -143,12 +143,12 @@ impl Inspector for CallTracer {
         frame.gas_used = frame.gas.saturating_sub(U64::from(result.gas_left.get()));
         frame.output = result.output.clone();
         match result.outcome {
-            Outcome::Success => {}
-            Outcome::Revert => {
+            FrameOutcome::Success => {}
+            FrameOutcome::Revert => {
                 frame.error = Some("execution reverted".to_owned());
                 frame.revert_reason = abi::reason(&result.output);
             }
-            Outcome::Halt(reason) => frame.error = Some(reason.to_string()),
+            FrameOutcome::Halt(reason) => frame.error = Some(reason.to_string()),
         }
         if !result.is_success() {
             drop_logs(&mut frame);

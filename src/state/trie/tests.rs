@@ -133,7 +133,7 @@ fn a_change_to_the_same_value_keeps_the_node() {
 }
 
 #[test]
-fn what_a_change_leaves_open_is_inherited() {
+fn parts_left_open_by_a_change_are_inherited() {
     let mut trie = Trie::default();
     let keys = [keccak256(b"a"), keccak256(b"b")];
     trie.apply(&[(keys[0], Some(b"old".to_vec()))]);

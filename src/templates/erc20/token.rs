@@ -89,20 +89,20 @@ impl Token<'_, '_> {
     pub(super) fn transfer(&mut self, to: Address, value: U256) -> Result<Bytes, Stop> {
         let from = self.0.caller();
         self.move_tokens(from, to, value)?;
-        Ok(abi::answer_bool(true))
+        Ok(abi::encode_output_bool(true))
     }
 
     pub(super) fn approve(&mut self, spender: Address, value: U256) -> Result<Bytes, Stop> {
         let owner = self.0.caller();
         self.set_allowance(owner, spender, value)?;
         self.0.emit(&sol::Approval { owner, spender, value })?;
-        Ok(abi::answer_bool(true))
+        Ok(abi::encode_output_bool(true))
     }
 
     pub(super) fn transfer_from(&mut self, from: Address, to: Address, value: U256) -> Result<Bytes, Stop> {
         self.spend_allowance(from, value)?;
         self.move_tokens(from, to, value)?;
-        Ok(abi::answer_bool(true))
+        Ok(abi::encode_output_bool(true))
     }
 
     fn allowance_slot(&mut self, owner: &Address, spender: &Address) -> Result<U256, Stop> {
