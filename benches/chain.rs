@@ -1,8 +1,8 @@
-//! Whole blocks: executed, rooted, committed and made the head, without signatures.
+//! Whole blocks, without signatures: execution, roots, commit and head change.
 //!
-//! 10,000 transactions a block over 100,000 accounts, each block on top of the one before; `roots` are the transaction and receipt
-//! roots of such a block alone, to be taken off. Then: a block of one transfer against the number of accounts, a snapshot
-//! and its restoration, reopening a database, recovery of senders.
+//! 10,000 transactions a block over 100,000 accounts, each block on top of the one before; `roots` are the transaction
+//! and receipt roots of such a block alone, to be subtracted. Then: a block of one transfer against the number of
+//! accounts, a snapshot and its restoration, reopening a database, recovery of senders.
 
 use std::{cell::RefCell, hint::black_box, sync::Arc};
 
@@ -48,7 +48,7 @@ fn in_memory(accounts: u64) -> ChainBuilder {
         .with_retention(Retention { states: Some(4), blocks: Some(8) })
 }
 
-/// A chain and the number of blocks that the bench has put on it.
+/// A chain and the number of blocks that the bench has added.
 struct Driver {
     chain: Chain,
     accounts: u64,
@@ -85,7 +85,7 @@ impl Driver {
         (0..count).map(one).collect()
     }
 
-    /// Builds, inserts and adopts a block of all of them.
+    /// Builds a block of all of them, inserts it and makes it the head.
     fn block(&mut self, transactions: Vec<Arc<Transaction>>, interventions: Vec<Intervention>) {
         let count = transactions.len();
         let timestamp = self.chain.head().block().header().timestamp + 1;
@@ -102,7 +102,7 @@ impl Driver {
     }
 }
 
-/// Deploys a token of which every sender holds some; uses up no sender's nonce.
+/// Deploys a token that every sender holds; uses no sender's nonce.
 fn deploy_token(driver: &mut Driver) -> Address {
     let owner = Address::repeat_byte(0xad);
     let request = TransactionRequest {
@@ -184,7 +184,7 @@ fn one_transfer(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// A snapshot of chain and pool, a block on top, and back.
+/// Takes a snapshot of chain and pool, adds a block, restores the snapshot.
 fn snapshot(group: &mut BenchmarkGroup<'_, WallTime>, mut driver: Driver) {
     let config = PoolConfig { allow_impersonated: true, ..PoolConfig::new(CHAIN_ID) };
     let mut pool = Pool::new(config);

@@ -1,4 +1,5 @@
-//! From spawning `chainbox dev` to its first answer: in memory, on a database after a clean stop, and after a kill.
+//! Time from spawning `chainbox dev` to its first response: in memory, on a database after a clean stop, and after a
+//! kill.
 //!
 //! `cargo bench --all-features --bench cold_start`
 
@@ -21,7 +22,7 @@ const ACCOUNTS: u64 = 1_000_000;
 const ANSWER_LIMIT: Duration = Duration::from_secs(120);
 const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
 
-/// A node that answers; the time that it took.
+/// Starts a node and returns it with the time to its first response.
 fn start(arguments: &[&str]) -> (Child, u16, Duration) {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
     #[allow(clippy::disallowed_methods, reason = "a bench reads the clock")]
@@ -77,7 +78,7 @@ fn timed(criterion: &mut Criterion, name: &str, arguments: &[&str], end: fn(Chil
     group.finish();
 }
 
-/// A genesis file with so many accounts.
+/// Writes a genesis file with so many accounts.
 fn genesis_file(folder: &Path) -> String {
     let mut genesis = GenesisSpec::new(31_337);
     for n in 0..ACCOUNTS {

@@ -1,5 +1,5 @@
-//! The protocols through whole networks: empty blocks and scheduler events a second of processor time, with symbolic
-//! seals; what the run's fingerprint costs; and that a block costs the same at height 1,000 and 100,000.
+//! The protocols in whole networks: empty blocks and scheduler events per second of processor time, with symbolic
+//! seals; the cost of the run digest; and that of a block at heights 1,000 and 100,000, which is the same.
 //!
 //! Every replica of a network runs on the one thread that is measured, so a block's figure is the work of all of them.
 
@@ -31,7 +31,7 @@ fn pbft(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Pbft(PbftConfig::default()), validators)
 }
 
-/// One-second blocks, and a heartbeat every five: with the default ten a second, idle talk would be most of what is measured.
+/// One-second blocks, and a heartbeat every five seconds: with the default ten per second, heartbeats would dominate.
 fn raft(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Raft(RaftConfig::default().with_timing(20_000, 5_000)), validators)
 }
@@ -41,18 +41,19 @@ fn poa(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Poa(PoaConfig::default().with_period(1)), validators)
 }
 
-/// One-second slots, eight an epoch, in which every validator attests once. Stake, rewards and the set are in the staking
-/// contract, which every block calls.
+/// One-second slots, eight an epoch, in which every validator attests once. Stake, rewards and the set are in the
+/// staking contract, which every block calls.
 fn pos(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Pos(PosConfig::default().with_period(1)), validators)
 }
 
-/// One-second slots; at most 21 of the validators produce, elected by stake in the staking contract, which every block calls.
+/// One-second slots; at most 21 of the validators produce, elected by stake in the staking contract, which every block
+/// calls.
 fn dpos(validators: u32) -> NetworkBuilder {
     network(ConsensusConfig::Dpos(DposConfig::default()), validators)
 }
 
-/// Time that this thread ran, where Linux tells; otherwise wall-clock time.
+/// Returns the processor time of this thread on Linux, otherwise wall-clock time.
 fn processor_time(since: Instant) -> Duration {
     let stat = fs::read_to_string("/proc/thread-self/schedstat").ok();
     let ran = stat.and_then(|stat| stat.split_whitespace().next()?.parse().ok());
@@ -80,7 +81,7 @@ fn grow(network: &mut Network, blocks: u64) {
     network.run_to_height(goal).expect("runs");
 }
 
-/// A network at this height.
+/// Runs a network to this height.
 fn grown(builder: NetworkBuilder, height: u64) -> Network {
     let mut network = builder.build().expect("options fit");
     network.run_to_height(height).expect("runs");
@@ -92,7 +93,7 @@ fn warm(builder: NetworkBuilder) -> Network {
     grown(builder, 50)
 }
 
-/// Empty blocks, each adopted by every replica; with and without the run's fingerprint.
+/// Empty blocks, each adopted by every replica; with and without the run digest.
 fn blocks(c: &mut Criterion) {
     let mut group = c.benchmark_group("blocks");
     // At one block a second, blocks a second are how many times faster than the clock a network runs.
@@ -124,7 +125,7 @@ fn blocks(c: &mut Criterion) {
     group.finish();
 }
 
-/// The scheduler with protocols on it: everything that happens to some replica counts, deliveries and timers.
+/// Scheduler events of a whole network: every delivery and timer of every replica counts.
 fn events(c: &mut Criterion) {
     const EVENTS: u64 = 100_000;
     let mut group = c.benchmark_group("events");

@@ -21,7 +21,7 @@ fn node() -> Node {
     Node::builder().with_accounts(SENDERS).with_gas_limit(Gas::new(1_000_000_000)).build().expect("a node")
 }
 
-/// What each client sends: its own senders, nonces in order.
+/// Returns the transactions of each client: its own senders, nonces in order.
 fn signed(node: &Node) -> Vec<Vec<Vec<Bytes>>> {
     let chain_id = Some(node.view().chain_id());
     let (senders, per_client) = (node.keys().len(), node.keys().len() / CLIENTS);

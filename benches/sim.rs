@@ -1,4 +1,4 @@
-//! The simulator: its queue, networks of proof of authority with symbolic seals, and what fingerprinting costs.
+//! The simulator: its queue, networks of proof of authority with symbolic seals, and the cost of the run digest.
 
 #[path = "../tests/golden/faults.rs"]
 mod faults;
@@ -21,7 +21,7 @@ fn poa(validators: u32, period: u64) -> NetworkBuilder {
     Network::builder().with_consensus(config).with_validators(validators).with_seed(7)
 }
 
-/// Empty actors: every event puts its successor and nothing else.
+/// Empty actors: every event schedules its successor and nothing else.
 fn scheduler(c: &mut Criterion) {
     let mut group = c.benchmark_group("scheduler");
     group.throughput(Throughput::Elements(EVENTS));
@@ -41,7 +41,7 @@ fn scheduler(c: &mut Criterion) {
     group.finish();
 }
 
-/// From nothing, keys drawn from the seed, to the first block on every replica.
+/// From building a network, with keys derived from the seed, to the first block on every replica.
 fn start(c: &mut Criterion) {
     let mut group = c.benchmark_group("network start to first block");
     group.throughput(Throughput::Elements(1));

@@ -1,7 +1,7 @@
 //! The state: roots of large blocks, one-transfer blocks against the number of accounts, commits to RocksDB, reads.
 //!
-//! A transfer touches two accounts; what is measured is everything between a block's changes and its root and, for RocksDB, the
-//! written batch. Execution is not part of it.
+//! A transfer touches two accounts; what is measured is everything between a block's changes and its root and, for
+//! RocksDB, the written batch. Execution is not part of it.
 
 use std::{hint::black_box, sync::Arc};
 
@@ -36,7 +36,8 @@ fn genesis(accounts: u64) -> StateChanges {
     StateChanges { accounts: (0..accounts).map(|number| change(number, 0)).collect(), ..StateChanges::default() }
 }
 
-/// The accounts that block `number` leaves changed: a sender and a recipient for each transfer, spread over all accounts.
+/// The accounts that block `number` leaves changed: a sender and a recipient for each transfer, spread over all
+/// accounts.
 fn block(number: u64, accounts: u64, transfers: u64) -> StateChanges {
     let touched = |transfer: u64| {
         let mixed = (number * transfers + transfer).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -45,7 +46,7 @@ fn block(number: u64, accounts: u64, transfers: u64) -> StateChanges {
     StateChanges { accounts: (0..transfers).flat_map(touched).collect(), ..StateChanges::default() }
 }
 
-/// A state under test and where its batches go.
+/// A state under test, and the store for its batches.
 struct Setting {
     store: Arc<dyn StateStore>,
     keys: Arc<dyn KeyValue>,

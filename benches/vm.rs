@@ -1,8 +1,8 @@
-//! Execution alone: plain and ERC-20 transfers with the work of a transaction around them (nonce, fee, intrinsic gas, refund), but
-//! without signatures, roots or commits.
+//! Execution alone: plain and ERC-20 transfers with the work of a transaction around them (nonce, fee, intrinsic gas,
+//! refund), but without signatures, roots or commits.
 //!
-//! 10,000 transactions over 100,000 accounts. `journal=carried` has the accounts read in already, as after a block; `journal=new`
-//! reads them from the state in memory.
+//! 10,000 transactions over 100,000 accounts. `journal=carried` has the accounts cached already, as after a block;
+//! `journal=new` reads them from the state in memory.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ const GAS_LIMIT: u64 = 100_000;
 const BASE_FEE: u64 = 7;
 const SUPPLY: U256 = U256::from_limbs([0, 1, 0, 0]);
 
-/// The state and what is in it.
+/// A state and its accounts.
 struct Setting {
     view: Arc<dyn StateView>,
     accounts: Vec<Address>,
@@ -97,7 +97,7 @@ impl Setting {
     }
 }
 
-/// Executes all, as a block would.
+/// Executes all transactions, as a block does.
 fn run(journal: &mut Journal, block: &BlockContext, transactions: &[Unsigned]) -> u64 {
     transactions.iter().map(|transaction| transact(journal, block, transaction)).sum()
 }

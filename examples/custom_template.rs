@@ -1,4 +1,4 @@
-//! A contract of one's own: a counter in native Rust with a Solidity ABI.
+//! A custom template: a counter in native Rust with a Solidity ABI.
 //!
 //! `cargo run --example custom_template`
 
@@ -40,7 +40,7 @@ impl CounterTemplate {
         let total = host.load(U256::ZERO)? + step;
         host.store(U256::ZERO, total)?;
         host.emit(&Counter::Counted { by: host.caller(), total })?;
-        Ok(abi::answer_u256(total))
+        Ok(abi::encode_output_u256(total))
     }
 }
 
@@ -66,7 +66,7 @@ impl Template for CounterTemplate {
         let (selector, args) = abi::split_call(input)?;
         match selector {
             Counter::countCall::SELECTOR => Self::count(host, args.u256(0)?),
-            Counter::totalCall::SELECTOR => host.load(U256::ZERO).map(abi::answer_u256),
+            Counter::totalCall::SELECTOR => host.load(U256::ZERO).map(abi::encode_output_u256),
             _ => Err(abi::empty_revert()),
         }
     }

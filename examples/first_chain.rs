@@ -1,4 +1,4 @@
-//! A first chain in a test: build a node, move tokens, look at the block.
+//! A first chain in a test: build a node, transfer tokens, inspect the block.
 //!
 //! `cargo run --example first_chain`
 

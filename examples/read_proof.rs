@@ -1,4 +1,4 @@
-//! Reading a proof: a token balance shown to somebody who knows only the block's state root.
+//! A Merkle proof: a token balance, verified with the block's state root alone.
 //!
 //! `cargo run --example read_proof`
 

@@ -1,4 +1,4 @@
-//! The life of a validator: join with stake, be delegated to, earn, leave.
+//! The life of a validator: join with stake, receive delegations, earn rewards, leave.
 //!
 //! `cargo run --example staking`
 
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node =
         Node::builder().with_consensus(consensus).with_validators(3).with_candidates(1).with_staking(params).build()?;
 
-    // The fourth replica has a key of its own and becomes a validator.
+    // The operator of the fourth replica makes it a validator.
     let newcomer = node.validator_key(3);
     node.validator_action(&newcomer, &ValidatorAction::Join { stake: ether(40), commission_bps: 500 })?;
     let alice = node.keys()[0].clone();
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{} weighs {} gwei, {:?}", record.address, record.weight, record.status);
     }
 
-    // Its blocks bring rewards: 5 % of each is its commission, and of the rest 60 % are Alice's.
+    // Its blocks earn rewards: 5 % of each is its commission, and 60 % of the rest are Alice's.
     node.mine(40)?;
     let before = node.view().balance(alice.address(), Default::default())?;
     node.validator_action(&alice, &ValidatorAction::ClaimRewards { validator })?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("alice earned {} gwei", earned / U256::from(1_000_000_000));
     assert!(earned > ether(1));
 
-    // What she takes out waits for the unbonding period.
+    // Stake that she undelegates waits for the unbonding period.
     node.validator_action(&alice, &ValidatorAction::Undelegate { validator, amount: U256::MAX })?;
     let early = node.validator_action(&alice, &ValidatorAction::Withdraw).map(drop).unwrap_err();
     println!("{early}");

@@ -1,8 +1,8 @@
 //! The world state: accounts, their storage and code, versioned by commit.
 //!
 //! A *commit* is an immutable version of the state with Ethereum's Merkle-Patricia root (Yellow
-//! Paper, 4.1 and appendix D). Its id is never reused; making one costs what changed, never what
-//! exists. [`StateStore`] makes commits; a [`StateView`] reads one; the journal collects
+//! Paper, 4.1 and appendix D). Its id is never reused; the cost of making one grows with the changes, not with
+//! the state. [`StateStore`] makes commits, a [`StateView`] reads one, the [`Journal`] collects
 //! the changes of a block with nested checkpoints.
 
 mod account;

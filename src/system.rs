@@ -1,7 +1,7 @@
-//! What the chain itself relies on: contracts at fixed addresses that keep validators and their stake, and the calls that
-//! the consensus protocol makes to them at the start of a block.
+//! System contracts: contracts at fixed addresses that hold validators and their stake, and the system calls
+//! by which the consensus protocol changes them at the start of a block.
 //!
-//! A protocol never reads a contract. It sees [`ValidatorUpdates`], which executing a block returns.
+//! A protocol never reads a contract. It receives [`ValidatorUpdates`], a result of executing a block.
 
 mod call;
 pub mod staking;

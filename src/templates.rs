@@ -1,7 +1,7 @@
-//! Ready-made contracts: one file (or folder) each, in native Rust behind the host.
+//! Ready-made contracts in native Rust, one file or folder each.
 //!
 //! Each implements a standard Solidity ABI exactly, with Solidity's storage layout, so that a client
-//! cannot tell it from compiled Solidity.
+//! cannot distinguish it from compiled Solidity.
 
 pub mod erc20;
 
@@ -11,7 +11,7 @@ use crate::vm::TemplateRegistry;
 
 pub use erc20::{Erc20, Erc20Features, Erc20Params};
 
-/// Returns the registry with every ready-made template; clone it to add your own.
+/// Returns the registry of all ready-made templates; clone it to add others.
 pub fn builtin() -> &'static TemplateRegistry {
     static BUILTIN: LazyLock<TemplateRegistry> = LazyLock::new(|| {
         let mut registry = TemplateRegistry::new();

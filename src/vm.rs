@@ -1,10 +1,10 @@
-//! Running one message to its end: gas, frames, the host that a contract sees, templates.
+//! Execution of one message: gas, frames, the host interface of a contract, templates.
 //!
 //! [`execute`] runs a call or a creation over a [`Journal`]. A contract is a [`Template`]: native
-//! Rust behind [`Host`], every operation of which is charged by [`GasSchedule`]. What a deployed contract
-//! is, says its code: a [`Marker`], which names a template and version of the [`TemplateRegistry`].
+//! Rust behind [`Host`], every operation of which is charged by [`GasSchedule`]. The code of a deployed contract
+//! is a [`Marker`] with the id and version of a template in the [`TemplateRegistry`].
 //!
-//! A frame that reverts, halts or panics undoes everything that it did, and what it called did.
+//! A frame that reverts, halts or panics undoes its own changes and those of the frames it called.
 
 pub mod abi;
 mod context;
@@ -28,22 +28,22 @@ pub use context::BlockContext;
 pub use gas::GasSchedule;
 pub use host::Host;
 pub use inspect::Inspector;
-pub use message::{FrameResult, HaltReason, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop};
+pub use message::{FrameOutcome, FrameResult, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop};
 pub use registry::{RegistryError, TemplateRegistry};
 pub use slots::mapping_slot;
 pub use template::{Marker, Template, TemplateId};
 pub use trace::{CallTrace, CallTraceLog, CallTracer};
 
-/// Runs `message` and all that it calls, over `journal`.
+/// Executes `message` and all frames that it starts, over `journal`.
 ///
-/// Touches caller, target and the block's beneficiary first, so that they are warm (EIP-2929, EIP-3651). What goes with a
-/// transaction around it is the caller's: its nonce and fees, intrinsic gas ([`GasSchedule::intrinsic`]), the access
-/// list, the capped refund ([`GasSchedule::capped_refund`]).
+/// Marks caller, target and the block's beneficiary as warm first (EIP-2929, EIP-3651). The rest of a transaction is
+/// left to the caller: nonce and fees, intrinsic gas ([`GasSchedule::intrinsic`]), the access list, the capped refund
+/// ([`GasSchedule::capped_refund`]).
 ///
-/// A contract's failure is an `Ok` with its [`Outcome`]; everything that it did is undone.
+/// A contract's failure is an `Ok` with its [`FrameOutcome`]; all its changes are undone.
 ///
 /// # Errors
-/// [`StateError`] when the state cannot be read: the message has no outcome, and the journal is as before.
+/// [`StateError`] when the state cannot be read: the message has no outcome, and the journal is unchanged.
 pub fn execute(
     journal: &mut Journal,
     block: &BlockContext,
@@ -53,7 +53,7 @@ pub fn execute(
     frame::run_outermost(journal, block, registry, message, None)
 }
 
-/// [`execute`] with an inspector that is told of every frame and log.
+/// Executes `message` as [`execute`] does and calls `inspector` for every frame and log.
 ///
 /// # Errors
 /// As [`execute`].

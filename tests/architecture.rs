@@ -1,8 +1,8 @@
 //! Which file of `src/` may import which: a floor imports only the floors below it (the table in `ARCHITECTURE.md`),
 //! and no files import each other in a circle (`architecture/cycles.rs`).
 //!
-//! For the floors, every path that starts at the crate root counts, in a `use`, in a type, in code and in `cfg(test)` modules alike:
-//! a test that needs a higher floor belongs in `tests/`. Comments, doc examples and strings don't count.
+//! For the floors, every path that starts at the crate root counts, in a `use`, in a type, in code and in `cfg(test)`
+//! modules alike: a test that needs a higher floor belongs in `tests/`. Comments, doc examples and strings don't count.
 
 #[path = "architecture/cycles.rs"]
 mod cycles;

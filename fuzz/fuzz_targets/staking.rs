@@ -17,7 +17,7 @@ use chainbox::{
             interface as sol, penalize, slash,
         },
     },
-    vm::{BlockContext, HaltReason, Message, MessageKind, Outcome, TemplateRegistry, execute},
+    vm::{BlockContext, HaltReason, Message, MessageKind, FrameOutcome, TemplateRegistry, execute},
 };
 use chainbox_fuzz::{FUNDS, Who, rich_state};
 use libfuzzer_sys::fuzz_target;
@@ -147,14 +147,14 @@ impl Chain {
 
     fn system(&mut self, call: SystemCall) {
         let (outcome, output) = self.run(SYSTEM_ADDRESS, U256::ZERO, &call.input);
-        assert_eq!(outcome, Outcome::Success, "{output}");
+        assert_eq!(outcome, FrameOutcome::Success, "{output}");
     }
 
-    fn run(&mut self, caller: Address, value: U256, input: &[u8]) -> (Outcome, Bytes) {
+    fn run(&mut self, caller: Address, value: U256, input: &[u8]) -> (FrameOutcome, Bytes) {
         self.journal.begin_transaction();
         let message = Message::call(caller, STAKING_ADDRESS, value, input, Gas::new(10_000_000));
         let result = execute(&mut self.journal, &self.block, &self.registry, &message).expect("readable");
-        assert_ne!(result.outcome, Outcome::Halt(HaltReason::TemplatePanic));
+        assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
         (result.outcome, result.output)
     }
 

@@ -8,7 +8,7 @@ use chainbox::{
     primitives::Gas,
     state::Journal,
     templates::{self, Erc20Features, Erc20Params},
-    vm::{BlockContext, HaltReason, Message, Outcome, execute},
+    vm::{BlockContext, HaltReason, Message, FrameOutcome, execute},
 };
 use chainbox_fuzz::{Who, funded_state};
 use libfuzzer_sys::fuzz_target;
@@ -72,7 +72,7 @@ fuzz_target!(|calls: Vec<Call>| {
         let message = Message::call(call.from.address(), token, U256::ZERO, &data, Gas::new(u64::from(call.gas)));
         let result = execute(&mut journal, &block, registry, &message).expect("readable");
         assert!(result.gas_left <= message.gas);
-        assert_ne!(result.outcome, Outcome::Halt(HaltReason::TemplatePanic));
+        assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
     }
 
     journal.begin_transaction();

@@ -11,7 +11,9 @@ use super::{
 use crate::{
     primitives::{Gas, Transaction},
     state::{Journal, StateError},
-    vm::{self, BlockContext, FrameResult, GasSchedule, Inspector, Message, MessageKind, Outcome, TemplateRegistry},
+    vm::{
+        self, BlockContext, FrameOutcome, FrameResult, GasSchedule, Inspector, Message, MessageKind, TemplateRegistry,
+    },
 };
 
 /// Executes the transactions of one block over one journal.
@@ -29,7 +31,7 @@ pub(super) struct Executor<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Executed {
     pub(super) receipt: Receipt,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: FrameOutcome,
     pub(super) output: Bytes,
 }
 

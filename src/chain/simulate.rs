@@ -23,7 +23,7 @@ use super::{
 use crate::{
     primitives::{AccessList, AccessListItem, Gas},
     state::{Journal, StateChanges, StateError, StateView},
-    vm::{self, BlockContext, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind, Outcome},
+    vm::{self, BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind},
 };
 
 /// The state and the block that a message runs in.
@@ -39,7 +39,7 @@ pub struct CallContext {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutcome {
     /// Success, revert, or halt.
-    pub outcome: Outcome,
+    pub outcome: FrameOutcome,
     /// Return data; revert data after a revert; deployed code after a creation.
     pub output: Bytes,
     /// Gas that it used, intrinsic gas and refunds counted as in a transaction.
@@ -104,7 +104,7 @@ impl From<Failure> for CallError {
 impl CallOutcome {
     /// Whether it neither reverted nor halted.
     pub const fn is_success(&self) -> bool {
-        matches!(self.outcome, Outcome::Success)
+        matches!(self.outcome, FrameOutcome::Success)
     }
 
     /// Return data of a success.
@@ -114,20 +114,20 @@ impl CallOutcome {
 
     /// Data of a revert.
     pub const fn revert_data(&self) -> Option<&Bytes> {
-        if matches!(self.outcome, Outcome::Revert) { Some(&self.output) } else { None }
+        if matches!(self.outcome, FrameOutcome::Revert) { Some(&self.output) } else { None }
     }
 
     /// Why it halted.
     pub const fn halt(&self) -> Option<HaltReason> {
-        if let Outcome::Halt(reason) = self.outcome { Some(reason) } else { None }
+        if let FrameOutcome::Halt(reason) = self.outcome { Some(reason) } else { None }
     }
 
     /// In words: `success`, `execution reverted: <reason>` or the reason of the halt.
     pub fn describe(&self) -> String {
         match self.outcome {
-            Outcome::Success => "success".to_owned(),
-            Outcome::Halt(reason) => reason.to_string(),
-            Outcome::Revert => match alloy_sol_types::decode_revert_reason(&self.output) {
+            FrameOutcome::Success => "success".to_owned(),
+            FrameOutcome::Halt(reason) => reason.to_string(),
+            FrameOutcome::Revert => match alloy_sol_types::decode_revert_reason(&self.output) {
                 Some(reason) if !reason.is_empty() => {
                     format!("execution reverted: {}", reason.strip_prefix("revert: ").unwrap_or(&reason))
                 }
@@ -294,7 +294,7 @@ impl Chain {
     }
 }
 
-fn gas_used(limit: Gas, result: &FrameResult, refund: u64) -> Gas {
+fn gas_used(limit: Gas, result: &FrameResult, refund: Gas) -> Gas {
     let spent = limit.saturating_sub(result.gas_left);
     spent.saturating_sub(GasSchedule::STANDARD.capped_refund(spent, refund))
 }

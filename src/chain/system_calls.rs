@@ -8,7 +8,7 @@ use crate::{
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal, StateError},
     system::{SYSTEM_ADDRESS, SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates, staking},
-    vm::{self, BlockContext, Message, Outcome},
+    vm::{self, BlockContext, FrameOutcome, Message},
 };
 
 /// Gas of one system call: no part of the block's, and so much that only an endless call meets it.
@@ -80,9 +80,9 @@ fn run_one(
     let message = Message::call(SYSTEM_ADDRESS, call.to, U256::ZERO, &call.input, SYSTEM_CALL_GAS);
     let result = vm::execute(journal, context, &shared.registry, &message)?;
     match result.outcome {
-        Outcome::Success => Ok(()),
-        Outcome::Halt(reason) => Err(failed(reason.to_string())),
-        Outcome::Revert => Err(failed(match alloy_sol_types::decode_revert_reason(&result.output) {
+        FrameOutcome::Success => Ok(()),
+        FrameOutcome::Halt(reason) => Err(failed(reason.to_string())),
+        FrameOutcome::Revert => Err(failed(match alloy_sol_types::decode_revert_reason(&result.output) {
             Some(reason) => format!("reverted: {reason}"),
             None => format!("reverted with {}", result.output),
         })),

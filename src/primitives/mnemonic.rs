@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_checksum_is_told() {
+    fn a_bad_checksum_is_reported() {
         let error = Wallet::from_phrase("test test test test test test test test test test test test").unwrap_err();
         assert!(error.to_string().contains("checksum"), "{error}");
         assert!(Wallet::from_phrase("hello world").is_err());

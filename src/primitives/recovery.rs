@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_answers_in_order_and_remembers() {
+    fn a_batch_returns_in_order_and_caches() {
         let recovery = SenderRecovery::new();
         let mut raws: Vec<_> = (0..20).map(raw).collect();
         raws[5] = vec![0xc0].into();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_bounded() {
+    fn the_cache_is_bounded() {
         let mut generations = Generations::default();
         generations.young.insert(B256::ZERO, Address::ZERO);
         let recovery = SenderRecovery { remembered: Arc::new(Mutex::new(generations)) };

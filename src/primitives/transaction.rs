@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn refused_bytes_say_why() {
+    fn refused_bytes_name_the_reason() {
         let key = KeyPair::from_seed(3, "sender");
         let whole = request().sign(&key).unwrap().encoded();
         let with_tail = [whole.as_ref(), &[0, 0]].concat();

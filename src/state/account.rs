@@ -1,20 +1,20 @@
-//! An account as the state root covers it.
+//! Accounts as the state root covers them.
 
 use alloy_primitives::{B256, U256, b256};
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
-/// Keccak of no bytes: the code hash of an account without code.
+/// Keccak of the empty string: the code hash of an account without code.
 pub const EMPTY_CODE_HASH: B256 = b256!("c5d2460186f7233c927e7db2dcc703c0e500b653ca82273b7bfad8045d85a470");
 
-/// Root of the empty trie: keccak of RLP's empty string.
+/// Root of the empty trie: keccak of the RLP of the empty string.
 pub const EMPTY_ROOT: B256 = b256!("56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421");
 
 /// Nonce, balance, storage root and code hash, in the order of their RLP (Yellow Paper, 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, RlpEncodable, RlpDecodable)]
 pub struct Account {
-    /// Transactions sent, or contracts created by a contract (which starts at 1, EIP-161).
+    /// Number of transactions sent, or of contracts created by a contract (from 1 on, EIP-161).
     pub nonce: u64,
-    /// Native token held, in the smallest unit.
+    /// Balance, in wei.
     pub balance: U256,
     /// Root of the account's storage trie.
     pub storage_root: B256,
@@ -23,7 +23,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// No nonce, balance or code: absent from the state (EIP-161).
+    /// Returns whether there is no nonce, balance or code, so that the account is absent from the state (EIP-161).
     pub fn is_empty(&self) -> bool {
         self.nonce == 0 && self.balance.is_zero() && self.code_hash == EMPTY_CODE_HASH
     }

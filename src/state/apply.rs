@@ -1,4 +1,4 @@
-//! Turning [`StateChanges`] into changes of the account trie and the storage tries.
+//! Applies [`StateChanges`] to the account trie and the storage tries.
 
 use alloy_primitives::B256;
 
@@ -6,29 +6,29 @@ use super::{
     AccountChange, SortedMap, StateChanges, StateError,
     keys::KeyCache,
     leaf::{AccountLeaf, SlotLeaf},
-    trie::{Change, Encoder, Link, Sink, Source, for_each_link, get, update},
+    trie::{Change, Encoder, NodeLink, Sink, Source, for_each_link, get, update},
 };
 
-/// Where both kinds of trie are read from.
+/// Source of the nodes of both kinds of trie.
 pub(crate) trait StateSource:
     Source<AccountLeaf<Self::StorageRoot>, Link = Self::AccountRoot> + Source<SlotLeaf, Link = Self::StorageRoot>
 {
-    /// Leads to a node of the account trie.
-    type AccountRoot: Link;
-    /// Leads to a node of a storage trie.
-    type StorageRoot: Link;
+    /// Link to a node of the account trie.
+    type AccountRoot: NodeLink;
+    /// Link to a node of a storage trie.
+    type StorageRoot: NodeLink;
 }
 
-/// Where the new nodes of both kinds of trie go.
+/// Sink of the new nodes of both kinds of trie.
 pub(crate) trait StateSink<S: StateSource + ?Sized>:
     Sink<AccountLeaf<S::StorageRoot>, S::AccountRoot> + Sink<SlotLeaf, S::StorageRoot>
 {
-    /// Whether it must be told of every node that a version no longer has, at the price of a walk through the
-    /// storage of accounts that end.
+    /// Whether [`Sink::release`] must be called for every node that a version loses, at the price of a walk through
+    /// the storage of removed accounts.
     const COUNTS_RELEASED: bool;
 }
 
-/// Returns the root of the accounts after `changes`; `None` when no account is left.
+/// Returns the root of the account trie after `changes`; `None` when no account is left.
 pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
     source: &S,
     sink: &mut K,
@@ -54,7 +54,8 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
     update(source, sink, &mut encoder, root, &accounts)
 }
 
-/// Returns the root of one account's storage after `change`, which ends the account, clears its storage or sets slots.
+/// Returns the root of one account's storage after `change`, which removes the account, clears the storage or sets
+/// slots.
 fn apply_storage<S: StateSource, K: StateSink<S>>(
     source: &S,
     sink: &mut K,
@@ -82,7 +83,7 @@ fn apply_storage<S: StateSource, K: StateSink<S>>(
     update(source, sink, encoder, root.filter(|_| !clear), &slots)
 }
 
-/// Returns the pairs of `map` by rising trie key. Small words are sorted and the pairs, which are large, stay where they are.
+/// Returns the pairs of `map` by ascending trie key. Sorts small indices, so that the large pairs stay in place.
 fn by_key<K: Ord, V>(
     map: &SortedMap<K, V>,
     key_of: impl Fn(&K) -> B256,
@@ -92,7 +93,7 @@ fn by_key<K: Ord, V>(
     sorted.into_iter()
 }
 
-/// Returns the state root that `root` stands for.
-pub(crate) fn state_root(root: Option<&impl Link>) -> B256 {
+/// Returns the state root of the trie under `root`.
+pub(crate) fn state_root(root: Option<&impl NodeLink>) -> B256 {
     root.map_or(super::EMPTY_ROOT, |root| root.reference().root_hash())
 }

@@ -1,4 +1,4 @@
-//! What a commit changes: the only form in which a state is altered.
+//! The changes of a commit.
 
 use std::collections::BTreeMap;
 
@@ -11,34 +11,34 @@ use super::SortedMap;
 pub struct AccountChange {
     /// New nonce, balance and code hash; `None` removes the account and all its storage.
     pub info: Option<AccountInfo>,
-    /// Drop all earlier storage before `storage` is applied (an address created anew).
+    /// Whether all earlier storage is dropped before `storage` is applied (an address created anew).
     pub clear_storage: bool,
     /// New values by slot; zero removes the slot.
     pub storage: SortedMap<U256, U256>,
 }
 
-/// The plain part of an account: everything but its storage.
+/// An account without its storage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccountInfo {
-    /// See [`Account::nonce`](super::Account::nonce).
+    /// Nonce, see [`Account::nonce`](super::Account::nonce).
     pub nonce: u64,
-    /// See [`Account::balance`](super::Account::balance).
+    /// Balance in wei, see [`Account::balance`](super::Account::balance).
     pub balance: U256,
-    /// See [`Account::code_hash`](super::Account::code_hash).
+    /// Code hash, see [`Account::code_hash`](super::Account::code_hash).
     pub code_hash: B256,
 }
 
-/// Everything that one commit changes. Ordered, so that its application is the same everywhere.
+/// All changes of one commit, ordered so that applying them is deterministic.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateChanges {
     /// Changed accounts.
     pub accounts: SortedMap<Address, AccountChange>,
-    /// Code that the changes introduced, by its keccak.
+    /// Code that the changes introduce, by its keccak.
     pub codes: BTreeMap<B256, Bytes>,
 }
 
 impl StateChanges {
-    /// Returns whether nothing changes.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.accounts.is_empty() && self.codes.is_empty()
     }

@@ -12,12 +12,12 @@ impl CommitId {
     /// The version before the first commit: no accounts, root [`EMPTY_ROOT`](super::EMPTY_ROOT).
     pub const EMPTY: Self = Self(0);
 
-    /// Returns the id with this number, as stored beside a block.
+    /// Creates the id with this number, as stored beside a block.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// Returns the plain number.
+    /// Returns the id's number.
     pub const fn get(self) -> u64 {
         self.0
     }
@@ -29,11 +29,11 @@ impl fmt::Display for CommitId {
     }
 }
 
-/// A version that was just made.
+/// Identity and root of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its identity.
+    /// Id of the version.
     pub id: CommitId,
-    /// Its Merkle-Patricia root.
+    /// Merkle-Patricia root of the version.
     pub root: B256,
 }

@@ -1,8 +1,8 @@
-//! The changes of a block while it runs: read through, undone by checkpoints, given away at the end.
+//! The changes of a block during its execution: read-through cache, nested checkpoints, changes taken at the end.
 //!
-//! A [`Journal`] wraps one [`StateView`]. What it reads it keeps; what it changes it can undo, at a
-//! cost of what was changed since the checkpoint. It also carries what one transaction needs: the
-//! access list (EIP-2929), the slots' values at its start (EIP-2200), the refund counter (EIP-3529)
+//! A [`Journal`] wraps one [`StateView`]. It caches what it reads and undoes what it changes, at a cost
+//! that grows with the changes since the checkpoint. It also holds what one transaction needs: the
+//! access list (EIP-2929), the slots' original values (EIP-2200), the refund counter (EIP-3529)
 //! and the logs.
 
 mod accounts;
@@ -21,40 +21,41 @@ use alloy_primitives::{Address, Log, U256};
 
 use self::{cache::Cache, undo::Undo};
 use super::{AccountChange, EMPTY_ROOT, SortedMap, StateChanges, StateError, StateView};
+use crate::primitives::Gas;
 
 pub(crate) use self::cache::{AccountId, SlotId};
 
-/// Cached accounts and slots above which [`Journal::carry_on`] starts with an empty cache.
+/// Cached accounts and slots above which [`Journal::advance_to`] starts with an empty cache.
 pub const CACHED_ENTRIES_MAX: usize = 1 << 18;
 
-/// Whether the running transaction had touched something before (EIP-2929).
+/// Warmth of an account or slot in the running transaction (EIP-2929).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
-    /// Touched for the first time in this transaction.
+    /// First access in this transaction.
     Cold,
-    /// Touched before, or declared in its access list.
+    /// Accessed before, or declared in the transaction's access list.
     Warm,
 }
 
 impl Access {
-    /// Whether this was the first touch.
+    /// Returns whether this was the first access.
     pub const fn is_cold(self) -> bool {
         matches!(self, Self::Cold)
     }
 }
 
-/// What writing a slot met: everything that its price depends on (EIP-2200, EIP-2929).
+/// Values and warmth that determine the cost of a slot write (EIP-2200, EIP-2929).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotWrite {
-    /// Value at the transaction's start.
+    /// Value at the start of the transaction.
     pub original: U256,
     /// Value just before this write.
     pub current: U256,
-    /// Whether the slot had been touched.
+    /// Warmth of the slot before this write.
     pub access: Access,
 }
 
-/// A point to come back to: see [`Journal::checkpoint`].
+/// A point that changes can be undone to: see [`Journal::checkpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use = "commit or revert a checkpoint"]
 pub struct Checkpoint {
@@ -63,13 +64,13 @@ pub struct Checkpoint {
     refund: i64,
 }
 
-/// A state in the making over an immutable one.
+/// Uncommitted changes over an immutable version of the state.
 ///
 /// One journal lives for a block: [`begin_transaction`](Self::begin_transaction) before each
 /// transaction, [`take_changes`](Self::take_changes) at the end, and
-/// [`carry_on`](Self::carry_on) to build the next block with what is already read.
+/// [`advance_to`](Self::advance_to) to execute the next block with the cache kept.
 ///
-/// Reads that meet a failing store answer [`StateError`]; nothing is changed by them.
+/// A read that fails in the store returns [`StateError`] and changes nothing.
 #[derive(Clone, Debug)]
 pub struct Journal {
     view: Arc<dyn StateView>,
@@ -77,15 +78,15 @@ pub struct Journal {
     undo: Vec<Undo>,
     logs: Vec<Log>,
     refund: i64,
-    /// Accounts whose storage changed in what was taken; their emptiness is read again.
+    /// Accounts whose storage changed in changes already taken; whether it is empty is read again.
     storage_changed: Vec<AccountId>,
-    /// Number of the running transaction in this journal; marks what it touched.
+    /// Number of the running transaction in this journal; marks what it accessed.
     transaction: u32,
 }
 
-/// Blocks: starting, ending, going on.
+/// Blocks: start, end, next.
 impl Journal {
-    /// A journal without changes over `view`.
+    /// Creates a journal without changes over `view`.
     pub fn new(view: Arc<dyn StateView>) -> Self {
         Self {
             view,
@@ -98,12 +99,12 @@ impl Journal {
         }
     }
 
-    /// The version underneath.
+    /// Returns the version underneath.
     pub const fn view(&self) -> &Arc<dyn StateView> {
         &self.view
     }
 
-    /// Starts a transaction: nothing is warm, no refund, no logs; earlier changes can no longer be undone.
+    /// Starts a transaction: everything is cold, no refund, no logs; earlier changes can no longer be undone.
     pub fn begin_transaction(&mut self) {
         self.undo.clear();
         self.logs.clear();
@@ -115,7 +116,7 @@ impl Journal {
         }
     }
 
-    /// Gives away everything that changed since the journal was made or last asked, sorted.
+    /// Returns everything that changed since the journal was created or the changes were last taken, sorted.
     ///
     /// An account that ends with no nonce, balance, code or storage is removed (EIP-161). The
     /// journal goes on reading the changed values.
@@ -150,13 +151,13 @@ impl Journal {
         StateChanges { accounts: SortedMap::from_sorted(accounts), codes }
     }
 
-    /// Goes on over `view`, which must be the version with exactly the changes taken from here, keeping what was read.
+    /// Continues over `view`, which must be the version with exactly the changes taken from here, and keeps the cache.
     ///
-    /// Changes that were not taken are dropped with the rest of the cache.
+    /// Changes that were not taken are dropped, with the cache.
     ///
     /// # Errors
     /// [`StateError`] when `view` cannot be read; the journal then starts over it with an empty cache.
-    pub fn carry_on(&mut self, view: Arc<dyn StateView>) -> Result<(), StateError> {
+    pub fn advance_to(&mut self, view: Arc<dyn StateView>) -> Result<(), StateError> {
         self.view = view;
         self.begin_transaction();
         let changed = core::mem::take(&mut self.storage_changed);
@@ -180,17 +181,17 @@ impl Journal {
 
 /// Checkpoints, logs and the refund counter.
 impl Journal {
-    /// A point to come back to. Checkpoints nest; each is committed or reverted before the one around it.
+    /// Returns a point to revert to. Checkpoints nest; each is committed or reverted before the one around it.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { undo_len: self.undo.len(), log_count: self.logs.len(), refund: self.refund }
     }
 
-    /// Keeps what was done since `checkpoint`; the one around it can still undo it.
+    /// Keeps the changes since `checkpoint`; the checkpoint around it can still undo them.
     pub fn commit(&mut self, checkpoint: Checkpoint) {
         debug_assert!(checkpoint.undo_len <= self.undo.len(), "checkpoint of an undone frame");
     }
 
-    /// Undoes changes, logs, refunds and warmth since `checkpoint`, at a cost of what was done.
+    /// Undoes changes, logs, refunds and warmth since `checkpoint`, at a cost that grows with them.
     pub fn revert_to(&mut self, checkpoint: Checkpoint) {
         debug_assert!(checkpoint.undo_len <= self.undo.len(), "checkpoint of an undone frame");
         while self.undo.len() > checkpoint.undo_len {
@@ -202,9 +203,9 @@ impl Journal {
         self.refund = checkpoint.refund;
     }
 
-    /// Accounts and slots that the running transaction touched and that stayed touched, in the order of their first touch.
+    /// Returns accounts and slots that the running transaction accessed and did not undo, in the order of first access.
     ///
-    /// What `eth_createAccessList` answers.
+    /// These are the result of `eth_createAccessList`.
     pub fn accessed(&self) -> Vec<(Address, Option<U256>)> {
         let touched = |undo: &Undo| match *undo {
             Undo::AccountWarmed { account } => Some((self.cache.account(account).address, None)),
@@ -222,23 +223,23 @@ impl Journal {
         self.logs.push(log);
     }
 
-    /// The running transaction's logs so far.
+    /// Returns the running transaction's logs so far.
     pub fn logs(&self) -> &[Log] {
         &self.logs
     }
 
-    /// The running transaction's logs, given away.
+    /// Takes the running transaction's logs.
     pub fn take_logs(&mut self) -> Vec<Log> {
         core::mem::take(&mut self.logs)
     }
 
-    /// Adds to the refund counter, in gas; it may be taken back by a later write (EIP-3529).
+    /// Adds to the refund counter, in gas units; a later write may subtract it again (EIP-3529).
     pub fn add_refund(&mut self, gas: i64) {
         self.refund = self.refund.saturating_add(gas);
     }
 
-    /// The refund counter, in gas, before the cap.
-    pub fn refund(&self) -> u64 {
-        u64::try_from(self.refund).unwrap_or(0)
+    /// Returns the refund counter before the cap.
+    pub fn refund(&self) -> Gas {
+        Gas::new(u64::try_from(self.refund).unwrap_or(0))
     }
 }

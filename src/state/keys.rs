@@ -1,39 +1,39 @@
-//! Trie keys: the keccak of an address or a slot, remembered within bounds.
+//! Trie keys: keccak of addresses and slots, in a bounded cache.
 
 use std::sync::Mutex;
 
 use alloy_primitives::{Address, B256, U256, keccak256};
 
-/// Remembers the hashes of recently used addresses and slots, so that executing and committing a block hashes each
-/// of them once. Forgetting one costs a hash and changes nothing else.
+/// Caches the hashes of recently used addresses and slots, so that executing and committing a block hashes each
+/// of them once. An evicted hash is computed again.
 #[derive(Debug, Default)]
 pub(crate) struct KeyCache {
     addresses: Mutex<Cells<20, 52>>,
     slots: Mutex<Cells<32, 64>>,
 }
 
-/// Hashes of this many addresses are kept at most: 13 MiB.
+/// Log2 of the address hashes kept at most: 13 MiB.
 const ADDRESSES_LOG2_MAX: u32 = 18;
-/// Hashes of this many slots are kept at most: 8 MiB.
+/// Log2 of the slot hashes kept at most: 8 MiB.
 const SLOTS_LOG2_MAX: u32 = 17;
-/// Cells of a cache that begins to be used.
+/// Log2 of the cells of a new cache.
 const LOG2_MIN: u32 = 10;
 
 impl KeyCache {
-    /// Returns the key of an account.
+    /// Returns the trie key of an account.
     pub(crate) fn address(&self, address: &Address) -> B256 {
         recall(&self.addresses, ADDRESSES_LOG2_MAX, &address.0.0)
     }
 
-    /// Returns the key of a slot in its account's storage.
+    /// Returns the trie key of a slot in its account's storage.
     pub(crate) fn slot(&self, slot: &U256) -> B256 {
         recall(&self.slots, SLOTS_LOG2_MAX, &slot.to_be_bytes())
     }
 }
 
-/// One cell for each place that an input can fall on, the last input wins; `SIZE` is `LEN` and a hash.
+/// A direct-mapped cache: the last input of a cell wins; `SIZE` is `LEN` and a hash.
 ///
-/// There are few cells at first, and four times as many whenever as many inputs were missed as there are cells.
+/// It starts small and grows fourfold whenever as many inputs were missed as there are cells.
 #[derive(Default)]
 struct Cells<const LEN: usize, const SIZE: usize> {
     cells: Vec<[u8; SIZE]>,
@@ -67,14 +67,14 @@ fn recall<const LEN: usize, const SIZE: usize>(
     log2_max: u32,
     input: &[u8; LEN],
 ) -> B256 {
-    // Whoever finds the cells in use computes: nobody waits here.
+    // If another thread holds the cells, the hash is computed: no thread waits here.
     let Ok(mut cells) = cells.try_lock() else { return keccak256(input) };
     cells.make_room(log2_max);
     let place = place(input, cells.log2);
     let Cells { cells, missed, .. } = &mut *cells;
     let cell = &mut cells[place];
     let (known, hash) = cell.split_at_mut(LEN);
-    // No input is known to have the hash zero: that is a cell never used.
+    // No input is known to have the hash zero, so that is an unused cell.
     if known == input && *hash != [0; 32] {
         return B256::from_slice(hash);
     }
@@ -85,7 +85,7 @@ fn recall<const LEN: usize, const SIZE: usize>(
     computed
 }
 
-/// Returns the place of `input` among `1 << cells_log2`: addresses are evenly spread already, numbered ones and slots are not.
+/// Returns the cell of `input` among `1 << cells_log2`, by a hash: addresses are spread evenly, slot numbers are not.
 fn place(input: &[u8], cells_log2: u32) -> usize {
     let words = input.chunks(8).map(|chunk| chunk.iter().fold(0_u64, |word, byte| word << 8 | u64::from(*byte)));
     let mixed = words.fold(0_u64, |mixed, word| (mixed.rotate_left(29) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15));

@@ -1,4 +1,4 @@
-//! What the leaves of the two kinds of trie hold: accounts and storage slots.
+//! Contents of the leaves of the two kinds of trie: accounts and storage slots.
 
 use std::sync::Arc;
 
@@ -7,35 +7,35 @@ use alloy_rlp::Encodable;
 
 use super::{
     Account, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT,
-    trie::{Link, Value},
+    trie::{LeafValue, NodeLink},
 };
 
-/// An account in its leaf; `L` leads to the root of a storage trie.
+/// An account in its leaf; `L` links to the root of a storage trie.
 #[derive(Clone, Debug)]
 pub(crate) struct AccountLeaf<L> {
     pub(crate) address: Address,
     pub(crate) nonce: u64,
     pub(crate) balance: U256,
-    /// `None` for the many accounts without code and storage.
+    /// Code and storage; `None` for an account with neither.
     pub(crate) contract: Option<Arc<Contract<L>>>,
 }
 
-/// What only contracts have.
+/// Code hash and storage of a contract.
 #[derive(Clone, Debug)]
 pub(crate) struct Contract<L> {
     pub(crate) code_hash: B256,
     pub(crate) storage: Option<L>,
 }
 
-impl<L: Link> AccountLeaf<L> {
-    /// Returns an account with these values and this storage.
+impl<L: NodeLink> AccountLeaf<L> {
+    /// Creates an account with these values and this storage.
     pub(crate) fn new(address: Address, info: &AccountInfo, storage: Option<L>) -> Self {
         let contract = (info.code_hash != EMPTY_CODE_HASH || storage.is_some())
             .then(|| Arc::new(Contract { code_hash: info.code_hash, storage }));
         Self { address, nonce: info.nonce, balance: info.balance, contract }
     }
 
-    /// Returns the root of its storage trie.
+    /// Returns the link to the root of its storage trie.
     pub(crate) fn storage(&self) -> Option<&L> {
         self.contract.as_ref()?.storage.as_ref()
     }
@@ -55,16 +55,16 @@ impl<L: Link> AccountLeaf<L> {
     }
 }
 
-impl<L: Link> PartialEq for AccountLeaf<L> {
+impl<L: NodeLink> PartialEq for AccountLeaf<L> {
     fn eq(&self, other: &Self) -> bool {
         self.nonce == other.nonce
             && self.balance == other.balance
             && self.code_hash() == other.code_hash()
-            && self.storage().map(Link::reference) == other.storage().map(Link::reference)
+            && self.storage().map(NodeLink::reference) == other.storage().map(NodeLink::reference)
     }
 }
 
-impl<L: Link> Value for AccountLeaf<L> {
+impl<L: NodeLink> LeafValue for AccountLeaf<L> {
     fn encode(&self, out: &mut Vec<u8>) {
         let account = self.account();
         let payload_length = account.nonce.length() + account.balance.length() + 2 * (1 + 32);
@@ -77,7 +77,7 @@ impl<L: Link> Value for AccountLeaf<L> {
         }
     }
 
-    /// Takes over the storage, which a change of the plain values leaves as it was.
+    /// Takes the storage from `old`, which a change of nonce, balance or code leaves unchanged.
     fn inherit(&self, old: &Self) -> Self {
         let contract = match &old.contract {
             Some(contract) if contract.code_hash == self.code_hash() => Some(Arc::clone(contract)),
@@ -94,11 +94,11 @@ impl<L: Link> Value for AccountLeaf<L> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotLeaf {
     pub(crate) slot: U256,
-    /// Never zero: a slot that is zero has no leaf.
+    /// Value, never zero: a slot that is zero has no leaf.
     pub(crate) value: U256,
 }
 
-impl Value for SlotLeaf {
+impl LeafValue for SlotLeaf {
     fn encode(&self, out: &mut Vec<u8>) {
         alloy_rlp::Encodable::encode(&self.value, out);
     }

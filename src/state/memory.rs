@@ -1,4 +1,4 @@
-//! Versions in memory: a version is a pointer to its root, and versions share what they have in common.
+//! Versions in memory: a version is a pointer to its root, and versions share common subtrees.
 
 use core::hint::black_box;
 use std::{
@@ -15,17 +15,17 @@ use super::{
     keys::KeyCache,
     leaf::{AccountLeaf, SlotLeaf},
     reader::{Archive, Reader},
-    trie::{Link, Node, Reference, Sink, Source, Value},
+    trie::{LeafValue, NodeLink, Reference, Sink, Source, TrieNode},
 };
 use crate::store::Batch;
 
-/// Versions of the state that live as long as their process.
+/// Versions of the state that are not durable.
 ///
-/// Making a version costs what it changes. Dropping one frees what no other version and no view holds.
-/// Code is kept for the life of the store.
+/// BranchBuilder a version costs what it changes. Dropping one frees what no other version and no view uses.
+/// Code is kept for the lifetime of the store.
 #[derive(Debug)]
 pub struct MemoryState {
-    resident: Arc<Resident>,
+    resident: Arc<MemoryArchive>,
     versions: Mutex<Versions>,
 }
 
@@ -39,25 +39,25 @@ type StorageRoot = Pointer<SlotLeaf>;
 type AccountRoot = Pointer<AccountLeaf<StorageRoot>>;
 
 impl MemoryState {
-    /// Returns a store with no version but [`CommitId::EMPTY`].
+    /// Creates a store with no version but [`CommitId::EMPTY`].
     pub fn new() -> Self {
         let versions = Versions { next: 1, roots: BTreeMap::from([(CommitId::EMPTY, None)]) };
-        Self { resident: Arc::new(Resident::default()), versions: Mutex::new(versions) }
+        Self { resident: Arc::new(MemoryArchive::default()), versions: Mutex::new(versions) }
     }
 
-    /// How many versions are retained, the empty one included.
+    /// Returns the number of retained versions, the empty one included.
     pub fn versions(&self) -> usize {
         self.lock().roots.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, Versions> {
-        // Whoever panicked while holding it had not begun to change it.
+        // A thread that panicked with the lock had not begun to change anything.
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn remove(&self, commit: CommitId) {
         let removed = if commit == CommitId::EMPTY { None } else { self.lock().roots.remove(&commit) };
-        // Freeing the nodes takes time, so it happens after the lock is given back.
+        // Freeing the nodes takes time, so it happens after the lock is released.
         drop(removed);
     }
 }
@@ -82,7 +82,7 @@ impl StateStore for MemoryState {
     fn commit(&self, parent: CommitId, changes: &StateChanges, _: &mut Batch) -> Result<Commit, StateError> {
         let parent = self.lock().root(parent)?;
         let resident = &*self.resident;
-        let root = apply(resident, &mut Residents, &resident.keys, parent.as_ref(), changes)?;
+        let root = apply(resident, &mut PointerSink, &resident.keys, parent.as_ref(), changes)?;
         resident.add_codes(changes);
 
         let hash = state_root(root.as_ref());
@@ -112,14 +112,14 @@ impl StateStore for MemoryState {
     }
 }
 
-/// What all versions share.
+/// Codes and keys, shared by all versions.
 #[derive(Debug, Default)]
-pub(super) struct Resident {
+pub(super) struct MemoryArchive {
     keys: KeyCache,
     codes: RwLock<HashMap<B256, Bytes>>,
 }
 
-impl Resident {
+impl MemoryArchive {
     fn add_codes(&self, changes: &StateChanges) {
         if !changes.codes.is_empty() {
             let mut codes = self.codes.write().unwrap_or_else(PoisonError::into_inner);
@@ -128,7 +128,7 @@ impl Resident {
     }
 }
 
-impl Archive for Resident {
+impl Archive for MemoryArchive {
     fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError> {
         Ok(self.codes.read().unwrap_or_else(PoisonError::into_inner).get(hash).cloned())
     }
@@ -138,81 +138,81 @@ impl Archive for Resident {
     }
 }
 
-impl StateSource for Resident {
+impl StateSource for MemoryArchive {
     type AccountRoot = AccountRoot;
     type StorageRoot = StorageRoot;
 }
 
-/// A shared node and what its parent says of it. Tries are at most 64 deep, so freeing one recurses no deeper.
+/// A shared node and its reference. Tries are at most 64 deep, and so is the recursion that frees one.
 #[derive(Debug)]
-pub(crate) struct Pointer<V: Value>(Arc<Cell<V>>);
+pub(crate) struct Pointer<V: LeafValue>(Arc<PointerTarget<V>>);
 
-/// The reference stands first, beside the counters of the [`Arc`]: a new version of a branch counts and encodes every sibling of what
-/// changed, and should touch one line of memory for each.
+/// The reference comes first, beside the counters of the [`Arc`]: a new version of a branch counts and encodes every
+/// sibling of what changed, and should touch one cache line for each.
 #[derive(Debug)]
 #[repr(C)]
-struct Cell<V: Value> {
+struct PointerTarget<V: LeafValue> {
     reference: Reference,
-    node: Node<V, Pointer<V>>,
+    node: TrieNode<V, Pointer<V>>,
 }
 
-impl<V: Value> Clone for Pointer<V> {
+impl<V: LeafValue> Clone for Pointer<V> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<V: Value> Link for Pointer<V> {
-    /// Few fit into the branch itself, in the room that a leaf takes anyway.
+impl<V: LeafValue> NodeLink for Pointer<V> {
+    /// Inline capacity, in the space that a leaf takes anyway.
     type Children = SmallVec<[Self; 8]>;
 
     fn reference(&self) -> &Reference {
         &self.0.reference
     }
 
-    /// Reads a word of each: these reads wait for memory together, while the counting that follows would wait for each.
+    /// Reads a byte of each: these reads wait for memory together, while the counting that follows would wait for each.
     fn fetch(links: &[Self]) {
         black_box(links.iter().fold(0, |sum, link| sum ^ link.0.reference.tag()));
     }
 
     fn fetch_below(&self) {
         match &self.0.node {
-            Node::Leaf(leaf) => _ = black_box(leaf.key.0[31]),
-            Node::Branch(branch) => Self::fetch(&branch.children),
+            TrieNode::Leaf(leaf) => _ = black_box(leaf.key.0[31]),
+            TrieNode::Branch(branch) => Self::fetch(&branch.children),
         }
     }
 }
 
-/// A branch that goes counts its children down one after the other, so they are fetched first.
-impl<V: Value> Drop for Cell<V> {
+/// Dropping a branch counts its children down one after the other, so they are fetched first.
+impl<V: LeafValue> Drop for PointerTarget<V> {
     fn drop(&mut self) {
-        if let Node::Branch(branch) = &self.node {
+        if let TrieNode::Branch(branch) = &self.node {
             Pointer::<V>::fetch(&branch.children);
         }
     }
 }
 
-impl<V: Value> Source<V> for Resident {
+impl<V: LeafValue> Source<V> for MemoryArchive {
     type Link = Pointer<V>;
-    type Guard<'a> = &'a Node<V, Pointer<V>>;
+    type Guard<'a> = &'a TrieNode<V, Pointer<V>>;
 
     fn load<'a>(&'a self, link: &'a Pointer<V>) -> Result<Self::Guard<'a>, StateError> {
         Ok(&link.0.node)
     }
 }
 
-/// Makes pointers; what is released is freed by counting.
-pub(super) struct Residents;
+/// Makes pointers; released nodes are freed by counting.
+pub(super) struct PointerSink;
 
-impl<V: Value> Sink<V, Pointer<V>> for Residents {
-    fn save(&mut self, node: Node<V, Pointer<V>>, reference: Reference) -> Pointer<V> {
-        Pointer(Arc::new(Cell { reference, node }))
+impl<V: LeafValue> Sink<V, Pointer<V>> for PointerSink {
+    fn save(&mut self, node: TrieNode<V, Pointer<V>>, reference: Reference) -> Pointer<V> {
+        Pointer(Arc::new(PointerTarget { reference, node }))
     }
 
     fn release(&mut self, _: &Pointer<V>) {}
 }
 
-impl StateSink<Resident> for Residents {
+impl StateSink<MemoryArchive> for PointerSink {
     const COUNTS_RELEASED: bool = false;
 }
 
@@ -223,7 +223,7 @@ mod tests {
     /// A leaf, and a third of a branch with its pointers, for each account.
     #[test]
     fn an_account_takes_less_than_400_bytes() {
-        let node = size_of::<Cell<AccountLeaf<StorageRoot>>>() + 2 * size_of::<usize>();
+        let node = size_of::<PointerTarget<AccountLeaf<StorageRoot>>>() + 2 * size_of::<usize>();
         assert!(node <= 168, "{node} bytes");
     }
 }

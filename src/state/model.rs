@@ -1,4 +1,4 @@
-//! The trie as the Yellow Paper defines it (appendix D), with nothing clever: what the engine is compared with.
+//! The trie as the Yellow Paper defines it (appendix D), without optimisations: the reference for tests.
 
 use core::ops::ControlFlow;
 use std::collections::BTreeMap;
@@ -8,21 +8,21 @@ use alloy_rlp::{BufMut, Encodable, Header};
 
 use super::{Account, EMPTY_ROOT, StateView};
 
-/// Root of the trie over `pairs`, whose keys are used as they are and may have any length.
+/// Returns the root of the trie over `pairs`, whose keys are used as they are and may have any length.
 pub fn naive_root(pairs: &BTreeMap<Vec<u8>, Vec<u8>>) -> B256 {
     let nibbles = |key: &Vec<u8>| key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
     let pairs: Vec<(Vec<u8>, Vec<u8>)> = pairs.iter().map(|(key, value)| (nibbles(key), value.clone())).collect();
     if pairs.is_empty() { EMPTY_ROOT } else { keccak256(structure(&pairs, 0)) }
 }
 
-/// Root of one account's storage.
+/// Returns the root of one account's storage.
 pub fn naive_storage_root(slots: &BTreeMap<U256, U256>) -> B256 {
     let slots = slots.iter().filter(|(_, value)| !value.is_zero());
     let pair = |(slot, value): (&U256, &U256)| (keccak256(slot.to_be_bytes::<32>()).to_vec(), alloy_rlp::encode(value));
     naive_root(&slots.map(pair).collect())
 }
 
-/// Returns the root of all that `view` shows, rebuilt from the leaves: every account visited, every slot of each.
+/// Returns the state root of `view`, rebuilt from the leaves: every account visited, every slot of each.
 ///
 /// # Panics
 /// When the view cannot be read, or an account's storage root is not that of its slots.
@@ -47,7 +47,7 @@ pub fn rebuilt_root(view: &dyn StateView) -> B256 {
     naive_root(&pairs)
 }
 
-/// RLP of an account (Yellow Paper, 4.1), put together by hand.
+/// Returns the RLP of an account (Yellow Paper, 4.1), encoded without the engine's code.
 pub fn encode_account(account: &Account) -> Vec<u8> {
     let mut payload = Vec::new();
     account.nonce.encode(&mut payload);
@@ -57,7 +57,7 @@ pub fn encode_account(account: &Account) -> Vec<u8> {
     list(&payload)
 }
 
-/// RLP of the node for `pairs`, which share their first `depth` nibbles: c(J, i) in the Yellow Paper.
+/// Returns the RLP of the node for `pairs`, which share their first `depth` nibbles: c(J, i) in the Yellow Paper.
 fn structure(pairs: &[(Vec<u8>, Vec<u8>)], depth: usize) -> Vec<u8> {
     let mut payload = Vec::new();
     let (first, value) = &pairs[0];
@@ -83,7 +83,7 @@ fn structure(pairs: &[(Vec<u8>, Vec<u8>)], depth: usize) -> Vec<u8> {
     list(&payload)
 }
 
-/// How a parent names a node: n(J, i) in the Yellow Paper.
+/// Returns the reference of a node in its parent: n(J, i) in the Yellow Paper.
 fn name(rlp: &[u8]) -> Vec<u8> {
     if rlp.len() < 32 { rlp.to_vec() } else { alloy_rlp::encode(keccak256(rlp)) }
 }

@@ -1,9 +1,9 @@
 //! Versions over any key-value store.
 //!
 //! A commit packs its new nodes into pages of at most 4 KiB under
-//! `commit | page` in [`Table::StateNodes`]; a branch names each child by hash and place (commit, page, offset), so
-//! that a path is found without an index. Nodes never change; a bounded cache holds decoded ones. What pruning needs
-//! is in [`Table::StateCommits`], see `records`.
+//! `commit | page` in [`Table::StateNodes`]; a branch holds each child's hash and location (commit, page, offset), so
+//! that a path is found without an index. Nodes never change; a bounded cache holds decoded ones. The records for
+//! pruning are in [`Table::StateCommits`], see `records`.
 
 mod cache;
 mod codec;
@@ -29,9 +29,9 @@ use pages::{Pages, Pending};
 use prune::Pruning;
 use records::{Info, Record};
 
-/// Versions of the state in a key-value store: they outlive the process when that store does.
+/// Versions of the state in a key-value store, as durable as that store.
 ///
-/// All batches that this store filled are to be written to the store it was opened with, in the order they were
+/// All batches that this store filled must be written to the store it was opened with, in the order they were
 /// filled, each or none; a commit whose batch is not written is read from memory until it is discarded.
 #[derive(Debug)]
 pub struct PagedState {
@@ -42,22 +42,22 @@ pub struct PagedState {
 #[derive(Debug)]
 struct Versions {
     next: u64,
-    /// Versions that views hold.
+    /// Versions in use by views.
     held: BTreeMap<CommitId, Weak<()>>,
-    /// Versions that are pruned but not deleted yet: a view holds them, or several versions were made from them.
+    /// Versions that are pruned but not deleted yet: a view uses them, or several versions were made from them.
     condemned: BTreeSet<CommitId>,
 }
 
-/// Under this key of [`Table::Meta`]: the smallest id that was never used, where no record tells.
+/// Key in [`Table::Meta`] of the smallest id that was never used, where no record shows it.
 const NEXT: &[u8] = b"state-next";
-/// Under this key of [`Table::Meta`]: the ids of condemned versions.
+/// Key in [`Table::Meta`] of the ids of condemned versions.
 const CONDEMNED: &[u8] = b"state-condemned";
 
 impl PagedState {
-    /// Nodes of each kind that are kept decoded unless told otherwise: some 150 MB when the state is that large.
+    /// Default number of decoded nodes of each kind in the cache: some 150 MB when the state is that large.
     pub const CACHED_NODES: usize = 400_000;
 
-    /// Returns the versions in `store`.
+    /// Opens the versions in `store`.
     ///
     /// # Errors
     /// [`StateError::Store`] when it cannot be read or its bookkeeping does not decode.
@@ -65,7 +65,8 @@ impl PagedState {
         Self::open_with_cache(store, Self::CACHED_NODES)
     }
 
-    /// Returns the same, with at most about `nodes_max` decoded nodes of accounts, and as many of storage, in memory.
+    /// Opens the versions in `store`, with at most about `nodes_max` decoded nodes of accounts, and as many of
+    /// storage, in memory.
     ///
     /// # Errors
     /// See [`Self::open`].
@@ -78,11 +79,11 @@ impl PagedState {
     }
 
     fn lock(&self) -> MutexGuard<'_, Versions> {
-        // Every change under the lock is one step, so whoever panicked left nothing half-done.
+        // Every change under the lock is one step, so a panic left nothing half-done.
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the version's record, if it may be read.
+    /// Returns the version's record, if the version may be read.
     fn info(&self, versions: &Versions, commit: CommitId) -> Result<Info, StateError> {
         if commit == CommitId::EMPTY {
             return Ok(Info::EMPTY);
@@ -173,7 +174,7 @@ impl StateStore for PagedState {
         pruning.finish(batch);
 
         let mut versions = self.lock();
-        // A version that was gone before is forgotten; one that goes with this batch stays condemned until it is written.
+        // A version that was deleted before is removed; one deleted by this batch stays condemned until it is written.
         versions.condemned.retain(|commit| !gone.absent.contains(commit));
         let mut left = Vec::new();
         for commit in versions.condemned.iter().filter(|commit| !gone.deleted.contains(commit)) {

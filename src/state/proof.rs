@@ -4,27 +4,27 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::Account;
 
-/// An account's values with the trie nodes from the root to it.
+/// Values of an account with the trie nodes from the root to it.
 ///
-/// An absent account is proven too: `account` is then the empty account and `nodes` end where the path does.
+/// An absent account is proven too: `account` is then the empty account, and `nodes` end where the path does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountProof {
-    /// Whose.
+    /// Address of the account.
     pub address: Address,
-    /// Its values under the root.
+    /// Values of the account under the root.
     pub account: Account,
     /// RLP of the nodes from the state root down.
     pub nodes: Vec<Bytes>,
-    /// The slots asked for, in the order asked.
+    /// Proofs of the requested slots, in the order of the request.
     pub storage: Vec<StorageProof>,
 }
 
-/// One slot's value with the trie nodes from the account's storage root to it.
+/// Value of one slot with the trie nodes from the account's storage root to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StorageProof {
-    /// Which slot.
+    /// Number of the slot.
     pub slot: B256,
-    /// Its value; zero when absent.
+    /// Value of the slot; zero when absent.
     pub value: U256,
     /// RLP of the nodes from the storage root down.
     pub nodes: Vec<Bytes>,

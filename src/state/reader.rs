@@ -1,4 +1,4 @@
-//! Reading one version through its tries, wherever they live.
+//! Reads one version through its tries, for every store.
 
 use core::{fmt, ops::ControlFlow};
 use std::sync::Arc;
@@ -13,12 +13,12 @@ use super::{
     trie::{for_each, get, prove},
 };
 
-/// What a view needs of its store beside nodes.
+/// What a view needs of its store besides nodes.
 pub(crate) trait Archive: StateSource + Send + Sync + 'static {
-    /// Code by its hash, if there is any.
+    /// Returns code by its hash, if it is stored.
     fn code(&self, hash: &B256) -> Result<Option<Bytes>, StateError>;
 
-    /// Returns the keys of addresses and slots.
+    /// Returns the cache of the keys of addresses and slots.
     fn keys(&self) -> &KeyCache;
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Reader<S: Archive> {
     pub(crate) source: Arc<S>,
     pub(crate) commit: Commit,
     pub(crate) root: Option<S::AccountRoot>,
-    /// Held as long as the version must not be deleted.
+    /// Guard that keeps the version from being deleted.
     pub(crate) held: Option<Arc<()>>,
 }
 

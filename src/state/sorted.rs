@@ -1,24 +1,24 @@
-//! A map in one sorted vector: cheap to collect, to walk and to drop, dear to insert into the middle of.
+//! A map in one sorted vector: cheap to collect, iterate and drop; inserting into the middle is O(n).
 
 use core::ops::Index;
 
-/// Keys with values, by rising key; each key once.
+/// Keys with values, by ascending key; each key once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortedMap<K, V>(Vec<(K, V)>);
 
 impl<K: Ord, V> SortedMap<K, V> {
-    /// Returns a map of pairs that are sorted already and name each key once.
+    /// Creates a map of pairs that are sorted already and have distinct keys.
     pub(crate) fn from_sorted(pairs: Vec<(K, V)>) -> Self {
         debug_assert!(pairs.is_sorted_by(|a, b| a.0 < b.0), "pairs are sorted and name each key once");
         Self(pairs)
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub const fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the map is empty.
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -28,7 +28,7 @@ impl<K: Ord, V> SortedMap<K, V> {
         self.place(key).ok().map(|at| &self.0[at].1)
     }
 
-    /// Sets the value under `key` and answers the one before. Moves all that follows: collect many keys rather than insert them.
+    /// Sets the value under `key` and returns the one before. O(n): prefer collecting to inserting.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self.place(&key) {
             Ok(at) => Some(core::mem::replace(&mut self.0[at].1, value)),
@@ -39,18 +39,18 @@ impl<K: Ord, V> SortedMap<K, V> {
         }
     }
 
-    /// Returns the pairs, by rising key.
+    /// Returns the pairs, by ascending key.
     pub fn iter(&self) -> core::slice::Iter<'_, (K, V)> {
         self.0.iter()
     }
 
-    /// Returns the values, by rising key.
+    /// Returns the values, by ascending key.
     pub fn values(&self) -> impl Iterator<Item = &V> {
         self.0.iter().map(|(_, value)| value)
     }
 
     fn place(&self, key: &K) -> Result<usize, usize> {
-        // Keys mostly come sorted.
+        // Keys mostly arrive sorted.
         match self.0.last() {
             Some((last, _)) if last >= key => self.0.binary_search_by(|(known, _)| known.cmp(key)),
             _ => Err(self.0.len()),
@@ -65,7 +65,7 @@ impl<K, V> Default for SortedMap<K, V> {
 }
 
 impl<K: Ord, V> FromIterator<(K, V)> for SortedMap<K, V> {
-    /// Of several values for one key the last stays.
+    /// Of several values for one key the last is kept.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by(|a, b| a.0.cmp(&b.0));

@@ -13,7 +13,7 @@ use super::{
 use crate::store::{Batch, FailingStore, KeyValue, MemoryStore, Order, PrefixedStore, Table};
 
 fn open_paged(keys: &Arc<dyn KeyValue>) -> Arc<dyn StateStore> {
-    // So small a cache that most reads decode stored pages.
+    // A cache so small that most reads decode stored pages.
     Arc::new(PagedState::open_with_cache(Arc::clone(keys), 64).unwrap())
 }
 
@@ -43,7 +43,7 @@ fn the_store_on_rocksdb_passes_the_suite() {
     suite::run(&*open_paged(&chain), &*chain);
 }
 
-/// Genesis roots that everybody knows.
+/// Published genesis roots.
 #[test]
 fn genesis_roots_are_the_published_ones() {
     let mainnet = include_str!("../../tests/vectors/mainnet_alloc.txt");
@@ -179,7 +179,7 @@ fn damaged_pages_are_errors() {
     assert_eq!(model::rebuilt_root(&*open_paged(&keys).view(commit.id).unwrap()), commit.root);
 }
 
-/// A write that fails takes its version with it and nothing else.
+/// A failed write loses its version and nothing else.
 #[test]
 fn a_failed_write_loses_its_version_only() {
     let inner: Arc<dyn KeyValue> = Arc::new(MemoryStore::new());
@@ -214,7 +214,7 @@ fn a_failed_write_loses_its_version_only() {
     }
 }
 
-/// A byte changed anywhere in a proof is noticed.
+/// A changed byte anywhere in a proof is detected.
 #[test]
 fn a_proof_with_a_changed_byte_is_refused() {
     let store = MemoryState::new();

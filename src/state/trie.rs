@@ -1,8 +1,9 @@
 //! The copy-on-write hexary Merkle-Patricia trie (Yellow Paper, appendix D) over keys of 32 bytes.
 //!
-//! A branch is a bitmap, its children and the nibbles that lead to it, so that an extension never is a node of
+//! A branch is a bitmap, its children and the nibbles that lead to it, so that an extension is never a node of
 //! its own; a leaf holds its whole key. Changes are applied sorted, in one descent, and each new node is
-//! encoded and hashed once, when it is final. What a child *is* (a pointer, a place in a database) and where new
+//! encoded and hashed once, when it is final. What a link to a child is (a pointer, a location in a database) and where
+//! new nodes go is defined by [`Source`] and [`Sink`].
 //! nodes go is the business of [`Source`] and [`Sink`].
 
 mod encode;
@@ -11,7 +12,7 @@ mod read;
 mod update;
 
 pub(crate) use encode::Encoder;
-pub(crate) use node::{Branch, Leaf, Link, Node, Reference, Value};
+pub(crate) use node::{Branch, Leaf, LeafValue, NodeLink, Reference, TrieNode};
 pub(crate) use read::{for_each, for_each_link, get, prove};
 pub(crate) use update::{Change, Sink, update};
 
@@ -19,12 +20,12 @@ use core::ops::Deref;
 
 use super::StateError;
 
-/// Where the nodes of a trie are read from.
+/// Source of the nodes of a trie.
 pub(crate) trait Source<V> {
-    /// What a branch holds for each child.
-    type Link: Link;
-    /// A node while it is looked at.
-    type Guard<'a>: Deref<Target = Node<V, Self::Link>>
+    /// Link of a branch to a child.
+    type Link: NodeLink;
+    /// A node while it is read.
+    type Guard<'a>: Deref<Target = TrieNode<V, Self::Link>>
     where
         Self: 'a;
 

@@ -1,38 +1,38 @@
-//! Checking a proof with nothing but the state root: no store, no trie, no code shared with those who made it.
+//! Verifies a proof against the state root alone: no store, no trie, no code shared with the prover.
 
 use alloy_primitives::{B256, Bytes, U256, keccak256};
 use alloy_rlp::{Encodable, Header};
 
 use super::{Account, AccountProof, EMPTY_ROOT, StorageProof};
 
-/// Why a proof proves nothing.
+/// Error of an invalid proof.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ProofError {
-    /// A node is not the one that the root, or the node before it, names.
+    /// A node is not the one referenced by the root or by the node before it.
     #[error("proof: node {index} does not have the hash {expected}")]
     WrongNode {
-        /// Its index in the list of nodes.
+        /// Index in the list of nodes.
         index: usize,
-        /// The hash asked for.
+        /// Expected hash.
         expected: B256,
     },
-    /// A node is no RLP of a trie node, or its path is longer than the key.
+    /// A node is not the RLP of a trie node, or its path is longer than the key.
     #[error("proof: node {index} is no trie node")]
     Malformed {
-        /// Its index in the list of nodes, or of the node that it stands in.
+        /// Index in the list of nodes, of an inline node that of the node around it.
         index: usize,
     },
     /// The nodes end before the path does.
     #[error("proof: it ends after {nodes} nodes, before the path does")]
     Incomplete {
-        /// How many there are.
+        /// Number of nodes in the proof.
         nodes: usize,
     },
     /// Nodes are left when the path ends.
     #[error("proof: {extra} nodes are not on the path")]
     Excess {
-        /// How many.
+        /// Number of nodes left.
         extra: usize,
     },
     /// The nodes prove other values of the account.
@@ -41,17 +41,17 @@ pub enum ProofError {
     /// The nodes prove another value of a slot.
     #[error("proof: the value of slot {slot} is not the one under the storage root")]
     WrongValue {
-        /// Which slot.
+        /// Number of the slot.
         slot: B256,
     },
 }
 
-/// Checks that the account and the slots of `proof` are those under the state root `root` (EIP-1186).
+/// Verifies that the account and the slots of `proof` are those under the state root `root` (EIP-1186).
 ///
-/// Absence is checked likewise: an absent account must be claimed as [`Account::default`], an absent slot as zero.
+/// Absence is verified too: an absent account must be claimed as [`Account::default`], an absent slot as zero.
 ///
 /// # Errors
-/// [`ProofError`] when anything in the proof is not what the root covers.
+/// [`ProofError`] when anything in the proof is not covered by the root.
 pub fn verify_proof(root: B256, proof: &AccountProof) -> Result<(), ProofError> {
     let found = value_under(root, &keccak256(proof.address), &proof.nodes)?;
     let claimed = match &found {
@@ -64,7 +64,7 @@ pub fn verify_proof(root: B256, proof: &AccountProof) -> Result<(), ProofError> 
     proof.storage.iter().try_for_each(|slot| verify_slot(proof.account.storage_root, slot))
 }
 
-/// Checks that a slot's value is the one under the storage root `root`.
+/// Verifies that a slot's value is the one under the storage root `root`.
 ///
 /// # Errors
 /// See [`verify_proof`].
@@ -80,14 +80,14 @@ fn encoded(value: &impl Encodable) -> Vec<u8> {
     alloy_rlp::encode(value)
 }
 
-/// What a parent says of a child.
+/// A parent's reference to a child.
 enum Child<'a> {
     Absent,
     Hash(B256),
     Inline(&'a [u8]),
 }
 
-/// Returns the value under `key` in the trie with this root, or `None` when the nodes prove that there is none.
+/// Returns the value under `key` in the trie with this root, or `None` when the nodes prove its absence.
 fn value_under(root: B256, key: &B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>>, ProofError> {
     let path: Vec<u8> = key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
     let mut path = &path[..];
@@ -121,13 +121,13 @@ fn value_under(root: B256, key: &B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>
 }
 
 enum Step<'a> {
-    /// The path ends here, at a value or at nothing.
+    /// The path ends here, with a value or without.
     Value(Option<&'a [u8]>),
-    /// The path goes on in a child, after so many nibbles.
+    /// The path continues in a child, after so many nibbles.
     Down { nibbles: usize, to: Child<'a> },
 }
 
-/// Follows `path` through one node; `None` when the bytes are no node.
+/// Follows `path` through one node; `None` when the bytes are not a node.
 fn step<'a>(rlp: &'a [u8], path: &[u8]) -> Option<Step<'a>> {
     let items = list(rlp)?;
     match items[..] {
@@ -188,7 +188,7 @@ fn decode_child(item: &[u8]) -> Option<Child<'_>> {
     }
 }
 
-/// Nibbles and whether they end at a leaf (hex-prefix encoding, Yellow Paper, appendix C).
+/// Returns the nibbles and whether they end at a leaf (hex-prefix encoding, Yellow Paper, appendix C).
 fn decode_path(bytes: &[u8]) -> Option<(Vec<u8>, bool)> {
     let (first, rest) = bytes.split_first()?;
     let flags = first >> 4;

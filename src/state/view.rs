@@ -1,4 +1,4 @@
-//! The versioned-state trait: commits are made by a store and read through views.
+//! The traits of versioned state: a store makes commits, a view reads one.
 
 use core::{fmt::Debug, ops::ControlFlow};
 use std::sync::Arc;
@@ -8,22 +8,23 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use super::{Account, AccountProof, Commit, CommitId, StateChanges, StateError};
 use crate::store::Batch;
 
-/// Versions of the state. Object-safe, and stays so. Shared by all replicas of a process.
+/// Versions of the state, shared by all replicas of a process. It stays object-safe.
 pub trait StateStore: Debug + Send + Sync {
     /// Makes a version: `parent` with `changes` applied.
     ///
     /// The version can be read at once. What must be durable is added to `batch`; the version
-    /// outlives the process when that batch is written. A version whose batch was never written is
-    /// given back with [`StateStore::discard`].
+    /// is durable once that batch is written. A version whose batch will never be written must be
+    /// released with [`StateStore::discard`].
     ///
     /// # Errors
-    /// [`StateError::UnknownCommit`], [`StateError::Pruned`] for the parent, [`StateError::Store`] when nodes cannot be read.
+    /// [`StateError::UnknownCommit`], [`StateError::Pruned`] for the parent, [`StateError::Store`] when nodes cannot be
+    /// read.
     fn commit(&self, parent: CommitId, changes: &StateChanges, batch: &mut Batch) -> Result<Commit, StateError>;
 
-    /// Gives back a version that no block will use.
+    /// Releases a version that no block will use.
     fn discard(&self, commit: CommitId);
 
-    /// Returns an immutable reader of one version. It stays readable while it is held, even if the version is pruned.
+    /// Returns an immutable view of one version, which stays readable even when the version is pruned.
     ///
     /// # Errors
     /// [`StateError::UnknownCommit`], [`StateError::Pruned`].
@@ -36,12 +37,12 @@ pub trait StateStore: Debug + Send + Sync {
     fn prune(&self, commits: &[CommitId], batch: &mut Batch) -> Result<(), StateError>;
 }
 
-/// One immutable version of the state. Object-safe, and stays so. Reading never blocks a writer.
+/// One immutable version of the state. Reading never blocks a writer. It stays object-safe.
 pub trait StateView: Debug + Send + Sync {
-    /// Which version this is.
+    /// Returns id and root of this version.
     fn commit(&self) -> Commit;
 
-    /// Returns the account at `address`, or `None` when there is none.
+    /// Returns the account at `address`, or `None` when it is absent.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
@@ -53,25 +54,25 @@ pub trait StateView: Debug + Send + Sync {
     /// [`StateError::Store`] when nodes cannot be read.
     fn storage(&self, address: &Address, slot: &U256) -> Result<U256, StateError>;
 
-    /// Code by its keccak; empty for [`EMPTY_CODE_HASH`](super::EMPTY_CODE_HASH).
+    /// Returns code by its keccak; empty for [`EMPTY_CODE_HASH`](super::EMPTY_CODE_HASH).
     ///
     /// # Errors
     /// [`StateError::MissingCode`], [`StateError::Store`].
     fn code(&self, hash: &B256) -> Result<Bytes, StateError>;
 
-    /// Proof of an account and of `slots` under this version's root (EIP-1186).
+    /// Returns the proof of an account and of `slots` under this version's root (EIP-1186).
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
     fn proof(&self, address: &Address, slots: &[B256]) -> Result<AccountProof, StateError>;
 
-    /// Visits all accounts, in the order of their keys' keccak, until `visit` breaks.
+    /// Visits all accounts, by ascending keccak of their addresses, until `visit` breaks.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
     fn for_each_account(&self, visit: &mut dyn FnMut(Address, Account) -> ControlFlow<()>) -> Result<(), StateError>;
 
-    /// Visits the slots of one account that are not zero, in the order of their keys' keccak, until `visit` breaks.
+    /// Visits the non-zero slots of one account, by ascending keccak of their numbers, until `visit` breaks.
     ///
     /// # Errors
     /// [`StateError::Store`] when nodes cannot be read.
@@ -86,6 +87,6 @@ pub trait StateView: Debug + Send + Sync {
 mod tests {
     use super::*;
 
-    /// The promise of object safety.
+    /// Compiles only while the traits are object-safe.
     const _: fn(&dyn StateStore, &dyn StateView) = |_, _| {};
 }

@@ -23,7 +23,8 @@ impl PrefixedStore {
         Self { inner, prefix: prefix.into() }
     }
 
-    /// Returns `batch` with prefixed keys, as the store underneath expects it, to be joined with changes of other parts.
+    /// Returns `batch` with prefixed keys, as the store underneath expects it, to be joined with changes of other
+    /// parts.
     #[must_use]
     pub fn translate(&self, batch: Batch) -> Batch {
         let mut translated = Batch::new();

@@ -1,20 +1,22 @@
-//! The staking contract: the Cosmos SDK's staking, distribution and slashing as one native contract at [`STAKING_ADDRESS`].
+//! The staking contract: the Cosmos SDK's staking, distribution and slashing as one native contract at
+//! [`STAKING_ADDRESS`].
 //!
-//! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the protocol by
-//! system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`end_epoch`]. What
-//! either changes in a validator's consensus weight it says by the event `WeightChanged`, from which [`weight_changes`]
-//! gathers a block's [`ValidatorUpdates`](super::ValidatorUpdates) (the way of EIP-6110's deposits).
+//! Deployed in genesis where the specification has `staking`. Operators and delegators change it by transactions, the
+//! protocol by system calls at the start of a block: [`begin_block`], [`slash`], [`penalize`], [`end_epoch`]. Every
+//! change of a validator's consensus weight emits the event `WeightChanged`, from which [`weight_changes`]
+//! collects a block's [`ValidatorUpdates`](super::ValidatorUpdates) (as EIP-6110 does for deposits).
 //!
-//! - A validator is the address whose key seals; it joins with a stake of its own, and others delegate to it. All of it is one pool in
-//!   shares; its weight is the pool in gwei while it is bonded, else 0.
-//! - Stake taken out waits for the unbonding period, from when the validator ceased to be bonded if it did before.
-//! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or later, once it is
-//!   withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here all who are in the pool now are charged.)
-//! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail forgets the window.
-//! - Rewards are minted for a block's proposer, less its commission for its pool pro rata. Money that reaches the contract
-//!   otherwise, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
-//! - The contract's balance is the sum of what it owes: stake bonded, stake unbonding, rewards, and fees not shared out yet. Nothing
-//!   loops over all validators or delegators.
+//! - A validator is the address whose key seals; it joins with a stake of its own, and others delegate to it. All of it is
+//!   one pool divided into shares; its weight is the pool in gwei while it is bonded, else 0.
+//! - Undelegated stake waits for the unbonding period, counted from when the validator was unbonded if that was earlier.
+//! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or
+//! later, once it is withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here the delegators of the
+//!   pool now are charged.)
+//! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail clears the window.
+//! - Rewards are minted for a block's proposer: its commission first, the rest for its pool pro rata. Other income of the
+//!   contract, such as the fees of blocks whose beneficiary it is, goes to the proposer's pool one block later.
+//! - The contract's balance is the sum of its liabilities: stake bonded, stake unbonding, rewards, and fees not yet
+//!   distributed. No operation loops over all validators or delegators.
 
 mod calls;
 mod delegations;
@@ -46,10 +48,10 @@ pub use params::{DOWNTIME_WINDOW_MAX, StakingParams, StakingParamsError, VALIDAT
 pub use record::{StakeRecord, ValidatorRecord, ValidatorStatus};
 pub use views::PAGE_MAX;
 
-/// Where the contract lives on chains with stake.
+/// Address of the staking contract.
 pub const STAKING_ADDRESS: Address = address!("0000000000000000000000000000000000001000");
 
-/// Compute units of finding a function and decoding its arguments.
+/// Compute units of dispatching a function and decoding its arguments.
 const DISPATCH_UNITS: u64 = 100;
 
 /// The template `staking`, version 1.
@@ -57,12 +59,12 @@ const DISPATCH_UNITS: u64 = 100;
 pub struct StakingTemplate;
 
 impl StakingTemplate {
-    /// Its identity.
+    /// Id and version of the template.
     pub const ID: TemplateId = TemplateId::new(0x7001, 1);
-    /// Its name in the service's vocabulary.
+    /// Name of the template.
     pub const NAME: &'static str = "staking";
 
-    /// Init code of the contract with these parameters and stakes of genesis.
+    /// Returns the init code of the contract with these parameters and genesis stakes.
     pub fn init_code(params: &StakingParams, stakes: impl IntoIterator<Item = (Address, U256)>) -> Bytes {
         let stakes = stakes.into_iter().map(|(validator, stake)| interface::GenesisStake { validator, stake });
         let call = StakingContract::constructorCall { params: params.into(), stakes: stakes.collect() };
@@ -93,7 +95,7 @@ impl Template for StakingTemplate {
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop> {
         host.compute(DISPATCH_UNITS)?;
         if input.is_empty() {
-            // Fees and gifts: shared out when the next block begins.
+            // Fees and transfers without call data: distributed when the next block begins.
             return Ok(Bytes::new());
         }
         let (selector, args) = abi::split_call(input)?;
@@ -140,7 +142,7 @@ fn is_system(selector: [u8; 4]) -> bool {
     [beginBlockCall::SELECTOR, slashCall::SELECTOR, penalizeCall::SELECTOR, endEpochCall::SELECTOR].contains(&selector)
 }
 
-/// What only the chain itself may do.
+/// Dispatches the functions that only system calls may use.
 fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Result<Bytes, Stop> {
     use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
     let caller = staking.0.caller();

@@ -1,4 +1,4 @@
-//! What executing a block changed in the set of validators.
+//! Changes of the validator set by executing a block.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -7,13 +7,13 @@ use crate::primitives::Address;
 /// The new weight of one validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ValidatorUpdate {
-    /// Who.
+    /// Address of the validator.
     pub address: Address,
-    /// Bonded stake in gwei from now on; 0: no validator any more.
+    /// Bonded stake from now on, in gwei; 0 removes the validator.
     pub weight: u64,
 }
 
-/// All changes that one block made, in ascending order of address, at most one each. Cloning is O(1).
+/// All changes of one block, in ascending order of address, at most one each. Cloning is O(1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValidatorUpdates(Option<Arc<[ValidatorUpdate]>>);
 
@@ -21,7 +21,7 @@ impl ValidatorUpdates {
     /// No change.
     pub const NONE: Self = Self(None);
 
-    /// Returns the changes in the order in which they were made: the last of an address counts.
+    /// Collects changes in the order in which they were made: the last one of an address is kept.
     pub fn new(made: impl IntoIterator<Item = ValidatorUpdate>) -> Self {
         let last: BTreeMap<_, _> = made.into_iter().map(|update| (update.address, update.weight)).collect();
         if last.is_empty() {
@@ -30,7 +30,7 @@ impl ValidatorUpdates {
         Self(Some(last.into_iter().map(|(address, weight)| ValidatorUpdate { address, weight }).collect()))
     }
 
-    /// Returns whether nothing changed.
+    /// Returns whether there are no changes.
     pub const fn is_empty(&self) -> bool {
         self.0.is_none()
     }
@@ -40,12 +40,12 @@ impl ValidatorUpdates {
         self.0.as_deref().unwrap_or_default()
     }
 
-    /// 28 bytes a change: address and weight (big-endian), in ascending order of address; no bytes for no change.
+    /// Encodes each change as 28 bytes, address and weight (big-endian), in ascending order of address.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.iter().flat_map(|update| update.address.into_iter().chain(update.weight.to_be_bytes())).collect()
     }
 
-    /// Reads [`ValidatorUpdates::to_bytes`]'s form; `None` for anything else.
+    /// Decodes [`ValidatorUpdates::to_bytes`]; `None` for any other bytes.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let (chunks, rest) = bytes.as_chunks::<28>();
         let read = |chunk: &[u8; 28]| {

@@ -1,7 +1,7 @@
-//! `erc20-token`: a fungible token, as OpenZeppelin 5 builds it from ERC20, ERC20Burnable, ERC20Pausable, Ownable, ERC20Permit and
-//! ERC20Capped.
+//! `erc20-token`: a fungible token, equivalent to OpenZeppelin 5's ERC20, ERC20Burnable, ERC20Pausable, Ownable,
+//! ERC20Permit and ERC20Capped in one contract.
 //!
-//! Storage is laid out as solc lays that contract out:
+//! The storage layout is solc's for that contract:
 //!
 //! | slot | what |
 //! |---|---|
@@ -31,27 +31,27 @@ use crate::vm::{
     abi::{self, Args},
 };
 
-/// First slot of what a Solidity contract keeps in its code: keccak of `chainbox.erc20.immutables`.
+/// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc20.immutables`.
 pub const IMMUTABLES: U256 = uint!(0x99a76f77e4cab771f51a628a742a644df747358d9c28b7ce699d661c2f762615_U256);
 
-/// Compute units of finding a function and decoding its arguments.
+/// Compute units of dispatching a function and decoding its arguments.
 const DISPATCH_UNITS: u64 = 100;
 
-/// Which optional functions a token has; calling one that it does not have reverts without data.
+/// Optional functions of a token; a call to a missing one reverts without data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erc20Features {
-    /// `mint`, by the owner.
+    /// Whether the owner can `mint`.
     pub mintable: bool,
-    /// `burn` and `burnFrom`.
+    /// Whether it has `burn` and `burnFrom`.
     pub burnable: bool,
-    /// `pause`, `unpause` and `paused`, the first two by the owner.
+    /// Whether it has `pause`, `unpause` and `paused`, the first two for the owner.
     pub pausable: bool,
 }
 
 /// Constructor parameters of the template.
 ///
-/// Encoded as Solidity's `(string name, string symbol, uint256 totalSupply, uint8 decimals, address owner, (bool mintable, bool
-/// burnable, bool pausable) features, uint256 cap)`.
+/// Encoded as Solidity's `(string name, string symbol, uint256 totalSupply, uint8 decimals, address owner, (bool
+/// mintable, bool burnable, bool pausable) features, uint256 cap)`.
 ///
 /// ```
 /// use chainbox::{primitives::{Address, U256}, templates::Erc20Params};
@@ -60,24 +60,24 @@ pub struct Erc20Features {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erc20Params {
-    /// The token's name.
+    /// Name of the token.
     pub name: String,
-    /// Its short name.
+    /// Symbol of the token.
     pub symbol: String,
-    /// Units minted to the owner at the start, in the smallest unit: `decimals` never scales it.
+    /// Amount minted to the owner at deployment, in the token's smallest unit (not scaled by `decimals`).
     pub total_supply: U256,
-    /// Where clients put the decimal point.
+    /// Number of decimal places that clients display.
     pub decimals: u8,
-    /// Gets the supply, and may mint and pause.
+    /// Owner, which receives the supply and may mint and pause.
     pub owner: Address,
     /// Optional functions.
     pub features: Erc20Features,
-    /// The most that the total supply may become; `None` for no bound (encoded as 2^256 - 1).
+    /// Maximum total supply, in the smallest unit; `None` for no bound (encoded as 2^256 - 1).
     pub cap: Option<U256>,
 }
 
 impl Erc20Params {
-    /// A token of 18 decimals without optional functions or cap.
+    /// Creates parameters of a token with 18 decimals, without optional functions or cap.
     pub fn new(name: &str, symbol: &str, total_supply: U256, owner: Address) -> Self {
         Self {
             name: name.to_owned(),
@@ -90,7 +90,7 @@ impl Erc20Params {
         }
     }
 
-    /// The ABI encoding of the parameters.
+    /// Returns the ABI encoding of the parameters.
     pub fn encode(&self) -> Vec<u8> {
         let Erc20Features { mintable, burnable, pausable } = self.features;
         Erc20Token::constructorCall {
@@ -105,7 +105,7 @@ impl Erc20Params {
         .abi_encode()
     }
 
-    /// The input of a creation transaction: the template's marker and the encoded parameters.
+    /// Returns the input of a creation transaction: the template's marker and the encoded parameters.
     pub fn init_code(&self) -> Bytes {
         Marker(Erc20::ID).init_code(&self.encode())
     }
@@ -116,9 +116,9 @@ impl Erc20Params {
 pub struct Erc20;
 
 impl Erc20 {
-    /// Its identity.
+    /// Id and version of the template.
     pub const ID: TemplateId = TemplateId::new(1, 1);
-    /// Its name in the service's vocabulary.
+    /// Name of the template.
     pub const NAME: &'static str = "erc20-token";
 }
 
@@ -158,27 +158,27 @@ fn dispatch(token: &mut Token<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Res
         transferCall::SELECTOR => { args.require_words(2)?; token.transfer(args.address(0)?, args.u256(1)?) }
         transferFromCall::SELECTOR => { args.require_words(3)?; token.transfer_from(args.address(0)?, args.address(1)?, args.u256(2)?) }
         approveCall::SELECTOR => { args.require_words(2)?; token.approve(args.address(0)?, args.u256(1)?) }
-        balanceOfCall::SELECTOR => token.balance_of(&args.address(0)?).map(abi::answer_u256),
-        allowanceCall::SELECTOR => token.allowance(&args.address(0)?, &args.address(1)?).map(abi::answer_u256),
-        totalSupplyCall::SELECTOR => token.total_supply().map(abi::answer_u256),
-        nameCall::SELECTOR => token.name().map(|name| abi::answer(&name)),
-        symbolCall::SELECTOR => token.symbol().map(|symbol| abi::answer(&symbol)),
-        decimalsCall::SELECTOR => token.decimals().map(abi::answer_u256),
+        balanceOfCall::SELECTOR => token.balance_of(&args.address(0)?).map(abi::encode_output_u256),
+        allowanceCall::SELECTOR => token.allowance(&args.address(0)?, &args.address(1)?).map(abi::encode_output_u256),
+        totalSupplyCall::SELECTOR => token.total_supply().map(abi::encode_output_u256),
+        nameCall::SELECTOR => token.name().map(|name| abi::encode_output(&name)),
+        symbolCall::SELECTOR => token.symbol().map(|symbol| abi::encode_output(&symbol)),
+        decimalsCall::SELECTOR => token.decimals().map(abi::encode_output_u256),
         mintCall::SELECTOR => token.mint(args.address(0)?, args.u256(1)?),
         burnCall::SELECTOR => token.burn(args.u256(0)?),
         burnFromCall::SELECTOR => token.burn_from(args.address(0)?, args.u256(1)?),
-        capCall::SELECTOR => token.cap().map(abi::answer_u256),
+        capCall::SELECTOR => token.cap().map(abi::encode_output_u256),
         pauseCall::SELECTOR => token.set_paused(true),
         unpauseCall::SELECTOR => token.set_paused(false),
-        pausedCall::SELECTOR => token.paused().map(abi::answer_bool),
-        ownerCall::SELECTOR => token.owner().map(|owner| abi::answer(&owner)),
+        pausedCall::SELECTOR => token.paused().map(abi::encode_output_bool),
+        ownerCall::SELECTOR => token.owner().map(|owner| abi::encode_output(&owner)),
         transferOwnershipCall::SELECTOR => token.transfer_ownership(args.address(0)?),
         renounceOwnershipCall::SELECTOR => token.renounce_ownership(),
         permitCall::SELECTOR => token.permit(&args),
-        noncesCall::SELECTOR => token.nonce(&args.address(0)?).map(abi::answer_u256),
-        DOMAIN_SEPARATORCall::SELECTOR => token.domain_separator().map(|hash| abi::answer(&hash)),
+        noncesCall::SELECTOR => token.nonce(&args.address(0)?).map(abi::encode_output_u256),
+        DOMAIN_SEPARATORCall::SELECTOR => token.domain_separator().map(|hash| abi::encode_output(&hash)),
         eip712DomainCall::SELECTOR => token.eip712_domain(),
-        supportsInterfaceCall::SELECTOR => args.b32(0).map(|id| abi::answer_bool(token::supports_interface(id))),
+        supportsInterfaceCall::SELECTOR => args.b32(0).map(|id| abi::encode_output_bool(token::supports_interface(id))),
         _ => Err(abi::empty_revert()),
     }
 }

@@ -1,30 +1,30 @@
-//! Solidity's ABI for templates: reading call data, answering, reverting, emitting.
+//! Solidity's ABI for templates: call data, return data, reverts, events.
 //!
 //! Types, errors and events come from `alloy_sol_types::sol!`. What solc's decoder refuses
-//! (call data too short, an address with dirty upper bytes) reverts with no data, as solc's does.
+//! (call data too short, an address with dirty upper bytes) reverts without data, as in solc.
 
 use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_sol_types::{Panic, Revert, SolConstructor, SolError, SolEvent, SolType, SolValue, abi::TokenSeq};
 
 use super::{Host, Stop};
 
-/// Panic code of an overflow outside `unchecked`.
+/// Panic code of an arithmetic overflow outside `unchecked`.
 pub const PANIC_OVERFLOW: u64 = 0x11;
 
 /// Function arguments: the bytes after the selector, in 32-byte words.
 #[derive(Clone, Copy, Debug)]
 pub struct Args<'a>(&'a [u8]);
 
-/// Call data as selector and arguments.
+/// Splits call data into selector and arguments.
 ///
 /// # Errors
-/// A revert without data when there is no selector, as of a contract without `receive` and `fallback`.
+/// A revert without data when there is no selector, as in a contract without `receive` and `fallback`.
 pub fn split_call(input: &[u8]) -> Result<([u8; 4], Args<'_>), Stop> {
     input.split_first_chunk::<4>().map(|(selector, rest)| (*selector, Args(rest))).ok_or_else(empty_revert)
 }
 
 impl<'a> Args<'a> {
-    /// Returns every word reader below refuses call data that ends before its word.
+    /// Returns the word at `index`; every reader below refuses call data that ends before its word.
     fn word(&self, index: usize) -> Result<&'a [u8; 32], Stop> {
         let start = index * 32;
         self.0.get(start..start + 32).and_then(|word| word.first_chunk()).ok_or_else(empty_revert)
@@ -33,7 +33,7 @@ impl<'a> Args<'a> {
     /// Refuses call data shorter than `words` arguments, as solc does before it reads any.
     ///
     /// # Errors
-    /// A revert without data; so for all below.
+    /// A revert without data.
     pub fn require_words(&self, words: usize) -> Result<(), Stop> {
         if self.0.len() < words * 32 { Err(empty_revert()) } else { Ok(()) }
     }
@@ -106,7 +106,7 @@ impl<'a> Args<'a> {
         }
     }
 
-    /// Returns all arguments as the tuple `T`; for those with dynamic types.
+    /// Decodes all arguments as the tuple `T`; for those with dynamic types.
     ///
     /// # Errors
     /// A revert without data.
@@ -118,7 +118,7 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Returns an argument list as the tuple `T`.
+/// Decodes an argument list as the tuple `T`.
 ///
 /// # Errors
 /// A revert without data.
@@ -129,7 +129,7 @@ where
     T::abi_decode_params_validate(params).map_err(|_| empty_revert())
 }
 
-/// Returns the parameters of a constructor.
+/// Decodes the parameters of a constructor.
 ///
 /// # Errors
 /// A revert without data.
@@ -137,18 +137,18 @@ pub fn decode_constructor<C: SolConstructor>(params: &[u8]) -> Result<C, Stop> {
     decode_params::<C::Parameters<'_>>(params).map(C::new)
 }
 
-/// Return data of one value.
-pub fn answer<T: SolValue>(value: &T) -> Bytes {
+/// Encodes return data of one value.
+pub fn encode_output<T: SolValue>(value: &T) -> Bytes {
     value.abi_encode().into()
 }
 
-/// Return data of one `uint256`.
-pub fn answer_u256(value: U256) -> Bytes {
+/// Encodes return data of one `uint256`.
+pub fn encode_output_u256(value: U256) -> Bytes {
     Bytes::copy_from_slice(&value.to_be_bytes::<32>())
 }
 
-/// Return data of one `bool`.
-pub fn answer_bool(value: bool) -> Bytes {
+/// Encodes return data of one `bool`.
+pub fn encode_output_bool(value: bool) -> Bytes {
     const WORDS: [[u8; 32]; 2] = {
         let mut words = [[0; 32]; 2];
         words[1][31] = 1;
@@ -163,7 +163,7 @@ pub fn revert(error: &impl SolError) -> Stop {
     Stop::Revert(error.abi_encode().into())
 }
 
-/// Returns a revert with `Error(string)`, as `require(condition, reason)` makes it.
+/// Returns a revert with `Error(string)`, as `require(condition, reason)` does.
 pub fn revert_with(reason: &str) -> Stop {
     revert(&Revert::from(reason))
 }
@@ -178,7 +178,7 @@ pub fn empty_revert() -> Stop {
     Stop::EMPTY_REVERT
 }
 
-/// What revert data says, when it is `Error(string)` or `Panic(uint256)`.
+/// Returns the reason in revert data that is `Error(string)` or `Panic(uint256)`.
 pub fn reason(data: &[u8]) -> Option<String> {
     if let Ok(error) = Revert::abi_decode(data) {
         return Some(error.reason);
@@ -195,7 +195,7 @@ impl Host<'_> {
         self.log(event.encode_log_data())
     }
 
-    /// Refuses a call that brings value, as a function that is not `payable` does.
+    /// Refuses a call with value, as a function that is not `payable` does.
     ///
     /// # Errors
     /// A revert without data.
@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn booleans_are_words() {
-        assert_eq!(answer_bool(true), answer(&true));
-        assert_eq!(answer_bool(false), answer(&false));
+        assert_eq!(encode_output_bool(true), encode_output(&true));
+        assert_eq!(encode_output_bool(false), encode_output(&false));
     }
 }

@@ -1,24 +1,24 @@
-//! What a contract may know of the block that it runs in.
+//! The block context of a message.
 
 use alloy_primitives::{Address, B256};
 
 use crate::primitives::{Gas, Height, Timestamp};
 
-/// The block around a message.
+/// Values of the block that a message runs in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockContext {
-    /// The chain's id (EIP-155).
+    /// Chain id (EIP-155).
     pub chain_id: u64,
-    /// The block's number.
+    /// Height of the block.
     pub height: Height,
-    /// The block's time.
+    /// Time of the block.
     pub timestamp: Timestamp,
-    /// Who gets the fees.
+    /// Recipient of the priority fees.
     pub beneficiary: Address,
-    /// The block's gas limit.
+    /// Gas limit of the block.
     pub gas_limit: Gas,
-    /// Price of one unit of gas that is burned (EIP-1559), in the smallest unit.
+    /// Burned price per unit of gas (EIP-1559), in wei.
     pub base_fee: u64,
-    /// The block's randomness (EIP-4399).
+    /// Randomness of the block (EIP-4399).
     pub prev_randao: B256,
 }

@@ -1,11 +1,11 @@
-//! One frame: value moved, code recognised and run, everything undone when it fails.
+//! One frame: value transferred, code recognised and run, everything undone on failure.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use alloy_primitives::Bytes;
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message, MessageKind, Outcome, Stop,
+    BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Host, Inspector, Message, MessageKind, Stop,
     TemplateRegistry,
     env::{Env, FrameRunner},
     runner::{CodeRunner, TemplateRunner, recognise},
@@ -15,7 +15,7 @@ use crate::{
     state::{Journal, StateError},
 };
 
-/// Runs a transaction's message.
+/// Runs the outermost message of a transaction.
 pub(super) fn run_outermost(
     journal: &mut Journal,
     block: &BlockContext,
@@ -45,7 +45,7 @@ pub(super) fn run_outermost(
     }
 }
 
-/// Frames over the templates of a registry.
+/// Runs frames with the templates of a registry.
 struct Frames<'r> {
     registry: &'r TemplateRegistry,
 }
@@ -59,15 +59,15 @@ impl FrameRunner for Frames<'_> {
         let mut gas_left = message.gas;
         let ended = self.run_to_end(env, message, depth, is_static, &mut gas_left);
         let result = match ended {
-            Ok(output) => FrameResult { outcome: Outcome::Success, gas_left, output },
-            Err(Stop::Revert(output)) => FrameResult { outcome: Outcome::Revert, gas_left, output },
+            Ok(output) => FrameResult { outcome: FrameOutcome::Success, gas_left, output },
+            Err(Stop::Revert(output)) => FrameResult { outcome: FrameOutcome::Revert, gas_left, output },
             Err(Stop::Halt(reason)) => {
                 let gas_left = if reason.keeps_gas() { message.gas } else { Gas::ZERO };
-                FrameResult { outcome: Outcome::Halt(reason), gas_left, output: Bytes::new() }
+                FrameResult { outcome: FrameOutcome::Halt(reason), gas_left, output: Bytes::new() }
             }
-            // The caller of the whole message answers the error; this result is never seen.
+            // `run_outermost` returns the error instead of this result.
             Err(Stop::StateUnreadable) => {
-                FrameResult { outcome: Outcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
+                FrameResult { outcome: FrameOutcome::Revert, gas_left: Gas::ZERO, output: Bytes::new() }
             }
         };
         if result.is_success() {

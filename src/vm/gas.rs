@@ -1,4 +1,4 @@
-//! The gas schedule: what everything costs, in one table.
+//! The gas schedule: the cost of every operation, in one table.
 
 use alloy_primitives::U256;
 
@@ -7,7 +7,7 @@ use crate::{
     state::{Access, SlotWrite},
 };
 
-/// Prices in gas units. [`GasSchedule::STANDARD`] has Ethereum's after the Cancun fork.
+/// Costs in gas units. [`GasSchedule::STANDARD`] has Ethereum's after the Cancun fork.
 ///
 /// | what | gas | rule |
 /// |---|---|---|
@@ -18,81 +18,81 @@ use crate::{
 /// | slot read, cold or warm | 2,100, 100 | EIP-2929 |
 /// | slot write: set, changed, again | 20,000, 2,900, 100 (+ 2,100 cold) | EIP-2200, EIP-2929 |
 /// | slot cleared | refunds 4,800 | EIP-3529 |
-/// | account touched, cold or warm | 2,600, 100 | EIP-2929 |
+/// | account accessed, cold or warm | 2,600, 100 | EIP-2929 |
 /// | call with value, to no account | + 9,000, + 25,000 | EIP-150, EIP-161 |
 /// | creation by a contract, code byte | 32,000, 200 | Yellow Paper G |
 /// | log, topic, data byte | 375, 375, 8 | Yellow Paper G |
 /// | hash, word hashed | 30, 6 | Yellow Paper G |
 /// | signer recovered | 3,000 | Yellow Paper E |
-/// | compute unit | 1 | ours: processor work of a template |
+/// | compute unit | 1 | chainbox: processor work of a template |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GasSchedule {
-    /// Paid by every transaction.
+    /// Cost of every transaction.
     pub transaction: u64,
-    /// Paid on top by a transaction that creates a contract.
+    /// Additional cost of a transaction that creates a contract.
     pub transaction_creation: u64,
-    /// A zero byte of call data or init code.
+    /// Cost of a zero byte of call data or init code.
     pub calldata_zero_byte: u64,
-    /// Any other byte of call data or init code.
+    /// Cost of a non-zero byte of call data or init code.
     pub calldata_nonzero_byte: u64,
-    /// 32 bytes of init code, the last ones rounded up.
+    /// Cost of 32 bytes of init code, rounded up.
     pub init_code_word: u64,
-    /// An address of the access list.
+    /// Cost of an address in the access list.
     pub access_list_address: u64,
-    /// A slot of the access list.
+    /// Cost of a slot in the access list.
     pub access_list_slot: u64,
-    /// First touch of a slot in a transaction.
+    /// Cost of the first access to a slot in a transaction.
     pub slot_cold: u64,
-    /// Read of a touched slot, or a write that changes nothing or changes it again.
+    /// Cost of reading a warm slot, or of a write without change or after the first change.
     pub slot_warm: u64,
-    /// First write of a slot that was zero.
+    /// Cost of the first write to a slot that was zero.
     pub slot_set: u64,
-    /// First write of a slot that was not zero.
+    /// Cost of the first write to a slot that was not zero.
     pub slot_change: u64,
     /// Refund for a slot that becomes zero.
     pub slot_clear_refund: u64,
-    /// Gas that must be left over for a write (EIP-2200: more than the stipend).
+    /// Gas that must be left for a write (EIP-2200: more than the stipend).
     pub slot_write_reserve: u64,
-    /// First touch of an account in a transaction.
+    /// Cost of the first access to an account in a transaction.
     pub account_cold: u64,
-    /// Balance of or call to a touched account.
+    /// Cost of reading the balance of a warm account or calling it.
     pub account_warm: u64,
-    /// Call that moves value.
+    /// Cost of a call with value.
     pub call_value: u64,
-    /// Gas given to the callee of a call that moves value.
+    /// Gas added for the callee of a call with value.
     pub call_stipend: u64,
-    /// Value moved to an address without account.
+    /// Cost of transferring value to an absent account.
     pub new_account: u64,
-    /// Creation by a contract.
+    /// Cost of a creation by a contract.
     pub create: u64,
-    /// A byte of deployed code.
+    /// Cost of a byte of deployed code.
     pub code_deposit_byte: u64,
-    /// A log.
+    /// Cost of a log.
     pub log: u64,
-    /// A topic of a log.
+    /// Cost of a topic of a log.
     pub log_topic: u64,
-    /// A byte of a log's data.
+    /// Cost of a byte of a log's data.
     pub log_data_byte: u64,
-    /// A keccak.
+    /// Cost of a keccak.
     pub hash: u64,
-    /// 32 bytes under a keccak, the last ones rounded up.
+    /// Cost of 32 bytes under a keccak, rounded up.
     pub hash_word: u64,
-    /// Recovering a signer (the price of the `ecrecover` precompile).
+    /// Cost of recovering a signer, that of the `ecrecover` precompile.
     pub recover: u64,
-    /// One unit of processor work that a template declares: about one cheap EVM operation.
+    /// Cost of one unit of processor work that a template declares: about one cheap EVM operation.
     pub compute_unit: u64,
-    /// At most the used gas divided by this is refunded (EIP-3529).
+    /// Divisor of the used gas that bounds the refund (EIP-3529).
     pub refund_cap_divisor: u64,
-    /// A caller keeps at least its gas divided by this (EIP-150).
+    /// Divisor of the gas left that a caller must keep (EIP-150).
     pub kept_share_divisor: u64,
-    /// Frames that may be open at once.
+    /// Maximum number of open frames.
     pub call_depth_max: u32,
-    /// Bytes of init code at most (EIP-3860).
+    /// Maximum size of init code, in bytes (EIP-3860).
     pub init_code_bytes_max: usize,
 }
 
 impl GasSchedule {
-    /// The schedule of every chain.
+    /// The schedule of all chains.
     pub const STANDARD: Self = Self {
         transaction: 21_000,
         transaction_creation: 32_000,
@@ -127,7 +127,7 @@ impl GasSchedule {
         init_code_bytes_max: 49_152,
     };
 
-    /// What a transaction costs before it runs: its kind, its bytes, its access list. Clamped at [`Gas::MAX`].
+    /// Returns the intrinsic gas of a transaction: its kind, its bytes, its access list.
     pub fn intrinsic(&self, input: &[u8], is_creation: bool, access_list: Option<&AccessList>) -> Gas {
         let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
         let others = input.len() as u64 - zeros;
@@ -146,40 +146,41 @@ impl GasSchedule {
         )
     }
 
-    /// What is given back of `refund` after `used` gas (EIP-3529: at most a fifth).
-    pub const fn capped_refund(&self, used: Gas, refund: u64) -> Gas {
-        let cap = used.get() / self.refund_cap_divisor;
-        Gas::new(if refund < cap { refund } else { cap })
+    /// Returns the part of `refund` that is granted after `used` gas (EIP-3529: at most a fifth of it).
+    pub fn capped_refund(&self, used: Gas, refund: Gas) -> Gas {
+        refund.min(Gas::new(used.get() / self.refund_cap_divisor))
     }
 
-    /// Returns the most gas that a caller with `left` may pass on (EIP-150: all but a 64th).
+    /// Returns the most gas that a caller with `left` may forward (EIP-150: all but a 64th).
     pub const fn forwardable(&self, left: Gas) -> Gas {
         Gas::new(left.get() - left.get() / self.kept_share_divisor)
     }
 
-    /// Reading a slot.
-    pub const fn slot_read(&self, access: Access) -> u64 {
-        if access.is_cold() { self.slot_cold } else { self.slot_warm }
+    /// Returns the cost of reading a slot.
+    pub const fn slot_read(&self, access: Access) -> Gas {
+        Gas::new(if access.is_cold() { self.slot_cold } else { self.slot_warm })
     }
 
-    /// Touching an account: its balance, its code, calling it.
-    pub const fn account_access(&self, access: Access) -> u64 {
-        if access.is_cold() { self.account_cold } else { self.account_warm }
+    /// Returns the cost of accessing an account: its balance, its code, a call to it.
+    pub const fn account_access(&self, access: Access) -> Gas {
+        Gas::new(if access.is_cold() { self.account_cold } else { self.account_warm })
     }
 
-    /// Cost of writing `new`, and what it adds to the refund counter (EIP-2200 with the prices of EIP-2929 and EIP-3529).
-    pub fn slot_write(&self, write: &SlotWrite, new: U256) -> (u64, i64) {
-        let touched = if write.access.is_cold() { self.slot_cold } else { 0 };
+    /// Returns the cost of writing `new` and the change of the refund counter, in gas units (EIP-2200, EIP-2929,
+    /// EIP-3529).
+    pub fn slot_write(&self, write: &SlotWrite, new: U256) -> (Gas, i64) {
+        let cold = if write.access.is_cold() { self.slot_cold } else { 0 };
+        let cost = |warm| Gas::new(cold + warm);
         let SlotWrite { original, current, .. } = *write;
         if new == current {
-            return (touched + self.slot_warm, 0);
+            return (cost(self.slot_warm), 0);
         }
         let clear = self.slot_clear_refund as i64;
         if current == original {
             return if original.is_zero() {
-                (touched + self.slot_set, 0)
+                (cost(self.slot_set), 0)
             } else {
-                (touched + self.slot_change, if new.is_zero() { clear } else { 0 })
+                (cost(self.slot_change), if new.is_zero() { clear } else { 0 })
             };
         }
         let mut refund = 0;
@@ -194,21 +195,21 @@ impl GasSchedule {
             let first_write = if original.is_zero() { self.slot_set } else { self.slot_change };
             refund += (first_write - self.slot_warm) as i64;
         }
-        (touched + self.slot_warm, refund)
+        (cost(self.slot_warm), refund)
     }
 
-    /// Emitting a log.
-    pub const fn log_cost(&self, topics: usize, data_len: usize) -> u64 {
-        self.log + self.log_topic * topics as u64 + self.log_data_byte * data_len as u64
+    /// Returns the cost of a log.
+    pub const fn log_cost(&self, topics: usize, data_len: usize) -> Gas {
+        Gas::new(self.log + self.log_topic * topics as u64 + self.log_data_byte * data_len as u64)
     }
 
-    /// Hashing `len` bytes.
-    pub const fn hash_cost(&self, len: usize) -> u64 {
-        self.hash + self.hash_word * words(len)
+    /// Returns the cost of hashing `len` bytes.
+    pub const fn hash_cost(&self, len: usize) -> Gas {
+        Gas::new(self.hash + self.hash_word * words(len))
     }
 }
 
-/// 32-byte words that `len` bytes take.
+/// Returns the number of 32-byte words in `len` bytes.
 const fn words(len: usize) -> u64 {
     len.div_ceil(32) as u64
 }
@@ -259,23 +260,23 @@ mod tests {
             for new in writes.iter().copied().map(U256::from) {
                 let write = SlotWrite { original: U256::from(original), current, access: Access::Warm };
                 let (cost, change) = GAS.slot_write(&write, new);
-                (gas, refund, current) = (gas + cost, refund + change, new);
+                (gas, refund, current) = (gas + cost.get(), refund + change, new);
             }
             assert_eq!((gas, refund), (want_gas, want_refund), "{original} then {writes:?}");
         }
     }
 
     #[test]
-    fn a_cold_write_pays_the_touch_too() {
+    fn a_cold_write_pays_the_access_too() {
         let write = SlotWrite { original: U256::ZERO, current: U256::ZERO, access: Access::Cold };
-        assert_eq!(GAS.slot_write(&write, U256::from(1)), (22_100, 0));
-        assert_eq!(GAS.slot_write(&write, U256::ZERO), (2_200, 0));
+        assert_eq!(GAS.slot_write(&write, U256::from(1)), (Gas::new(22_100), 0));
+        assert_eq!(GAS.slot_write(&write, U256::ZERO), (Gas::new(2_200), 0));
     }
 
     #[test]
     fn refunds_are_capped_at_a_fifth_and_a_64th_is_kept() {
-        assert_eq!(GAS.capped_refund(Gas::new(100), 19).get(), 19);
-        assert_eq!(GAS.capped_refund(Gas::new(100), 21).get(), 20);
+        assert_eq!(GAS.capped_refund(Gas::new(100), Gas::new(19)).get(), 19);
+        assert_eq!(GAS.capped_refund(Gas::new(100), Gas::new(21)).get(), 20);
         assert_eq!(GAS.forwardable(Gas::new(6_400)).get(), 6_300);
         assert_eq!(GAS.forwardable(Gas::new(63)).get(), 63);
     }

@@ -1,20 +1,21 @@
-//! What a contract sees of the world, each operation at its price.
+//! The host interface of a contract, with the gas cost of each operation.
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
 use super::{
-    BlockContext, FrameResult, GasSchedule, HaltReason, Message, MessageKind, Outcome, SYSTEM_ADDRESS, Stop, env::Env,
+    BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop,
+    env::Env,
 };
 use crate::{
-    primitives::{Gas, recover_signer},
+    primitives::{Gas, OutOfGas, recover_signer},
     state::AccountId,
 };
 
 const GAS: &GasSchedule = &GasSchedule::STANDARD;
 
-/// One frame's world: its own storage, balances, calls, logs, hashing, the block around it.
+/// The interface of one frame: storage, balances, calls, logs, hashing, the block.
 ///
-/// Every operation charges [`GasSchedule::STANDARD`] first; one that cannot be paid ends the frame, whatever the
+/// Every operation charges [`GasSchedule::STANDARD`] first; one that exceeds the gas left ends the frame, whatever the
 /// template does with the error.
 pub struct Host<'h> {
     env: Env<'h>,
@@ -22,7 +23,7 @@ pub struct Host<'h> {
     account: AccountId,
     depth: u32,
     is_static: bool,
-    gas_left: u64,
+    gas_left: Gas,
     halted: Option<HaltReason>,
 }
 
@@ -38,10 +39,10 @@ impl core::fmt::Debug for Host<'_> {
 
 impl<'h> Host<'h> {
     pub(super) fn new(env: Env<'h>, message: &'h Message<'h>, account: AccountId, depth: u32, is_static: bool) -> Self {
-        Self { env, message, account, depth, is_static, gas_left: message.gas.get(), halted: None }
+        Self { env, message, account, depth, is_static, gas_left: message.gas, halted: None }
     }
 
-    /// How the frame ends, given what the template answered: a halt or an unreadable state cannot be ignored by it.
+    /// Returns how the frame ends, given the template's `answer`, which cannot hide a halt or an unreadable state.
     pub(super) fn finish<T>(self, answer: Result<T, Stop>) -> Result<T, Stop> {
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
@@ -54,34 +55,34 @@ impl<'h> Host<'h> {
     }
 }
 
-/// The message and the block.
+/// Message and block.
 impl Host<'_> {
     /// Returns the running contract's address.
     pub const fn address(&self) -> Address {
         self.message.to
     }
 
-    /// Who called it (`msg.sender`).
+    /// Returns the caller (`msg.sender`).
     pub const fn caller(&self) -> Address {
         self.message.caller
     }
 
-    /// Who signed the transaction (`tx.origin`).
+    /// Returns the signer of the transaction (`tx.origin`).
     pub const fn origin(&self) -> Address {
         self.message.origin
     }
 
-    /// Amount that came with the call (`msg.value`), in the smallest unit.
+    /// Returns the value of the call (`msg.value`), in wei.
     pub const fn value(&self) -> U256 {
         self.message.value
     }
 
-    /// Returns the block around it.
+    /// Returns the context of the block.
     pub const fn block(&self) -> &BlockContext {
         self.env.block
     }
 
-    /// Returns the chain's id.
+    /// Returns the chain id.
     pub const fn chain_id(&self) -> u64 {
         self.env.block.chain_id
     }
@@ -91,35 +92,35 @@ impl Host<'_> {
         self.is_static
     }
 
-    /// Returns the gas left to this frame.
+    /// Returns the gas left for this frame.
     pub const fn gas_left(&self) -> Gas {
-        Gas::new(self.gas_left)
+        self.gas_left
     }
 }
 
 /// Gas.
 impl Host<'_> {
-    /// Pays for processor work: `units` of about one cheap EVM operation each.
+    /// Charges processor work: `units` of about one cheap EVM operation each.
     ///
     /// # Errors
-    /// Out of gas; so for every operation below.
+    /// [`Stop`]: out of gas.
     pub fn compute(&mut self, units: u64) -> Result<(), Stop> {
-        self.charge(GAS.compute_unit.saturating_mul(units))
+        self.charge(Gas::new(GAS.compute_unit.saturating_mul(units)))
     }
 
-    pub(super) fn charge(&mut self, gas: u64) -> Result<(), Stop> {
-        match self.gas_left.checked_sub(gas) {
-            Some(left) => {
+    pub(super) fn charge(&mut self, gas: Gas) -> Result<(), Stop> {
+        match self.gas_left.pay(gas) {
+            Ok(left) => {
                 self.gas_left = left;
                 Ok(())
             }
-            None => Err(self.halt(HaltReason::OutOfGas)),
+            Err(OutOfGas { .. }) => Err(self.halt(HaltReason::OutOfGas)),
         }
     }
 
     #[cold]
     fn halt(&mut self, reason: HaltReason) -> Stop {
-        self.gas_left = 0;
+        self.gas_left = Gas::ZERO;
         Stop::Halt(*self.halted.get_or_insert(reason))
     }
 
@@ -147,7 +148,7 @@ impl Host<'_> {
     /// [`Stop`]: out of gas, or inside a static call.
     pub fn store(&mut self, slot: U256, value: U256) -> Result<(), Stop> {
         self.forbid_static()?;
-        if self.gas_left <= GAS.slot_write_reserve {
+        if self.gas_left <= Gas::new(GAS.slot_write_reserve) {
             return Err(self.halt(HaltReason::OutOfGas));
         }
         let account = self.account;
@@ -160,7 +161,7 @@ impl Host<'_> {
         Ok(())
     }
 
-    /// Native token that `address` holds, in the smallest unit.
+    /// Returns the balance of `address`, in wei.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
@@ -169,16 +170,16 @@ impl Host<'_> {
         Ok(self.env.journal.info(id).balance)
     }
 
-    /// Makes `amount` of new native token and gives it to the running contract.
+    /// Mints `amount` wei of native token to the running contract.
     ///
-    /// Only in a system call (see [`SYSTEM_ADDRESS`]): no transaction can make money.
+    /// Allowed in a system call only (see [`SYSTEM_ADDRESS`]); no transaction can mint.
     ///
     /// # Errors
-    /// [`Stop`]: a revert without data outside a system call or when the balance would pass 2^256 - 1; out of gas, or inside a
-    /// static call.
+    /// [`Stop`]: a revert without data outside a system call or when the balance would exceed 2^256 - 1; out of gas, or
+    /// inside a static call.
     pub fn mint(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
-        self.charge(GAS.call_value)?;
+        self.charge(Gas::new(GAS.call_value))?;
         if self.message.origin != SYSTEM_ADDRESS {
             return Err(Stop::EMPTY_REVERT);
         }
@@ -187,13 +188,13 @@ impl Host<'_> {
         if fits { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
     }
 
-    /// Destroys `amount` of the running contract's native token.
+    /// Burns `amount` wei of the running contract's native token.
     ///
     /// # Errors
-    /// [`Stop`]: a revert without data when it holds less; out of gas, or inside a static call.
+    /// [`Stop`]: a revert without data when the balance is lower; out of gas, or inside a static call.
     pub fn burn(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
-        self.charge(GAS.call_value)?;
+        self.charge(Gas::new(GAS.call_value))?;
         let own = self.message.to;
         let had = self.env.read(|journal| journal.sub_balance(&own, amount))?;
         if had { Ok(()) } else { Err(Stop::EMPTY_REVERT) }
@@ -208,7 +209,7 @@ impl Host<'_> {
         Ok(self.env.journal.info(id).code_hash != crate::state::EMPTY_CODE_HASH)
     }
 
-    /// `derive(key, base)`, remembered with the slot once it is loaded: a keccak costs more than all else that a token transfer does.
+    /// Returns `derive(key, base)`, cached with the slot: a keccak costs more than the rest of a token transfer.
     pub(super) fn derived_slot(&mut self, key: U256, base: U256, derive: impl FnOnce(U256, U256) -> U256) -> U256 {
         self.env.journal.derived_slot(self.account, key, base, derive)
     }
@@ -247,12 +248,13 @@ impl Host<'_> {
         Ok(keccak256(bytes))
     }
 
-    /// Who signed `hash`, or `None` for a signature of nobody or with a high `s` (EIP-2). `v` is 27 or 28.
+    /// Returns the signer of `hash`, or `None` for a signature without signer or with high `s` (EIP-2). `v` is 27 or
+    /// 28.
     ///
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn recover(&mut self, hash: B256, v: u8, r: U256, s: U256) -> Result<Option<Address>, Stop> {
-        self.charge(GAS.recover)?;
+        self.charge(Gas::new(GAS.recover))?;
         let is_odd = match v {
             27 => false,
             28 => true,
@@ -262,12 +264,12 @@ impl Host<'_> {
     }
 }
 
-/// Messages to others. A failed callee is an answer, not an error: see [`FrameResult::or_revert`].
+/// Calls and creations. A failed callee is a result, not an error: see [`FrameResult::or_revert`].
 impl Host<'_> {
-    /// Calls `to` with all gas that may be passed on (EIP-150).
+    /// Calls `to` with all gas that may be forwarded (EIP-150).
     ///
     /// # Errors
-    /// [`Stop`]: this frame cannot pay, or moves value inside a static call.
+    /// [`Stop`]: out of gas, or a value transfer inside a static call.
     pub fn call(&mut self, to: Address, value: U256, input: &[u8]) -> Result<FrameResult, Stop> {
         self.call_with_gas(to, value, input, Gas::MAX)
     }
@@ -283,25 +285,25 @@ impl Host<'_> {
         let account = self.touch(&to)?;
         let mut stipend = 0;
         if !value.is_zero() {
-            self.charge(GAS.call_value)?;
+            self.charge(Gas::new(GAS.call_value))?;
             let info = *self.env.journal.info(account);
             let is_new = info.nonce == 0 && info.balance.is_zero() && info.code_hash == crate::state::EMPTY_CODE_HASH;
-            self.charge(if is_new { GAS.new_account } else { 0 })?;
+            self.charge(Gas::new(if is_new { GAS.new_account } else { 0 }))?;
             stipend = GAS.call_stipend;
         }
         self.send(MessageKind::Call, to, value, input, gas, stipend)
     }
 
-    /// Calls `to`, forbidding it and all that it calls any change (EIP-214).
+    /// Calls `to` with all changes forbidden, in frames below too (EIP-214).
     ///
     /// # Errors
-    /// [`Stop`]: this frame cannot pay.
+    /// [`Stop`]: out of gas.
     pub fn static_call(&mut self, to: Address, input: &[u8]) -> Result<FrameResult, Stop> {
         self.touch(&to)?;
         self.send(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX, 0)
     }
 
-    /// Sends native token; the callee's failure is this frame's, with its revert data.
+    /// Transfers native token; the callee's failure fails this frame, with its revert data.
     ///
     /// # Errors
     /// [`Stop`] of a failed call, or as [`Host::call`].
@@ -309,13 +311,13 @@ impl Host<'_> {
         self.call(to, amount, &[])?.or_revert().map(drop)
     }
 
-    /// Creates a contract; answers its address and how its construction ended.
+    /// Creates a contract and returns its address with the result of its construction.
     ///
     /// # Errors
-    /// [`Stop`]: this frame cannot pay, or is inside a static call.
+    /// [`Stop`]: out of gas, or inside a static call.
     pub fn create(&mut self, init_code: &[u8], value: U256) -> Result<(Address, FrameResult), Stop> {
         self.forbid_static()?;
-        self.charge(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64)?;
+        self.charge(Gas::new(GAS.create + GAS.init_code_word * init_code.len().div_ceil(32) as u64))?;
         let info = *self.env.journal.info(self.account);
         let to = self.message.to.create(info.nonce);
         let refusal = if self.depth + 1 >= GAS.call_depth_max {
@@ -328,7 +330,10 @@ impl Host<'_> {
             before.is_none().then_some(HaltReason::NonceOverflow)
         };
         if let Some(reason) = refusal {
-            return Ok((to, FrameResult { outcome: Outcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() }));
+            return Ok((
+                to,
+                FrameResult { outcome: FrameOutcome::Halt(reason), gas_left: Gas::ZERO, output: Bytes::new() },
+            ));
         }
         self.env.read(|journal| journal.access_account(&to))?;
         let mut result = self.send(MessageKind::Create, to, value, init_code, Gas::MAX, 0)?;
@@ -348,7 +353,7 @@ impl Host<'_> {
         stipend: u64,
     ) -> Result<FrameResult, Stop> {
         let passed = GAS.forwardable(self.gas_left()).min(gas);
-        self.charge(passed.get())?;
+        self.charge(passed)?;
         let (caller, origin) = (self.message.to, self.message.origin);
         let gas = passed.saturating_add(Gas::new(stipend));
         let message = Message { kind, caller, to, value, input, gas, origin };
@@ -358,7 +363,7 @@ impl Host<'_> {
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
         }
-        self.gas_left = self.gas_left.saturating_add(result.gas_left.get());
+        self.gas_left = self.gas_left.saturating_add(result.gas_left);
         Ok(result)
     }
 }

@@ -1,24 +1,24 @@
-//! Watching a message run.
+//! Observation of a message's frames and logs.
 
 use alloy_primitives::Log;
 
 use super::{FrameResult, Message};
 
-/// Told of every frame and log, in order. Object-safe, and stays so.
+/// Observer of every frame and log, in order. It stays object-safe.
 ///
-/// It cannot change what happens. Running without one costs one test of a pointer a frame and log.
+/// It cannot change the execution. Without an inspector, the cost is one pointer comparison per frame and log.
 pub trait Inspector {
-    /// Returns a frame begins.
+    /// Called when a frame begins.
     fn enter(&mut self, message: &Message<'_>) {
         let _ = message;
     }
 
-    /// Returns the innermost open frame emitted a log.
+    /// Called when the innermost open frame emits a log.
     fn log(&mut self, log: &Log) {
         let _ = log;
     }
 
-    /// Returns the innermost open frame ended.
+    /// Called when the innermost open frame ends.
     fn exit(&mut self, result: &FrameResult) {
         let _ = result;
     }

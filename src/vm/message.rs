@@ -1,73 +1,73 @@
-//! What is run, and how it ended.
+//! Messages and their results.
 
 use alloy_primitives::{Address, Bytes, U256, address};
 
 use crate::primitives::{Gas, OutOfGas};
 
-/// Who calls in a system call: the chain itself, before the first transaction of a block (EIP-4788, EIP-7002). Nobody has its key.
+/// Caller of system calls: the chain itself (EIP-4788, EIP-7002). No key exists for it.
 pub const SYSTEM_ADDRESS: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
-/// What a message does.
+/// Kind of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageKind {
-    /// Calls the code at the target.
+    /// Call of the code at the target.
     Call,
-    /// Calls it without allowing any change (EIP-214).
+    /// Call of the code at the target with all changes forbidden (EIP-214).
     StaticCall,
-    /// Creates a contract at the target; the input is init code.
+    /// Creation of a contract at the target; the input is init code.
     Create,
 }
 
 /// One call or creation.
 #[derive(Clone, Copy, Debug)]
 pub struct Message<'a> {
-    /// What it does.
+    /// Call, static call or creation.
     pub kind: MessageKind,
-    /// Who calls.
+    /// Address of the caller.
     pub caller: Address,
-    /// Whom; for a creation the new contract's address.
+    /// Address of the callee; for a creation, of the new contract.
     pub to: Address,
-    /// Amount moved from caller to target, in the smallest unit.
+    /// Amount transferred from caller to target, in wei.
     pub value: U256,
     /// Call data or init code.
     pub input: &'a [u8],
-    /// The most gas that it may use.
+    /// Gas limit of the frame.
     pub gas: Gas,
-    /// Who signed the transaction.
+    /// Signer of the transaction.
     pub origin: Address,
 }
 
 impl<'a> Message<'a> {
-    /// Returns a transaction's call.
+    /// Creates the call of a transaction.
     pub const fn call(caller: Address, to: Address, value: U256, input: &'a [u8], gas: Gas) -> Self {
         Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller }
     }
 
-    /// Returns a transaction's creation; `nonce` is the transaction's, by which the address is made.
+    /// Creates the creation of a transaction; the new address derives from `caller` and the transaction's `nonce`.
     pub fn create(caller: Address, nonce: u64, value: U256, init_code: &'a [u8], gas: Gas) -> Self {
         let to = caller.create(nonce);
         Self { kind: MessageKind::Create, caller, to, value, input: init_code, gas, origin: caller }
     }
 }
 
-/// How a frame ended.
+/// Result of a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrameResult {
     /// Success, revert, or halt.
-    pub outcome: Outcome,
-    /// Gas that it did not use.
+    pub outcome: FrameOutcome,
+    /// Gas left unused.
     pub gas_left: Gas,
     /// Return data; revert data after a revert; the deployed code after a creation.
     pub output: Bytes,
 }
 
 impl FrameResult {
-    /// Returns whether what it did stands.
+    /// Returns whether the frame succeeded and its changes are kept.
     pub const fn is_success(&self) -> bool {
-        matches!(self.outcome, Outcome::Success)
+        matches!(self.outcome, FrameOutcome::Success)
     }
 
-    /// What a caller does with the result when it passes failures on: the output, or a revert with the callee's data.
+    /// Returns the output, or a revert with the callee's data, for a caller that passes failures on.
     ///
     /// # Errors
     /// [`Stop::Revert`] when the frame failed.
@@ -76,37 +76,37 @@ impl FrameResult {
     }
 }
 
-/// Success or why not. A failed frame's changes are undone.
+/// How a frame ended. A failed frame's changes are undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It ended by itself.
+pub enum FrameOutcome {
+    /// Normal end.
     Success,
-    /// It gave up with data for the caller; unused gas is kept.
+    /// Revert with data for the caller; unused gas is kept.
     Revert,
-    /// It could not go on; its gas is gone.
+    /// Exceptional halt; all gas is consumed.
     Halt(HaltReason),
 }
 
-/// Why a frame could not go on.
+/// Reason of an exceptional halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HaltReason {
-    /// An operation cost more than was left.
+    /// An operation cost more gas than was left.
     #[error("out of gas")]
     OutOfGas,
-    /// A change inside a static call (EIP-214).
+    /// A state change inside a static call (EIP-214).
     #[error("write protection")]
     StaticViolation,
-    /// More frames open than the schedule allows. Its gas is given back.
+    /// More open frames than the schedule allows. The gas is returned.
     #[error("max call depth exceeded")]
     CallDepth,
-    /// The caller does not hold the value, or the target cannot hold more. Its gas is given back.
+    /// The caller's balance is below the value, or the target's would overflow. The gas is returned.
     #[error("insufficient balance for transfer")]
     InsufficientBalance,
     /// The new address has a nonce, code or storage already (EIP-684, EIP-7610).
     #[error("contract address collision")]
     Collision,
-    /// The creator's nonce is at its bound (EIP-2681). Its gas is given back.
+    /// The creator's nonce is at its bound (EIP-2681). The gas is returned.
     #[error("nonce uint64 overflow")]
     NonceOverflow,
     /// Init code above the bound of EIP-3860.
@@ -117,12 +117,12 @@ pub enum HaltReason {
         "EVM bytecode is not supported: deploy a template (marker 0xEFCB, template id, version, ABI-encoded parameters)"
     )]
     EvmBytecodeUnsupported,
-    /// The marker names a template or version that is not registered.
+    /// The marker's template or version is not registered.
     #[error("template {id} version {version} is not registered")]
     UnknownTemplate {
-        /// The template's number.
+        /// Number of the template.
         id: u16,
-        /// Its version.
+        /// Version of the template.
         version: u16,
     },
     /// The template panicked.
@@ -134,18 +134,18 @@ pub enum HaltReason {
 }
 
 impl HaltReason {
-    /// Returns whether the failure came before the frame began, so that its gas is given back.
+    /// Returns whether the failure came before the frame began, so that its gas is returned.
     pub const fn keeps_gas(self) -> bool {
         matches!(self, Self::CallDepth | Self::InsufficientBalance | Self::NonceOverflow)
     }
 }
 
-/// Why a template stops before its end: the error of every host operation. Pass it on with `?`.
+/// Early end of a template: the error of every host operation. Propagate it with `?`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stop {
-    /// Undo the frame and hand this data to the caller.
+    /// Undo the frame and return this data to the caller.
     Revert(Bytes),
-    /// The frame cannot go on. A template that goes on nevertheless halts when it returns.
+    /// Exceptional halt. A template that continues nevertheless halts when it returns.
     Halt(HaltReason),
     /// The state cannot be read; the whole message has no outcome.
     StateUnreadable,

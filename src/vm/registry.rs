@@ -1,4 +1,4 @@
-//! The templates that a chain knows.
+//! The templates of a chain.
 
 use std::{
     collections::BTreeMap,
@@ -10,31 +10,34 @@ use sha3::{Digest, Keccak256};
 
 use super::{Template, TemplateId};
 
-/// Templates by identity. Its digest is part of genesis, so that a chain is only opened with the templates that it was made with.
+/// Templates by id and version.
+///
+/// A chain accepts any registry, unless its genesis specification sets a registry digest, which must then equal
+/// [`Self::digest`].
 #[derive(Clone, Debug, Default)]
 pub struct TemplateRegistry {
     templates: BTreeMap<TemplateId, Arc<dyn Template>>,
     digest: OnceLock<B256>,
 }
 
-/// Why a template was not registered.
+/// Error of registering a template.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegistryError {
-    /// The identity is taken.
+    /// Another template has this id and version.
     #[error("template {id} is registered already, as {registered}; give {refused} another id or version")]
     Taken {
-        /// The identity.
+        /// Id and version.
         id: TemplateId,
-        /// Who has it.
+        /// Name of the registered template.
         registered: String,
-        /// Who wanted it.
+        /// Name of the refused template.
         refused: String,
     },
 }
 
 impl TemplateRegistry {
-    /// No templates. The ready-made ones are in `templates::builtin`.
+    /// Creates a registry without templates. The ready-made ones are in `templates::builtin`.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,7 +57,7 @@ impl TemplateRegistry {
         Ok(())
     }
 
-    /// Returns the template with this identity.
+    /// Returns the template with this id and version.
     pub fn get(&self, id: TemplateId) -> Option<&Arc<dyn Template>> {
         self.templates.get(&id)
     }
@@ -71,7 +74,7 @@ impl TemplateRegistry {
 
     /// Returns the keccak over id, version, name and JSON ABI of each template, sorted by id and version.
     ///
-    /// Numbers are big-endian, of 2 bytes; texts follow their length, of 8 bytes.
+    /// Numbers are big-endian in 2 bytes; a text follows its length in 8 bytes.
     pub fn digest(&self) -> B256 {
         *self.digest.get_or_init(|| {
             let mut hasher = Keccak256::new();

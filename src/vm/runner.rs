@@ -1,19 +1,19 @@
-//! Kinds of code: what runs an account's bytes.
+//! Kinds of code, and what runs them.
 
 use alloy_primitives::Bytes;
 
 use super::{HaltReason, Host, Marker, Stop, Template, TemplateRegistry};
 
-/// Runs one kind of code. Frames, gas and undoing are not its business.
+/// Runs one kind of code. Frames, gas and undoing are handled elsewhere.
 pub(super) trait CodeRunner {
-    /// Runs init code; answers the code to deploy.
+    /// Runs init code and returns the code to deploy.
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<Bytes, Stop>;
 
-    /// Answers a call.
+    /// Runs a call and returns its return data.
     fn call(&self, host: &mut Host<'_>, input: &[u8]) -> Result<Bytes, Stop>;
 }
 
-/// Native code behind a marker.
+/// Runner of a template.
 pub(super) struct TemplateRunner<'r> {
     marker: Marker,
     template: &'r dyn Template,
@@ -30,9 +30,9 @@ impl CodeRunner for TemplateRunner<'_> {
     }
 }
 
-/// Returns the runner of `code`, and what follows its marker.
+/// Returns the runner of `code`, and the bytes after its marker.
 ///
-/// Templates are the only kind yet; a second one is told apart here by its first bytes.
+/// Templates are the only kind; another would be recognised here by its first bytes.
 pub(super) fn recognise<'r, 'c>(
     code: &'c [u8],
     registry: &'r TemplateRegistry,

@@ -1,4 +1,4 @@
-//! Where Solidity keeps things: slots of mappings, arrays and strings.
+//! Solidity's storage layout: slots of mappings, arrays and strings.
 //!
 //! See "Layout of State Variables in Storage" in Solidity's documentation.
 
@@ -19,7 +19,7 @@ pub(crate) fn word(address: &Address) -> U256 {
     address.into_word().into()
 }
 
-/// Typed places in storage.
+/// Typed storage.
 impl Host<'_> {
     /// Returns the slot of `key` in the mapping at slot `base`.
     ///
@@ -107,7 +107,8 @@ fn long_len(head: U256) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// The slot of `mapping(address => uint256)` at slot 0 for the address 1, as `cast index address 0x..01 0` prints it.
+    /// The slot of `mapping(address => uint256)` at slot 0 for the address 1, as `cast index address 0x..01 0` prints
+    /// it.
     #[test]
     fn a_known_slot() {
         let want = alloy_primitives::uint!(0xada5013122d395ba3c54772283fb069b10426056ef8ca54750cb9bb552a59e7d_U256);

@@ -1,4 +1,4 @@
-//! Contracts in native Rust, and the marker that stands for them in the state.
+//! Contracts in native Rust, and their markers in the state.
 
 use core::fmt::{self, Debug};
 
@@ -7,12 +7,12 @@ use alloy_primitives::Bytes;
 
 use super::{Host, Stop};
 
-/// A template's identity: its number and the version of its behaviour and storage layout.
+/// Identity of a template: its number and the version of its behaviour and storage layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TemplateId {
-    /// Number of the template; below 0x8000 are chainbox's own.
+    /// Number of the template; those below 0x8000 are reserved for chainbox.
     pub id: u16,
-    /// Version; a deployed contract keeps the one that it was deployed with.
+    /// Version; a deployed contract keeps the version it was deployed with.
     pub version: u16,
 }
 
@@ -29,11 +29,12 @@ impl fmt::Display for TemplateId {
     }
 }
 
-/// A contract's behaviour. Object-safe, and stays so.
+/// Behaviour of a contract. It stays object-safe.
 ///
-/// It keeps nothing between calls but what it writes through [`Host`]; the same calls must do the same on every
-/// machine: no clock, randomness, floats or iteration over hash maps, and checked arithmetic, as debug and release builds
-/// differ otherwise. A panic is caught and is a failed frame; a stack overflow cannot be caught, so keep large buffers on the heap.
+/// A template keeps no state but what it writes through [`Host`], and equal calls must have equal effects on every
+/// machine: no clock, randomness, floats or iteration over hash maps, and checked arithmetic, as debug and release
+/// builds differ otherwise. A panic is caught and fails the frame; a stack overflow cannot be caught, so keep large
+/// buffers on the heap.
 ///
 /// ```
 /// use chainbox::{
@@ -64,7 +65,7 @@ impl fmt::Display for TemplateId {
 ///     fn call(&self, host: &mut Host<'_>, _input: &[u8]) -> Result<Bytes, Stop> {
 ///         let count = host.load(U256::ZERO)?.checked_add(U256::from(1)).ok_or_else(|| abi::revert_with("full"))?;
 ///         host.store(U256::ZERO, count)?;
-///         Ok(abi::answer_u256(count))
+///         Ok(abi::encode_output_u256(count))
 ///     }
 /// }
 ///
@@ -72,7 +73,7 @@ impl fmt::Display for TemplateId {
 /// registry.register(Arc::new(Counter))?;
 /// let mut journal = Journal::new(MemoryState::new().view(CommitId::EMPTY)?);
 /// let (caller, block, gas) = (Address::repeat_byte(1), BlockContext::default(), Gas::new(100_000));
-/// let init_code = Marker(Counter.id()).init_code(&abi::answer_u256(U256::from(41)));
+/// let init_code = Marker(Counter.id()).init_code(&abi::encode_output_u256(U256::from(41)));
 /// let create = Message::create(caller, 0, U256::ZERO, &init_code, gas);
 /// assert!(execute(&mut journal, &block, &registry, &create)?.is_success());
 /// let answer = execute(&mut journal, &block, &registry, &Message::call(caller, create.to, U256::ZERO, &[], gas))?;
@@ -95,7 +96,7 @@ pub trait Template: Debug + Send + Sync {
     /// [`Stop`] when there will be no contract.
     fn construct(&self, host: &mut Host<'_>, params: &[u8]) -> Result<(), Stop>;
 
-    /// Answers a call; the answer is return data.
+    /// Runs a call and returns its return data.
     ///
     /// # Errors
     /// [`Stop`] when the call fails.
@@ -104,8 +105,8 @@ pub trait Template: Debug + Send + Sync {
 
 /// The code of a deployed contract: `0xEF 0xCB`, template id and version, both big-endian.
 ///
-/// No EVM code starts with 0xEF (EIP-3541), and 0xEF00 and 0xEF01 have other meanings (EIP-3540, EIP-7702). Init code is the marker
-/// followed by the ABI-encoded constructor parameters.
+/// No EVM code starts with 0xEF (EIP-3541), and 0xEF00 and 0xEF01 have other meanings (EIP-3540, EIP-7702). Init code
+/// is the marker followed by the ABI-encoded constructor parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Marker(pub TemplateId);
 
@@ -115,7 +116,7 @@ impl Marker {
     /// Length in bytes.
     pub const LEN: usize = 6;
 
-    /// Returns the marker that `code` starts with, and what follows it.
+    /// Splits `code` into its marker and the bytes after it; `None` without a marker.
     pub fn split(code: &[u8]) -> Option<(Self, &[u8])> {
         let (marker, rest) = code.split_first_chunk::<{ Self::LEN }>()?;
         let [a, b, id_high, id_low, version_high, version_low] = *marker;
@@ -131,7 +132,7 @@ impl Marker {
         [Self::PREFIX[0], Self::PREFIX[1], id_high, id_low, version_high, version_low]
     }
 
-    /// Init code of a creation transaction with ABI-encoded constructor parameters.
+    /// Returns the init code of a creation transaction with ABI-encoded constructor parameters.
     pub fn init_code(self, params: &[u8]) -> Bytes {
         [self.to_bytes().as_slice(), params].concat().into()
     }
@@ -141,7 +142,7 @@ impl Marker {
 mod tests {
     use super::*;
 
-    /// The promise of object safety.
+    /// Compiles only while the trait is object-safe.
     const _: fn(&dyn Template) = |_| {};
 
     #[test]

@@ -1,4 +1,4 @@
-//! Frames, gas and undoing, seen through a template that does what its input says.
+//! Frames, gas and undoing, tested with a template that executes its input.
 
 mod host;
 mod unreadable;
@@ -22,7 +22,7 @@ const OTHER: Address = address!("00000000000000000000000000000000000000c2");
 const ID: TemplateId = TemplateId::new(0x8001, 1);
 const SLOT: U256 = U256::from_limbs([1, 0, 0, 0]);
 
-/// Does what the first byte of its input says.
+/// Executes the operation in the first byte of its input.
 #[derive(Debug)]
 struct Probe;
 
@@ -78,7 +78,7 @@ impl Template for Probe {
             RECURSE => {
                 let inner = host.call(host.address(), U256::ZERO, input)?;
                 let depth = if inner.is_success() { U256::from_be_slice(&inner.output) } else { U256::ZERO };
-                return Ok(abi::answer_u256(depth + U256::from(1)));
+                return Ok(abi::encode_output_u256(depth + U256::from(1)));
             }
             CALL | STATIC_CALL | CALL_WITH_VALUE => {
                 let (to, input) = (Address::from_slice(&rest[..20]), &rest[20..]);
@@ -102,8 +102,8 @@ impl Template for Probe {
                 let _ = host.store(SLOT, U256::from(7));
             }
             LOG => host.log(LogData::new_unchecked(vec![], Bytes::from_static(b"hello")))?,
-            GAS_LEFT => return Ok(abi::answer_u256(U256::from(host.gas_left().get()))),
-            READ => return host.load(SLOT).map(abi::answer_u256),
+            GAS_LEFT => return Ok(abi::encode_output_u256(U256::from(host.gas_left().get()))),
+            READ => return host.load(SLOT).map(abi::encode_output_u256),
             FAKE_UNREADABLE => return Err(Stop::StateUnreadable),
             _ => return Err(abi::empty_revert()),
         }
@@ -147,25 +147,25 @@ impl World {
     }
 }
 
-/// `op` on the contract at `to`, as `PROBE`'s input.
+/// Returns the input by which `PROBE` runs `op` on the contract at `to`.
 fn at(op: u8, to: Address, input: &[u8]) -> Vec<u8> {
     [[op].as_slice(), to.as_slice(), input].concat()
 }
 
 #[test]
-fn what_a_failed_frame_did_is_undone() {
+fn a_failed_frames_changes_are_undone() {
     let cases = [
-        (STORE_AND_REVERT, Outcome::Revert),
-        (STORE_AND_PANIC, Outcome::Halt(HaltReason::TemplatePanic)),
-        (STORE_AND_SPIN, Outcome::Halt(HaltReason::OutOfGas)),
-        (IGNORE_OUT_OF_GAS, Outcome::Halt(HaltReason::OutOfGas)),
-        (FAKE_UNREADABLE, Outcome::Halt(HaltReason::TemplatePanic)),
+        (STORE_AND_REVERT, FrameOutcome::Revert),
+        (STORE_AND_PANIC, FrameOutcome::Halt(HaltReason::TemplatePanic)),
+        (STORE_AND_SPIN, FrameOutcome::Halt(HaltReason::OutOfGas)),
+        (IGNORE_OUT_OF_GAS, FrameOutcome::Halt(HaltReason::OutOfGas)),
+        (FAKE_UNREADABLE, FrameOutcome::Halt(HaltReason::TemplatePanic)),
     ];
     for (op, want) in cases {
         let mut world = world();
         let result = world.run(&Message::call(ALICE, PROBE, U256::from(9), &[op], Gas::new(100_000)));
         assert_eq!(result.outcome, want, "{op}");
-        assert_eq!(result.gas_left > Gas::ZERO, want == Outcome::Revert, "{op}: only a revert keeps gas");
+        assert_eq!(result.gas_left > Gas::ZERO, want == FrameOutcome::Revert, "{op}: only a revert keeps gas");
         assert_eq!(world.stored(PROBE), U256::ZERO, "{op}");
         assert_eq!(world.journal.balance(&PROBE).unwrap(), U256::from(1_000), "{op}: the value comes back");
         assert!(world.journal.logs().is_empty(), "{op}");
@@ -174,7 +174,7 @@ fn what_a_failed_frame_did_is_undone() {
 }
 
 #[test]
-fn a_caller_outlives_its_callees_failure() {
+fn a_caller_continues_after_its_callees_failure() {
     for op in [STORE_AND_REVERT, STORE_AND_PANIC, STORE_AND_SPIN] {
         let mut world = world();
         let result = world.call(&at(CALL, OTHER, &[op]));
@@ -201,7 +201,7 @@ fn a_reverted_outer_frame_undoes_inner_successes() {
     let create = [[CREATE].as_slice(), &Marker(ID).init_code(&[STORE_AND_REVERT])].concat();
     let nonce = world.journal.nonce(&PROBE).unwrap();
     let result = world.call(&create);
-    assert_eq!(result.outcome, Outcome::Revert);
+    assert_eq!(result.outcome, FrameOutcome::Revert);
     assert_eq!(world.journal.nonce(&PROBE).unwrap(), nonce);
 }
 
@@ -278,7 +278,7 @@ fn creation_deploys_the_marker_at_the_nonces_address() {
     assert_eq!(world.stored(message.to), U256::from(7));
     assert_eq!(100_000 - result.gas_left.get(), 22_100 + 6 * 200);
     let again = world.run(&message);
-    assert_eq!(again.outcome, Outcome::Halt(HaltReason::Collision));
+    assert_eq!(again.outcome, FrameOutcome::Halt(HaltReason::Collision));
 }
 
 #[test]
@@ -291,7 +291,7 @@ fn contracts_create_contracts() {
 }
 
 #[test]
-fn code_that_is_no_template_is_a_clear_failure() {
+fn code_that_is_no_template_halts_with_a_reason() {
     let unknown = Marker(TemplateId::new(0x8001, 9)).init_code(&[]);
     let cases = [
         (Bytes::from_static(&[0x60, 0x80, 0x60, 0x40]), HaltReason::EvmBytecodeUnsupported),
@@ -302,11 +302,11 @@ fn code_that_is_no_template_is_a_clear_failure() {
     for (code, want) in cases {
         let mut world = world();
         let created = world.run(&Message::create(ALICE, 0, U256::ZERO, &code, Gas::new(100_000)));
-        assert_eq!(created.outcome, Outcome::Halt(want));
+        assert_eq!(created.outcome, FrameOutcome::Halt(want));
         if want != HaltReason::InitCodeSize {
             world.journal.set_code(&OTHER, code).unwrap();
             let called = world.run(&Message::call(ALICE, OTHER, U256::ZERO, &[], Gas::new(100_000)));
-            assert_eq!(called.outcome, Outcome::Halt(want));
+            assert_eq!(called.outcome, FrameOutcome::Halt(want));
         }
     }
 }
@@ -315,7 +315,7 @@ fn code_that_is_no_template_is_a_clear_failure() {
 fn exact_gas_suffices_and_one_less_does_not() {
     let exact = 22_100;
     for (name, gas, want) in
-        [("exact", exact, Outcome::Success), ("one short", exact - 1, Outcome::Halt(HaltReason::OutOfGas))]
+        [("exact", exact, FrameOutcome::Success), ("one short", exact - 1, FrameOutcome::Halt(HaltReason::OutOfGas))]
     {
         assert_eq!(world().call_with(&[STORE], gas).outcome, want, "{name}");
     }

@@ -1,40 +1,40 @@
-//! The call tracer: every frame of a message as a tree, in the form of geth's `callTracer`.
+//! The call tracer: all frames of a message as a tree, in the format of geth's `callTracer`.
 
 use alloy_primitives::{Address, B256, Bytes, Log, U64, U256};
 use serde::Serialize;
 
-use super::{FrameResult, Inspector, Message, MessageKind, Outcome, abi};
+use super::{FrameOutcome, FrameResult, Inspector, Message, MessageKind, abi};
 
-/// One frame and those that it called, as `debug_traceTransaction` with `callTracer` answers it.
+/// One frame and the frames it called, as returned by `debug_traceTransaction` with `callTracer`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallTrace {
-    /// `CALL`, `STATICCALL`, `CREATE`.
+    /// `CALL`, `STATICCALL` or `CREATE`.
     #[serde(rename = "type")]
     pub kind: &'static str,
-    /// Who called.
+    /// Caller.
     pub from: Address,
-    /// Whom; the new contract of a creation.
+    /// Callee; the new contract of a creation.
     pub to: Address,
-    /// Amount moved, in the smallest unit; absent for a static call.
+    /// Amount transferred, in wei; absent for a static call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<U256>,
-    /// Gas that it was given. For a whole transaction, set it to the gas limit.
+    /// Gas limit of the frame. For a whole transaction, set it to the gas limit.
     pub gas: U64,
-    /// Gas that it used. For a whole transaction, set it to the receipt's.
+    /// Gas used by the frame. For a whole transaction, set it to the receipt's.
     pub gas_used: U64,
     /// Call data or init code.
     pub input: Bytes,
     /// Return data, revert data or deployed code; absent when empty.
     #[serde(skip_serializing_if = "is_empty")]
     pub output: Bytes,
-    /// Why it failed, in geth's words where geth has some.
+    /// Reason of failure, in geth's terms where geth has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the revert data says, when it is `Error(string)` or `Panic(uint256)`.
+    /// Reason in the revert data, when it is `Error(string)` or `Panic(uint256)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revert_reason: Option<String>,
-    /// Frames inside, in order.
+    /// Frames called by this one, in order.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<CallTrace>,
     /// Logs of this frame; only with [`CallTracer::with_logs`], and none of a failed frame.
@@ -46,13 +46,13 @@ pub struct CallTrace {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallTraceLog {
-    /// Who emitted it.
+    /// Emitting contract.
     pub address: Address,
-    /// Its topics.
+    /// Topics.
     pub topics: Vec<B256>,
-    /// Its data.
+    /// Data bytes.
     pub data: Bytes,
-    /// How many calls of the same frame came before it.
+    /// Number of calls in the same frame before it.
     pub position: U64,
 }
 
@@ -63,24 +63,24 @@ pub struct CallTracer {
     root: Option<CallTrace>,
     keeps_logs: bool,
     only_outermost: bool,
-    /// Frames not recorded because only the outermost is.
+    /// Number of open frames not recorded because only the outermost is.
     skipped: usize,
 }
 
 impl CallTracer {
-    /// Returns a tracer of all frames, without logs.
+    /// Creates a tracer of all frames, without logs.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Records logs too (`withLog`).
+    /// Sets whether logs are recorded (`withLog`).
     #[must_use]
     pub const fn with_logs(mut self, keeps_logs: bool) -> Self {
         self.keeps_logs = keeps_logs;
         self
     }
 
-    /// Records the outermost frame only (`onlyTopCall`).
+    /// Sets whether only the outermost frame is recorded (`onlyTopCall`).
     #[must_use]
     pub const fn with_only_outermost(mut self, only_outermost: bool) -> Self {
         self.only_outermost = only_outermost;
@@ -143,12 +143,12 @@ impl Inspector for CallTracer {
         frame.gas_used = frame.gas.saturating_sub(U64::from(result.gas_left.get()));
         frame.output = result.output.clone();
         match result.outcome {
-            Outcome::Success => {}
-            Outcome::Revert => {
+            FrameOutcome::Success => {}
+            FrameOutcome::Revert => {
                 frame.error = Some("execution reverted".to_owned());
                 frame.revert_reason = abi::reason(&result.output);
             }
-            Outcome::Halt(reason) => frame.error = Some(reason.to_string()),
+            FrameOutcome::Halt(reason) => frame.error = Some(reason.to_string()),
         }
         if !result.is_success() {
             drop_logs(&mut frame);
@@ -164,7 +164,7 @@ fn is_empty(bytes: &Bytes) -> bool {
     bytes.is_empty()
 }
 
-/// What failed emitted nothing, nor did what it called. At most as deep as frames nest.
+/// Removes the logs of a failed frame and of the frames it called. The recursion is at most as deep as the frames.
 fn drop_logs(frame: &mut CallTrace) {
     frame.logs.clear();
     frame.calls.iter_mut().for_each(drop_logs);

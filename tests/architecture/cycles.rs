@@ -1,7 +1,7 @@
 //! No files import each other in a circle.
 //!
-//! A name that a module re-exports counts as an import of the file that defines it, so a circle through a facade
-//! (`use super::Scheduler` where `sim.rs` has `pub use scheduler::Scheduler`) is a circle between the defining files. Only
+//! A name that a module re-exports counts as an import of the file that defines it, so a circle through a facade (`use
+//! super::Scheduler` where `sim.rs` has `pub use scheduler::Scheduler`) is a circle between the defining files. Only
 //! imports between a module and its own descendants are free: a parent re-exports its children and they use its types.
 //! Tests are left out: items under `#[cfg(test)]` and the files of modules that are declared so.
 

@@ -7,29 +7,29 @@ type Token = (usize, String);
 
 /// One source file: what it defines at its top level, and every path in it.
 #[derive(Debug, Default)]
-pub struct Source {
+pub(crate) struct Source {
     /// Names of the items and inline modules at the top level.
-    pub items: BTreeSet<String>,
+    pub(crate) items: BTreeSet<String>,
     /// Child modules declared under `#[cfg(test)]`, which have files of their own.
-    pub test_modules: BTreeSet<String>,
+    pub(crate) test_modules: BTreeSet<String>,
     /// Paths in source order, without those in `#[cfg(test)]` items.
-    pub paths: Vec<NamedPath>,
+    pub(crate) paths: Vec<NamedPath>,
 }
 
 /// One path as written.
 #[derive(Debug)]
-pub struct NamedPath {
+pub(crate) struct NamedPath {
     /// Line of its first segment, from 1.
-    pub line: usize,
+    pub(crate) line: usize,
     /// Inline modules around it, outermost first.
-    pub inline: Vec<String>,
+    pub(crate) inline: Vec<String>,
     /// Its segments, without a closing `*` or `self`.
-    pub segments: Vec<String>,
-    pub kind: PathKind,
+    pub(crate) segments: Vec<String>,
+    pub(crate) kind: PathKind,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub enum PathKind {
+pub(crate) enum PathKind {
     /// Outside a `use` declaration.
     Code,
     /// A `use` declaration that binds this name.
@@ -39,7 +39,7 @@ pub enum PathKind {
 }
 
 /// Reads `source`, leaving out items under `#[cfg(test)]`.
-pub fn read(source: &str) -> Source {
+pub(crate) fn read(source: &str) -> Source {
     let mut read = Source::default();
     let tokens = without_test_items(tokenize(source), &mut read.test_modules);
     let text = |index: usize| tokens.get(index).map_or("", |(_, token)| token.as_str());

@@ -2,7 +2,7 @@
 
 /// Splits `source` into words, `::` and single signs, each with its line. Comments, strings, characters, lifetimes and
 /// `#` are left out.
-pub fn tokenize(source: &str) -> Vec<(usize, String)> {
+pub(crate) fn tokenize(source: &str) -> Vec<(usize, String)> {
     let bytes = source.as_bytes();
     let mut tokens = Vec::new();
     let (mut at, mut line) = (0, 1);

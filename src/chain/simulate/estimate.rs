@@ -41,7 +41,7 @@ impl Chain {
         }
         let mut low = outcome.gas_used.get().max(intrinsic).saturating_sub(1);
         // What it spent before refunds and kept back for its calls (EIP-150) mostly suffices: try that first.
-        let spent = outcome.gas_used.get().saturating_add(tried.refund());
+        let spent = outcome.gas_used.get().saturating_add(tried.refund().get());
         let likely = spent.saturating_add(GasSchedule::STANDARD.call_stipend).saturating_mul(64) / 63;
         let mut next = likely;
         while low + 1 < high && high - low > high / PRECISION {

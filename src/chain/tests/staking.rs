@@ -22,7 +22,7 @@ use crate::{
         SYSTEM_ADDRESS, SystemCall, SystemContext, ValidatorUpdate,
         staking::{self, STAKING_ADDRESS, StakingParams, interface as sol},
     },
-    vm::{CallTracer, Outcome},
+    vm::{CallTracer, FrameOutcome},
 };
 
 const V1: Address = Address::with_last_byte(0xa1);
@@ -215,7 +215,7 @@ fn tracing_a_transaction_repeats_the_system_calls() {
     let all = transaction(0, ether(1), &sol::delegateCall { validator: V1 });
     grow(&mut chain, b"p", vec![all.clone()]);
     let outcome = chain.trace_transaction(all.hash(), &mut CallTracer::default()).unwrap();
-    assert_eq!(outcome.outcome, Outcome::Success);
+    assert_eq!(outcome.outcome, FrameOutcome::Success);
     assert_eq!(outcome.logs, chain.head().receipts()[0].inner.logs);
 }
 

@@ -1,4 +1,4 @@
-//! Reading and changing accounts.
+//! Reads and changes of accounts.
 
 use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 
@@ -7,16 +7,16 @@ use crate::state::{AccountInfo, EMPTY_CODE_HASH, StateError};
 
 /// Accounts.
 impl Journal {
-    /// Nonce, balance and code hash; those of the empty account where there is none.
+    /// Returns nonce, balance and code hash; those of the empty account where there is none.
     ///
     /// # Errors
-    /// [`StateError`] when the view cannot be read; so for every reader below.
+    /// [`StateError`] when the view cannot be read.
     pub fn account(&mut self, address: &Address) -> Result<AccountInfo, StateError> {
         let id = self.load(address)?;
         Ok(self.cache.account(id).info)
     }
 
-    /// Native token held, in the smallest unit.
+    /// Returns the balance, in wei.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -25,7 +25,7 @@ impl Journal {
         Ok(self.cache.account(id).info.balance)
     }
 
-    /// Transactions sent or contracts created.
+    /// Returns the number of transactions sent or contracts created.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -61,7 +61,7 @@ impl Journal {
         Ok(self.cache.account(id).is_empty())
     }
 
-    /// Sets the balance, in the smallest unit.
+    /// Sets the balance, in wei.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -71,7 +71,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds to the balance; `false`, and no change, when it would pass 2^256 - 1.
+    /// Adds to the balance; returns `false` without a change when it would exceed 2^256 - 1.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -81,7 +81,7 @@ impl Journal {
         Ok(sum.map(|balance| self.put_balance(id, balance)).is_some())
     }
 
-    /// Takes from the balance; `false`, and no change, when it holds less.
+    /// Subtracts from the balance; returns `false` without a change when it holds less.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -91,7 +91,7 @@ impl Journal {
         Ok(rest.map(|balance| self.put_balance(id, balance)).is_some())
     }
 
-    /// Moves `amount`; `false`, and no change, when `from` holds less or `to` would pass 2^256 - 1.
+    /// Transfers `amount`; returns `false` without a change when `from` holds less or `to` would exceed 2^256 - 1.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -117,7 +117,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Adds one to the nonce and answers the one before; `None`, and no change, at the bound of EIP-2681.
+    /// Increments the nonce and returns the one before; `None` without a change at the bound of EIP-2681.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -131,7 +131,7 @@ impl Journal {
         Ok(Some(nonce))
     }
 
-    /// Sets the code; empty removes it.
+    /// Sets the code; empty code removes it.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -145,9 +145,9 @@ impl Journal {
         Ok(())
     }
 
-    /// Makes a contract account with nonce 1 (EIP-161), keeping its balance.
+    /// Creates a contract account with nonce 1 (EIP-161), keeping its balance.
     ///
-    /// `false`, and no change, when the address has a nonce, code or storage (EIP-684, EIP-7610).
+    /// Returns `false` without a change when the address has a nonce, code or storage (EIP-684, EIP-7610).
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -161,7 +161,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Touches an account and says whether this transaction had before (EIP-2929).
+    /// Marks an account as warm and returns its warmth before (EIP-2929).
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -171,9 +171,9 @@ impl Journal {
     }
 }
 
-/// By handle: one look-up of the address, then none.
+/// Access by handle: the address is looked up once.
 impl Journal {
-    /// Reads an account in; its handle is good until [`Journal::carry_on`].
+    /// Loads an account; its handle is valid until [`Journal::advance_to`].
     pub(crate) fn load(&mut self, address: &Address) -> Result<AccountId, StateError> {
         match self.cache.find(address) {
             Some(id) => Ok(id),
@@ -184,12 +184,12 @@ impl Journal {
         }
     }
 
-    /// Plain values of a loaded account.
+    /// Returns nonce, balance and code hash of a loaded account.
     pub(crate) fn info(&self, id: AccountId) -> &AccountInfo {
         &self.cache.account(id).info
     }
 
-    /// Touches a loaded account.
+    /// Marks a loaded account as warm and returns its warmth before.
     pub(crate) fn warm(&mut self, id: AccountId) -> Access {
         let transaction = self.transaction;
         let entry = self.cache.account_mut(id);
@@ -201,7 +201,7 @@ impl Journal {
         Access::Cold
     }
 
-    /// Code of a loaded account.
+    /// Returns the code of a loaded account.
     pub(crate) fn code_of(&mut self, id: AccountId) -> Result<&Bytes, StateError> {
         let entry = self.cache.account_mut(id);
         if entry.code.is_none() {

@@ -1,6 +1,6 @@
-//! Accounts and slots that a journal has read, found by raw address and slot.
+//! Accounts and slots that a journal has read, indexed by address and slot.
 //!
-//! Entries live in vectors in the order they were first read; the indices only find them.
+//! Entries live in vectors in the order they were first read; the indices only locate them.
 
 use core::{
     fmt,
@@ -24,17 +24,17 @@ pub(crate) struct AccountId(u32);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotId(u32);
 
-/// An account's current values beside those of the view.
+/// Current values of an account beside those of the view.
 #[derive(Clone, Debug)]
 pub(super) struct AccountEntry {
     pub(super) address: Address,
     pub(super) info: AccountInfo,
-    /// What the view has, or will have once the changes that were taken are committed.
+    /// Values in the view, or in the version with the changes already taken.
     pub(super) base: Option<AccountInfo>,
-    /// Whether the view has slots of it.
+    /// Whether the view has slots of the account.
     pub(super) has_storage: bool,
     pub(super) code: Option<Bytes>,
-    /// The last transaction that touched it.
+    /// Number of the last transaction that accessed it.
     pub(super) warm_in: u32,
     is_listed: bool,
 }
@@ -48,18 +48,18 @@ impl AccountEntry {
         Self { address, info, base, has_storage, code: None, warm_in: 0, is_listed: false }
     }
 
-    /// Returns whether nonce, balance and code are those of the view.
+    /// Returns whether nonce, balance and code equal those of the view.
     pub(super) fn is_as_in_base(&self) -> bool {
         self.base.map_or_else(|| self.is_empty(), |base| base == self.info)
     }
 
-    /// EIP-161.
+    /// Returns whether there is no nonce, balance or code (EIP-161).
     pub(super) fn is_empty(&self) -> bool {
         self.info.nonce == 0 && self.info.balance.is_zero() && self.info.code_hash == EMPTY_CODE_HASH
     }
 }
 
-/// A slot's current value beside that of the view and that at the transaction's start.
+/// Current value of a slot beside those of the view and at the start of the transaction.
 #[derive(Clone, Debug)]
 pub(super) struct SlotEntry {
     account: AccountId,
@@ -67,12 +67,12 @@ pub(super) struct SlotEntry {
     pub(super) value: U256,
     base: U256,
     pub(super) original: U256,
-    /// The transaction that `original` belongs to.
+    /// Number of the transaction that `original` belongs to.
     pub(super) original_in: u32,
-    /// The last transaction that touched it.
+    /// Number of the last transaction that accessed it.
     pub(super) warm_in: u32,
     is_listed: bool,
-    /// Key and base that it was derived from, once [`Cache::find_derived`] finds it by them.
+    /// Key and base it was derived from, once [`Cache::find_derived`] finds it by them.
     origin: [U256; 2],
 }
 
@@ -96,7 +96,7 @@ impl SlotEntry {
     }
 }
 
-/// A slot's place in the state. Hashed limb by limb: slots are keccaks or small numbers.
+/// Account and number of a slot. Hashed limb by limb: numbers are keccaks or small.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct SlotKey(AccountId, U256);
 
@@ -115,12 +115,12 @@ pub(super) struct Cache {
     by_address: Index,
     slots: Vec<SlotEntry>,
     by_slot: Index,
-    /// Slots by account, key and base, beside the same by slot.
+    /// Index of derived slots by account, key and base.
     by_origin: Index,
     last_found: Option<SlotId>,
-    /// The slot that was derived last and not found: account, key and base, slot.
+    /// Slot derived last and not found: account, key and base, slot.
     expected: Option<(AccountId, [U256; 2], U256)>,
-    /// Accounts and slots that may differ from their base, each once.
+    /// Accounts that may differ from their base, each once; the slots follow.
     changed_accounts: Vec<AccountId>,
     changed_slots: Vec<SlotId>,
     address_hasher: FbBuildHasher<20>,
@@ -176,7 +176,7 @@ impl Cache {
         id
     }
 
-    /// Returns the slot that was derived from `key` and `base`, if it was loaded after that.
+    /// Returns the slot that was derived from `key` and `base`, if it was loaded since.
     pub(super) fn find_derived(&mut self, account: AccountId, key: U256, base: U256) -> Option<U256> {
         let hash = self.slot_hasher.hash_one((SlotKey(account, key), SlotKey(account, base)));
         let id = self.by_origin.find(hash, |id| {
@@ -187,7 +187,7 @@ impl Cache {
         Some(self.slots[id as usize].slot)
     }
 
-    /// Announces that `slot` was derived from `key` and `base`, so that loading it next remembers them.
+    /// Records that `slot` was derived from `key` and `base`, so that the next load of it indexes it by them.
     pub(super) fn expect_derived(&mut self, account: AccountId, key: U256, base: U256, slot: U256) -> U256 {
         self.expected = Some((account, [key, base], slot));
         slot
@@ -214,7 +214,7 @@ impl Cache {
         &mut self.slots[id.0 as usize]
     }
 
-    /// Accounts and slots held.
+    /// Returns the number of accounts and slots.
     pub(super) fn len(&self) -> usize {
         self.accounts.len() + self.slots.len()
     }
@@ -239,7 +239,7 @@ impl Cache {
         }
     }
 
-    /// Accounts that may have changed, by address.
+    /// Takes the accounts that may have changed, by address.
     pub(super) fn take_changed_accounts(&mut self) -> Vec<AccountId> {
         let taken = core::mem::take(&mut self.changed_accounts).into_iter().map(|id| {
             let entry = &mut self.accounts[id.0 as usize];
@@ -251,7 +251,7 @@ impl Cache {
         changed.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Slots that changed, by account.
+    /// Takes the slots that changed, by account.
     pub(super) fn take_changed_slots(&mut self) -> BTreeMap<AccountId, SortedMap<U256, U256>> {
         let mut changed = Vec::with_capacity(self.changed_slots.len());
         for id in core::mem::take(&mut self.changed_slots) {
@@ -270,7 +270,7 @@ impl Cache {
             .collect()
     }
 
-    /// Makes every transaction mark invalid, so that numbers can be used again.
+    /// Invalidates all transaction marks, so that the numbers can be used again.
     pub(super) fn forget_transactions(&mut self) {
         for entry in &mut self.accounts {
             entry.warm_in = 0;
@@ -281,7 +281,7 @@ impl Cache {
     }
 }
 
-/// Handles are 32 bits wide: 4 billion entries are far beyond the memory that they would need.
+/// Returns the next 32-bit handle: 4 billion entries are far beyond the memory that they would need.
 fn next_id(len: usize) -> u32 {
     u32::try_from(len).unwrap_or_else(|_| unreachable!("a journal holds fewer than 2^32 entries"))
 }

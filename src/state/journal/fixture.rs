@@ -9,7 +9,7 @@ use crate::state::{
     Account, AccountProof, Commit, CommitId, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges, StateError, StateView,
 };
 
-/// Accounts, slots and code as plain maps. The storage root only says whether there are slots.
+/// Accounts, slots and code as plain maps. The storage root only shows whether there are slots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MapView {
     pub(crate) accounts: BTreeMap<Address, Account>,
@@ -18,13 +18,13 @@ pub(crate) struct MapView {
 }
 
 impl MapView {
-    /// Plain accounts that hold `balance` each.
+    /// Creates accounts without code that hold `balance` each, in wei.
     pub(crate) fn with_balances(holders: &[Address], balance: U256) -> Arc<Self> {
         let account = Account { balance, ..Account::default() };
         Arc::new(Self { accounts: holders.iter().map(|a| (*a, account)).collect(), ..Self::default() })
     }
 
-    /// What a store would make of `changes`.
+    /// Returns the view that a store would make of `changes`.
     pub(crate) fn apply(&self, changes: &StateChanges) -> Self {
         let mut next = self.clone();
         next.codes.extend(changes.codes.clone());

@@ -1,20 +1,20 @@
-//! Finding cached entries by key: an open-addressing table of small words beside the entries.
+//! An open-addressing hash index from keys to cached entries.
 //!
-//! A look-up touches one cache line here and then the entry itself, which is wanted anyway.
+//! A lookup touches one cache line here and then the entry itself.
 
-/// Maps hashes to positions in a vector; the vector's owner compares keys.
+/// Maps hashes to positions in a vector; the owner of the vector compares keys.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Index {
-    /// Upper half: 32 bits of the hash. Lower half: position plus one; zero is an empty place.
+    /// Upper half: 32 bits of the hash. Lower half: position plus one; zero is an empty cell.
     table: Vec<u64>,
     len: usize,
 }
 
-/// Places of the first table.
+/// Cells of the first table.
 const PLACES_MIN: usize = 64;
 
 impl Index {
-    /// Returns the position whose entry `is_it`, among those inserted under `hash`.
+    /// Returns the position, among those inserted under `hash`, for which `is_it` holds.
     pub(super) fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let mask = self.table.len().checked_sub(1)?;
         let tag = hash >> 32;

@@ -1,4 +1,4 @@
-//! Reading and changing storage slots.
+//! Reads and changes of storage slots.
 
 use alloy_primitives::{Address, U256};
 
@@ -17,7 +17,7 @@ impl Journal {
         Ok(self.cache.slot(slot).value)
     }
 
-    /// Returns the slot's value when the running transaction began (EIP-2200).
+    /// Returns the slot's value at the start of the running transaction (EIP-2200).
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -27,7 +27,7 @@ impl Journal {
         Ok(self.cache.slot(slot).original)
     }
 
-    /// Sets a slot without touching it for EIP-2929; zero removes it.
+    /// Sets a slot without making it warm (EIP-2929); zero removes it.
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -38,7 +38,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Touches a slot and says whether this transaction had before (EIP-2929).
+    /// Marks a slot as warm and returns its warmth before (EIP-2929).
     ///
     /// # Errors
     /// See [`Journal::account`].
@@ -48,14 +48,14 @@ impl Journal {
         Ok(self.warm_slot(slot))
     }
 
-    /// Reads a slot of a loaded account, touching it.
+    /// Reads a slot of a loaded account and marks it as warm.
     pub(crate) fn sload(&mut self, account: AccountId, slot: &U256) -> Result<(U256, Access), StateError> {
         let id = self.load_slot(account, slot)?;
         let access = self.warm_slot(id);
         Ok((self.cache.slot(id).value, access))
     }
 
-    /// Writes a slot of a loaded account, touching it.
+    /// Writes a slot of a loaded account and marks it as warm.
     pub(crate) fn sstore(&mut self, account: AccountId, slot: &U256, value: U256) -> Result<SlotWrite, StateError> {
         let id = self.load_slot(account, slot)?;
         let access = self.warm_slot(id);
@@ -64,7 +64,7 @@ impl Journal {
         Ok(SlotWrite { original, current, access })
     }
 
-    /// `derive(key, base)`, a slot of a loaded account, without calling it where that slot was found by them before.
+    /// Returns `derive(key, base)`, a slot of a loaded account, from the cache where it was derived before.
     pub(crate) fn derived_slot(
         &mut self,
         account: AccountId,

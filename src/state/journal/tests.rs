@@ -17,7 +17,7 @@ fn journal() -> Journal {
 }
 
 #[test]
-fn a_transfer_moves_and_refuses_what_is_not_there() {
+fn a_transfer_moves_value_and_refuses_more_than_the_balance() {
     let mut journal = journal();
     assert!(journal.transfer(&ALICE, &BOB, U256::from(30)).unwrap());
     assert!(!journal.transfer(&ALICE, &BOB, U256::from(71)).unwrap());
@@ -29,7 +29,7 @@ fn a_transfer_moves_and_refuses_what_is_not_there() {
 }
 
 #[test]
-fn a_touch_is_cold_once_and_cold_again_when_undone() {
+fn an_access_is_cold_once_and_cold_again_when_undone() {
     let mut journal = journal();
     let slot = U256::from(1);
     let checkpoint = journal.checkpoint();
@@ -46,7 +46,7 @@ fn a_touch_is_cold_once_and_cold_again_when_undone() {
 }
 
 #[test]
-fn what_was_touched_is_listed_and_what_was_undone_is_not() {
+fn accesses_are_listed_unless_undone() {
     let mut journal = journal();
     let slot = U256::from(1);
     journal.access_account(&BOB).unwrap();
@@ -71,7 +71,7 @@ fn original_values_are_those_at_the_transactions_start() {
 }
 
 #[test]
-fn a_contract_is_not_made_over_a_nonce_code_or_storage() {
+fn a_contract_is_not_created_over_a_nonce_code_or_storage() {
     let mut journal = journal();
     assert!(!journal.create_account(&BOB).unwrap());
     assert!(journal.create_account(&ALICE).unwrap(), "a balance alone does not collide (EIP-684)");
@@ -88,7 +88,7 @@ fn the_nonce_stops_at_its_bound() {
 }
 
 #[test]
-fn changes_are_what_differs_and_are_given_once() {
+fn changes_are_the_differences_and_are_taken_once() {
     let mut journal = journal();
     journal.transfer(&ALICE, &BOB, U256::from(100)).unwrap();
     journal.set_storage(&BOB, &U256::from(1), U256::ZERO).unwrap();
@@ -155,7 +155,7 @@ enum Step {
     Revert,
     Commit,
     Transaction,
-    /// Take the changes, apply them, go on over the result.
+    /// Take the changes, apply them, advance to the result.
     Block,
 }
 
@@ -257,7 +257,7 @@ fn check(journal: &mut Journal, model: &mut Model) {
         }
     }
     assert_eq!(journal.logs(), model.logs);
-    assert_eq!(journal.refund(), u64::try_from(model.refund).unwrap_or(0));
+    assert_eq!(journal.refund().get(), u64::try_from(model.refund).unwrap_or(0));
 }
 
 proptest! {
@@ -342,7 +342,7 @@ proptest! {
                     prop_assert_eq!(&changes, &replay(&view, &block), "a carried journal against a new one");
                     block.clear();
                     view = view.apply(&changes);
-                    journal.carry_on(Arc::new(view.clone())).unwrap();
+                    journal.advance_to(Arc::new(view.clone())).unwrap();
                     model.begin_transaction();
                     committed = model.slots.clone();
                 }

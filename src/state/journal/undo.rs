@@ -1,10 +1,10 @@
-//! How to take one change back.
+//! Undo entries of a journal.
 
 use alloy_primitives::{B256, Bytes, U256};
 
 use super::cache::{AccountId, Cache, SlotId};
 
-/// One change and the value before it.
+/// One change, with the value before it.
 #[derive(Clone, Debug)]
 pub(super) enum Undo {
     Balance { account: AccountId, previous: U256 },

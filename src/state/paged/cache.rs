@@ -1,16 +1,16 @@
-//! A bounded cache that many threads share.
+//! A bounded cache shared by threads.
 
 use core::hash::{BuildHasher, Hash};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use alloy_primitives::map::{DefaultHashBuilder, HashMap};
 
-/// Keeps what was used of late. Entries are in two generations; when the young one is full it becomes the old one, and
-/// what was in the old one and not asked for since is dropped.
+/// Keeps recently used entries in two generations: when the young one is full, it replaces the old one, whose entries
+/// are dropped unless they were used since.
 pub(super) struct Cache<K, V> {
     shards: Vec<Mutex<Generations<K, V>>>,
     hasher: DefaultHashBuilder,
-    /// Entries in one generation of one shard.
+    /// Entries at most in the young generation of one shard.
     young_max: usize,
 }
 
@@ -22,7 +22,7 @@ struct Generations<K, V> {
 const SHARDS: usize = 16;
 
 impl<K: Eq + Hash, V: Clone> Cache<K, V> {
-    /// Room for about `entries_max`.
+    /// Creates a cache for about `entries_max` entries.
     pub(super) fn new(entries_max: usize) -> Self {
         let shard = || Mutex::new(Generations { young: HashMap::default(), old: HashMap::default() });
         Self {
@@ -51,11 +51,11 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         let mut shard = self.shard(&key);
         let dropped = shard.insert(key, value, self.young_max);
         drop(shard);
-        // Freeing a generation takes a while; others need not wait for it.
+        // Freeing a generation takes a while, so it happens after the lock is released.
         drop(dropped);
     }
 
-    /// Forgets what will hardly be asked for again, and so leaves room for the rest.
+    /// Removes an entry that will hardly be used again, to leave room for others.
     pub(super) fn remove(&self, key: &K) {
         let mut shard = self.shard(key);
         let dropped = shard.young.remove(key).or_else(|| shard.old.remove(key));
@@ -81,7 +81,7 @@ impl<K, V> core::fmt::Debug for Cache<K, V> {
 }
 
 impl<K: Eq + Hash, V> Generations<K, V> {
-    /// Inserts and gives back what is to be dropped.
+    /// Inserts an entry and returns the generation to drop.
     fn insert(&mut self, key: K, value: V, young_max: usize) -> HashMap<K, V> {
         let mut dropped = HashMap::default();
         if self.young.len() >= young_max {

@@ -1,12 +1,12 @@
-//! Nodes as they are stored. Decoding is total: any bytes give a node or `None`.
+//! Encoding of stored nodes. Decoding is total: any bytes give a node or `None`.
 //!
 //! A node is a tag byte, then
 //! - a leaf: its key (32 bytes) and its value: for an account the address (20), nonce (varint), balance (number), and
 //!   a byte that says whether a code hash (32) and a storage root (link) follow; for a slot its number and its value;
 //! - a branch: the length of its prefix (1), a byte for each nibble of it, the bitmap (2, big-endian), and a link for each child.
 //!
-//! A varint is LEB128. A number is the length (1) and the big-endian bytes without leading zeros. A link is the length (1)
-//! and the bytes of the reference, then varints: how many commits ago the child was made, its page, its offset.
+//! A varint is LEB128. A number is the length (1) and the big-endian bytes without leading zeros. A link is the length
+//! (1) and the bytes of the reference, then varints: how many commits ago the child was made, its page, its offset.
 
 use std::sync::Arc;
 
@@ -15,12 +15,12 @@ use alloy_primitives::{Address, B256, U256};
 use crate::state::{
     CommitId, EMPTY_CODE_HASH,
     leaf::{AccountLeaf, Contract, SlotLeaf},
-    trie::{Branch, Leaf, Link, Node, Reference, Value},
+    trie::{Branch, Leaf, LeafValue, NodeLink, Reference, TrieNode},
 };
 
-/// Where a node is.
+/// Location of a stored node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct Place {
+pub(super) struct NodeLocation {
     pub(super) commit: CommitId,
     pub(super) page: u32,
     /// Offset in the page, in bytes.
@@ -30,14 +30,14 @@ pub(super) struct Place {
 /// A page of a commit: the commit and the page's number in it.
 pub(super) type PageId = (CommitId, u32);
 
-/// A parent's hold on a stored child.
+/// A parent's link to a stored child.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoredLink {
     pub(super) reference: Reference,
-    pub(super) place: Place,
+    pub(super) place: NodeLocation,
 }
 
-impl Link for StoredLink {
+impl NodeLink for StoredLink {
     type Children = Box<[Self]>;
 
     fn reference(&self) -> &Reference {
@@ -46,14 +46,14 @@ impl Link for StoredLink {
 }
 
 /// A node with stored children.
-pub(super) type StoredNode<V> = Node<V, StoredLink>;
+pub(super) type StoredNode<V> = TrieNode<V, StoredLink>;
 
-/// A value that can be stored.
-pub(super) trait Stored: Value {
-    /// Appends the stored form; `commit` is the one that stores it.
+/// A leaf value that can be stored.
+pub(super) trait Stored: LeafValue {
+    /// Appends the encoding; `commit` is the one that stores it.
     fn write(&self, commit: CommitId, out: &mut Vec<u8>);
 
-    /// Returns the value at the front of `input`, which `commit` stores.
+    /// Reads the value at the front of `input`, which `commit` stores.
     fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self>;
 }
 
@@ -63,12 +63,12 @@ const BRANCH: u8 = 1;
 /// Appends `node`, which `commit` stores.
 pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out: &mut Vec<u8>) {
     match node {
-        Node::Leaf(leaf) => {
+        TrieNode::Leaf(leaf) => {
             out.push(LEAF);
             out.extend_from_slice(&leaf.key.0);
             leaf.value.write(commit, out);
         }
-        Node::Branch(branch) => {
+        TrieNode::Branch(branch) => {
             out.extend_from_slice(&[BRANCH, branch.prefix.len() as u8]);
             out.extend_from_slice(&branch.prefix);
             out.extend_from_slice(&branch.mask.to_be_bytes());
@@ -79,13 +79,13 @@ pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out:
     }
 }
 
-/// Returns the node at the front of `bytes`, which `commit` stores.
+/// Reads the node at the front of `bytes`, which `commit` stores.
 pub(super) fn read_node<V: Stored>(commit: CommitId, bytes: &[u8]) -> Option<StoredNode<V>> {
     let mut input = Input::new(bytes);
     match input.byte()? {
         LEAF => {
             let key = B256::from(input.array()?);
-            Some(Node::Leaf(Leaf { key, value: V::read(commit, &mut input)? }))
+            Some(TrieNode::Leaf(Leaf { key, value: V::read(commit, &mut input)? }))
         }
         BRANCH => {
             let len = input.byte()? as usize;
@@ -95,13 +95,13 @@ pub(super) fn read_node<V: Stored>(commit: CommitId, bytes: &[u8]) -> Option<Sto
                 return None;
             }
             let children = (0..mask.count_ones()).map(|_| read_link(commit, &mut input)).collect::<Option<_>>()?;
-            Some(Node::Branch(Branch { prefix, mask, children }))
+            Some(TrieNode::Branch(Branch { prefix, mask, children }))
         }
         _ => None,
     }
 }
 
-/// Appends `link`, held by something that `commit` stores.
+/// Appends `link`, a field of something that `commit` stores.
 pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>) {
     let reference = link.reference.as_bytes();
     out.push(reference.len() as u8);
@@ -111,7 +111,7 @@ pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>)
     put_varint(out, link.place.at.into());
 }
 
-/// Returns the link at the front of `input`, held by something that `holder` stores.
+/// Reads the link at the front of `input`, a field of something that `holder` stores.
 pub(super) fn read_link(holder: CommitId, input: &mut Input<'_>) -> Option<StoredLink> {
     let len = input.byte()?;
     let bytes = input.take(len.into())?;
@@ -121,7 +121,7 @@ pub(super) fn read_link(holder: CommitId, input: &mut Input<'_>) -> Option<Store
     };
     let commit = CommitId::new(holder.get().checked_sub(input.varint()?)?);
     let (page, at) = (input.varint()?.try_into().ok()?, input.varint()?.try_into().ok()?);
-    Some(StoredLink { reference, place: Place { commit, page, at } })
+    Some(StoredLink { reference, place: NodeLocation { commit, page, at } })
 }
 
 const PLAIN: u8 = 0;
@@ -191,7 +191,7 @@ fn put_number(out: &mut Vec<u8>, number: U256) {
     out.extend_from_slice(&bytes[zeros..]);
 }
 
-/// Stored bytes while they are read.
+/// A reader of stored bytes.
 #[derive(Debug)]
 pub(super) struct Input<'a>(&'a [u8]);
 
@@ -256,7 +256,7 @@ mod tests {
         ];
         (reference, 0..9_u64, any::<u32>(), any::<u16>()).prop_map(|(reference, commit, page, at)| StoredLink {
             reference,
-            place: Place { commit: CommitId::new(commit), page, at },
+            place: NodeLocation { commit: CommitId::new(commit), page, at },
         })
     }
 
@@ -273,13 +273,13 @@ mod tests {
     }
 
     fn node<V: Stored>(value: impl Strategy<Value = V>) -> impl Strategy<Value = StoredNode<V>> {
-        let leaf = (any::<[u8; 32]>(), value).prop_map(|(key, value)| Node::Leaf(Leaf { key: key.into(), value }));
+        let leaf = (any::<[u8; 32]>(), value).prop_map(|(key, value)| TrieNode::Leaf(Leaf { key: key.into(), value }));
         let links = proptest::collection::vec(link(), 16);
         let branch = (proptest::collection::vec(0..16_u8, 0..63), any::<u16>(), links)
             .prop_filter("a branch has two children", |(_, mask, _)| mask.count_ones() > 1)
             .prop_map(|(prefix, mask, links)| {
                 let children = links[..mask.count_ones() as usize].into();
-                Node::Branch(Branch { prefix: prefix.into(), mask, children })
+                TrieNode::Branch(Branch { prefix: prefix.into(), mask, children })
             });
         prop_oneof![leaf, branch]
     }
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn a_child_is_no_newer_than_its_parent() {
         let mut bytes = Vec::new();
-        let place = Place { commit: COMMIT, page: 4, at: 300 };
+        let place = NodeLocation { commit: COMMIT, page: 4, at: 300 };
         let link = StoredLink { reference: Reference::hash(B256::ZERO), place };
         write_link(&link, COMMIT, &mut bytes);
         assert_eq!(read_link(COMMIT, &mut Input::new(&bytes)), Some(link));

@@ -1,43 +1,43 @@
-//! Packing a commit's new nodes into pages.
+//! Packs a commit's new nodes into pages.
 //!
-//! Leaves and branches have pages of their own: branches are superseded much sooner, and a page can be deleted only when all of
-//! its nodes are.
+//! Leaves and branches have separate pages: branches are superseded much sooner, and a page is deleted only with all of
+//! its nodes.
 
 use std::sync::Arc;
 
 use super::{
-    codec::{PageId, Place, Stored, StoredLink, StoredNode, write_node},
+    codec::{NodeLocation, PageId, Stored, StoredLink, StoredNode, write_node},
     pages::{Cached, Pages},
 };
 use crate::state::{
     CommitId,
     apply::StateSink,
-    trie::{Node, Reference, Sink},
+    trie::{Reference, Sink, TrieNode},
 };
 
-/// The largest page, in bytes.
+/// Maximum size of a page, in bytes.
 pub(super) const PAGE_BYTES: usize = 4096;
 
-/// Collects one commit's nodes.
+/// Packs the nodes of one commit.
 #[derive(Debug)]
 pub(super) struct Packer<'a> {
     commit: CommitId,
     pages: Vec<Vec<u8>>,
-    /// Nodes in each page.
+    /// Number of nodes in each page.
     counts: Vec<u16>,
-    /// The pages that take the next leaf and the next branch.
+    /// Pages that take the next leaf and the next branch.
     open: [Option<usize>; 2],
     released: Vec<PageId>,
     store: &'a Pages,
 }
 
-/// What a commit adds and gives up.
+/// Pages of a commit and the older nodes that it supersedes.
 #[derive(Debug)]
 pub(super) struct Packed {
     pub(super) pages: Vec<Vec<u8>>,
-    /// Nodes in each page.
+    /// Number of nodes in each page.
     pub(super) counts: Vec<u16>,
-    /// How many nodes of which older pages this version no longer has, sorted by page.
+    /// Number of nodes in older pages that this version no longer has, sorted by page.
     pub(super) superseded: Vec<(PageId, u16)>,
 }
 
@@ -54,9 +54,9 @@ impl<'a> Packer<'a> {
         Packed { pages: self.pages, counts: self.counts, superseded }
     }
 
-    /// Appends a node's bytes and says where they went.
-    fn place<V: Stored>(&mut self, node: &StoredNode<V>) -> Place {
-        let kind = usize::from(matches!(node, Node::Branch(_)));
+    /// Appends a node's bytes and returns their location.
+    fn place<V: Stored>(&mut self, node: &StoredNode<V>) -> NodeLocation {
+        let kind = usize::from(matches!(node, TrieNode::Branch(_)));
         let mut number = match self.open[kind] {
             Some(number) => number,
             None => self.open_page(kind, Vec::with_capacity(PAGE_BYTES)),
@@ -72,7 +72,7 @@ impl<'a> Packer<'a> {
             at = 0;
         }
         self.counts[number] += 1;
-        Place { commit: self.commit, page: number as u32, at: at as u16 }
+        NodeLocation { commit: self.commit, page: number as u32, at: at as u16 }
     }
 
     fn open_page(&mut self, kind: usize, page: Vec<u8>) -> usize {
@@ -93,7 +93,7 @@ impl<V: Cached> Sink<V, StoredLink> for Packer<'_> {
 
     fn release(&mut self, link: &StoredLink) {
         self.released.push((link.place.commit, link.place.page));
-        // Whoever still reads the version before finds it in its page.
+        // A reader of the version before still finds it in its page.
         V::cache(self.store).remove(&link.place);
     }
 }

@@ -1,4 +1,4 @@
-//! Reading nodes, records and code: from the cache, from commits that are not written yet, from the store.
+//! Reads nodes, records and code: from the cache, from pending commits, from the store.
 
 use core::ops::ControlFlow;
 use std::{
@@ -10,7 +10,7 @@ use alloy_primitives::{B256, Bytes};
 
 use super::{
     cache::Cache,
-    codec::{Place, Stored, StoredLink, StoredNode, read_node},
+    codec::{NodeLocation, Stored, StoredLink, StoredNode, read_node},
     corrupt,
     records::{self, Info, Record},
 };
@@ -26,8 +26,8 @@ use crate::{
     store::{KeyValue, Order, Table},
 };
 
-/// Decoded nodes.
-pub(super) type NodeCache<V> = Cache<Place, Arc<StoredNode<V>>>;
+/// Cache of decoded nodes.
+pub(super) type NodeCache<V> = Cache<NodeLocation, Arc<StoredNode<V>>>;
 
 /// A value whose decoded nodes are cached.
 pub(super) trait Cached: Stored {
@@ -47,10 +47,10 @@ impl Cached for SlotLeaf {
     }
 }
 
-/// Codes that are kept at hand.
+/// Number of codes in the cache.
 const CACHED_CODES: usize = 1024;
 
-/// Everything that is read.
+/// Everything that is read of a store.
 #[derive(Debug)]
 pub(super) struct Pages {
     pub(super) store: Arc<dyn KeyValue>,
@@ -61,7 +61,7 @@ pub(super) struct Pages {
     pending: RwLock<BTreeMap<CommitId, Pending>>,
 }
 
-/// What a commit added to its batch, until that batch is seen in the store.
+/// Additions of a commit to its batch, until that batch is seen in the store.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     pub(super) info: Info,
@@ -93,7 +93,7 @@ impl Pages {
         info.map(Some).ok_or_else(|| corrupt(Table::StateCommits, &key, "it is no commit's record"))
     }
 
-    /// Returns a record, written or not.
+    /// Returns a record of a written or pending commit.
     pub(super) fn record(&self, commit: CommitId, key: &[u8]) -> Result<Option<Bytes>, StateError> {
         if let Some(record) = self.pending().get(&commit).and_then(|pending| pending.records.get(key)) {
             return Ok(Some(record.clone().into()));
@@ -122,7 +122,7 @@ impl Pages {
         self.pending.write().unwrap_or_else(PoisonError::into_inner).remove(&commit);
     }
 
-    /// Forgets pending commits whose batch was written.
+    /// Drops pending commits whose batch was written.
     pub(super) fn settle(&self) -> Result<(), StateError> {
         let mut settled = Vec::new();
         for commit in self.pending().keys() {
@@ -138,7 +138,7 @@ impl Pages {
         self.pending.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn page(&self, place: Place) -> Result<Bytes, StateError> {
+    fn page(&self, place: NodeLocation) -> Result<Bytes, StateError> {
         let pending =
             self.pending().get(&place.commit).and_then(|pending| pending.pages.get(place.page as usize)).cloned();
         if let Some(page) = pending {

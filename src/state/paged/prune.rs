@@ -1,12 +1,12 @@
-//! Deleting versions and what only they have.
+//! Deletes versions and the nodes that only they have.
 //!
 //! Versions form trees by parent. A node belongs to the commit that made it until a version without it is made
 //! from a version with it, and never comes back, so the versions that have it are one connected part of a tree.
-//! Three cases follow for a version V that goes:
+//! Three cases follow for a version V to delete:
 //! - nothing was made from it: all nodes that belong to it are dead;
 //! - one version C was made from it: of the nodes that C superseded, those that belong to V are dead, the others
-//!   live on in V's parent; C takes over what belongs to V, what V superseded, and V's place below its parent;
-//! - several were made from it: its nodes are theirs, so it waits until at most one is left.
+//!   live on in V's parent; C inherits the nodes that belong to V, the list of what V superseded, and V's parent;
+//! - several were made from it: its nodes are theirs, so it stays until at most one is left.
 //!
 //! A page is deleted with its last live node.
 
@@ -28,24 +28,24 @@ use crate::{
     store::{Batch, Table},
 };
 
-/// One call's deletions, kept apart from the batch until all went well.
+/// Deletions of one call, added to the batch once all have succeeded.
 pub(super) struct Pruning<'a> {
     pages: &'a Pages,
     /// Pending commits that are in the same batch: the only ones whose records may be rewritten.
     batched: BTreeSet<CommitId>,
-    /// Records as they are to become; `None` is deleted.
+    /// New values of records; `None` is deleted.
     records: BTreeMap<Vec<u8>, Option<Vec<u8>>>,
-    /// Live nodes of the pages of commits that lost some.
+    /// Live nodes in the pages of commits that lost some.
     counts: BTreeMap<CommitId, Vec<u16>>,
     dead_pages: Vec<PageId>,
 }
 
-/// What became of the versions that were to go.
+/// Result of a deletion.
 #[derive(Debug, Default)]
-pub(super) struct Gone {
-    /// Deleted by this batch.
+pub(super) struct Deletions {
+    /// Versions deleted by this batch.
     pub(super) deleted: BTreeSet<CommitId>,
-    /// Were not there.
+    /// Versions that were already absent.
     pub(super) absent: BTreeSet<CommitId>,
 }
 
@@ -56,12 +56,12 @@ impl<'a> Pruning<'a> {
         Self { pages, batched, records: BTreeMap::new(), counts: BTreeMap::new(), dead_pages: Vec::new() }
     }
 
-    /// Deletes what it can of `asked`; the rest must wait.
-    pub(super) fn run(&mut self, asked: &BTreeSet<CommitId>) -> Result<Gone, StateError> {
-        let mut gone = Gone::default();
+    /// Deletes those of `asked` that can be deleted now.
+    pub(super) fn run(&mut self, asked: &BTreeSet<CommitId>) -> Result<Deletions, StateError> {
+        let mut gone = Deletions::default();
         let mut waiting: BTreeSet<CommitId> = asked.clone();
         // From the newest down, those from which nothing was made; then, from the oldest up, the others: either way
-        // little has to be taken over. One that goes may free another, so go on while anything goes.
+        // little is inherited. One deletion may allow another, so this repeats while any succeeds.
         loop {
             let before = waiting.len();
             let downwards: Vec<CommitId> = waiting.iter().rev().copied().collect();
@@ -111,7 +111,7 @@ impl<'a> Pruning<'a> {
         Ok(Removal::Deleted)
     }
 
-    /// Nothing was made from `commit`.
+    /// Deletes `commit`, from which nothing was made.
     fn remove_last(&mut self, commit: CommitId, info: &Info) -> Result<(), StateError> {
         if info.parent == CommitId::EMPTY {
             // The last version of its tree: every node that it has is dead.
@@ -127,7 +127,7 @@ impl<'a> Pruning<'a> {
         Ok(())
     }
 
-    /// Only `child` was made from `commit`.
+    /// Merges `commit` into `child`, the only version made from it.
     fn merge(&mut self, commit: CommitId, info: &Info, child: CommitId) -> Result<(), StateError> {
         let oldest = info.parent == CommitId::EMPTY;
         let owned = self.owned(commit)?;
@@ -144,7 +144,7 @@ impl<'a> Pruning<'a> {
         let superseded: Vec<_> = superseded.into_iter().collect();
         self.records.insert(Record::Superseded.key(child), Some(records::encode_superseded(&superseded)));
 
-        // What belongs to the oldest version needs no list: it is all that is not accounted for elsewhere.
+        // The nodes of the oldest version need no list: they are all that no other version owns.
         let absorbed = if oldest {
             None
         } else {
@@ -166,7 +166,7 @@ impl<'a> Pruning<'a> {
         Ok(())
     }
 
-    /// Takes `count` live nodes from a page.
+    /// Subtracts `count` live nodes from a page.
     fn release(&mut self, (commit, page): PageId, count: u16) -> Result<(), StateError> {
         let counts = self.counts(commit)?;
         let left = counts.get_mut(page as usize).filter(|left| **left >= count);
@@ -213,8 +213,8 @@ impl<'a> Pruning<'a> {
         }
     }
 
-    /// Returns the versions made from `commit`, or `None` when one of them is in neither the store nor this batch: it still may or
-    /// may not come to be.
+    /// Returns the versions made from `commit`, or `None` when one of them is in neither the store nor this batch, so
+    /// that it may still be discarded.
     fn children(&self, commit: CommitId) -> Result<Option<BTreeSet<CommitId>>, StateError> {
         let (mut children, pending) = self.pages.children(commit)?;
         if pending.iter().any(|child| !children.contains(child) && !self.batched.contains(child)) {
@@ -274,7 +274,7 @@ enum Removal {
 }
 
 impl Removal {
-    fn note(self, commit: CommitId, gone: &mut Gone, waiting: &mut BTreeSet<CommitId>) {
+    fn note(self, commit: CommitId, gone: &mut Deletions, waiting: &mut BTreeSet<CommitId>) {
         match self {
             Self::Deleted => gone.deleted.insert(commit),
             Self::Absent => gone.absent.insert(commit),

@@ -1,14 +1,14 @@
-//! Bookkeeping in [`Table::StateCommits`], for reading versions and for pruning them.
+//! Records in [`Table::StateCommits`], for reading and pruning versions.
 //!
 //! Keys are the commit (8 bytes, big-endian) and the record's number (1 byte), for a child followed by its commit (8).
 //!
 //! | record | holds |
 //! |---|---|
-//! | info | parent, and the link to the root of the accounts |
-//! | superseded | which pages of older commits lost how many nodes in this version, against its parent |
-//! | child | nothing; the key says that a version was made from this one |
-//! | counts | how many nodes of each of the commit's pages some version still has |
-//! | absorbed | commits that were pruned and whose nodes are now accounted for by this one |
+//! | info | parent, and the link to the root of the account trie |
+//! | superseded | per page of older commits, the number of nodes that this version lost against its parent |
+//! | child | nothing; the key shows that a version was made from this one |
+//! | counts | per page of the commit, the number of nodes that some version still has |
+//! | absorbed | pruned commits whose nodes are now owned by this one |
 
 use core::ops::ControlFlow;
 
@@ -42,13 +42,13 @@ pub(super) fn child_of_key(key: &[u8]) -> Option<CommitId> {
     Some(CommitId::new(u64::from_be_bytes(bytes)))
 }
 
-/// Returns the commit whose info record has this key.
+/// Returns the commit of an info record's key.
 pub(super) fn commit_of_info_key(key: &[u8]) -> Option<CommitId> {
     let (commit, [0]) = key.split_first_chunk()? else { return None };
     Some(CommitId::new(u64::from_be_bytes(*commit)))
 }
 
-/// Key of a page in [`Table::StateNodes`].
+/// Returns the key of a page in [`Table::StateNodes`].
 pub(super) fn page_key(commit: CommitId, page: u32) -> [u8; 12] {
     let mut key = [0; 12];
     key[..8].copy_from_slice(&commit.get().to_be_bytes());
@@ -56,7 +56,7 @@ pub(super) fn page_key(commit: CommitId, page: u32) -> [u8; 12] {
     key
 }
 
-/// What reading a version takes.
+/// Parent and root of a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Info {
     pub(super) parent: CommitId,
@@ -141,7 +141,7 @@ fn decode_all<T>(bytes: &[u8], mut one: impl FnMut(&mut Input<'_>) -> Option<T>)
     Some(all)
 }
 
-/// Returns the newest commit with a record.
+/// Returns the newest commit that has a record.
 pub(super) fn last_commit(store: &dyn KeyValue) -> Result<Option<CommitId>, StateError> {
     let mut last = None;
     store.scan(Table::StateCommits, b"", Order::Descending, &mut |key, _| {

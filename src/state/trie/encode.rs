@@ -1,11 +1,11 @@
-//! RLP of nodes (Yellow Paper, appendices B to D), into buffers that are used again for every node.
+//! RLP of nodes (Yellow Paper, appendices B to D), into reused buffers.
 
-use super::{Branch, Leaf, Link, Node, Reference, Value, node::NIBBLES};
+use super::{Branch, Leaf, LeafValue, NodeLink, Reference, TrieNode, node::NIBBLES};
 
-/// Room for the longest list header, written when the length of what follows is known.
+/// Maximum length of a list header, in bytes; it is written when the length of the payload is known.
 const HEADER_MAX: usize = 9;
 
-/// Encodes nodes. Its answers live until it is used again.
+/// Encodes nodes. A returned slice lives until the next call.
 #[derive(Debug, Default)]
 pub(crate) struct Encoder {
     node: Vec<u8>,
@@ -13,19 +13,19 @@ pub(crate) struct Encoder {
 }
 
 impl Encoder {
-    /// What a parent says of `node` when the node's own path starts at nibble `depth`.
-    pub(crate) fn reference<V: Value, L: Link>(&mut self, node: &Node<V, L>, depth: usize) -> Reference {
+    /// Returns the reference to `node` whose path starts at nibble `depth`.
+    pub(crate) fn reference<V: LeafValue, L: NodeLink>(&mut self, node: &TrieNode<V, L>, depth: usize) -> Reference {
         match node {
-            Node::Leaf(leaf) => Reference::to(self.leaf(leaf, depth)),
-            Node::Branch(branch) => {
+            TrieNode::Leaf(leaf) => Reference::to(self.leaf(leaf, depth)),
+            TrieNode::Branch(branch) => {
                 let reference = Reference::to(self.branch(branch));
                 if branch.prefix.is_empty() { reference } else { Reference::to(self.extension(branch, &reference)) }
             }
         }
     }
 
-    /// RLP of a leaf: the rest of its path and its value.
-    pub(crate) fn leaf<V: Value>(&mut self, leaf: &Leaf<V>, depth: usize) -> &[u8] {
+    /// Returns the RLP of a leaf: the rest of its path and its value.
+    pub(crate) fn leaf<V: LeafValue>(&mut self, leaf: &Leaf<V>, depth: usize) -> &[u8] {
         self.begin();
         let bytes = &leaf.key.0;
         if depth.is_multiple_of(2) {
@@ -39,8 +39,8 @@ impl Encoder {
         self.finish()
     }
 
-    /// RLP of a branch without the extension before it: 16 children, and no value as keys have one length.
-    pub(crate) fn branch<L: Link>(&mut self, branch: &Branch<L>) -> &[u8] {
+    /// Returns the RLP of a branch without the extension before it: 16 children, and no value as keys have one length.
+    pub(crate) fn branch<L: NodeLink>(&mut self, branch: &Branch<L>) -> &[u8] {
         self.begin();
         let mut children = branch.children.iter();
         for nibble in 0..16 {
@@ -53,8 +53,8 @@ impl Encoder {
         self.finish()
     }
 
-    /// RLP of the extension before `branch`, which `reference` names.
-    pub(crate) fn extension<L: Link>(&mut self, branch: &Branch<L>, reference: &Reference) -> &[u8] {
+    /// Returns the RLP of the extension before `branch`, whose own reference is `reference`.
+    pub(crate) fn extension<L: NodeLink>(&mut self, branch: &Branch<L>, reference: &Reference) -> &[u8] {
         self.begin();
         let (first, rest) = match branch.prefix.split_first() {
             Some((odd, rest)) if !branch.prefix.len().is_multiple_of(2) => (0x10 | odd, rest),
@@ -74,7 +74,7 @@ impl Encoder {
         self.node.extend_from_slice(&[0; HEADER_MAX]);
     }
 
-    /// Returns a path in hex-prefix encoding: `first` holds the flags and an odd nibble, `rest` the pairs after it.
+    /// Appends a path in hex-prefix encoding: `first` holds the flags and an odd nibble, `rest` the pairs after it.
     fn path(&mut self, first: u8, rest: &[u8]) {
         // A lone byte below 0x80 is its own RLP; the flags never reach that.
         if !rest.is_empty() {
@@ -94,7 +94,7 @@ impl Encoder {
         }
     }
 
-    /// Writes the list's header before what was encoded since [`Self::begin`].
+    /// Writes the list header before what was encoded since [`Self::begin`] and returns the list.
     fn finish(&mut self) -> &[u8] {
         let len = self.node.len() - HEADER_MAX;
         let start = if len < 56 {

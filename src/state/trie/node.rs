@@ -1,4 +1,4 @@
-//! What a trie is made of.
+//! The nodes of a trie.
 
 use core::{fmt::Debug, ops::Deref};
 
@@ -8,7 +8,7 @@ use super::StateError;
 
 /// A leaf, or a branch together with the extension that leads to it.
 #[derive(Clone, Debug)]
-pub(crate) enum Node<V, L: Link> {
+pub(crate) enum TrieNode<V, L: NodeLink> {
     Leaf(Leaf<V>),
     Branch(Branch<L>),
 }
@@ -20,21 +20,21 @@ pub(crate) struct Leaf<V> {
     pub(crate) value: V,
 }
 
-/// At least two children, told apart by the nibble that follows `prefix`.
+/// At least two children, distinguished by the nibble that follows `prefix`.
 #[derive(Clone, Debug)]
-pub(crate) struct Branch<L: Link> {
+pub(crate) struct Branch<L: NodeLink> {
     /// Nibbles between the parent's nibble and this branch, a byte each: the path of an extension node.
     pub(crate) prefix: Box<[u8]>,
-    /// Bit n is set when there is a child for nibble n.
+    /// Bitmap: bit n is set when there is a child for nibble n.
     pub(crate) mask: u16,
-    /// The children, by rising nibble.
+    /// Children, by ascending nibble.
     pub(crate) children: L::Children,
 }
 
-impl<L: Link> Branch<L> {
-    /// Returns the number of the nibble that tells the children apart, when the branch's path starts at nibble `depth`.
+impl<L: NodeLink> Branch<L> {
+    /// Returns the index of the nibble that distinguishes the children of a branch whose path starts at nibble `depth`.
     ///
-    /// Descents check it, so that none is deeper than a key, whatever a damaged store says.
+    /// Descents check it, so that none is deeper than a key, even in a damaged store.
     pub(crate) fn fork(&self, depth: usize) -> Result<usize, StateError> {
         let at = depth + self.prefix.len();
         if at < NIBBLES { Ok(at) } else { Err(StateError::MisplacedNode) }
@@ -50,31 +50,31 @@ impl<L: Link> Branch<L> {
     }
 }
 
-/// A value that a trie can hold.
-pub(crate) trait Value: Clone + PartialEq + Debug + Send + Sync + 'static {
-    /// Appends the bytes that stand under the key.
+/// A value in a leaf.
+pub(crate) trait LeafValue: Clone + PartialEq + Debug + Send + Sync + 'static {
+    /// Appends the encoding of the value.
     fn encode(&self, out: &mut Vec<u8>);
 
-    /// This value with what it leaves open taken from the value that it replaces.
+    /// Returns this value with the parts that it leaves open taken from `old`, the value that it replaces.
     fn inherit(&self, old: &Self) -> Self;
 }
 
-/// A parent's hold on a child.
-pub(crate) trait Link: Clone + Debug + Send + Sync + 'static {
-    /// How a branch holds its children.
+/// A parent's link to a child.
+pub(crate) trait NodeLink: Clone + Debug + Send + Sync + 'static {
+    /// Container of a branch's children.
     type Children: Deref<Target = [Self]> + FromIterator<Self> + Clone + Debug + Send + Sync;
 
-    /// What the parent's encoding says of the child.
+    /// Returns the reference to the child in its parent's encoding.
     fn reference(&self) -> &Reference;
 
-    /// Brings what a branch's links lead to nearer, where that is cheaper for all at once than for one after the other.
+    /// Prefetches the nodes behind a branch's links, where that is cheaper at once than one after the other.
     fn fetch(_: &[Self]) {}
 
-    /// Returns the same for what this link's node leads to.
+    /// Prefetches the nodes below this link's node.
     fn fetch_below(&self) {}
 }
 
-/// A node as its parent's encoding names it: the keccak of its RLP, or the RLP itself when it is shorter than a hash.
+/// A node's reference in its parent's encoding: the keccak of its RLP, or the RLP itself when shorter than a hash.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Reference {
     /// Length of the RLP, or 32 for a hash.
@@ -93,19 +93,19 @@ impl Reference {
         Self { len: 32, bytes: hash.0 }
     }
 
-    /// Returns the reference to a node whose RLP is shorter than a hash; `None` when it is not.
+    /// Returns the reference to a node whose RLP is shorter than a hash; `None` for longer RLP.
     pub(crate) fn inline(rlp: &[u8]) -> Option<Self> {
         let mut bytes = [0; 32];
         bytes.get_mut(..rlp.len()).filter(|_| rlp.len() < 32)?.copy_from_slice(rlp);
         Some(Self { len: rlp.len() as u8, bytes })
     }
 
-    /// Some byte of it.
+    /// Returns some byte of the reference, to touch its memory.
     pub(crate) const fn tag(&self) -> u8 {
         self.len
     }
 
-    /// Returns whether the node's RLP stands in its parent.
+    /// Returns whether the node's RLP is inlined in its parent.
     pub(crate) const fn is_inline(&self) -> bool {
         self.len < 32
     }
@@ -132,10 +132,10 @@ impl Debug for Reference {
     }
 }
 
-/// Nibbles in a key.
+/// Number of nibbles in a key.
 pub(crate) const NIBBLES: usize = 64;
 
-/// Nibble number `at` of `key`, counted from the front; `at` is below [`NIBBLES`].
+/// Returns nibble `at` of `key`, counted from the front; `at` is below [`NIBBLES`].
 pub(crate) fn nibble(key: &B256, at: usize) -> u8 {
     let byte = key.0[at / 2];
     if at.is_multiple_of(2) { byte >> 4 } else { byte & 0x0f }
@@ -146,7 +146,7 @@ pub(crate) fn share_path(a: &B256, b: &B256, len: usize) -> bool {
     a.0[..len / 2] == b.0[..len / 2] && (len.is_multiple_of(2) || nibble(a, len - 1) == nibble(b, len - 1))
 }
 
-/// How many nibbles of `prefix` the key has from nibble `depth` on.
+/// Returns how many nibbles of `prefix` the key has from nibble `depth` on.
 pub(crate) fn follows(key: &B256, depth: usize, prefix: &[u8]) -> usize {
     prefix.iter().enumerate().take_while(|(at, want)| nibble(key, depth + at) == **want).count()
 }

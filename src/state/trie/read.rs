@@ -1,16 +1,16 @@
-//! Reading a trie: one value, all values, and proofs.
+//! Reads of a trie: one value, all values, proofs.
 
 use core::ops::ControlFlow;
 
 use alloy_primitives::{B256, Bytes};
 
 use super::{
-    Encoder, Node, Reference, Source, StateError, Value,
+    Encoder, LeafValue, Reference, Source, StateError, TrieNode,
     node::{follows, nibble},
 };
 
 /// Returns the value under `key`.
-pub(crate) fn get<V: Value, S: Source<V>>(
+pub(crate) fn get<V: LeafValue, S: Source<V>>(
     source: &S,
     root: Option<&S::Link>,
     key: &B256,
@@ -18,15 +18,15 @@ pub(crate) fn get<V: Value, S: Source<V>>(
     root.map_or(Ok(None), |root| get_below(source, root, key, 0))
 }
 
-fn get_below<V: Value, S: Source<V>>(
+fn get_below<V: LeafValue, S: Source<V>>(
     source: &S,
     link: &S::Link,
     key: &B256,
     depth: usize,
 ) -> Result<Option<V>, StateError> {
     match &*source.load(link)? {
-        Node::Leaf(leaf) => Ok((leaf.key == *key).then(|| leaf.value.clone())),
-        Node::Branch(branch) => {
+        TrieNode::Leaf(leaf) => Ok((leaf.key == *key).then(|| leaf.value.clone())),
+        TrieNode::Branch(branch) => {
             let at = branch.fork(depth)?;
             if follows(key, depth, &branch.prefix) < branch.prefix.len() {
                 return Ok(None);
@@ -36,8 +36,8 @@ fn get_below<V: Value, S: Source<V>>(
     }
 }
 
-/// Visits the values by rising key until `visit` breaks, which is then the answer.
-pub(crate) fn for_each<V: Value, S: Source<V>>(
+/// Visits the values by ascending key until `visit` breaks, and returns that break.
+pub(crate) fn for_each<V: LeafValue, S: Source<V>>(
     source: &S,
     root: &S::Link,
     visit: &mut dyn FnMut(&B256, &V) -> ControlFlow<()>,
@@ -45,15 +45,15 @@ pub(crate) fn for_each<V: Value, S: Source<V>>(
     for_each_below(source, root, 0, visit)
 }
 
-fn for_each_below<V: Value, S: Source<V>>(
+fn for_each_below<V: LeafValue, S: Source<V>>(
     source: &S,
     link: &S::Link,
     depth: usize,
     visit: &mut dyn FnMut(&B256, &V) -> ControlFlow<()>,
 ) -> Result<ControlFlow<()>, StateError> {
     match &*source.load(link)? {
-        Node::Leaf(leaf) => return Ok(visit(&leaf.key, &leaf.value)),
-        Node::Branch(branch) => {
+        TrieNode::Leaf(leaf) => return Ok(visit(&leaf.key, &leaf.value)),
+        TrieNode::Branch(branch) => {
             let at = branch.fork(depth)?;
             for child in &*branch.children {
                 if for_each_below(source, child, at + 1, visit)?.is_break() {
@@ -66,7 +66,7 @@ fn for_each_below<V: Value, S: Source<V>>(
 }
 
 /// Visits the link to every node, children after their parent.
-pub(crate) fn for_each_link<V: Value, S: Source<V>>(
+pub(crate) fn for_each_link<V: LeafValue, S: Source<V>>(
     source: &S,
     root: &S::Link,
     visit: &mut dyn FnMut(&S::Link),
@@ -74,22 +74,22 @@ pub(crate) fn for_each_link<V: Value, S: Source<V>>(
     for_each_link_below(source, root, 0, visit)
 }
 
-fn for_each_link_below<V: Value, S: Source<V>>(
+fn for_each_link_below<V: LeafValue, S: Source<V>>(
     source: &S,
     link: &S::Link,
     depth: usize,
     visit: &mut dyn FnMut(&S::Link),
 ) -> Result<(), StateError> {
     visit(link);
-    if let Node::Branch(branch) = &*source.load(link)? {
+    if let TrieNode::Branch(branch) = &*source.load(link)? {
         let at = branch.fork(depth)?;
         branch.children.iter().try_for_each(|child| for_each_link_below(source, child, at + 1, visit))?;
     }
     Ok(())
 }
 
-/// RLP of the nodes from the root towards `key`, as far as they go; inline nodes stand in their parents.
-pub(crate) fn prove<V: Value, S: Source<V>>(
+/// Returns the RLP of the nodes from the root towards `key`, as far as they go; inline nodes are in their parents.
+pub(crate) fn prove<V: LeafValue, S: Source<V>>(
     source: &S,
     root: Option<&S::Link>,
     key: &B256,
@@ -101,7 +101,7 @@ pub(crate) fn prove<V: Value, S: Source<V>>(
     Ok(nodes)
 }
 
-fn prove_below<V: Value, S: Source<V>>(
+fn prove_below<V: LeafValue, S: Source<V>>(
     source: &S,
     link: &S::Link,
     key: &B256,
@@ -109,15 +109,15 @@ fn prove_below<V: Value, S: Source<V>>(
     nodes: &mut Vec<Bytes>,
 ) -> Result<(), StateError> {
     let mut encoder = Encoder::default();
-    // The root is named by its hash whatever its length.
+    // The root is referenced by its hash whatever its length.
     let mut push = |rlp: &[u8]| {
         if rlp.len() >= 32 || nodes.is_empty() {
             nodes.push(Bytes::copy_from_slice(rlp));
         }
     };
     match &*source.load(link)? {
-        Node::Leaf(leaf) => push(encoder.leaf(leaf, depth)),
-        Node::Branch(branch) => {
+        TrieNode::Leaf(leaf) => push(encoder.leaf(leaf, depth)),
+        TrieNode::Branch(branch) => {
             let at = branch.fork(depth)?;
             if !branch.prefix.is_empty() {
                 let reference = Reference::to(encoder.branch(branch));

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::state::{
     EMPTY_ROOT,
-    memory::{Pointer, Resident, Residents},
+    memory::{MemoryArchive, Pointer, PointerSink},
     model::naive_root,
 };
 
@@ -16,7 +16,7 @@ use crate::state::{
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Raw(Vec<u8>);
 
-impl Value for Raw {
+impl LeafValue for Raw {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.0);
     }
@@ -28,7 +28,7 @@ impl Value for Raw {
 
 #[derive(Default)]
 struct Trie {
-    source: Resident,
+    source: MemoryArchive,
     root: Option<Pointer<Raw>>,
 }
 
@@ -38,7 +38,7 @@ impl Trie {
         let change = |(key, value): (B256, Option<Vec<u8>>)| Change { key, value: value.map(Raw), inherit: false };
         let changes: Vec<_> = sorted.into_iter().map(change).collect();
         let mut encoder = Encoder::default();
-        self.root = update(&self.source, &mut Residents, &mut encoder, self.root.as_ref(), &changes).unwrap();
+        self.root = update(&self.source, &mut PointerSink, &mut encoder, self.root.as_ref(), &changes).unwrap();
     }
 
     fn root(&self) -> B256 {
@@ -133,14 +133,14 @@ fn a_change_to_the_same_value_keeps_the_node() {
 }
 
 #[test]
-fn what_a_change_leaves_open_is_inherited() {
+fn parts_left_open_by_a_change_are_inherited() {
     let mut trie = Trie::default();
     let keys = [keccak256(b"a"), keccak256(b"b")];
     trie.apply(&[(keys[0], Some(b"old".to_vec()))]);
     for (key, want) in [(keys[0], &b"old new"[..]), (keys[1], b" new")] {
         let change = Change { key, value: Some(Raw(b" new".to_vec())), inherit: true };
         let mut encoder = Encoder::default();
-        let root = update(&trie.source, &mut Residents, &mut encoder, trie.root.as_ref(), &[change]).unwrap();
+        let root = update(&trie.source, &mut PointerSink, &mut encoder, trie.root.as_ref(), &[change]).unwrap();
         assert_eq!(get(&trie.source, root.as_ref(), &key).unwrap(), Some(Raw(want.to_vec())));
     }
 }

@@ -1,34 +1,34 @@
-//! Applying sorted changes to a trie in one descent.
+//! Applies sorted changes to a trie in one descent.
 
 use alloy_primitives::B256;
 use smallvec::SmallVec;
 
 use super::{
-    Branch, Encoder, Leaf, Link, Node, Reference, Source, StateError, Value,
+    Branch, Encoder, Leaf, LeafValue, NodeLink, Reference, Source, StateError, TrieNode,
     node::{follows, nibble, share_path},
 };
 
-/// A key's new value.
+/// New value of a key.
 #[derive(Clone, Debug)]
 pub(crate) struct Change<V> {
     pub(crate) key: B256,
-    /// `None` removes the key.
+    /// New value; `None` removes the key.
     pub(crate) value: Option<V>,
-    /// Whether the new value takes over what it leaves open from the old one, see [`Value::inherit`].
+    /// Whether the new value takes the parts that it leaves open from the old one, see [`LeafValue::inherit`].
     pub(crate) inherit: bool,
 }
 
-/// Where the nodes of a new version go.
-pub(crate) trait Sink<V, L: Link> {
-    /// Takes a node that is final, after its children.
-    fn save(&mut self, node: Node<V, L>, reference: Reference) -> L;
+/// Sink of the nodes of a new version.
+pub(crate) trait Sink<V, L: NodeLink> {
+    /// Stores a final node, after its children, and returns the link to it.
+    fn save(&mut self, node: TrieNode<V, L>, reference: Reference) -> L;
 
-    /// Is told of a node that the new version no longer has.
+    /// Releases a node that the new version no longer has.
     fn release(&mut self, link: &L);
 }
 
-/// Returns the root after `changes`, which are sorted by key and name each key once; `None` when nothing is left.
-pub(crate) fn update<V: Value, S: Source<V>, K: Sink<V, S::Link>>(
+/// Returns the root after `changes`, sorted by distinct keys; `None` when no key is left.
+pub(crate) fn update<V: LeafValue, S: Source<V>, K: Sink<V, S::Link>>(
     source: &S,
     sink: &mut K,
     encoder: &mut Encoder,
@@ -39,12 +39,12 @@ pub(crate) fn update<V: Value, S: Source<V>, K: Sink<V, S::Link>>(
     let mut update = Update { source, sink, encoder };
     let outcome = match root {
         Some(root) => update.link(root, changes, 0)?,
-        None => Outcome::from(update.build(changes, 0)),
+        None => SubtreeChange::from(update.build(changes, 0)),
     };
     Ok(match outcome {
-        Outcome::Same => root.cloned(),
-        Outcome::Empty => None,
-        Outcome::Fresh(node) => Some(update.save(node, 0)),
+        SubtreeChange::Same => root.cloned(),
+        SubtreeChange::Empty => None,
+        SubtreeChange::Fresh(node) => Some(update.save(node, 0)),
     })
 }
 
@@ -54,48 +54,48 @@ struct Update<'a, S, K> {
     encoder: &'a mut Encoder,
 }
 
-/// What changes made of a subtree.
-enum Outcome<V, L: Link> {
-    /// Nothing: the old node stays.
+/// Result of changing a subtree.
+enum SubtreeChange<V, L: NodeLink> {
+    /// Unchanged: the old node stays.
     Same,
-    /// Nothing is left.
+    /// No key is left.
     Empty,
     /// A node that is not saved yet, as it may still be merged with its parent.
-    Fresh(Node<V, L>),
+    Fresh(TrieNode<V, L>),
 }
 
-impl<V, L: Link> From<Option<Node<V, L>>> for Outcome<V, L> {
-    fn from(node: Option<Node<V, L>>) -> Self {
+impl<V, L: NodeLink> From<Option<TrieNode<V, L>>> for SubtreeChange<V, L> {
+    fn from(node: Option<TrieNode<V, L>>) -> Self {
         node.map_or(Self::Empty, Self::Fresh)
     }
 }
 
-/// A child of a branch in the making.
-enum Child<'a, V, L: Link> {
-    /// The old one.
+/// A child of a branch under construction.
+enum Child<'a, V, L: NodeLink> {
+    /// The old child.
     Kept(&'a L),
-    /// One that is not saved yet.
-    Fresh(Node<V, L>),
+    /// A child that is not saved yet.
+    Fresh(TrieNode<V, L>),
 }
 
-/// A branch in the making. Children are added by rising nibble; the first is held back until there is a second, as a lone
-/// child takes the place of its branch and is then encoded with another path.
-struct Making<'a, V, L: Link> {
-    /// The number of the nibble that tells the children apart.
+/// A branch under construction. Children are added by ascending nibble; the first is held back until there is a second,
+/// as a lone child replaces its branch and is then encoded with another path.
+struct BranchBuilder<'a, V, L: NodeLink> {
+    /// Index of the nibble that distinguishes the children.
     at: usize,
     mask: u16,
     first: Option<Child<'a, V, L>>,
     links: SmallVec<[L; 16]>,
 }
 
-impl<V, L: Link> Making<'_, V, L> {
+impl<V, L: NodeLink> BranchBuilder<'_, V, L> {
     fn new(at: usize) -> Self {
         Self { at, mask: 0, first: None, links: SmallVec::new() }
     }
 }
 
 impl<S, K> Update<'_, S, K> {
-    fn save<V: Value>(&mut self, node: Node<V, S::Link>, depth: usize) -> S::Link
+    fn save<V: LeafValue>(&mut self, node: TrieNode<V, S::Link>, depth: usize) -> S::Link
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
@@ -105,44 +105,44 @@ impl<S, K> Update<'_, S, K> {
     }
 
     /// Applies `changes` to the node behind `link`, whose path starts at nibble `depth`.
-    fn link<V: Value>(
+    fn link<V: LeafValue>(
         &mut self,
         link: &S::Link,
         changes: &[Change<V>],
         depth: usize,
-    ) -> Result<Outcome<V, S::Link>, StateError>
+    ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
     {
         let source = self.source;
         let outcome = match &*source.load(link)? {
-            Node::Leaf(leaf) => self.leaf(leaf, changes, depth)?,
-            Node::Branch(branch) => {
+            TrieNode::Leaf(leaf) => self.leaf(leaf, changes, depth)?,
+            TrieNode::Branch(branch) => {
                 branch.fork(depth)?;
                 S::Link::fetch(&branch.children);
                 self.branch(branch, &branch.prefix, changes, depth)?
             }
         };
-        if !matches!(outcome, Outcome::Same) {
+        if !matches!(outcome, SubtreeChange::Same) {
             self.sink.release(link);
         }
         Ok(outcome)
     }
 
-    fn leaf<V: Value>(
+    fn leaf<V: LeafValue>(
         &mut self,
         leaf: &Leaf<V>,
         changes: &[Change<V>],
         depth: usize,
-    ) -> Result<Outcome<V, S::Link>, StateError>
+    ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
     {
         let found = changes.binary_search_by(|change| change.key.cmp(&leaf.key));
         let others = changes.iter().any(|change| change.value.is_some() && change.key != leaf.key);
-        // What becomes of the leaf itself.
+        // Result for the leaf itself.
         let value = match found {
             Ok(at) => changes[at]
                 .value
@@ -152,9 +152,9 @@ impl<S, K> Update<'_, S, K> {
         };
         if !others {
             return Ok(match value {
-                None => Outcome::Empty,
-                Some(value) if value == leaf.value => Outcome::Same,
-                Some(value) => Outcome::Fresh(Node::Leaf(Leaf { key: leaf.key, value })),
+                None => SubtreeChange::Empty,
+                Some(value) if value == leaf.value => SubtreeChange::Same,
+                Some(value) => SubtreeChange::Fresh(TrieNode::Leaf(Leaf { key: leaf.key, value })),
             });
         }
         if changes.first().is_some_and(|change| !share_path(&change.key, &leaf.key, depth)) {
@@ -169,14 +169,14 @@ impl<S, K> Update<'_, S, K> {
         Ok(self.build(&all, depth).into())
     }
 
-    /// Applies `changes` to `branch` as if its prefix were `prefix`, a tail of its own.
-    fn branch<V: Value>(
+    /// Applies `changes` to `branch` as if its prefix were `prefix`, a suffix of its own.
+    fn branch<V: LeafValue>(
         &mut self,
         branch: &Branch<S::Link>,
         prefix: &[u8],
         changes: &[Change<V>],
         depth: usize,
-    ) -> Result<Outcome<V, S::Link>, StateError>
+    ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
@@ -193,31 +193,31 @@ impl<S, K> Update<'_, S, K> {
 
         if let Some((own, tail)) = prefix[common..].split_first() {
             // A fork in the prefix: the branch, with a shorter one, is a child of a new branch.
-            let mut making = Making::new(at);
-            let shorter = || Node::Branch(Branch { prefix: tail.into(), ..branch.clone() });
+            let mut builder = BranchBuilder::new(at);
+            let shorter = || TrieNode::Branch(Branch { prefix: tail.into(), ..branch.clone() });
             let mut branch_is_due = true;
             while let Some((nibble, group)) = take_group(&mut rest, at) {
                 if branch_is_due && nibble > *own {
-                    self.add(&mut making, *own, Child::Fresh(shorter()));
+                    self.add(&mut builder, *own, Child::Fresh(shorter()));
                 }
                 branch_is_due &= nibble < *own;
                 let child = if nibble == *own {
                     match self.branch(branch, tail, group, at + 1)? {
-                        Outcome::Same => Some(shorter()),
-                        Outcome::Empty => None,
-                        Outcome::Fresh(node) => Some(node),
+                        SubtreeChange::Same => Some(shorter()),
+                        SubtreeChange::Empty => None,
+                        SubtreeChange::Fresh(node) => Some(node),
                     }
                 } else {
                     self.build(group, at + 1)
                 };
                 if let Some(node) = child {
-                    self.add(&mut making, nibble, Child::Fresh(node));
+                    self.add(&mut builder, nibble, Child::Fresh(node));
                 }
             }
             if branch_is_due {
-                self.add(&mut making, *own, Child::Fresh(shorter()));
+                self.add(&mut builder, *own, Child::Fresh(shorter()));
             }
-            return self.finish(&prefix[..common], making);
+            return self.finish(&prefix[..common], builder);
         }
 
         if rest.len() > 1 {
@@ -226,36 +226,36 @@ impl<S, K> Update<'_, S, K> {
                 branch.child(nibble).inspect(|child| child.fetch_below());
             }
         }
-        let mut making = Making::new(at);
+        let mut builder = BranchBuilder::new(at);
         let mut changed = false;
         let mut old = (0..16).filter(|nibble| branch.mask & (1 << nibble) != 0).zip(&*branch.children).peekable();
         while let Some((nibble, group)) = take_group(&mut rest, at) {
             while let Some((nibble, child)) = old.next_if(|(old, _)| *old < nibble) {
-                self.add(&mut making, nibble, Child::Kept(child));
+                self.add(&mut builder, nibble, Child::Kept(child));
             }
             let child = old.next_if(|(old, _)| *old == nibble).map(|(_, child)| child);
             let outcome = match child {
                 Some(child) => self.link(child, group, at + 1)?,
-                None => self.build(group, at + 1).map_or(Outcome::Same, Outcome::Fresh),
+                None => self.build(group, at + 1).map_or(SubtreeChange::Same, SubtreeChange::Fresh),
             };
-            changed |= !matches!(outcome, Outcome::Same);
+            changed |= !matches!(outcome, SubtreeChange::Same);
             match (outcome, child) {
-                (Outcome::Fresh(node), _) => self.add(&mut making, nibble, Child::Fresh(node)),
-                (Outcome::Same, Some(child)) => self.add(&mut making, nibble, Child::Kept(child)),
-                (Outcome::Same, None) | (Outcome::Empty, _) => {}
+                (SubtreeChange::Fresh(node), _) => self.add(&mut builder, nibble, Child::Fresh(node)),
+                (SubtreeChange::Same, Some(child)) => self.add(&mut builder, nibble, Child::Kept(child)),
+                (SubtreeChange::Same, None) | (SubtreeChange::Empty, _) => {}
             }
         }
         if !changed {
-            return Ok(Outcome::Same);
+            return Ok(SubtreeChange::Same);
         }
         for (nibble, child) in old {
-            self.add(&mut making, nibble, Child::Kept(child));
+            self.add(&mut builder, nibble, Child::Kept(child));
         }
-        self.finish(prefix, making)
+        self.finish(prefix, builder)
     }
 
-    /// Returns a subtree of nothing but the insertions among `changes`.
-    fn build<V: Value>(&mut self, changes: &[Change<V>], depth: usize) -> Option<Node<V, S::Link>>
+    /// Builds a subtree of the insertions among `changes` alone.
+    fn build<V: LeafValue>(&mut self, changes: &[Change<V>], depth: usize) -> Option<TrieNode<V, S::Link>>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
@@ -264,7 +264,7 @@ impl<S, K> Update<'_, S, K> {
         let last = changes.iter().rposition(|change| change.value.is_some())?;
         let (key, value) = (changes[first].key, changes[first].value.as_ref()?);
         if first == last {
-            return Some(Node::Leaf(Leaf { key, value: value.clone() }));
+            return Some(TrieNode::Leaf(Leaf { key, value: value.clone() }));
         }
         let end = &changes[last].key;
         let prefix: Box<[u8]> = (depth..)
@@ -283,43 +283,51 @@ impl<S, K> Update<'_, S, K> {
                 children.push(self.save(node, at + 1));
             }
         }
-        Some(Node::Branch(Branch { prefix, mask, children: children.into_iter().collect() }))
+        Some(TrieNode::Branch(Branch { prefix, mask, children: children.into_iter().collect() }))
     }
 
     /// Adds the child for `nibble`, which is above those of the children before.
-    fn add<'a, V: Value>(&mut self, making: &mut Making<'a, V, S::Link>, nibble: u8, child: Child<'a, V, S::Link>)
-    where
+    fn add<'a, V: LeafValue>(
+        &mut self,
+        builder: &mut BranchBuilder<'a, V, S::Link>,
+        nibble: u8,
+        child: Child<'a, V, S::Link>,
+    ) where
         S: Source<V>,
         K: Sink<V, S::Link>,
     {
-        making.mask |= 1 << nibble;
-        if making.mask.count_ones() == 1 {
-            making.first = Some(child);
+        builder.mask |= 1 << nibble;
+        if builder.mask.count_ones() == 1 {
+            builder.first = Some(child);
             return;
         }
-        for child in making.first.take().into_iter().chain([child]) {
-            making.links.push(match child {
+        for child in builder.first.take().into_iter().chain([child]) {
+            builder.links.push(match child {
                 Child::Kept(link) => link.clone(),
-                Child::Fresh(node) => self.save(node, making.at + 1),
+                Child::Fresh(node) => self.save(node, builder.at + 1),
             });
         }
     }
 
-    /// Returns the node that the children make below `prefix`.
-    fn finish<V: Value>(
+    /// Returns the node of the children below `prefix`.
+    fn finish<V: LeafValue>(
         &mut self,
         prefix: &[u8],
-        making: Making<'_, V, S::Link>,
-    ) -> Result<Outcome<V, S::Link>, StateError>
+        builder: BranchBuilder<'_, V, S::Link>,
+    ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
     {
-        let lone = match making.first {
-            None if making.mask == 0 => return Ok(Outcome::Empty),
+        let lone = match builder.first {
+            None if builder.mask == 0 => return Ok(SubtreeChange::Empty),
             None => {
-                let children = making.links.into_iter().collect();
-                return Ok(Outcome::Fresh(Node::Branch(Branch { prefix: prefix.into(), mask: making.mask, children })));
+                let children = builder.links.into_iter().collect();
+                return Ok(SubtreeChange::Fresh(TrieNode::Branch(Branch {
+                    prefix: prefix.into(),
+                    mask: builder.mask,
+                    children,
+                })));
             }
             Some(Child::Fresh(node)) => node,
             Some(Child::Kept(link)) => {
@@ -328,17 +336,17 @@ impl<S, K> Update<'_, S, K> {
             }
         };
         // A lone child takes the branch's place and its path.
-        Ok(Outcome::Fresh(match lone {
-            Node::Leaf(leaf) => Node::Leaf(leaf),
-            Node::Branch(branch) => {
-                let nibble = making.mask.trailing_zeros() as u8;
-                Node::Branch(Branch { prefix: [prefix, &[nibble], &branch.prefix].concat().into(), ..branch })
+        Ok(SubtreeChange::Fresh(match lone {
+            TrieNode::Leaf(leaf) => TrieNode::Leaf(leaf),
+            TrieNode::Branch(branch) => {
+                let nibble = builder.mask.trailing_zeros() as u8;
+                TrieNode::Branch(Branch { prefix: [prefix, &[nibble], &branch.prefix].concat().into(), ..branch })
             }
         }))
     }
 }
 
-/// Returns the changes whose key has `prefix` from nibble `depth` on; all of them share what is before.
+/// Returns the changes whose key has `prefix` from nibble `depth` on; all of them share the nibbles before.
 fn within<'a, V>(changes: &'a [Change<V>], depth: usize, prefix: &[u8]) -> &'a [Change<V>] {
     if prefix.is_empty() {
         return changes;
@@ -349,7 +357,7 @@ fn within<'a, V>(changes: &'a [Change<V>], depth: usize, prefix: &[u8]) -> &'a [
     &changes[start..end]
 }
 
-/// Takes the changes that share nibble number `at` off the front of `rest`.
+/// Takes the changes that share nibble `at` off the front of `rest`.
 fn take_group<'a, V>(rest: &mut &'a [Change<V>], at: usize) -> Option<(u8, &'a [Change<V>])> {
     let first = nibble(&rest.first()?.key, at);
     let len = rest.partition_point(|change| nibble(&change.key, at) <= first);

@@ -1,4 +1,4 @@
-//! What a protocol says to the staking contract, and what the contract says to the protocol.
+//! System calls to the staking contract, and the validator updates in its logs.
 
 use alloy_primitives::{Address, Log, U256};
 use alloy_sol_types::{SolCall, SolEvent};
@@ -9,24 +9,24 @@ use crate::{
     system::{SystemCall, ValidatorUpdate},
 };
 
-/// What a validator is punished for.
+/// Offence that a validator is punished for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Offence {
-    /// Two blocks, proposals or votes where one is allowed: cut, and tombstoned.
+    /// Two blocks, proposals or votes where one is allowed. Slashed and tombstoned.
     DoubleSign,
-    /// Two votes with one target epoch (Casper FFG's first rule): cut, and tombstoned.
+    /// Two votes with one target epoch (Casper FFG, rule I). Slashed and tombstoned.
     DoubleVote,
-    /// A vote around another (Casper FFG's second rule): cut, and tombstoned.
+    /// A vote that surrounds another (Casper FFG, rule II). Slashed and tombstoned.
     SurroundVote,
-    /// Absent too often: a small cut, and jail for a while. The contract finds this itself from [`begin_block`].
+    /// Absence from too many blocks. Slashed slightly and jailed. The contract detects this itself in [`begin_block`].
     Downtime,
 }
 
 impl Offence {
     const ALL: [Self; 4] = [Self::DoubleSign, Self::DoubleVote, Self::SurroundVote, Self::Downtime];
 
-    /// Its number in calls and events.
+    /// Returns the offence's number in calls and events.
     pub const fn code(self) -> u8 {
         match self {
             Self::DoubleSign => 1,
@@ -42,19 +42,19 @@ impl Offence {
     }
 }
 
-/// Returns a block begins: `proposer` made it, and `absent` (in any order, at most once each) were missing before it where they should have been
-/// seen, such as signatures missing from the parent's certificate or slots passed over.
+/// Starts a block: `proposer` made it, and `absent` (in any order, at most once each) are the validators missing since
+/// the block before, for example in the signatures of the parent's certificate or in skipped slots.
 ///
-/// The contract mints the block reward and counts the absences. Both may name addresses that are no validators (any more).
-/// Once a block: the first of its calls.
+/// The contract mints the block reward and counts the absences. Addresses that are no validators are ignored. Must be
+/// the first call of every block.
 pub fn begin_block(proposer: Address, absent: &[Address]) -> SystemCall {
     call(&sol::beginBlockCall { proposer, absent: absent.to_vec() })
 }
 
-/// `offender` is proved to have done `offence` at this height and time.
+/// Punishes `offender` for a proven `offence` at this height and time.
 ///
-/// Evidence against somebody who is tombstoned already, is gone with all stake free, or that is past both age limits, is an
-/// `EvidenceIgnored` event and nothing else: a call never fails for it.
+/// Evidence against a validator that is tombstoned, has left with all stake free, or that is past both age limits,
+/// only emits `EvidenceIgnored`: the call never fails for it.
 pub fn slash(offender: Address, offence: Offence, infraction_height: Height, infraction_time: Timestamp) -> SystemCall {
     call(&sol::slashCall {
         validator: offender,
@@ -64,20 +64,22 @@ pub fn slash(offender: Address, offence: Offence, infraction_height: Height, inf
     })
 }
 
-/// Burns so much of the pools of validators, in the smallest unit, each at most what is there: a correlation penalty, an inactivity leak.
+/// Burns these amounts of the validators' pools, in wei, each at most the pool: a correlation penalty,
+/// an inactivity leak.
 ///
-/// Reaches the pool alone, not what is unbonding. Tombstoned validators can be cut too.
+/// Affects the pool alone, not unbonding stake. Tombstoned validators are affected too.
 pub fn penalize(penalties: &[(Address, U256)]) -> SystemCall {
     let (validators, amounts) = penalties.iter().copied().unzip();
     call(&sol::penalizeCall { validators, amounts })
 }
 
-/// Epoch `epoch` is over: the first validators in the exit queue leave, as many as the churn limit lets.
+/// Ends epoch `epoch`: the first validators in the exit queue leave, up to the churn limit.
 pub fn end_epoch(epoch: u64) -> SystemCall {
     call(&sol::endEpochCall { epoch })
 }
 
-/// What the staking contract's logs say of weights, in the order in which they were emitted; logs of others are passed over.
+/// Returns the weight changes in the staking contract's logs, in the order of emission; logs of other contracts are
+/// skipped.
 pub fn weight_changes<'l>(logs: impl IntoIterator<Item = &'l Log>) -> impl Iterator<Item = ValidatorUpdate> {
     logs.into_iter().filter(|log| log.address == STAKING_ADDRESS).filter_map(|log| {
         let event = sol::WeightChanged::decode_log_data(&log.data).ok()?;

@@ -1,15 +1,16 @@
-//! Bonding, unbonding, withdrawing.
+//! Delegation, undelegation and withdrawal.
 //!
-//! A validator's stake is a pool: a delegation is a number of shares in it, and slashing makes every share worth less. Shares
-//! bought are rounded down and shares sold are rounded up, so that what rounding leaves belongs to those who stay.
+//! A validator's stake is a pool: a delegation is a number of shares in it, and slashing makes every share worth less.
+//! Shares bought are rounded down and shares sold are rounded up, so that rounding benefits the remaining
+//! delegators.
 
 use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
     interface as sol,
     layout::{
-        BONDED, BURNED, Entry, RATIO, SHARES, Staking, TOKENS, UNBONDING, Validator, mul_div, mul_div_up, overflow,
-        part,
+        BONDED, BURNED, RATIO, SHARES, Staking, TOKENS, UNBONDING, UnbondingEntry, Validator, mul_div, mul_div_up,
+        overflow, part,
     },
     params::AMOUNT_END,
 };
@@ -18,12 +19,12 @@ use crate::vm::{
     abi::{self, revert},
 };
 
-/// Unbondings of one delegator at a time.
+/// Maximum number of unbondings of one delegator.
 pub const UNBONDINGS_MAX: u64 = 32;
 
 /// Bonding.
 impl Staking<'_, '_> {
-    /// Returns the value becomes the caller's stake with `validator`.
+    /// Adds the value of the call to the caller's stake with `validator`.
     pub(super) fn delegate(&mut self, validator: Address) -> Result<Bytes, Stop> {
         let minimum = self.load_params()?.min_delegation;
         let (delegator, amount) = (self.0.caller(), self.0.value());
@@ -41,7 +42,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Buys shares of the validator's pool; the contract has the money already.
+    /// Buys shares of the validator's pool for an amount that the contract has received already.
     pub(super) fn bond(&mut self, validator: &Validator, delegator: Address, amount: U256) -> Result<(), Stop> {
         let tokens = self.field(validator, TOKENS)?;
         let all_shares = self.field(validator, SHARES)?;
@@ -67,7 +68,7 @@ impl Staking<'_, '_> {
         self.0.emit(&sol::Delegated { delegator, validator: validator.address, amount, shares })
     }
 
-    /// What so many shares are worth.
+    /// Returns the worth of so many shares, in wei.
     pub(super) fn worth_of(&mut self, validator: &Validator, shares: U256) -> Result<U256, Stop> {
         if shares.is_zero() {
             return Ok(U256::ZERO);
@@ -79,7 +80,7 @@ impl Staking<'_, '_> {
 
 /// Unbonding.
 impl Staking<'_, '_> {
-    /// Begins to take `amount` of the caller's stake out; 2^256 - 1 takes all.
+    /// Begins the unbonding of `amount` of the caller's stake; 2^256 - 1 means all.
     pub(super) fn undelegate(&mut self, validator: Address, amount: U256) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         let delegator = self.0.caller();
@@ -121,7 +122,10 @@ impl Staking<'_, '_> {
             self.sub(BONDED, amount)?;
             self.add(UNBONDING, amount)?;
             let (validator, first_slash) = (validator.address, validator.slashes);
-            self.push_unbonding(&delegator, &Entry { validator, first_slash, amount, begun_height, completes_at })?;
+            self.push_unbonding(
+                &delegator,
+                &UnbondingEntry { validator, first_slash, amount, begun_height, completes_at },
+            )?;
         }
         if validator.place != 0 && validator.has_left {
             self.unlist_when_empty(&mut validator)?;
@@ -133,7 +137,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    fn push_unbonding(&mut self, delegator: &Address, entry: &Entry) -> Result<(), Stop> {
+    fn push_unbonding(&mut self, delegator: &Address, entry: &UnbondingEntry) -> Result<(), Stop> {
         let (count, list) = self.unbonding_count(delegator)?;
         if count >= UNBONDINGS_MAX {
             return Err(revert(&sol::TooManyUnbondings { maximum: U256::from(UNBONDINGS_MAX) }));
@@ -142,7 +146,7 @@ impl Staking<'_, '_> {
         self.put_unbonding_count(list, count + 1)
     }
 
-    /// Pays the caller's unbondings that are over, less what was slashed since they began.
+    /// Pays the caller's completed unbondings, less slashes since they began.
     pub(super) fn withdraw(&mut self) -> Result<Bytes, Stop> {
         let delegator = self.0.caller();
         let (mut count, list) = self.unbonding_count(&delegator)?;
@@ -175,12 +179,12 @@ impl Staking<'_, '_> {
         if !paid.is_zero() {
             self.0.transfer(delegator, paid)?;
         }
-        Ok(abi::answer_u256(paid))
+        Ok(abi::encode_output_u256(paid))
     }
 
-    /// What an unbonding pays: its amount, less the part that each slash took for an infraction not after its beginning. As in
-    /// the Cosmos SDK, parts are of what it began with, and a slash after its end takes nothing.
-    pub(super) fn payable(&mut self, entry: &Entry) -> Result<U256, Stop> {
+    /// Returns the payment of an unbonding: its amount, less the part of each slash for an infraction not after its
+    /// beginning. As in the Cosmos SDK, parts are of the initial amount, and a slash after completion takes nothing.
+    pub(super) fn payable(&mut self, entry: &UnbondingEntry) -> Result<U256, Stop> {
         let validator = self.find(entry.validator)?;
         let mut cut = U256::ZERO;
         for index in entry.first_slash..validator.slashes {
@@ -192,7 +196,7 @@ impl Staking<'_, '_> {
         Ok(entry.amount.saturating_sub(cut))
     }
 
-    /// Burns money of the contract.
+    /// Burns balance of the contract.
     pub(super) fn destroy(&mut self, amount: U256) -> Result<(), Stop> {
         if amount.is_zero() {
             return Ok(());
@@ -201,7 +205,7 @@ impl Staking<'_, '_> {
         self.add(BURNED, amount)
     }
 
-    /// Returns a delegation with its rewards settled up to now.
+    /// Returns a delegation with its rewards settled to the current ratio.
     pub(super) fn settled(
         &mut self,
         validator: &Validator,

@@ -4,7 +4,7 @@
 alloy_sol_types::sol! {
     /// The validators of a chain with stake: bonding, delegation, rewards, penalties.
     ///
-    /// Amounts are in the smallest unit, times in seconds, `Bps` in ten-thousandths, `Ppm` in millionths.
+    /// Amounts are in wei, times in seconds, `Bps` in ten-thousandths, `Ppm` in millionths.
     #[sol(abi, extra_derives(Debug, PartialEq, Eq))]
     contract StakingContract {
         /// Parameters, fixed at genesis.
@@ -33,8 +33,8 @@ alloy_sol_types::sol! {
             uint256 stake;
         }
 
-        /// All that is known of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3 jailed,
-        /// 4 unbonding, 5 unbonded, 6 tombstoned.
+        /// Record of a validator. Status: 0 unknown, 1 bonded, 2 waiting in the exit queue (bonded still), 3
+        /// jailed, 4 unbonding, 5 unbonded, 6 tombstoned.
         struct ValidatorInfo {
             address validator;
             uint8 status;
@@ -51,7 +51,7 @@ alloy_sol_types::sol! {
             uint64 missedBlocks;
         }
 
-        /// Stake on its way out. `amount` is what it pays when nothing more is slashed.
+        /// Unbonding stake. `amount` is the payment if nothing more is slashed.
         struct Unbonding {
             address validator;
             uint256 amount;
@@ -59,7 +59,7 @@ alloy_sol_types::sol! {
             uint64 completesAt;
         }
 
-        /// What the contract holds for whom, and what it made and destroyed since genesis.
+        /// Liabilities of the contract, and amounts minted and burned since genesis.
         struct Totals {
             uint256 bonded;
             uint256 unbonding;
@@ -87,49 +87,49 @@ alloy_sol_types::sol! {
         event ExitRequested(address indexed validator);
         event Left(address indexed validator);
 
-        /// Only the chain itself may call this, before the first transaction of a block.
+        /// Only a system call may use this function.
         error OnlySystem(address caller);
-        /// Nobody joined under this address.
+        /// No validator joined under this address.
         error UnknownValidator(address validator);
-        /// It is a validator already: `stake` adds to its stake.
+        /// It is a validator already: add stake with `stake`.
         error AlreadyValidator(address validator);
-        /// As many validators as the chain takes: wait until one leaves.
+        /// The chain has its maximum number of validators: wait until one leaves.
         error TooManyValidators(uint256 maximum);
-        /// Less own stake than a validator must keep: bring more, or `exit` before taking it out.
+        /// Less own stake than a validator must keep: send more, or `exit` before undelegating.
         error SelfStakeTooLow(uint256 selfStake, uint256 minimum);
-        /// Less than may be delegated at once.
+        /// Less than the minimum of one delegation.
         error DelegationTooLow(uint256 amount, uint256 minimum);
-        /// All of this validator's stake was slashed away: its shares are worth nothing and no new ones are sold.
+        /// The validator's stake was slashed entirely: its shares are worthless and no new ones are sold.
         error PoolEmpty(address validator);
         /// The validator left or is tombstoned: delegate to another.
         error NotAccepting(address validator);
-        /// More than the delegation is worth; 2^256 - 1 means all of it.
+        /// More than the worth of the delegation; 2^256 - 1 means all of it.
         error InsufficientDelegation(uint256 worth, uint256 wanted);
-        /// Nothing was asked for.
+        /// The amount is zero.
         error ZeroAmount();
-        /// One delegator has this many unbondings at most: `withdraw` those that are over, or wait.
+        /// The delegator has its maximum number of unbondings: `withdraw` completed ones, or wait.
         error TooManyUnbondings(uint256 maximum);
-        /// No unbonding of the caller is over; the first one is at `completesAt` (0: there is none).
+        /// No unbonding of the caller is complete; the first one is at `completesAt` (0: there is none).
         error NothingToWithdraw(uint64 completesAt);
         /// Nothing was earned since the last claim.
         error NothingToClaim();
-        /// Commissions are at most the validator's own maximum, fixed when it joined.
+        /// The commission exceeds the validator's own maximum, fixed when it joined.
         error CommissionTooHigh(uint16 commissionBps, uint16 maximum);
-        /// A commission rises by at most the change that was fixed when the validator joined.
+        /// The commission rises by more than the maximum change, fixed when the validator joined.
         error CommissionChangeTooLarge(uint16 changeBps, uint16 maximum);
-        /// A commission changes once in a while: try again at `earliest`.
+        /// The commission was changed too recently: try again at `earliest`.
         error CommissionChangedRecently(uint64 earliest);
         /// The validator is not in jail.
         error NotJailed(address validator);
-        /// The sentence is not over.
+        /// The jail time is not over.
         error JailedUntil(uint64 until);
-        /// It signed two things of which it may sign one. This key never validates again: join with another.
+        /// The validator equivocated. Its key never validates again: join with another.
         error IsTombstoned(address validator);
-        /// It has left, or waits in the exit queue.
+        /// The validator has left, or waits in the exit queue.
         error AlreadyExiting(address validator);
         /// Genesis lists a validator twice, or without a stake of at least one gwei.
         error BadGenesisStake(address validator, uint256 stake);
-        /// The contract was given less than the stakes of genesis sum up to.
+        /// The contract's genesis balance is below the sum of the genesis stakes.
         error GenesisUnfunded(uint256 balance, uint256 stakes);
 
         function join(uint16 commissionBps, uint16 maxCommissionBps, uint16 maxCommissionChangeBps) external payable;

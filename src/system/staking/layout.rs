@@ -1,4 +1,4 @@
-//! Where the contract keeps what, and how words are read.
+//! Storage layout of the staking contract, and its typed access.
 //!
 //! | slot | what |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | 10 | proposer of the last block |
 //! | 11 | list of validators: length, elements as of a dynamic array |
 //! | 12 | validators that have not left |
-//! | 13, 14 | exit queue: first and next place, `mapping(place => address)` |
+//! | 13, 14 | exit queue: first and next position, `mapping(position => address)` |
 //! | 15 | `mapping(address => validator)`, see [`Validator`] and the constants below |
 //! | 16 | `mapping(validator => mapping(delegator => delegation))`: shares, reward ratio when last settled, rewards settled |
 //! | 17 | `mapping(delegator => unbonding[])`, three slots each |
@@ -46,28 +46,29 @@ const VALIDATORS: U256 = slot(15);
 const DELEGATIONS: U256 = slot(16);
 pub(super) const UNBONDINGS: U256 = slot(17);
 
-/// What the contract holds for whom, and what it made and destroyed since genesis, read from a state without calling it.
+/// Liabilities of the contract, and amounts minted and burned since genesis, in wei, read from a state without a
+/// call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StakeSums {
-    /// The contract's balance.
+    /// Balance of the contract.
     pub balance: U256,
     /// Stake in pools.
     pub bonded: U256,
-    /// Stake on its way out, before slashing.
+    /// Unbonding stake, before slashing.
     pub unbonding: U256,
-    /// Rewards and commissions owed.
+    /// Rewards and commissions not claimed.
     pub rewards: U256,
-    /// Made since genesis.
+    /// Amount minted since genesis.
     pub minted: U256,
-    /// Destroyed since genesis.
+    /// Amount burned since genesis.
     pub burned: U256,
 }
 
 impl StakeSums {
-    /// Reads them; all are zero where there is no contract.
+    /// Reads the sums; all are zero without the contract.
     ///
     /// # Errors
-    /// [`StateError`] when the state can't be read.
+    /// [`StateError`] when the state cannot be read.
     pub fn read(state: &dyn StateView) -> Result<Self, StateError> {
         let sum = |slot: &U256| state.storage(&super::STAKING_ADDRESS, slot);
         Ok(Self {
@@ -80,13 +81,13 @@ impl StakeSums {
         })
     }
 
-    /// What it owes; the rest of its balance are fees that it shares out with the next block.
+    /// Returns the sum of the liabilities; the rest of the balance is fees that the next block distributes.
     pub fn owed(&self) -> U256 {
         self.bonded.saturating_add(self.unbonding).saturating_add(self.rewards)
     }
 }
 
-/// Of a validator, counted from its slot: flags and commission, times, then one number each.
+/// Offsets from a validator's slot: flags and commission, times, then one number each.
 const META: u64 = 0;
 const LIFE: u64 = 1;
 pub(super) const TOKENS: u64 = 2;
@@ -94,7 +95,7 @@ pub(super) const SHARES: u64 = 3;
 /// Rewards per share since it joined first, times 2^128.
 pub(super) const RATIO: u64 = 4;
 pub(super) const COMMISSION: u64 = 5;
-/// A bit for each block of the downtime window, the lowest for the block in [`ABSENT_AT`]; set where it was absent.
+/// One bit per block of the downtime window, set for an absence; the lowest is for the block in [`ABSENT_AT`].
 pub(super) const ABSENCES: u64 = 6;
 pub(super) const ABSENT_AT: u64 = 7;
 /// `mapping(index => slash)`: height of the infraction, time of the slash, fraction.
@@ -113,7 +114,7 @@ pub(super) struct Validator {
     base: U256,
     /// Whether it ever joined.
     pub(super) exists: bool,
-    /// Waits in the exit queue.
+    /// Whether it waits in the exit queue.
     pub(super) in_queue: bool,
     pub(super) has_left: bool,
     pub(super) is_jailed: bool,
@@ -121,14 +122,14 @@ pub(super) struct Validator {
     pub(super) commission_bps: u16,
     pub(super) max_commission_bps: u16,
     pub(super) max_change_bps: u16,
-    /// When the commission was changed last.
+    /// Time of the last change of the commission, in seconds since the Unix epoch.
     pub(super) commission_changed_at: u64,
-    /// Place in the list, from 1; 0 when it is not listed.
+    /// Position in the list, from 1; 0 when it is not listed.
     pub(super) place: u64,
-    /// How often it was slashed.
+    /// Number of slashes.
     pub(super) slashes: u64,
     pub(super) jailed_until: u64,
-    /// Where and when it ceased to be bonded.
+    /// Height at which it ceased to be bonded; the time follows.
     pub(super) unbonded_height: u64,
     pub(super) unbonded_at: u64,
     /// Height from which its absences count.
@@ -136,12 +137,12 @@ pub(super) struct Validator {
 }
 
 impl Validator {
-    /// Returns whether it takes part in consensus.
+    /// Returns whether it is in consensus.
     pub(super) const fn is_bonded(&self) -> bool {
         self.exists && !self.is_jailed && !self.has_left && !self.is_tombstoned
     }
 
-    /// Its consensus weight with so much stake.
+    /// Returns its consensus weight with this stake.
     pub(super) fn weight(&self, tokens: U256) -> u64 {
         if self.is_bonded() { (tokens / WEIGHT_UNIT).saturating_to() } else { 0 }
     }
@@ -151,7 +152,7 @@ impl Validator {
     }
 }
 
-/// One slashing, as unbondings are cut by it.
+/// One slash, which also reduces unbondings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Slash {
     pub(super) infraction_height: u64,
@@ -159,24 +160,24 @@ pub(super) struct Slash {
     pub(super) fraction_ppm: u64,
 }
 
-/// One delegator's part of a validator's pool.
+/// A delegator's part of a validator's pool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Delegation {
     base: U256,
     pub(super) shares: U256,
-    /// The pool's ratio when rewards were settled last.
+    /// Ratio of the pool when rewards were last settled.
     pub(super) ratio: U256,
     /// Rewards settled and not claimed.
     pub(super) rewards: U256,
 }
 
-/// Stake on its way out.
+/// Unbonding stake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct UnbondingEntry {
     pub(super) validator: Address,
-    /// Slashes of the validator from this one on may cut it.
+    /// Index of the validator's first slash that may reduce it.
     pub(super) first_slash: u64,
-    /// Before slashing.
+    /// Amount before slashing.
     pub(super) amount: U256,
     pub(super) begun_height: u64,
     pub(super) completes_at: u64,
@@ -269,7 +270,7 @@ impl Staking<'_, '_> {
 
 /// Validators.
 impl Staking<'_, '_> {
-    /// Returns the validator under this address, whether it ever joined or not.
+    /// Returns the validator under this address, joined or not.
     pub(super) fn find(&mut self, address: Address) -> Result<Validator, Stop> {
         let base = self.0.address_mapping_slot(&address, VALIDATORS)?;
         let [meta, commission_changed_at, place, slashes] = self.0.load(base)?.into_limbs();
@@ -296,7 +297,7 @@ impl Staking<'_, '_> {
         })
     }
 
-    /// Returns the same for one that must have joined.
+    /// Returns the validator under this address, which must have joined.
     pub(super) fn get(&mut self, address: Address) -> Result<Validator, Stop> {
         let validator = self.find(address)?;
         if validator.exists { Ok(validator) } else { Err(abi::revert(&sol::UnknownValidator { validator: address })) }
@@ -330,7 +331,7 @@ impl Staking<'_, '_> {
         self.0.store(validator.field(offset), value)
     }
 
-    /// Notes a slashing; the caller stores the validator.
+    /// Appends a slash; the caller stores the validator.
     pub(super) fn push_slash(&mut self, validator: &mut Validator, slash: Slash) -> Result<(), Stop> {
         let place = self.0.mapping_slot(slot(validator.slashes), validator.field(SLASHES))?;
         validator.slashes += 1;
@@ -343,7 +344,7 @@ impl Staking<'_, '_> {
         Ok(Slash { infraction_height, time, fraction_ppm })
     }
 
-    /// Emits the new weight when it is another.
+    /// Emits the new weight if it changed.
     pub(super) fn announce(&mut self, validator: Address, old: u64, new: u64) -> Result<(), Stop> {
         if old == new { Ok(()) } else { self.0.emit(&sol::WeightChanged { validator, weight: new }) }
     }
@@ -360,7 +361,7 @@ impl Staking<'_, '_> {
         Ok(address_of(self.0.load(place)?))
     }
 
-    /// Adds to the end of the list; the caller stores the validator.
+    /// Appends a validator to the list; the caller stores the validator.
     pub(super) fn list(&mut self, validator: &mut Validator) -> Result<(), Stop> {
         let length = self.listed()?;
         let place = self.list_slot(length)?;
@@ -370,7 +371,7 @@ impl Staking<'_, '_> {
         Ok(())
     }
 
-    /// Removes from the list, moving the last one to its place; the caller stores the validator.
+    /// Removes a validator from the list, moving the last one to its position; the caller stores the validator.
     pub(super) fn unlist(&mut self, validator: &mut Validator) -> Result<(), Stop> {
         let Some(index) = validator.place.checked_sub(1) else { return Ok(()) };
         let last = self.listed()?.checked_sub(1).ok_or_else(overflow)?;
@@ -395,7 +396,7 @@ impl Staking<'_, '_> {
         Ok(self.0.array_slot(LIST)?.wrapping_add(slot(index)))
     }
 
-    /// First and next place of the exit queue.
+    /// Returns the first and the next position of the exit queue.
     pub(super) fn queue(&mut self) -> Result<(u64, u64), Stop> {
         let [first, next, ..] = self.0.load(QUEUE)?.into_limbs();
         Ok((first, next))
@@ -408,7 +409,7 @@ impl Staking<'_, '_> {
         self.0.store(QUEUE, U256::from_limbs([first, next + 1, 0, 0]))
     }
 
-    /// Takes the first one off the exit queue.
+    /// Removes the first validator of the exit queue.
     pub(super) fn dequeue(&mut self) -> Result<Option<Address>, Stop> {
         let (first, next) = self.queue()?;
         if first == next {
@@ -435,7 +436,7 @@ impl Staking<'_, '_> {
 
     pub(super) fn put_delegation(&mut self, delegation: &Delegation) -> Result<(), Stop> {
         let Delegation { base, shares, ratio, rewards } = *delegation;
-        // A delegation that is over leaves nothing behind.
+        // Without shares the ratio is zero too, so that an ended delegation frees its slots.
         let ratio = if shares.is_zero() { U256::ZERO } else { ratio };
         for (number, word) in (0..).zip([shares, ratio, rewards]) {
             self.0.store(base.wrapping_add(slot(number)), word)?;
@@ -443,22 +444,22 @@ impl Staking<'_, '_> {
         Ok(())
     }
 
-    /// How many unbondings a delegator has, and the slot of their number.
+    /// Returns the number of unbondings of a delegator, and the slot of that number.
     pub(super) fn unbonding_count(&mut self, delegator: &Address) -> Result<(u64, U256), Stop> {
         let base = self.0.address_mapping_slot(delegator, UNBONDINGS)?;
         Ok((self.0.load(base)?.saturating_to(), base))
     }
 
-    pub(super) fn unbonding(&mut self, list: U256, index: u64) -> Result<Entry, Stop> {
+    pub(super) fn unbonding(&mut self, list: U256, index: u64) -> Result<UnbondingEntry, Stop> {
         let base = self.0.array_slot(list)?.wrapping_add(slot(3 * index));
         let who = self.0.load(base)?;
         let amount = self.0.load(base.wrapping_add(slot(1)))?;
         let [begun_height, completes_at, ..] = self.0.load(base.wrapping_add(slot(2)))?.into_limbs();
         let first_slash = (who >> 160_usize).saturating_to();
-        Ok(Entry { validator: address_of(who), first_slash, amount, begun_height, completes_at })
+        Ok(UnbondingEntry { validator: address_of(who), first_slash, amount, begun_height, completes_at })
     }
 
-    pub(super) fn put_unbonding(&mut self, list: U256, index: u64, entry: Option<&Entry>) -> Result<(), Stop> {
+    pub(super) fn put_unbonding(&mut self, list: U256, index: u64, entry: Option<&UnbondingEntry>) -> Result<(), Stop> {
         let base = self.0.array_slot(list)?.wrapping_add(slot(3 * index));
         let words = entry.map_or([U256::ZERO; 3], |entry| {
             let who = word_of(entry.validator) | slot(entry.first_slash) << 160_usize;
@@ -487,12 +488,12 @@ pub(super) fn overflow() -> Stop {
     abi::panic(PANIC_OVERFLOW)
 }
 
-/// `a * b / c`, rounded down; `None` for division by zero or a result of more than 256 bits.
+/// Returns `a * b / c`, rounded down; `None` for division by zero or a result of more than 256 bits.
 pub(super) fn mul_div(a: U256, b: U256, c: U256) -> Option<U256> {
     divide(a, b, c).map(|(quotient, _)| quotient)
 }
 
-/// `a * b / c`, rounded up.
+/// Returns `a * b / c`, rounded up.
 pub(super) fn mul_div_up(a: U256, b: U256, c: U256) -> Option<U256> {
     let (quotient, is_exact) = divide(a, b, c)?;
     if is_exact { Some(quotient) } else { quotient.checked_add(U256::from(1)) }
@@ -508,7 +509,7 @@ fn divide(a: U256, b: U256, c: U256) -> Option<(U256, bool)> {
     high.iter().all(|limb| *limb == 0).then(|| (U256::from_limbs_slice(low), rest.is_zero()))
 }
 
-/// `amount * fraction`, rounded down, the fraction in millionths.
+/// Returns `amount * fraction`, rounded down, the fraction in millionths.
 pub(super) fn part(amount: U256, fraction_ppm: u64) -> U256 {
     mul_div(amount, U256::from(fraction_ppm), U256::from(PPM)).unwrap_or(amount)
 }

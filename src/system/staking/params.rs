@@ -1,4 +1,4 @@
-//! The staking contract's parameters, part of genesis.
+//! Parameters of the staking contract, part of genesis.
 
 use alloy_primitives::{U256, uint};
 use serde::{Deserialize, Serialize};
@@ -6,68 +6,73 @@ use serde::{Deserialize, Serialize};
 use super::interface as sol;
 use crate::primitives::amount;
 
-/// A weight of one is so much stake, in the smallest unit: one gwei, as Ethereum's beacon chain counts balances.
+/// Stake per unit of weight, in wei: one gwei, as in Ethereum's beacon chain.
 pub const WEIGHT_UNIT: U256 = uint!(1_000_000_000_U256);
 
-/// Ten-thousandths in a whole.
+/// Basis points in a whole.
 pub(super) const BPS: u64 = 10_000;
 
 /// Millionths in a whole.
 pub(super) const PPM: u64 = 1_000_000;
 
-/// Blocks that a downtime window has at most: it lies in one storage word.
+/// Maximum length of a downtime window, in blocks: it fits one storage word.
 pub const DOWNTIME_WINDOW_MAX: u32 = 256;
 
-/// Validators that a chain takes at most.
+/// Maximum number of validators of a chain.
 pub const VALIDATORS_MAX: u32 = 4_096;
 
-/// How stake is bonded, rewarded and slashed; fixed at genesis. The defaults are those of the Cosmos SDK where it has the parameter.
+/// Parameters of bonding, rewards and slashing; fixed at genesis. The defaults are those of the Cosmos SDK where it has
+/// the parameter.
 ///
-/// Amounts are in the smallest unit, times in seconds, `_bps` in ten-thousandths, `_ppm` in millionths. In JSON the names are
-/// camelCase, unknown ones are refused, missing ones have their default.
+/// Amounts are in wei, times in seconds, `_bps` in ten-thousandths, `_ppm` in millionths. In JSON the
+/// names are camelCase, unknown ones are refused, missing ones have their default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct StakingParams {
-    /// Time from taking stake out until it can be withdrawn; 21 days.
+    /// Time from undelegation to withdrawal, in seconds; default 21 days.
     #[serde(with = "amount::small")]
     pub unbonding_secs: u64,
-    /// Own stake that a validator joins with and keeps while it validates; one token. Validators of genesis may have less.
+    /// Minimum own stake to join and to remain a validator, in wei; default one token. Validators of genesis may have
+    /// less.
     #[serde(with = "amount")]
     pub min_self_stake: U256,
-    /// The least that is delegated at once; one gwei.
+    /// Minimum amount of one delegation, in wei; default one gwei.
     #[serde(with = "amount")]
     pub min_delegation: U256,
-    /// Validators that may be joined at a time; 1,000, at most [`VALIDATORS_MAX`].
+    /// Maximum number of validators; default 1,000, at most [`VALIDATORS_MAX`].
     pub max_validators: u32,
-    /// Minted for every block, for its proposer and those who delegate to it; a hundredth of a token. May be 0.
+    /// Amount minted per block for its proposer and the proposer's delegators, in wei; default 0.01 token. May be 0.
     #[serde(with = "amount")]
     pub block_reward: U256,
-    /// Whether the tips of a block's transactions go to the contract, which shares them like rewards, instead of to its beneficiary;
-    /// no by default. The base fee is burned all the same.
+    /// Whether the priority fees of a block go to the contract, which distributes them like rewards, in place of the
+    /// beneficiary; default no. The base fee is burned in either case.
     pub share_fees: bool,
-    /// Commission of the validators of genesis; 10 %. They may change it to anything, once in [`StakingParams::commission_change_secs`].
+    /// Commission of the validators of genesis, in ten-thousandths; default 10 %. They may change it to any value, once
+    /// per [`StakingParams::commission_change_secs`].
     pub genesis_commission_bps: u16,
-    /// Time between two changes of a commission; a day.
+    /// Minimum time between two changes of a commission, in seconds; default one day.
     #[serde(with = "amount::small")]
     pub commission_change_secs: u64,
-    /// Cut for signing two things of which one may be signed; 5 %.
+    /// Part slashed for an equivocation, in millionths; default 5 %.
     pub double_sign_slash_ppm: u32,
-    /// Cut for being absent too often; 1 %.
+    /// Part slashed for downtime, in millionths; default 1 %.
     pub downtime_slash_ppm: u32,
-    /// Blocks over which absences are counted; 100, from 1 to [`DOWNTIME_WINDOW_MAX`].
+    /// Length of the downtime window, in blocks; default 100, from 1 to [`DOWNTIME_WINDOW_MAX`].
     pub downtime_window: u32,
-    /// Share of the window in which a validator must be present; 50 %.
+    /// Part of the window in which a validator must be present, in millionths; default 50 %.
     pub downtime_min_signed_ppm: u32,
-    /// Time in jail for being absent too often; 600 s.
+    /// Jail time for downtime, in seconds; default 600.
     #[serde(with = "amount::small")]
     pub downtime_jail_secs: u64,
-    /// Evidence is too old once it is older than this and older than [`StakingParams::evidence_max_age_secs`]; 100,000 blocks.
+    /// Age above which evidence is ignored, in blocks, if it is older than [`StakingParams::evidence_max_age_secs`]
+    /// too; default 100,000.
     #[serde(with = "amount::small")]
     pub evidence_max_age_blocks: u64,
-    /// See [`StakingParams::evidence_max_age_blocks`]; 21 days.
+    /// Age above which evidence is ignored, in seconds, see [`StakingParams::evidence_max_age_blocks`]; default 21
+    /// days.
     #[serde(with = "amount::small")]
     pub evidence_max_age_secs: u64,
-    /// Validators that leave by the exit queue in an epoch; 0, the default, lets each leave at once.
+    /// Validators that leave the exit queue per epoch; 0, the default, lets each leave at once.
     pub churn_limit: u32,
 }
 
@@ -94,23 +99,23 @@ impl Default for StakingParams {
     }
 }
 
-/// A parameter has a value that no chain can have.
+/// Error of a parameter outside its range.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("staking parameter `{field}` is {got}; it must be {want}")]
 pub struct StakingParamsError {
-    /// Its name in the JSON.
+    /// Name of the parameter in the JSON.
     pub field: &'static str,
-    /// What it is.
+    /// Value of the parameter.
     pub got: U256,
-    /// What it may be.
+    /// Range of valid values.
     pub want: &'static str,
 }
 
 impl StakingParams {
-    /// Checks every field.
+    /// Checks all parameters.
     ///
     /// # Errors
-    /// [`StakingParamsError`] for the first that no chain can have.
+    /// [`StakingParamsError`] for the first one outside its range.
     pub fn check(&self) -> Result<(), StakingParamsError> {
         let ppm = |value: u32| u64::from(value) <= PPM;
         let checks = [
@@ -161,14 +166,14 @@ impl StakingParams {
         }
     }
 
-    /// Absences in a window that are too many when passed.
+    /// Returns the absences in a window beyond which a validator is punished.
     pub(super) fn absences_max(&self) -> u64 {
         let window = u64::from(self.downtime_window);
         window - window * u64::from(self.downtime_min_signed_ppm) / PPM
     }
 }
 
-/// Stakes stay below, so that products of two amounts never pass 256 bits.
+/// Exclusive bound of stakes, so that products of two amounts fit 256 bits.
 pub(super) const AMOUNT_END: U256 = U256::from_limbs([0, 1 << 63, 0, 0]);
 
 impl From<&StakingParams> for sol::Params {

@@ -1,32 +1,33 @@
-//! What is known of a validator, on chains with stake and without.
+//! Public records of validators, on chains with stake and without.
 
 use alloy_primitives::{Address, U256};
 
 use super::interface::ValidatorInfo;
 use crate::primitives::Timestamp;
 
-/// Where a validator is in its life.
+/// Status of a validator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum ValidatorStatus {
-    /// Nobody joined under this address.
+    /// No validator joined under this address.
     Unknown,
-    /// It takes part in consensus.
+    /// In consensus.
     Bonded,
-    /// It does, and waits in the exit queue.
+    /// In consensus, and waiting in the exit queue.
     Exiting,
-    /// It was absent too often; it may come back after its sentence.
+    /// Excluded for downtime; it may return after the jail time.
     Jailed,
-    /// It left; its stake waits for the unbonding period.
+    /// Left; its stake waits for the unbonding period.
     Unbonding,
-    /// It left, and its stake is free.
+    /// Left, with its stake free.
     Unbonded,
-    /// It signed what it may not, and is out for ever.
+    /// Excluded permanently for an equivocation.
     Tombstoned,
 }
 
 impl ValidatorStatus {
-    /// Returns the status of this number in the contract's answers; an unknown number is [`ValidatorStatus::Unknown`].
+    /// Returns the status of a number in the contract's return data; [`ValidatorStatus::Unknown`] for an unknown
+    /// number.
     pub const fn from_code(code: u8) -> Self {
         match code {
             1 => Self::Bonded,
@@ -40,37 +41,37 @@ impl ValidatorStatus {
     }
 }
 
-/// A validator as operators see it.
+/// Public record of a validator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidatorRecord {
-    /// Who.
+    /// Address of the validator.
     pub address: Address,
     /// Whether the protocol counts it now; changes of stake take effect at the protocol's own boundary.
     pub validates: bool,
-    /// Where it is in its life.
+    /// Status of the validator.
     pub status: ValidatorStatus,
-    /// Its weight from the next boundary on: stake in gwei, or 1 where there is no stake.
+    /// Weight from the next boundary on: stake in gwei, or 1 on chains without stake.
     pub weight: u64,
-    /// Its stake; `None` on chains without.
+    /// Stake; `None` on chains without stake.
     pub stake: Option<StakeRecord>,
 }
 
-/// The part of a record that only chains with stake have. Amounts are in the smallest unit.
+/// Part of a record on chains with stake. Amounts are in wei.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StakeRecord {
-    /// All stake with it, its own and what was delegated.
+    /// Total stake: its own and delegated.
     pub tokens: U256,
-    /// Its own.
+    /// Own stake.
     pub self_stake: U256,
     /// Commission in ten-thousandths.
     pub commission_bps: u16,
     /// Commission earned and not claimed.
     pub commission_owed: U256,
-    /// Rewards of its own stake that it did not claim.
+    /// Rewards of its own stake, not claimed.
     pub rewards_owed: U256,
-    /// Until when it is jailed; `None` while it is not.
+    /// End of its jail time; `None` while it is not jailed.
     pub jailed_until: Option<Timestamp>,
-    /// Absences in the downtime window.
+    /// Absences in the downtime window, in blocks.
     pub missed_blocks: u64,
 }
 

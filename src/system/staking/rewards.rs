@@ -1,8 +1,8 @@
-//! Rewards: what a block brings, and claiming one's part.
+//! Rewards of a block, and their distribution.
 //!
-//! Every pool keeps the rewards per share since it began (the way of F1, Ojha and Goes 2019): a delegation earned its shares times the
-//! growth since it was settled. Slashing changes no shares and so needs no record here. Rounding is down; what it leaves
-//! stays in the contract, less than one unit for a settlement.
+//! Every pool keeps its cumulative rewards per share (F1 fee distribution, Ojha and Goes 2019): a delegation earns its
+//! shares times the growth since it was settled. Slashing changes no shares and so needs no entry here. Rounding is
+//! down; the remainder, less than one wei per settlement, stays in the contract.
 
 use alloy_primitives::{Address, Bytes, U256};
 
@@ -19,10 +19,10 @@ use crate::vm::{
     abi::{self, revert},
 };
 
-/// A ratio of one: 2^128.
+/// The ratio one: 2^128.
 const ONE: U256 = U256::from_limbs([0, 0, 1, 0]);
 
-/// Rewards of a delegation since it was settled.
+/// Returns the rewards of a delegation since it was settled.
 pub(super) fn earned(delegation: &Delegation, ratio: U256) -> Result<U256, Stop> {
     if delegation.shares.is_zero() {
         return Ok(U256::ZERO);
@@ -32,7 +32,7 @@ pub(super) fn earned(delegation: &Delegation, ratio: U256) -> Result<U256, Stop>
 }
 
 impl Staking<'_, '_> {
-    /// Returns a block begins: fees that reached the contract go to the proposer before, the block reward to this one.
+    /// Distributes fees received by the contract to the previous proposer, and the block reward to this one.
     pub(super) fn reward_proposer(&mut self, params: &StakingParams, proposer: Address) -> Result<(), Stop> {
         let last = address_of(self.0.load(LAST_PROPOSER)?);
         let own = self.0.address();
@@ -55,7 +55,7 @@ impl Staking<'_, '_> {
         Ok(())
     }
 
-    /// Shares `amount` between a validator and its pool; `false`, and nothing done, when nobody has a share in it.
+    /// Distributes `amount` to a validator and its pool; returns `false` without a change when the pool has no shares.
     fn reward(&mut self, validator: Address, amount: U256) -> Result<bool, Stop> {
         let validator = self.find(validator)?;
         if !validator.exists || validator.is_tombstoned {
@@ -76,7 +76,7 @@ impl Staking<'_, '_> {
         Ok(true)
     }
 
-    /// Pays the caller what its delegation to `validator` earned.
+    /// Pays the caller the rewards of its delegation to `validator`.
     pub(super) fn claim_rewards(&mut self, validator: Address) -> Result<Bytes, Stop> {
         let delegator = self.0.caller();
         let validator = self.get(validator)?;
@@ -89,6 +89,6 @@ impl Staking<'_, '_> {
         self.sub(REWARDS, amount)?;
         self.0.emit(&sol::RewardsClaimed { delegator, validator: validator.address, amount })?;
         self.0.transfer(delegator, amount)?;
-        Ok(abi::answer_u256(amount))
+        Ok(abi::encode_output_u256(amount))
     }
 }

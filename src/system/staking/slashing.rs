@@ -1,4 +1,4 @@
-//! Evidence, absence, and cuts that a protocol orders.
+//! Slashing: evidence, absence, and penalties that a protocol orders.
 
 use alloy_primitives::{Address, Bytes, U256};
 
@@ -10,7 +10,7 @@ use super::{
 use crate::vm::{Stop, abi};
 
 impl Staking<'_, '_> {
-    /// Returns a block begins: its reward is shared out, and who was absent before is noted.
+    /// Starts a block: distributes its reward and counts the absences since the block before.
     pub(super) fn begin_block(&mut self, proposer: Address, absent: &[Address]) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         self.reward_proposer(&params, proposer)?;
@@ -20,8 +20,8 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Counts an absence in the window and punishes one too many. As the Cosmos SDK's, less than a window after a validator
-    /// joined or came back from jail nobody is punished, and jail forgets what was counted.
+    /// Counts an absence in the window and punishes when there are too many. As in the Cosmos SDK, a validator is not
+    /// punished within a window after it joined or left jail, and jail clears the count.
     fn note_absence(&mut self, params: &StakingParams, address: Address) -> Result<(), Stop> {
         let mut validator = self.find(address)?;
         if !validator.is_bonded() {
@@ -40,17 +40,17 @@ impl Staking<'_, '_> {
         self.put_field(&validator, ABSENT_AT, U256::from(self.height()))
     }
 
-    /// Returns the window as it stands at this block: the lowest bit is this block's.
+    /// Returns the window shifted to this block: the lowest bit is this block's.
     pub(super) fn absences(&mut self, params: &StakingParams, validator: &Validator) -> Result<U256, Stop> {
         let absences = self.field(validator, ABSENCES)?;
         let noted_at: u64 = self.field(validator, ABSENT_AT)?.saturating_to();
         let passed = self.height().saturating_sub(noted_at).min(256) as usize;
-        // A shift by the whole width leaves nothing.
+        // A shift by the full width clears the window.
         let shifted = if passed == 256 { U256::ZERO } else { absences << passed };
         Ok(shifted & (U256::MAX >> (256 - params.downtime_window.clamp(1, 256) as usize)))
     }
 
-    /// Punishes for evidence, unless it is too old, or nothing of the validator's stake is left within reach.
+    /// Punishes for evidence, unless it is too old or the validator has no stake within reach.
     pub(super) fn slash(
         &mut self,
         address: Address,
@@ -78,8 +78,8 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Burns a part of the pool now, and of the unbondings begun since the infraction once they are withdrawn. The caller stores
-    /// the validator.
+    /// Burns a part of the pool now, and of the unbondings begun since the infraction when they are withdrawn. The
+    /// caller stores the validator.
     fn cut(
         &mut self,
         validator: &mut Validator,
@@ -101,7 +101,7 @@ impl Staking<'_, '_> {
         })
     }
 
-    /// Burns amounts of pools as the protocol orders, each at most what is there.
+    /// Burns amounts of pools as the protocol orders, each at most the pool.
     pub(super) fn penalize(&mut self, validators: &[Address], amounts: &[U256]) -> Result<Bytes, Stop> {
         if validators.len() != amounts.len() {
             return Err(abi::empty_revert());

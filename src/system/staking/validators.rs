@@ -1,4 +1,4 @@
-//! Joining, commission, jail, leaving.
+//! Validators: joining, commission, jail, exit.
 
 use alloy_primitives::{Address, Bytes, U256};
 
@@ -12,9 +12,9 @@ use crate::vm::{
     abi::{self, revert},
 };
 
-/// Construction, in genesis.
+/// Construction at genesis.
 impl Staking<'_, '_> {
-    /// Sets the parameters and bonds the stakes of genesis, for which the contract must hold the money already.
+    /// Sets the parameters and bonds the genesis stakes, whose sum the contract must hold already.
     pub(super) fn construct(&mut self, params: &StakingParams, stakes: &[sol::GenesisStake]) -> Result<(), Stop> {
         params.check().map_err(|error| abi::revert_with(&error.to_string()))?;
         self.put_params(params)?;
@@ -34,9 +34,9 @@ impl Staking<'_, '_> {
     }
 }
 
-/// What operators do.
+/// Actions of operators.
 impl Staking<'_, '_> {
-    /// Returns the caller becomes a validator (again), with the value as its own stake.
+    /// Makes the caller a validator (again), with the value of the call as its own stake.
     pub(super) fn join(&mut self, commission: u16, maximum: u16, change: u16) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         let (caller, value) = (self.0.caller(), self.0.value());
@@ -62,7 +62,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Makes a validator of one that is none, or has left.
+    /// Makes an address that is no validator, or has left, a validator.
     fn admit(
         &mut self,
         params: &StakingParams,
@@ -128,7 +128,7 @@ impl Staking<'_, '_> {
         self.sub(REWARDS, amount)?;
         self.0.emit(&sol::CommissionClaimed { validator: caller, amount })?;
         self.0.transfer(caller, amount)?;
-        Ok(abi::answer_u256(amount))
+        Ok(abi::encode_output_u256(amount))
     }
 
     pub(super) fn unjail(&mut self) -> Result<Bytes, Stop> {
@@ -159,7 +159,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    /// Returns the caller leaves: at once, or by the exit queue where there is one and it takes part in consensus.
+    /// Lets the caller leave: at once, or through the exit queue where there is one and it is in consensus.
     pub(super) fn exit(&mut self) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
         let caller = self.0.caller();
@@ -182,9 +182,9 @@ impl Staking<'_, '_> {
     }
 }
 
-/// What happens to validators.
+/// Changes of validators by the protocol.
 impl Staking<'_, '_> {
-    /// Returns an epoch ends: the first ones in the exit queue leave.
+    /// Ends an epoch: the first validators in the exit queue leave.
     pub(super) fn end_epoch(&mut self) -> Result<Bytes, Stop> {
         let limit = self.load_params()?.churn_limit;
         for _ in 0..limit {
@@ -209,7 +209,7 @@ impl Staking<'_, '_> {
         self.announce(validator.address, weight, 0)
     }
 
-    /// Takes a validator out of consensus until `until`.
+    /// Excludes a validator from consensus until `until`, in seconds since the Unix epoch.
     pub(super) fn jail(&mut self, validator: &mut Validator, until: u64) -> Result<(), Stop> {
         let tokens = self.field(validator, TOKENS)?;
         let weight = validator.weight(tokens);
@@ -222,7 +222,7 @@ impl Staking<'_, '_> {
         self.announce(validator.address, weight, 0)
     }
 
-    /// Returns the same for ever; the validator counts as one that left.
+    /// Excludes a validator permanently; it counts as one that left.
     pub(super) fn tombstone(&mut self, validator: &mut Validator) -> Result<(), Stop> {
         self.jail(validator, u64::MAX)?;
         if !validator.has_left {
@@ -245,17 +245,17 @@ impl Staking<'_, '_> {
         self.put_field(validator, ABSENT_AT, U256::ZERO)
     }
 
-    /// Drops one that left from the list once nobody has a share in it; the caller stores the validator.
+    /// Removes a validator that left from the list when its pool has no shares; the caller stores the validator.
     pub(super) fn unlist_when_empty(&mut self, validator: &mut Validator) -> Result<(), Stop> {
         if validator.has_left && self.field(validator, SHARES)?.is_zero() { self.unlist(validator) } else { Ok(()) }
     }
 
-    /// Returns whether a validator's stake is free: it is out of consensus for longer than the unbonding period.
+    /// Returns whether a validator's stake is free: it has been out of consensus for longer than the unbonding period.
     pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &Validator) -> bool {
         !validator.is_bonded() && self.now() >= validator.unbonded_at.saturating_add(params.unbonding_secs)
     }
 
-    /// What a delegator's shares are worth now.
+    /// Returns the current worth of a delegator's shares, in wei.
     pub(super) fn worth(&mut self, validator: &Validator, delegator: &Address) -> Result<U256, Stop> {
         let delegation = self.delegation(validator, delegator)?;
         self.worth_of(validator, delegation.shares)

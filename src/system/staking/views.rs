@@ -1,4 +1,4 @@
-//! What anybody may read.
+//! Read-only functions.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
@@ -11,17 +11,17 @@ use super::{
 };
 use crate::vm::{Stop, abi};
 
-/// Validators that one call of `validators` answers at most.
+/// Maximum number of validators that one call of `validators` returns.
 pub const PAGE_MAX: u64 = 100;
 
 impl Staking<'_, '_> {
     pub(super) fn params(&mut self) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
-        Ok(abi::answer(&sol::Params::from(&params)))
+        Ok(abi::encode_output(&sol::Params::from(&params)))
     }
 
     pub(super) fn totals(&mut self) -> Result<Bytes, Stop> {
-        Ok(abi::answer(&sol::Totals {
+        Ok(abi::encode_output(&sol::Totals {
             bonded: self.0.load(BONDED)?,
             unbonding: self.0.load(UNBONDING)?,
             rewards: self.0.load(REWARDS)?,
@@ -31,7 +31,7 @@ impl Staking<'_, '_> {
     }
 
     pub(super) fn validator_count(&mut self) -> Result<Bytes, Stop> {
-        self.listed().map(|count| abi::answer_u256(U256::from(count)))
+        self.listed().map(|count| abi::encode_output_u256(U256::from(count)))
     }
 
     pub(super) fn validators(&mut self, from: U256, count: U256) -> Result<Bytes, Stop> {
@@ -44,12 +44,12 @@ impl Staking<'_, '_> {
             let address = self.listed_at(index)?;
             page.push(self.info(&params, address)?);
         }
-        Ok(abi::answer(&page))
+        Ok(abi::encode_output(&page))
     }
 
     pub(super) fn validator(&mut self, address: Address) -> Result<Bytes, Stop> {
         let params = self.load_params()?;
-        self.info(&params, address).map(|info| abi::answer(&info))
+        self.info(&params, address).map(|info| abi::encode_output(&info))
     }
 
     fn info(&mut self, params: &StakingParams, address: Address) -> Result<sol::ValidatorInfo, Stop> {
@@ -106,10 +106,10 @@ impl Staking<'_, '_> {
                 completesAt: entry.completes_at,
             });
         }
-        Ok(abi::answer(&entries))
+        Ok(abi::encode_output(&entries))
     }
 
     pub(super) fn exit_queue_length(&mut self) -> Result<Bytes, Stop> {
-        self.queue().map(|(first, next)| abi::answer_u256(U256::from(next.saturating_sub(first))))
+        self.queue().map(|(first, next)| abi::encode_output_u256(U256::from(next.saturating_sub(first))))
     }
 }

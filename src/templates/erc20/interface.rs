@@ -2,7 +2,8 @@
 #![allow(missing_docs)] // The macro below makes types whose fields are the Solidity parameters.
 
 alloy_sol_types::sol! {
-    /// A fungible token (ERC-20) with metadata, permit (EIP-2612), ownership, cap, and by choice minting, burning, pausing.
+    /// A fungible token (ERC-20) with metadata, permit (EIP-2612), ownership, cap, and by choice minting, burning,
+    /// pausing.
     #[sol(abi, extra_derives(Debug, PartialEq, Eq))]
     contract Erc20Token {
         struct Features {

@@ -12,7 +12,7 @@ use super::{interface as sol, *};
 use crate::{
     primitives::{Gas, Timestamp},
     state::{Journal, fixture::MapView},
-    vm::{BlockContext, FrameResult, Message, Outcome, execute, mapping_slot},
+    vm::{BlockContext, FrameOutcome, FrameResult, Message, execute, mapping_slot},
 };
 
 const OWNER: Address = address!("000000000000000000000000000000000000a001");
@@ -52,7 +52,7 @@ fn deploy(params: &Erc20Params) -> Deployed {
 }
 
 impl Deployed {
-    /// A transaction of its own with plenty of gas.
+    /// Runs a transaction of its own with ample gas.
     fn call<C: SolCall>(&mut self, caller: Address, call: &C) -> FrameResult {
         self.call_raw(caller, 0, &call.abi_encode(), 1_000_000)
     }
@@ -76,7 +76,7 @@ impl Deployed {
 
     fn fails<C: SolCall, E: SolError>(&mut self, caller: Address, call: &C, error: &E) {
         let result = self.call(caller, call);
-        assert_eq!(result.outcome, Outcome::Revert);
+        assert_eq!(result.outcome, FrameOutcome::Revert);
         assert_eq!(result.output.as_ref(), error.abi_encode(), "want {}", E::SIGNATURE);
         assert!(self.journal.logs().is_empty());
     }
@@ -101,12 +101,12 @@ fn transfer(to: Address, value: u64) -> sol::transferCall {
 }
 
 #[test]
-fn immutables_lie_where_the_documentation_says() {
+fn immutables_are_at_the_documented_slots() {
     assert_eq!(U256::from_be_bytes(keccak256("chainbox.erc20.immutables").0), IMMUTABLES);
 }
 
 #[test]
-fn a_new_token_answers_its_parameters() {
+fn a_new_token_returns_its_parameters() {
     let mut token = deploy(&Erc20Params { decimals: 6, ..params() });
     assert_eq!(
         token.logs().into_iter().map(|(_, event)| event).collect::<Vec<_>>(),
@@ -129,7 +129,7 @@ fn a_new_token_answers_its_parameters() {
 }
 
 #[test]
-fn a_transfer_moves_tokens_and_says_so() {
+fn a_transfer_moves_tokens_and_emits_an_event() {
     let mut token = deploy(&params());
     let result = token.call(OWNER, &transfer(BOB, 10));
     assert!(sol::transferCall::abi_decode_returns_validate(&result.output).unwrap());
@@ -209,7 +209,7 @@ fn ownership_moves_and_ends() {
     token.fails(BOB, &sol::pauseCall {}, &sol::OwnableUnauthorizedAccount { account: BOB });
 }
 
-/// Every slot where solc puts it, so that `eth_getStorageAt` reads what it would of a Solidity contract.
+/// Every value is in solc's slot, so that `eth_getStorageAt` reads the same as of a Solidity contract.
 #[test]
 fn storage_is_laid_out_as_solidity_does() {
     let mut token = deploy(&params());
@@ -230,7 +230,7 @@ fn storage_is_laid_out_as_solidity_does() {
 }
 
 #[test]
-fn a_long_name_lies_behind_its_slot() {
+fn a_long_name_is_stored_behind_its_slot() {
     for len in [31, 32, 33, 64, 65] {
         let name = "abcdefghij".repeat(7)[..len].to_owned();
         let mut token = deploy(&Erc20Params { name: name.clone(), ..params() });
@@ -257,13 +257,13 @@ fn optional_functions_are_absent_when_off() {
     ];
     for input in calls {
         let result = token.call_raw(OWNER, 0, &input, 1_000_000);
-        assert_eq!((result.outcome, result.output.len()), (Outcome::Revert, 0));
+        assert_eq!((result.outcome, result.output.len()), (FrameOutcome::Revert, 0));
     }
     assert_eq!(token.read(&sol::capCall {}), U256::MAX);
 }
 
 #[test]
-fn interfaces_are_told() {
+fn interfaces_are_supported() {
     let mut token = deploy(&params());
     // ERC-165, ERC-20, its metadata, EIP-2612, EIP-5267.
     let known = [0x01ff_c9a7_u32, 0x3637_2b07, 0xa219_a025, 0x9d8f_f7da, 0x84b0_196e];

@@ -1,4 +1,4 @@
-//! Balances, allowances, supply, ownership, pausing.
+//! Balances, allowances, supply, ownership and pausing.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
@@ -89,20 +89,20 @@ impl Token<'_, '_> {
     pub(super) fn transfer(&mut self, to: Address, value: U256) -> Result<Bytes, Stop> {
         let from = self.0.caller();
         self.move_tokens(from, to, value)?;
-        Ok(abi::answer_bool(true))
+        Ok(abi::encode_output_bool(true))
     }
 
     pub(super) fn approve(&mut self, spender: Address, value: U256) -> Result<Bytes, Stop> {
         let owner = self.0.caller();
         self.set_allowance(owner, spender, value)?;
         self.0.emit(&sol::Approval { owner, spender, value })?;
-        Ok(abi::answer_bool(true))
+        Ok(abi::encode_output_bool(true))
     }
 
     pub(super) fn transfer_from(&mut self, from: Address, to: Address, value: U256) -> Result<Bytes, Stop> {
         self.spend_allowance(from, value)?;
         self.move_tokens(from, to, value)?;
-        Ok(abi::answer_bool(true))
+        Ok(abi::encode_output_bool(true))
     }
 
     fn allowance_slot(&mut self, owner: &Address, spender: &Address) -> Result<U256, Stop> {
@@ -121,7 +121,7 @@ impl Token<'_, '_> {
         self.0.store(slot, value)
     }
 
-    /// Uses up the caller's allowance; one of 2^256 - 1 is never used up. Emits nothing, as OpenZeppelin 5.
+    /// Subtracts from the caller's allowance; one of 2^256 - 1 is unlimited. Emits no event, as OpenZeppelin 5.
     fn spend_allowance(&mut self, owner: Address, value: U256) -> Result<(), Stop> {
         let spender = self.0.caller();
         let allowance = self.allowance(&owner, &spender)?;

@@ -1,4 +1,4 @@
-//! Single host operations: what they answer and what they cost.
+//! Single host operations: their results and their gas.
 
 use alloy_primitives::{B256, keccak256};
 
@@ -7,7 +7,7 @@ use crate::primitives::KeyPair;
 
 type Body = fn(&mut Host<'_>) -> Result<Bytes, Stop>;
 
-/// A contract that is one function.
+/// A contract with one function.
 #[derive(Debug)]
 struct Do(Body);
 
@@ -47,18 +47,18 @@ fn run(body: Body) -> (World, FrameResult, u64) {
 }
 
 #[test]
-fn the_context_is_told_for_nothing() {
+fn the_context_costs_no_gas() {
     let (_, result, used) = run(|host| {
         assert_eq!((host.caller(), host.origin(), host.value()), (ALICE, ALICE, U256::from(3)));
         assert_eq!((host.address(), host.chain_id()), (Address::repeat_byte(0xdd), 31_337));
         assert!(!host.is_static());
         Ok(Bytes::new())
     });
-    assert_eq!((result.outcome, used), (Outcome::Success, 0));
+    assert_eq!((result.outcome, used), (FrameOutcome::Success, 0));
 }
 
 #[test]
-fn balances_cost_a_touch() {
+fn balances_cost_an_account_access() {
     let (_, result, used) = run(|host| {
         assert_eq!(host.balance(&host.address())?, U256::from(3));
         assert_eq!(host.balance(&OTHER)?, U256::ZERO);
@@ -67,7 +67,7 @@ fn balances_cost_a_touch() {
         Ok(Bytes::new())
     });
     // Itself and the caller are warm from the start (EIP-2929).
-    assert_eq!((result.outcome, used), (Outcome::Success, 100 + 2_600 + 100 + 100));
+    assert_eq!((result.outcome, used), (FrameOutcome::Success, 100 + 2_600 + 100 + 100));
 }
 
 #[test]
@@ -86,7 +86,7 @@ fn reads_cost_by_warmth_and_hashes_by_words() {
 }
 
 #[test]
-fn signers_are_recovered_or_not_at_one_price() {
+fn recovery_costs_the_same_with_and_without_a_signer() {
     let (_, result, used) = run(|host| {
         let key = KeyPair::from_seed(1, "signer");
         let hash = keccak256("message");
@@ -98,7 +98,7 @@ fn signers_are_recovered_or_not_at_one_price() {
         assert_eq!(host.recover(hash, v, U256::ZERO, signature.s())?, None);
         Ok(Bytes::new())
     });
-    assert_eq!((result.outcome, used), (Outcome::Success, 4 * 3_000));
+    assert_eq!((result.outcome, used), (FrameOutcome::Success, 4 * 3_000));
 }
 
 #[test]
@@ -107,12 +107,12 @@ fn a_transfer_moves_value_or_passes_the_failure_on() {
     assert!(result.is_success());
     assert_eq!(world.journal.balance(&ALICE).unwrap(), U256::from(1_000 - 3 + 2));
     let (mut world, result, _) = run(|host| host.transfer(OTHER, U256::from(2)).map(|()| Bytes::new()));
-    assert_eq!(result.outcome, Outcome::Revert, "the probe refuses an empty call");
+    assert_eq!(result.outcome, FrameOutcome::Revert, "the probe refuses an empty call");
     assert_eq!(world.journal.balance(&ALICE).unwrap(), U256::from(1_000));
 }
 
 #[test]
-fn strings_shrink_and_grow_leaving_nothing_behind() {
+fn strings_shrink_and_grow_and_free_their_slots() {
     let (mut world, result, _) = run(|host| {
         for len in [0, 1, 31, 32, 33, 64, 100, 33, 31, 0] {
             let text = vec![b'x'; len];

@@ -1,4 +1,4 @@
-//! A state that fails while a message runs.
+//! A state that fails during a message.
 
 use alloy_primitives::B256;
 

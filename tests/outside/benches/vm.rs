@@ -74,7 +74,7 @@ fn ours() -> (Journal, Address, BlockContext) {
         journal.set_storage(&create.to, &balance_slot(n), U256::from(1_000_000)).expect("memory");
     }
     let commit = store.commit(CommitId::EMPTY, &journal.take_changes(), &mut Batch::new()).expect("memory");
-    journal.carry_on(store.view(commit.id).expect("made")).expect("memory");
+    journal.advance_to(store.view(commit.id).expect("made")).expect("memory");
     (journal, create.to, block)
 }
 

@@ -11,7 +11,7 @@ use chainbox::{
     primitives::{Gas, Height, Timestamp},
     state::{Journal, MemoryState, StateStore},
     templates::{self, Erc20Features, Erc20Params},
-    vm::{BlockContext, Message, Outcome, execute},
+    vm::{BlockContext, Message, FrameOutcome, execute},
 };
 use revm::{
     Context, ExecuteCommitEvm, MainBuilder, MainContext,
@@ -127,9 +127,9 @@ impl Pair {
         let result =
             execute(&mut self.journal, &self.block, templates::builtin(), message).expect("memory is readable");
         match result.outcome {
-            Outcome::Success => Ended::Success { output: result.output, logs: self.journal.take_logs() },
-            Outcome::Revert => Ended::Revert { output: result.output },
-            Outcome::Halt(_) => Ended::Halt,
+            FrameOutcome::Success => Ended::Success { output: result.output, logs: self.journal.take_logs() },
+            FrameOutcome::Revert => Ended::Revert { output: result.output },
+            FrameOutcome::Halt(_) => Ended::Halt,
         }
     }
 

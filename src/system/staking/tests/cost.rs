@@ -1,4 +1,4 @@
-//! What operations cost follows what they change, not how many validators or delegators there are.
+//! The gas of an operation grows with its changes, not with the number of validators or delegators.
 
 use super::*;
 
@@ -29,7 +29,7 @@ fn gas(others: u8) -> [u64; 4] {
 }
 
 #[test]
-fn cost_does_not_follow_the_number_of_validators_or_delegators() {
+fn gas_does_not_grow_with_validators_or_delegators() {
     let few = gas(0);
     assert_eq!(gas(90), few);
     assert!(few.iter().all(|gas| *gas < 250_000), "{few:?}");

@@ -34,7 +34,7 @@ fn stake_goes_in_and_comes_out_after_the_unbonding_period() {
     lab.check_supply();
 }
 
-/// After a cut of a tenth, a share is worth nine tenths: 9 tokens buy 10 shares.
+/// After a slash of a tenth, a share is worth nine tenths: 9 tokens buy 10 shares.
 #[test]
 fn shares_follow_the_pool() {
     let mut lab = Lab::new(StakingParams::default());
@@ -60,7 +60,7 @@ fn rounding_stays_in_the_pool() {
 }
 
 #[test]
-fn all_is_taken_by_naming_all_or_its_worth() {
+fn all_is_undelegated_by_the_maximum_or_by_its_worth() {
     let mut lab = Lab::new(StakingParams::default());
     for amount in [U256::MAX, eth(5)] {
         lab.pay(ALICE, eth(5), &delegate(V1));

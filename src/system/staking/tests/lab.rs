@@ -1,4 +1,4 @@
-//! A deployed contract and what is around it.
+//! A deployed contract with its journal and accounts.
 
 use alloy_primitives::{Log, address};
 use alloy_sol_types::{SolError, SolEventInterface};
@@ -8,7 +8,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp},
     state::{Journal, fixture::MapView},
     system::{SystemCall, ValidatorUpdates},
-    vm::{BlockContext, FrameResult, Message, MessageKind, Outcome, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, FrameResult, Message, MessageKind, TemplateRegistry, execute},
 };
 
 pub(super) const V1: Address = address!("0000000000000000000000000000000000000a01");
@@ -18,7 +18,7 @@ pub(super) const ALICE: Address = address!("000000000000000000000000000000000000
 pub(super) const BOB: Address = address!("0000000000000000000000000000000000000b02");
 const ALL: [Address; 5] = [V1, V2, V3, ALICE, BOB];
 
-/// What each account has besides stakes of genesis, in tokens.
+/// Balance of each account besides genesis stakes, in tokens.
 const FUNDS: u64 = 1_000_000;
 
 pub(super) fn eth(tokens: u64) -> U256 {
@@ -67,7 +67,7 @@ impl Lab {
         if result.is_success() { Ok(Self { journal, block, registry, supply }) } else { Err(result) }
     }
 
-    /// So many blocks later, a second each.
+    /// Advances by so many blocks of one second each.
     pub(super) fn pass(&mut self, blocks: u64) {
         self.pass_time(blocks, blocks);
     }
@@ -93,23 +93,23 @@ impl Lab {
 
     pub(super) fn pay<C: SolCall>(&mut self, caller: Address, value: U256, call: &C) -> C::Return {
         let result = self.call(caller, value, call);
-        assert_eq!(result.outcome, Outcome::Success, "{}: {}", C::SIGNATURE, result.output);
+        assert_eq!(result.outcome, FrameOutcome::Success, "{}: {}", C::SIGNATURE, result.output);
         C::abi_decode_returns_validate(&result.output).unwrap()
     }
 
-    /// Fails with this error, and changes nothing.
+    /// Checks that the call fails with this error and changes nothing.
     pub(super) fn fails<C: SolCall, E: SolError>(&mut self, caller: Address, value: U256, call: &C, error: &E) {
         let before = self.journal.clone().take_changes();
         let result = self.call(caller, value, call);
-        assert_eq!(result.outcome, Outcome::Revert);
+        assert_eq!(result.outcome, FrameOutcome::Revert);
         assert_eq!(result.output.as_ref(), error.abi_encode(), "want {}", E::SIGNATURE);
         assert_eq!(self.journal.clone().take_changes(), before);
     }
 
-    /// A system call, which must succeed; its weight changes.
+    /// Runs a system call, which must succeed, and returns its weight changes.
     pub(super) fn system(&mut self, call: &SystemCall) -> ValidatorUpdates {
         let result = self.call_raw(SYSTEM_ADDRESS, U256::ZERO, &call.input);
-        assert_eq!(result.outcome, Outcome::Success, "{}", result.output);
+        assert_eq!(result.outcome, FrameOutcome::Success, "{}", result.output);
         self.updates()
     }
 
@@ -140,7 +140,8 @@ impl Lab {
         self.journal.balance(&account).unwrap()
     }
 
-    /// The contract holds what it owes and nothing more but unshared fees; nothing was made or lost but what it says.
+    /// Checks that the balance covers the liabilities, exceeds them by undistributed fees alone, and that supply changed by
+    /// the minted and burned sums.
     pub(super) fn check_supply(&mut self) {
         let totals = self.totals();
         let owed = totals.bonded + totals.unbonding + totals.rewards;

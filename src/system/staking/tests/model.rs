@@ -1,5 +1,5 @@
-//! The contract against a model that loops over everything: eager cuts of unbondings, absences as a list of heights, weights
-//! computed anew. Every operation must succeed in both or in neither, and then every number must agree.
+//! The contract against a model that loops over everything: eager slashes of unbondings, absences as a list of heights,
+//! weights computed anew. Every operation must succeed in both or in neither, and then every number must agree.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ const VALIDATORS: [Address; 3] = [V1, V2, V3];
 const PEOPLE: [Address; 5] = [V1, V2, V3, ALICE, BOB];
 const WINDOW: u64 = 4;
 const REWARD: u64 = 1_000_003;
-/// Of the model's rewards: they are exact to this part of a unit.
+/// Precision of the model's rewards: they are exact to this part of a wei.
 const FINE: u64 = 1_000_000;
 
 #[derive(Clone, Debug)]
@@ -182,7 +182,7 @@ impl Model {
         !pool.is_bonded() && self.now >= pool.unbonded.1 + 100
     }
 
-    /// The outcome: `None` where the contract must refuse.
+    /// Returns the outcome: `None` where the contract must refuse.
     fn apply(&mut self, step: &Step) -> Option<()> {
         match *step {
             Step::Join(person, amount, commission) => {

@@ -1,4 +1,4 @@
-//! Who may not, and input that makes no sense.
+//! Unauthorised callers and invalid input.
 
 use alloy_sol_types::SolInterface;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     primitives::Height,
-    vm::{HaltReason, Outcome},
+    vm::{FrameOutcome, HaltReason},
 };
 
 #[test]
@@ -20,7 +20,7 @@ fn only_the_chain_makes_system_calls() {
     ];
     for call in calls {
         let result = lab.call_raw(V2, U256::ZERO, &call.input);
-        assert_eq!(result.outcome, Outcome::Revert);
+        assert_eq!(result.outcome, FrameOutcome::Revert);
         let error = abi::revert(&sol::OnlySystem { caller: V2 });
         assert_eq!(crate::vm::Stop::Revert(result.output), error);
     }
@@ -28,10 +28,10 @@ fn only_the_chain_makes_system_calls() {
 }
 
 #[test]
-fn value_is_refused_where_it_makes_no_sense() {
+fn value_is_refused_by_functions_that_are_not_payable() {
     let mut lab = Lab::new(StakingParams::default());
     for input in [sol::exitCall {}.abi_encode(), sol::totalsCall {}.abi_encode(), vec![1, 2, 3]] {
-        assert_eq!(lab.call_raw(V1, eth(1), &input).outcome, Outcome::Revert);
+        assert_eq!(lab.call_raw(V1, eth(1), &input).outcome, FrameOutcome::Revert);
     }
     let join = sol::joinCall { commissionBps: 1, maxCommissionBps: 10_001, maxCommissionChangeBps: 0 };
     lab.fails(V3, eth(1), &join, &sol::CommissionTooHigh { commissionBps: 10_001, maximum: 10_000 });
@@ -53,7 +53,7 @@ fn an_unknown_offence_and_uneven_lists_are_refused() {
     let unknown = sol::slashCall { validator: V1, offence: 9, infractionHeight: 0, infractionTime: 0 };
     let uneven = sol::penalizeCall { validators: vec![V1], amounts: vec![] };
     for input in [unknown.abi_encode(), uneven.abi_encode()] {
-        assert_eq!(lab.call_raw(SYSTEM_ADDRESS, U256::ZERO, &input).outcome, Outcome::Revert);
+        assert_eq!(lab.call_raw(SYSTEM_ADDRESS, U256::ZERO, &input).outcome, FrameOutcome::Revert);
     }
 }
 
@@ -66,7 +66,7 @@ proptest! {
         let known = sol::StakingContractCalls::selectors().nth(selector).unwrap_or([1; 4]);
         let caller = if is_system { SYSTEM_ADDRESS } else { V1 };
         let result = lab.call_raw(caller, U256::from(if is_system { 0 } else { value }), &[known.as_slice(), &tail].concat());
-        prop_assert_ne!(result.outcome, Outcome::Halt(HaltReason::TemplatePanic));
+        prop_assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
         lab.check_supply();
     }
 }

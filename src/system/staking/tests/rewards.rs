@@ -31,7 +31,7 @@ fn a_block_pays_commission_and_the_pool_pro_rata() {
 }
 
 #[test]
-fn who_comes_later_has_no_part_in_earlier_rewards() {
+fn a_later_delegation_has_no_part_in_earlier_rewards() {
     let mut lab = lab();
     lab.system(&begin_block(V1, &[]));
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
@@ -55,7 +55,7 @@ fn slashing_leaves_rewards_alone() {
 }
 
 #[test]
-fn money_sent_to_the_contract_goes_to_the_proposer_before() {
+fn fees_of_the_contract_go_to_the_previous_proposer() {
     let mut lab = lab();
     lab.system(&begin_block(V1, &[]));
     let before = lab.totals().rewards;
@@ -68,7 +68,7 @@ fn money_sent_to_the_contract_goes_to_the_proposer_before() {
 }
 
 #[test]
-fn nobody_is_paid_for_a_block_of_somebody_unknown() {
+fn a_block_of_an_unknown_proposer_pays_no_reward() {
     let mut lab = lab();
     lab.system(&begin_block(ALICE, &[BOB]));
     lab.system(&slash(V1, Offence::DoubleSign, lab.block.height, lab.block.timestamp));

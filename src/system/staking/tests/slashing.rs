@@ -8,7 +8,7 @@ fn double_sign(lab: &Lab, validator: Address) -> crate::system::SystemCall {
 }
 
 #[test]
-fn double_signing_costs_a_twentieth_and_is_for_ever() {
+fn double_signing_slashes_a_twentieth_and_tombstones() {
     let mut lab = Lab::new(StakingParams::default());
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
     lab.pass(5);
@@ -30,9 +30,9 @@ fn double_signing_costs_a_twentieth_and_is_for_ever() {
     lab.check_supply();
 }
 
-/// Begun before the infraction: untouched. At its height or later: cut.
+/// Unbondings begun before the infraction are untouched, those at its height or later are slashed.
 #[test]
-fn unbondings_begun_since_the_infraction_are_cut() {
+fn unbondings_begun_since_the_infraction_are_slashed() {
     let mut lab = Lab::new(StakingParams::default());
     let undelegate = |amount| sol::undelegateCall { validator: V1, amount: eth(amount) };
     lab.pay(ALICE, eth(100), &sol::delegateCall { validator: V1 });
@@ -75,7 +75,7 @@ fn evidence_is_too_old_only_when_both_ages_are_past() {
 }
 
 #[test]
-fn evidence_against_one_whose_stake_is_free_comes_too_late() {
+fn evidence_is_ignored_once_the_stake_is_free() {
     let mut lab = Lab::new(StakingParams::default());
     lab.ok(V1, &sol::exitCall {});
     lab.pass_time(5, 1_814_400);
@@ -108,7 +108,7 @@ fn downtime_jails_at_the_fifty_first_absence() {
 }
 
 #[test]
-fn nobody_is_jailed_in_the_first_window_after_joining_or_jail() {
+fn no_validator_is_jailed_in_the_first_window_after_joining_or_jail() {
     let mut lab = Lab::new(StakingParams::default());
     for _ in 0..100 {
         lab.pass(1);
@@ -126,7 +126,7 @@ fn nobody_is_jailed_in_the_first_window_after_joining_or_jail() {
 }
 
 #[test]
-fn absences_leave_the_window_and_one_named_twice_counts_once() {
+fn absences_expire_and_duplicates_count_once() {
     let mut lab = Lab::new(StakingParams { downtime_window: 10, ..StakingParams::default() });
     lab.pass(1);
     lab.system(&begin_block(V2, &[V1, V1]));
@@ -141,7 +141,7 @@ fn absences_leave_the_window_and_one_named_twice_counts_once() {
 }
 
 #[test]
-fn penalties_reach_tombstoned_ones_and_take_what_is_there() {
+fn penalties_reach_tombstoned_validators_and_are_capped_by_the_pool() {
     let mut lab = Lab::new(StakingParams::default());
     lab.system(&double_sign(&lab, V1));
     let updates = lab.system(&penalize(&[(V1, eth(5)), (V2, eth(1)), (ALICE, eth(1)), (V2, U256::MAX)]));

@@ -27,7 +27,7 @@ fn genesis_validators_are_bonded_with_their_stakes() {
 }
 
 #[test]
-fn who_joins_has_the_weight_of_its_stake() {
+fn a_joined_validator_has_the_weight_of_its_stake() {
     let mut lab = Lab::new(StakingParams::default());
     lab.pay(V3, eth(5) + U256::from(999_999_999), &join());
     assert_eq!(lab.updates().as_slice(), weight(V3, 5_000_000_000));
@@ -40,7 +40,7 @@ fn who_joins_has_the_weight_of_its_stake() {
 }
 
 #[test]
-fn a_commission_changes_in_bounds_and_once_a_day() {
+fn a_commission_changes_within_bounds_and_once_a_day() {
     let mut lab = Lab::new(StakingParams::default());
     lab.pay(V3, eth(1), &join());
     let set = |bps| sol::setCommissionCall { commissionBps: bps };
@@ -83,7 +83,7 @@ fn leaving_without_a_queue_is_at_once_and_rejoining_possible() {
 }
 
 #[test]
-fn the_exit_queue_lets_so_many_leave_an_epoch() {
+fn the_exit_queue_releases_the_churn_limit_per_epoch() {
     let params = StakingParams { churn_limit: 1, ..StakingParams::default() };
     let mut lab = Lab::with_stakes(params, &[(V1, eth(1)), (V2, eth(2)), (V3, eth(3))]).unwrap();
     for validator in [V2, V1] {
@@ -121,7 +121,7 @@ fn the_number_of_validators_is_bounded() {
 }
 
 #[test]
-fn genesis_refuses_stakes_that_make_no_sense() {
+fn genesis_refuses_invalid_stakes() {
     for stakes in [vec![(V1, eth(1)), (V1, eth(1))], vec![(V1, U256::ZERO)], vec![(V1, gwei(1) - U256::from(1))]] {
         assert!(Lab::with_stakes(StakingParams::default(), &stakes).is_err(), "{stakes:?}");
     }

@@ -1,4 +1,4 @@
-//! Every way to be refused, with OpenZeppelin's error.
+//! Every refusal, with OpenZeppelin's error.
 
 use super::*;
 
@@ -18,11 +18,11 @@ fn construction_is_refused_for_bad_parameters() {
     for (init_code, want) in cases {
         let mut journal = empty_journal();
         let (token, result) = create(&mut journal, &init_code, 0, 10_000_000);
-        assert_eq!((result.outcome, result.output.as_ref()), (Outcome::Revert, want.as_slice()));
+        assert_eq!((result.outcome, result.output.as_ref()), (FrameOutcome::Revert, want.as_slice()));
         assert_eq!(journal.nonce(&token).unwrap(), 0);
     }
     let (_, with_value) = create(&mut empty_journal(), &params().init_code(), 1, 10_000_000);
-    assert_eq!((with_value.outcome, with_value.output.len()), (Outcome::Revert, 0));
+    assert_eq!((with_value.outcome, with_value.output.len()), (FrameOutcome::Revert, 0));
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn malformed_calls_revert_without_data() {
     ];
     for (name, input, value) in cases {
         let result = token.call_raw(OWNER, value, &input, 1_000_000);
-        assert_eq!((result.outcome, result.output.len()), (Outcome::Revert, 0), "{name}");
+        assert_eq!((result.outcome, result.output.len()), (FrameOutcome::Revert, 0), "{name}");
     }
     let trailing = [good.as_slice(), &[0; 5]].concat();
     assert!(token.call_raw(OWNER, 0, &trailing, 1_000_000).is_success(), "solc ignores trailing bytes");

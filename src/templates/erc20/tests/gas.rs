@@ -1,4 +1,4 @@
-//! What each function costs inside its transaction: the golden table. A changed number is a changed chain.
+//! Gas of each function inside its transaction: the golden table. A changed number is a changed chain.
 
 use super::*;
 
@@ -6,10 +6,10 @@ use super::*;
 fn cost(token: &mut Deployed, caller: Address, input: &[u8]) -> (u64, u64) {
     let result = token.call_raw(caller, 0, input, 1_000_000);
     assert!(result.is_success(), "{result:?}");
-    (1_000_000 - result.gas_left.get(), token.journal.refund())
+    (1_000_000 - result.gas_left.get(), token.journal.refund().get())
 }
 
-/// What is called, by whom, with what input; gas and refund.
+/// Name, caller and input of a call; gas and refund.
 type Step = (&'static str, Address, Vec<u8>, (u64, u64));
 
 #[test]
@@ -57,7 +57,8 @@ fn golden_gas() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The first line of the table, from the schedule: dispatch, the pause slot, two mapping slots, read and write of both balances, the event.
+/// The first line of the table, from the schedule: dispatch, the pause slot, two mapping slots, read and write of both
+/// balances, the event.
 #[test]
 fn a_transfers_gas_is_the_sum_of_its_operations() {
     let (dispatch, hash, cold) = (100, 30 + 2 * 6, 2_100);
@@ -74,7 +75,7 @@ fn exact_gas_suffices_and_one_less_undoes_everything() {
     let (exact, _) = cost(&mut deploy(&params()), OWNER, &input);
     let mut token = deploy(&params());
     let result = token.call_raw(OWNER, 0, &input, exact - 1);
-    assert_eq!(result.outcome, Outcome::Halt(crate::vm::HaltReason::OutOfGas));
+    assert_eq!(result.outcome, FrameOutcome::Halt(crate::vm::HaltReason::OutOfGas));
     assert_eq!(result.gas_left, Gas::ZERO);
     assert_eq!((token.balance(OWNER), token.balance(BOB)), (1_000, 0));
     let result = token.call_raw(OWNER, 0, &input, exact);

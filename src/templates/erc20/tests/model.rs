@@ -1,4 +1,4 @@
-//! Random histories against balances in a map, and garbage.
+//! Random histories against balances in a map, and arbitrary call data.
 
 use std::collections::BTreeMap;
 
@@ -109,10 +109,10 @@ proptest! {
         let input = [known.as_slice(), &tail].concat();
         for gas in [1_000_000, 20_000] {
             let result = token.call_raw(OWNER, value, &input, gas);
-            prop_assert_ne!(result.outcome, Outcome::Halt(crate::vm::HaltReason::TemplatePanic));
+            prop_assert_ne!(result.outcome, FrameOutcome::Halt(crate::vm::HaltReason::TemplatePanic));
         }
         let (_, result) = create(&mut empty_journal(), &Marker(Erc20::ID).init_code(&tail), 0, 1_000_000);
         prop_assert!(!result.is_success());
-        prop_assert_ne!(result.outcome, Outcome::Halt(crate::vm::HaltReason::TemplatePanic));
+        prop_assert_ne!(result.outcome, FrameOutcome::Halt(crate::vm::HaltReason::TemplatePanic));
     }
 }

@@ -7,7 +7,7 @@ use super::*;
 use crate::primitives::KeyPair;
 
 alloy_sol_types::sol! {
-    /// The message that wallets sign; hashed by alloy, so that the template's own hashing is checked by another.
+    /// The message that wallets sign; hashed by alloy, independently of the template.
     struct Permit {
         address owner;
         address spender;
@@ -79,7 +79,7 @@ fn permits_are_refused() {
 }
 
 #[test]
-fn the_domain_is_told_by_separator_and_by_fields() {
+fn the_domain_is_returned_as_separator_and_as_fields() {
     let mut token = deploy(&params());
     let domain = eip712_domain! { name: "Gold", version: "1", chain_id: 1, verifying_contract: token.token, };
     assert_eq!(token.read(&sol::DOMAIN_SEPARATORCall {}), domain.separator());
