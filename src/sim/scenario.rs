@@ -16,7 +16,13 @@ mod tests;
 
 use core::time::Duration;
 
-use super::{FaultPlan, Latency, Network, NetworkBuilder, NetworkError, SimTime, invariant, trace::Trace};
+use super::{
+    check::invariant,
+    engine::clock::SimTime,
+    faults::plan::FaultPlan,
+    network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
+    trace::Trace,
+};
 use crate::consensus::{
     ConsensusConfig, ConsensusKind, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig,
     raft::RaftConfig,

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
     sim::{
-        Latency, Network,
+        network::{Network, links::Latency},
         trace::{Incident, TraceHeader},
     },
 };

@@ -2,15 +2,17 @@
 
 use core::time::Duration;
 
-use super::{Network, record_states};
+use super::{
+    Network,
+    environment::{Happening, Parcel, World},
+    error::NetworkError,
+    record_states,
+    replica::{Replica, process::Process},
+};
 use crate::{
     consensus::{Event, ReplicaId},
     primitives::Height,
-    sim::{
-        NetworkError, Process, Replica, SimTime,
-        plan::FaultId,
-        world::{Happening, Parcel, World},
-    },
+    sim::{engine::clock::SimTime, faults::plan::FaultId},
 };
 
 /// A replica's whole state goes into the run's digest every this many steps, one replica after the other.

@@ -12,7 +12,12 @@ use crate::{
         raft::RaftConfig,
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
-    sim::{FaultKind, FaultPlan, Latency, Network, NetworkBuilder, Setup, scenario},
+    sim::{
+        campaign::two_phase::Setup,
+        faults::plan::{FaultKind, FaultPlan},
+        network::{Network, builder::NetworkBuilder, links::Latency},
+        scenario,
+    },
 };
 
 fn builder(consensus: ConsensusConfig) -> NetworkBuilder {

@@ -1,7 +1,7 @@
 //! What the records of a network weigh that dies and comes back again and again.
 
 use super::*;
-use crate::sim::Streams;
+use crate::sim::engine::rng::Streams;
 
 /// Lives of a network, each ended by a kill after one of its last few writes.
 const LIVES: usize = 200;

@@ -119,7 +119,7 @@ fn rounds_are_those_of_the_protocol() {
 #[test]
 fn a_censor_leaves_out_whom_it_wants() {
     let mut network = network(raft(), 1);
-    let mut clients = workload::Workload::new(1, 8, 8, 1);
+    let mut clients = campaign::workload::Workload::new(1, 8, 8, 1);
     let transactions: Vec<_> = core::iter::from_fn(|| clients.next()).map(|(_, transaction, _)| transaction).collect();
     let victim = transactions[0].sender();
     let of_victim = transactions.iter().filter(|transaction| transaction.sender() == victim).count();
@@ -155,14 +155,14 @@ fn two_of_four(seed: u64) -> Option<Violation> {
         .with_lasting(0, one_way(2, 3))
         .with_lasting(0, one_way(3, 2));
     let network = Network::builder()
-        .with_genesis(workload::Workload::genesis())
+        .with_genesis(campaign::workload::Workload::genesis())
         .with_invariants(invariant::generic())
         .with_consensus(pbft())
         .with_validators(4)
         .with_seed(seed)
         .with_faults(plan);
     let mut network = network.build().unwrap();
-    let mut clients = workload::Workload::new(seed, 20, 20_000, 4);
+    let mut clients = campaign::workload::Workload::new(seed, 20, 20_000, 4);
     while let Some((at, transaction, replica)) = clients.next() {
         if let Err(NetworkError::Violated(violation)) = network.run_to(at) {
             return Some(*violation);

@@ -77,7 +77,7 @@ fn a_paused_replica_takes_what_waited() {
     run_ms(&mut network, 8_000);
     assert_eq!((height(&network, 2), network.replica(id(2)).unwrap().process()), (before, Process::Paused));
     assert!(height(&network, 0) > before + 3);
-    let transaction = workload::Workload::new(1, 1, 1, 1).next().unwrap().1;
+    let transaction = campaign::workload::Workload::new(1, 1, 1, 1).next().unwrap().1;
     assert!(matches!(network.submit(transaction, id(2)), Err(NetworkError::Down { .. })));
     network.resume(id(2)).unwrap();
     run_ms(&mut network, 500);

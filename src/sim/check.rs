@@ -1,0 +1,4 @@
+//! What must hold: invariants that are checked after every step, and the oracle of acknowledged transactions.
+
+pub mod invariant;
+pub(super) mod oracle;
