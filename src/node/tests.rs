@@ -14,6 +14,7 @@ use crate::{
     chain::{CallRequest, CommitHook, GenesisSpec, HeadChange, PoolError},
     consensus::ConsensusKind,
     primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
+    sim::ChainOptionsError,
     store::{Batch, MemoryStore, StoreError},
     templates::{Erc20Params, erc20::interface as erc20},
 };
@@ -449,12 +450,12 @@ fn options_that_fit_no_node_are_refused_by_kind() {
     assert!(matches!(error, BuildError::Mnemonic(_)), "{error}");
     let malformed = GenesisSpec { consensus: serde_json::json!({ "type": "magic" }), ..GenesisSpec::new(5) };
     let error = build(Node::builder().with_genesis(malformed));
-    assert!(matches!(error, BuildError::GenesisConsensus { .. }), "{error}");
+    assert!(matches!(error, BuildError::Chain(ChainOptionsError::GenesisConsensus { .. })), "{error}");
     let raft = GenesisSpec { consensus: ConsensusKind::Raft.on_demand().section(), ..GenesisSpec::new(5) };
     let error = build(Node::builder().with_genesis(raft).with_consensus(ConsensusKind::Poa.on_demand()));
     assert!(matches!(error, BuildError::GenesisProtocol { .. }), "{error}");
     let error = build(Node::builder().with_stakes([ether(1)]));
-    assert!(matches!(error, BuildError::Validators { .. }), "{error}");
+    assert!(matches!(error, BuildError::Chain(ChainOptionsError::NoStake { .. })), "{error}");
     let error = build(Node::builder().with_dump(super::Dump::from_bytes(b"nonsense".to_vec())));
     assert!(matches!(error, BuildError::Load(LoadError::Malformed { .. })), "{error}");
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Node, QueryError, SendError};
 use crate::{
     primitives::KeyPair,
-    sim::{NetworkBuilder, Submitted, ValidatorAction, ValidatorActionError},
+    sim::{Submitted, ValidatorAction, ValidatorActionError},
     system::staking::ValidatorRecord,
 };
 
@@ -20,7 +20,7 @@ impl Node {
 
     /// The key of validator `index` of genesis; the indices after the last validator are the candidates'.
     pub fn validator_key(&self, index: u32) -> KeyPair {
-        NetworkBuilder::validator_key(self.inner.seed, index)
+        self.inner.validators.key(self.inner.seed, index)
     }
 
     /// Submits an action of an operator or a delegator, by the means of the chain's protocol. Where it is a transaction and the
