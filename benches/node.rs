@@ -21,7 +21,7 @@ fn node() -> Node {
     Node::builder().with_accounts(SENDERS).with_gas_limit(Gas::new(1_000_000_000)).build().expect("a node")
 }
 
-/// What each client sends: its own senders, nonces in order.
+/// Transactions of each client: its own senders, nonces in order.
 fn signed(node: &Node) -> Vec<Vec<Vec<Bytes>>> {
     let chain_id = Some(node.view().chain_id());
     let (senders, per_client) = (node.keys().len(), node.keys().len() / CLIENTS);
@@ -43,7 +43,7 @@ fn signed(node: &Node) -> Vec<Vec<Vec<Bytes>>> {
         .collect()
 }
 
-/// All clients at once, each batch a block.
+/// Sends from all clients concurrently; each batch becomes a block.
 fn send_all(node: &Node, clients: &[Vec<Vec<Bytes>>]) {
     std::thread::scope(|scope| {
         for batches in clients {

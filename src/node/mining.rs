@@ -102,7 +102,7 @@ impl Node {
         self.write().increase_time(&self.inner, duration)
     }
 
-    /// Sets the time to `timestamp`; it goes on with the clock.
+    /// Sets the time to `timestamp`; it advances with the clock.
     ///
     /// # Errors
     /// [`TimeError::BeforeParent`] when the head's timestamp is later.
@@ -117,7 +117,7 @@ impl Node {
         Ok(())
     }
 
-    /// Sets the next block's timestamp; time goes on from it.
+    /// Sets the next block's timestamp; time continues from it.
     ///
     /// # Errors
     /// [`TimeError::BeforeParent`] when the head's timestamp is later.
