@@ -43,7 +43,7 @@ fn signed(node: &Node) -> Vec<Vec<Vec<Bytes>>> {
         .collect()
 }
 
-/// All clients at once, each batch a block.
+/// Sends from all clients concurrently; each batch becomes a block.
 fn send_all(node: &Node, clients: &[Vec<Vec<Bytes>>]) {
     std::thread::scope(|scope| {
         for batches in clients {

@@ -1,5 +1,4 @@
-//! A network under faults: a partition set directly, then a fault plan, then random plans; and the faults that break
-//! it.
+//! A network under faults: a partition, a plan with more Byzantine replicas than PBFT tolerates, and a campaign of random plans.
 
 use core::time::Duration;
 
@@ -12,7 +11,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pbft = ConsensusConfig::Pbft(PbftConfig::default());
     let [a, b, c, d] = [0, 1, 2, 3].map(ReplicaId::new);
 
-    // Directly: two of four on each side of a partition are no quorum, so nothing is decided until it heals.
+    // Two of four replicas on each side of a partition are no quorum: no block commits until it heals.
     let mut network = Network::builder().with_consensus(pbft.clone()).with_validators(4).with_seed(7).build()?;
     network.run_to_height(3)?;
     let cut = network.partition(&[&[a, b], &[c, d]])?;
@@ -21,10 +20,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(network.lowest_height().get() <= before.get() + 1);
     network.end_fault(cut)?;
     network.run_until(Duration::from_secs(600), |network| network.lowest_height().get() > before.get() + 3)?;
-    println!("partitioned in halves: no block; healed: all replicas are at height {}", network.lowest_height());
+    println!("partitioned in halves, no block committed; healed, all replicas are at {}", network.lowest_height());
 
-    // By a plan, with every protocol's invariants checked on every event: f + 1 = 2 of 4 replicas are Byzantine, one
-    // more than PBFT tolerates. Each has a twin with its key: one pair of twins is with `c`, the other with `d`.
+    // A plan with f + 1 = 2 Byzantine replicas of 4, one more than PBFT tolerates; the generic invariants are checked on every event.
+    // Each of their keys runs in two replicas: one pair of twins in a group with `c`, the other with `d`.
     let twins = |replica, other| FaultKind::Twins { replica, group: vec![other, c] };
     let plan = FaultPlan::default().with_lasting(0, twins(a, b)).with_lasting(0, twins(b, a));
     let broken = (0..50).find_map(|seed| {
@@ -39,9 +38,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("seed {seed}: {violation}");
     assert_eq!(violation.invariant, "agreement");
 
-    // By random plans: faults within the protocol's bounds violate no invariant in any of these runs.
+    // Random plans within the faults that the protocol tolerates violate no invariant.
     let campaign = Campaign::new(Setup::of(pbft), 0..50);
     assert!(campaign.first_failure().is_none());
-    println!("fifty random plans within the protocol's promises broke nothing");
+    println!("fifty random plans of tolerated faults violated no invariant");
     Ok(())
 }

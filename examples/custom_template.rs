@@ -1,12 +1,14 @@
-//! A custom template: a counter in native Rust with a Solidity ABI.
+//! A custom contract template: a counter in native Rust with a Solidity ABI.
 //!
 //! `cargo run --example custom_template`
 
 use std::sync::Arc;
 
-use alloy_json_abi::JsonAbi;
-use alloy_sol_types::{SolCall, sol};
 use chainbox::{
+    alloy::{
+        json_abi::JsonAbi,
+        sol_types::{SolCall, sol},
+    },
     node::{
         Node,
         testing::{expect_event, expect_revert},
@@ -16,26 +18,26 @@ use chainbox::{
 };
 
 sol! {
-    #![sol(abi)]
+    #![sol(abi, alloy_sol_types = chainbox::alloy::sol_types)]
     interface Counter {
         event Counted(address indexed by, uint256 total);
-        error TooFar(uint256 step, uint256 most);
+        error StepTooLarge(uint256 step, uint256 max);
         function count(uint256 step) external returns (uint256);
         function total() external view returns (uint256);
     }
 }
 
-/// Counts up, by at most ten at once. Slot 0 holds the total.
+/// Counts up, by at most ten in one call. Slot 0 holds the total.
 #[derive(Debug)]
 struct CounterTemplate;
 
 impl CounterTemplate {
     const ID: TemplateId = TemplateId::new(0x8001, 1);
-    const MOST: U256 = U256::from_limbs([10, 0, 0, 0]);
+    const STEP_MAX: U256 = U256::from_limbs([10, 0, 0, 0]);
 
     fn count(host: &mut Host<'_>, step: U256) -> Result<Bytes, Stop> {
-        if step > Self::MOST {
-            return Err(abi::revert(&Counter::TooFar { step, most: Self::MOST }));
+        if step > Self::STEP_MAX {
+            return Err(abi::revert(&Counter::StepTooLarge { step, max: Self::STEP_MAX }));
         }
         let total = host.load(U256::ZERO)? + step;
         host.store(U256::ZERO, total)?;
@@ -82,8 +84,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!((counted.by, counted.total), (alice, U256::from(7)));
     assert_eq!(counter.call(Counter::totalCall {})?, U256::from(7));
 
-    let refused: Counter::TooFar = expect_revert(counter.send(Counter::countCall { step: U256::from(11) }));
-    assert_eq!(refused.most, U256::from(10));
+    let refused: Counter::StepTooLarge = expect_revert(counter.send(Counter::countCall { step: U256::from(11) }));
+    assert_eq!(refused.max, U256::from(10));
     println!("counted to 7 with {} gas", mined.receipt().gas_used.get());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A first chain in a test: build a node, transfer tokens, inspect the block.
+//! A first chain: build a node, transfer the native token, read the block.
 //!
 //! `cargo run --example first_chain`
 
@@ -9,7 +9,7 @@ use chainbox::{
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node = Node::builder().with_accounts(3).with_base_fee(None).build()?;
-    let [alice, bob, _] = node.accounts()[..] else { return Err("three accounts were asked for".into()) };
+    let [alice, bob, _] = node.accounts()[..] else { return Err("three accounts are derived".into()) };
 
     let mined = expect_balance_changes(&node, &[(alice, -1_000_000), (bob, 1_000_000)], || {
         node.transfer(alice, bob, U256::from(1_000_000))

@@ -1,4 +1,4 @@
-//! A Merkle proof: a token balance, verified with the block's state root alone.
+//! State proofs: a token balance proven to a verifier that has only the block's state root.
 //!
 //! `cargo run --example read_proof`
 
@@ -16,13 +16,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let gold = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1_000), alice).init_code())?;
     gold.send(erc20::transferCall { to: bob, value: U256::from(250) })?;
 
-    // Balances are a Solidity mapping in slot 0.
+    // Balances are a Solidity mapping at slot 0.
     let slot = B256::from(mapping_slot(U256::from_be_slice(bob.as_slice()), U256::ZERO));
     let view = node.view();
     let state_root = view.head().block().header().state_root;
     let mut proof = view.proof(gold.address(), &[slot], BlockRef::Latest)?;
 
-    // The verifier has the root and the proof, nothing else.
+    // The verifier has the root and the proof alone.
     verify_proof(state_root, &proof)?;
     assert_eq!(proof.storage[0].value, U256::from(250));
 

@@ -1,4 +1,4 @@
-//! The life of a validator: join with stake, receive delegations, earn rewards, leave.
+//! A validator with stake: it joins, receives a delegation, earns rewards and exits.
 //!
 //! `cargo run --example staking`
 
@@ -18,17 +18,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let node =
         Node::builder().with_consensus(consensus).with_validators(3).with_candidates(1).with_staking(params).build()?;
 
-    // The operator of the fourth replica makes it a validator.
+    // The candidate, a fourth replica with a key of its own, becomes a validator.
     let newcomer = node.validator_key(3);
     node.validator_action(&newcomer, &ValidatorAction::Join { stake: ether(40), commission_bps: 500 })?;
     let alice = node.keys()[0].clone();
     let validator = newcomer.address();
     node.validator_action(&alice, &ValidatorAction::Delegate { validator, amount: ether(60) })?;
     for record in node.validators()? {
-        println!("{} weighs {} gwei, {:?}", record.address, record.weight, record.status);
+        println!("{} has weight {} gwei, {:?}", record.address, record.weight, record.status);
     }
 
-    // Its blocks earn rewards: 5 % of each is its commission, and 60 % of the rest are Alice's.
+    // Of each reward for its blocks 5 % are its commission, and of the rest 60 % are Alice's.
     node.mine(40)?;
     let before = node.view().balance(alice.address(), Default::default())?;
     node.validator_action(&alice, &ValidatorAction::ClaimRewards { validator })?;
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("alice earned {} gwei", earned / U256::from(1_000_000_000));
     assert!(earned > ether(1));
 
-    // Stake that she undelegates waits for the unbonding period.
+    // Undelegated stake can be withdrawn after the unbonding period.
     node.validator_action(&alice, &ValidatorAction::Undelegate { validator, amount: U256::MAX })?;
     let early = node.validator_action(&alice, &ValidatorAction::Withdraw).map(drop).unwrap_err();
     println!("{early}");

@@ -1,4 +1,4 @@
-//! Time travel: move the clock, set a block's time, and go back to a snapshot.
+//! Time travel: advance the clock, set a block's timestamp, and revert to a snapshot.
 //!
 //! `cargo run --example time_travel`
 
@@ -23,6 +23,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(node.revert(before)?);
     assert_eq!(node.view().head().height().get(), 1);
     assert_eq!(node.mine(1)?[0].block().timestamp(), start);
-    println!("one day there and back, at block {}", node.view().head().height());
+    println!("one day ahead and back, at block {}", node.view().head().height());
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A token in ten lines: deploy the `erc20-token` template, transfer, read events, decode a custom error.
+//! A token in ten lines: deploy the `erc20-token` template, transfer, read an event and a custom error.
 //!
 //! `cargo run --example token`
 

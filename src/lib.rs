@@ -1,4 +1,5 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod chain;
 pub mod consensus;
@@ -15,7 +16,38 @@ pub mod system;
 pub mod templates;
 pub mod vm;
 
-/// What almost every test imports: the node, blocks by name, addresses and amounts, the ready-made templates.
+/// The `alloy` crates whose types this crate's interface uses, at the versions that it uses. A crate that imports them from here
+/// needs no dependency on them.
+///
+/// [`sol!`](alloy::sol_types::sol) needs their path:
+///
+/// ```
+/// use chainbox::{
+///     alloy::{primitives::U256, sol_types::sol},
+///     node::Node,
+///     templates::Erc20Params,
+/// };
+///
+/// sol! {
+///     #![sol(alloy_sol_types = chainbox::alloy::sol_types)]
+///     interface Token {
+///         function balanceOf(address account) external view returns (uint256);
+///     }
+/// }
+///
+/// let node = Node::new();
+/// let alice = node.accounts()[0];
+/// let gold = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1_000), alice).init_code())?;
+/// assert_eq!(gold.call(Token::balanceOfCall { account: alice })?, U256::from(1_000));
+/// # Ok::<(), chainbox::node::ContractError>(())
+/// ```
+pub mod alloy {
+    pub use alloy_json_abi as json_abi;
+    pub use alloy_primitives as primitives;
+    pub use alloy_sol_types as sol_types;
+}
+
+/// The imports of most tests: the node, block references, addresses and amounts, the built-in templates.
 ///
 /// ```
 /// use chainbox::prelude::*;

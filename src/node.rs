@@ -19,7 +19,9 @@ mod clock;
 mod contract;
 mod dump;
 mod error;
+mod mined;
 mod mining;
+mod mining_mode;
 mod send;
 mod simulate;
 mod snapshot;
@@ -40,12 +42,14 @@ use crate::{
 
 pub use builder::{Database, NodeBuilder};
 pub use clock::{Clock, ClockOffset, ManualClock};
-pub use contract::{Contract, ContractError, MinedTransaction};
+pub use contract::{Contract, ContractError};
 pub use dump::Dump;
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
 };
-pub use mining::{BLOCKS_PER_CALL_MAX, Mining, MiningHold};
+pub use mined::MinedTransaction;
+pub use mining::{BLOCKS_PER_CALL_MAX, MiningHold};
+pub use mining_mode::Mining;
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};

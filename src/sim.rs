@@ -39,10 +39,10 @@ pub use faults::{
     },
     profile::{Budget, Profile, Weights},
 };
-pub(crate) use network::validator_action::validator_records;
 pub use network::{
     Network,
     builder::{NetworkBuilder, Production},
+    chain_options::{ChainOptions, ChainOptionsError},
     error::NetworkError,
     links::{Latency, Links},
     produce::{BlockOrder, Produced},
@@ -50,6 +50,10 @@ pub use network::{
     run::Step,
     scripted::{ScriptError, Scripted},
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
+};
+pub(crate) use network::{
+    chain_options::{ValidatorKeys, chain_option_setters},
+    validator_action::validator_records,
 };
 
 #[cfg(test)]

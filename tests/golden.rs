@@ -40,7 +40,7 @@ fn on_rocksdb() {
     assert_eq!(run(builder().with_stores(state, store)).unwrap().digest(), Some(DIGEST));
 }
 
-/// With `CHAINBOX_BLESS=1`, writes the digests anew instead.
+/// With `CHAINBOX_BLESS=1`, rewrites the digests instead.
 #[test]
 fn every_protocol_under_faults() {
     let digests = ConsensusKind::ALL.map(|kind| (kind, faults::run(kind, faults::SEED, |builder| builder).unwrap()));
@@ -64,7 +64,7 @@ fn every_protocol_paranoid_under_faults() {
     }
 }
 
-/// This test binary again, as a process of its own that knows nothing of this one.
+/// Runs this test binary again, in a process of its own.
 #[test]
 fn in_a_fresh_process() {
     let executable = std::env::current_exe().unwrap();

@@ -67,7 +67,7 @@ impl Shared {
     pub(super) fn commit(&self, parent: &Arc<Version>, mut journal: Journal) -> Result<Arc<Version>, ChainError> {
         let changes = journal.take_changes();
         let version = self.commit_changes(parent, &changes)?;
-        if journal.carry_on(version.view()?).is_ok() {
+        if journal.advance_to(version.view()?).is_ok() {
             self.cache.put_journal(version.commit().id, journal);
         }
         Ok(version)

@@ -77,7 +77,7 @@ impl BlockTime {
         set.or(by_interval).unwrap_or_else(|| self.now(clock)).max(parent)
     }
 
-    /// Records that a block with `timestamp` was made: a timestamp set for it is used up, and time goes on from it.
+    /// Records that a block with `timestamp` was made: a timestamp set for it is used up, and time continues from it.
     pub(super) fn on_block(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
         if self.next.take().is_some() {
             self.set_now(clock, timestamp);
@@ -89,7 +89,7 @@ impl BlockTime {
         self.offset.0 = self.offset.0.saturating_add_unsigned(duration.as_secs());
     }
 
-    /// Sets blocks' time to `timestamp`; it goes on with the clock.
+    /// Sets blocks' time to `timestamp`; it advances with the clock.
     pub(super) fn set_now(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
         let (target, now) = (i128::from(timestamp.as_secs()), i128::from(clock.now().as_secs()));
         self.offset.0 = (target - now).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_set_timestamp_is_used_once_and_time_goes_on_from_it() {
+    fn a_set_timestamp_is_used_once_and_time_continues_from_it() {
         let clock = ManualClock::new(Timestamp::from_secs(1_500));
         let mut time = BlockTime::default();
         let asked = Timestamp::from_secs(9_000);

@@ -6,10 +6,9 @@ use crate::{
     chain::{CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
     consensus::{BlockId, ConsensusError},
     primitives::{Address, B256, Height, MnemonicError, Timestamp, TransactionError},
-    sim::NetworkError,
+    sim::{ChainOptionsError, NetworkError},
     state::StateError,
     store::StoreError,
-    vm::RegistryError,
 };
 
 /// A failure below the node that the caller's arguments do not cause, such as a failed write to the store.
@@ -49,18 +48,9 @@ pub enum BuildError {
         /// Most accounts of a node.
         max: u32,
     },
-    /// Two contract templates have the same identity.
-    #[error("node options: {0}")]
-    Template(#[from] RegistryError),
     /// The mnemonic gives no accounts.
     #[error(transparent)]
     Mnemonic(#[from] MnemonicError),
-    /// The genesis field `consensus` is malformed.
-    #[error("node options: genesis field `consensus`: {reason}")]
-    GenesisConsensus {
-        /// The field at fault, with what was expected.
-        reason: String,
-    },
     /// The genesis names another protocol than the options.
     #[error(
         "node options: genesis is of a chain of {genesis}, {given} is asked for: leave it out, or take another genesis"
@@ -71,12 +61,9 @@ pub enum BuildError {
         /// Protocol of the options.
         given: &'static str,
     },
-    /// The options of the validators contradict each other or the genesis.
-    #[error("network options: {reason}")]
-    Validators {
-        /// The contradiction, with what to change.
-        reason: String,
-    },
+    /// The options of the chain contradict each other or its genesis.
+    #[error(transparent)]
+    Chain(#[from] ChainOptionsError),
     /// The genesis specification is not usable.
     #[error(transparent)]
     Genesis(#[from] SpecError),
@@ -105,7 +92,7 @@ pub enum BuildError {
 impl BuildError {
     pub(super) fn from_network(error: NetworkError) -> Self {
         match error {
-            NetworkError::Options { reason } => Self::Validators { reason },
+            NetworkError::ChainOptions(source) => Self::Chain(source),
             NetworkError::Consensus(source) => Self::Consensus(source),
             NetworkError::Chain { source: ChainError::Spec(source), .. } => Self::Genesis(source),
             NetworkError::OtherProtocol { stored, asked } => Self::StoredProtocol { stored, asked },

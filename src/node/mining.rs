@@ -1,25 +1,12 @@
-//! Mining modes, making blocks, and time travel.
+//! Making blocks, and time travel.
 
 use core::time::Duration;
 
-use super::{ClockOffset, MineError, Node, NodeEvent, TimeError, writer::Writer};
+use super::{ClockOffset, MineError, Mining, Node, NodeEvent, TimeError, writer::Writer};
 use crate::{chain::ExecutedBlock, primitives::Timestamp};
 
 /// Most blocks that one call of [`Node::mine`] makes.
 pub const BLOCKS_PER_CALL_MAX: u64 = 1_000_000;
-
-/// When the node makes a block.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mining {
-    /// As soon as a transaction is ready.
-    #[default]
-    EachTransaction,
-    /// At a fixed interval, also an empty one. The interval passes by [`Node::pass_time`], or by a server's timer that calls
-    /// [`Node::mine`].
-    Interval(Duration),
-    /// Only by [`Node::mine`].
-    Manual,
-}
 
 /// Suspends automatic mining while it lives, so that transactions share a block; dropping the last one mines what is ready.
 #[derive(Debug)]
@@ -102,7 +89,7 @@ impl Node {
         self.write().increase_time(&self.inner, duration)
     }
 
-    /// Sets the time to `timestamp`; it goes on with the clock.
+    /// Sets the time to `timestamp`; it advances with the clock.
     ///
     /// # Errors
     /// [`TimeError::BeforeParent`] when the head's timestamp is later.
@@ -117,7 +104,7 @@ impl Node {
         Ok(())
     }
 
-    /// Sets the next block's timestamp; time goes on from it.
+    /// Sets the next block's timestamp; time continues from it.
     ///
     /// # Errors
     /// [`TimeError::BeforeParent`] when the head's timestamp is later.

@@ -14,6 +14,7 @@ use crate::{
     chain::{CallRequest, CommitHook, GenesisSpec, HeadChange, PoolError},
     consensus::ConsensusKind,
     primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
+    sim::ChainOptionsError,
     store::{Batch, MemoryStore, StoreError},
     templates::{Erc20Params, erc20::interface as erc20},
 };
@@ -56,8 +57,8 @@ fn thirty_shuffled_nonces_are_all_mined() {
     nonces.sort_by_key(|nonce| (nonce * 7 + 3) % 31);
     assert_ne!(nonces[0], 0);
     let raws: Vec<Bytes> = nonces.iter().map(|nonce| plain_transfer(&node, 0, *nonce, 1).encoded()).collect();
-    for answer in node.send_raw_batch(&raws) {
-        answer.unwrap();
+    for result in node.send_raw_batch(&raws) {
+        result.unwrap();
     }
     assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Latest).unwrap(), 30);
     assert!(node.view().pool().is_empty());
@@ -74,7 +75,7 @@ fn thirty_shuffled_nonces_sent_one_by_one_are_all_mined() {
 }
 
 #[test]
-fn callers_at_once_never_get_the_same_nonce() {
+fn concurrent_callers_never_get_the_same_nonce() {
     let node = Node::new();
     let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
     std::thread::scope(|scope| {
@@ -103,7 +104,7 @@ fn a_batch_shares_a_block() {
 }
 
 #[test]
-fn a_gap_waits_and_says_so() {
+fn a_transaction_behind_a_nonce_gap_waits_with_the_reason() {
     let node = Node::new();
     let hash = node.send(plain_transfer(&node, 0, 5, 1)).unwrap();
     assert!(node.receipt(hash).unwrap().is_none());
@@ -159,7 +160,7 @@ fn a_token_from_a_template() {
 }
 
 #[test]
-fn a_reverting_transaction_is_mined_and_its_reason_found_again() {
+fn a_reverting_transaction_is_mined_and_its_reason_recovered() {
     let node = Node::new();
     let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
     let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(1), alice).init_code()).unwrap();
@@ -180,35 +181,35 @@ fn a_reverting_transaction_is_mined_and_its_reason_found_again() {
 }
 
 #[test]
-fn what_was_set_by_hand_is_seen_at_once_and_survives_blocks() {
+fn interventions_are_visible_at_once_and_recorded_by_the_next_block() {
     let node = Node::new();
-    let who = Address::repeat_byte(0x42);
-    node.set_balance(who, ether(3)).unwrap();
-    node.set_nonce(who, 9).unwrap();
-    node.set_storage(who, U256::from(1), U256::from(2)).unwrap();
+    let account = Address::repeat_byte(0x42);
+    node.set_balance(account, ether(3)).unwrap();
+    node.set_nonce(account, 9).unwrap();
+    node.set_storage(account, U256::from(1), U256::from(2)).unwrap();
     let check = || {
         let view = node.view();
-        assert_eq!(view.balance(who, BlockRef::Latest).unwrap(), ether(3));
-        assert_eq!(view.nonce(who, BlockRef::Latest).unwrap(), 9);
-        assert_eq!(view.storage(who, U256::from(1), BlockRef::Latest).unwrap(), U256::from(2));
+        assert_eq!(view.balance(account, BlockRef::Latest).unwrap(), ether(3));
+        assert_eq!(view.nonce(account, BlockRef::Latest).unwrap(), 9);
+        assert_eq!(view.storage(account, U256::from(1), BlockRef::Latest).unwrap(), U256::from(2));
     };
     check();
     node.mine(2).unwrap();
     check();
     assert!(matches!(
-        node.send_request(CallRequest { from: Some(who), to: Some(who), ..Default::default() }),
-        Err(SendError::UnknownAccount { address }) if address == who
+        node.send_request(CallRequest { from: Some(account), to: Some(account), ..Default::default() }),
+        Err(SendError::UnknownAccount { address }) if address == account
     ));
-    node.impersonate(who);
-    let mined = node.transfer(who, Address::ZERO, ether(1)).unwrap();
+    node.impersonate(account);
+    let mined = node.transfer(account, Address::ZERO, ether(1)).unwrap();
     assert_eq!(mined.transaction().nonce(), 9);
-    node.stop_impersonating(who);
-    assert!(node.transfer(who, Address::ZERO, ether(1)).is_err());
+    node.stop_impersonating(account);
+    assert!(node.transfer(account, Address::ZERO, ether(1)).is_err());
 }
 
 #[cfg(feature = "rocksdb")]
 #[test]
-fn changes_by_hand_on_a_durable_store_are_there_after_reopening_before_any_block() {
+fn interventions_on_a_durable_store_survive_reopening_before_any_block() {
     use crate::store::{RocksOptions, RocksStore};
 
     let folder = tempfile::tempdir().unwrap();
@@ -248,7 +249,7 @@ fn manual_and_interval_mining() {
 }
 
 #[test]
-fn automining_does_not_push_time() {
+fn automining_does_not_advance_time() {
     let node = Node::new();
     let start = node.now();
     for nonce in 0..50 {
@@ -449,18 +450,18 @@ fn options_that_fit_no_node_are_refused_by_kind() {
     assert!(matches!(error, BuildError::Mnemonic(_)), "{error}");
     let malformed = GenesisSpec { consensus: serde_json::json!({ "type": "magic" }), ..GenesisSpec::new(5) };
     let error = build(Node::builder().with_genesis(malformed));
-    assert!(matches!(error, BuildError::GenesisConsensus { .. }), "{error}");
+    assert!(matches!(error, BuildError::Chain(ChainOptionsError::GenesisConsensus { .. })), "{error}");
     let raft = GenesisSpec { consensus: ConsensusKind::Raft.on_demand().section(), ..GenesisSpec::new(5) };
     let error = build(Node::builder().with_genesis(raft).with_consensus(ConsensusKind::Poa.on_demand()));
     assert!(matches!(error, BuildError::GenesisProtocol { .. }), "{error}");
     let error = build(Node::builder().with_stakes([ether(1)]));
-    assert!(matches!(error, BuildError::Validators { .. }), "{error}");
+    assert!(matches!(error, BuildError::Chain(ChainOptionsError::NoStake { .. })), "{error}");
     let error = build(Node::builder().with_dump(super::Dump::from_bytes(b"nonsense".to_vec())));
     assert!(matches!(error, BuildError::Load(LoadError::Malformed { .. })), "{error}");
 }
 
 #[test]
-fn reverting_uses_up_newer_snapshots_and_unknown_ids_answer_false() {
+fn a_revert_removes_newer_snapshots_and_an_unknown_id_is_false() {
     let node = Node::new();
     let first = node.snapshot();
     let second = node.snapshot();
@@ -492,7 +493,7 @@ fn node_of((kind, validators): (ConsensusKind, u32)) -> NodeBuilder {
 }
 
 #[test]
-fn every_protocol_makes_blocks_on_demand_and_goes_back_with_the_node() {
+fn every_protocol_makes_blocks_on_demand_and_reverts_with_the_node() {
     for chain in protocols() {
         let node = node_of(chain).build().unwrap();
         let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
@@ -508,8 +509,8 @@ fn every_protocol_makes_blocks_on_demand_and_goes_back_with_the_node() {
     }
 }
 
-/// At height 64, in the sense of each protocol: a certificate and a log commit are at once, a slot or two make a block
-/// irreversible, a checkpoint takes two epochs, and depth is only as deep as there are signers.
+/// At height 64, by each protocol's rule: a certificate or a log commit finalizes at once, DPoS within a slot or two of each
+/// producer, a checkpoint takes two epochs, and proof of authority a depth bounded by the number of signers.
 #[test]
 fn finality_follows_the_protocol() {
     for chain in protocols() {
@@ -532,7 +533,7 @@ fn finality_follows_the_protocol() {
 
 #[cfg(feature = "rocksdb")]
 #[test]
-fn every_protocol_goes_on_after_reopening() {
+fn every_protocol_continues_after_reopening() {
     use crate::store::{RocksOptions, RocksStore};
 
     for chain in protocols() {
@@ -555,7 +556,7 @@ fn every_protocol_goes_on_after_reopening() {
 }
 
 #[test]
-fn every_protocol_goes_on_from_a_dump() {
+fn every_protocol_continues_from_a_dump() {
     for chain in protocols() {
         let node = node_of(chain).build().unwrap();
         node.mine(33).unwrap();
@@ -645,7 +646,7 @@ async fn handles_cross_tasks() {
     assert_eq!(pending.hash(), hash);
 }
 
-/// What a user may do between a snapshot and its revert.
+/// An operation between a snapshot and its revert.
 #[derive(Clone, Debug)]
 enum Operation {
     Send { from: usize, gap: u64, value: u64 },
@@ -665,8 +666,8 @@ fn operation() -> impl Strategy<Value = Operation> {
         (1..4_u64).prop_map(Operation::Mine),
         (1..100_000_u64).prop_map(Operation::Travel),
         (0..1_000_u64).prop_map(Operation::NextTimestamp),
-        (any::<u8>(), any::<u64>()).prop_map(|(who, balance)| Operation::SetBalance(who, balance)),
-        (any::<u8>(), 0..100_u64).prop_map(|(who, nonce)| Operation::SetNonce(who, nonce)),
+        (any::<u8>(), any::<u64>()).prop_map(|(byte, balance)| Operation::SetBalance(byte, balance)),
+        (any::<u8>(), 0..100_u64).prop_map(|(byte, nonce)| Operation::SetNonce(byte, nonce)),
         any::<bool>().prop_map(Operation::SetMining),
         Just(Operation::SnapshotAndRevert),
         Just(Operation::Snapshot),
@@ -687,10 +688,10 @@ fn apply(node: &Node, operation: &Operation) {
             let parent = node.view().head().block().timestamp();
             node.set_next_block_timestamp(parent.saturating_add_secs(*ahead)).unwrap();
         }
-        Operation::SetBalance(who, balance) => {
-            node.set_balance(Address::repeat_byte(*who), U256::from(*balance)).unwrap();
+        Operation::SetBalance(byte, balance) => {
+            node.set_balance(Address::repeat_byte(*byte), U256::from(*balance)).unwrap();
         }
-        Operation::SetNonce(who, nonce) => node.set_nonce(Address::repeat_byte(*who), *nonce).unwrap(),
+        Operation::SetNonce(byte, nonce) => node.set_nonce(Address::repeat_byte(*byte), *nonce).unwrap(),
         Operation::SetMining(each) => {
             node.set_mining(if *each { Mining::EachTransaction } else { Mining::Manual }).unwrap();
         }
@@ -702,8 +703,8 @@ fn apply(node: &Node, operation: &Operation) {
     }
 }
 
-/// Everything that a revert must restore: the dump holds blocks, state, time and pool.
-fn picture(node: &Node) -> (Arc<[u8]>, B256, Timestamp, usize) {
+/// What a revert restores: the dump, which has blocks, state, time and pool, and for diagnosis its parts.
+fn fingerprint(node: &Node) -> (Arc<[u8]>, B256, Timestamp, usize) {
     let view = node.view();
     let root = view.state(BlockRef::Latest).unwrap().commit().root;
     (node.dump().unwrap().as_bytes().into(), root, node.now(), view.pool().len())
@@ -713,7 +714,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn reverting_gives_back_root_pool_and_time(
+    fn a_revert_restores_root_pool_and_time(
         before in proptest::collection::vec(operation(), 0..8),
         after in proptest::collection::vec(operation(), 1..12),
     ) {
@@ -722,11 +723,11 @@ proptest! {
             apply(&node, operation);
         }
         let id = node.snapshot();
-        let expected = picture(&node);
+        let expected = fingerprint(&node);
         for operation in &after {
             apply(&node, operation);
         }
         prop_assert!(node.revert(id).unwrap());
-        prop_assert_eq!(picture(&node), expected);
+        prop_assert_eq!(fingerprint(&node), expected);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Node, QueryError, SendError};
 use crate::{
     primitives::KeyPair,
-    sim::{NetworkBuilder, Submitted, ValidatorAction, ValidatorActionError},
+    sim::{Submitted, ValidatorAction, ValidatorActionError},
     system::staking::ValidatorRecord,
 };
 
@@ -20,7 +20,7 @@ impl Node {
 
     /// The key of validator `index` of genesis; the indices after the last validator are the candidates'.
     pub fn validator_key(&self, index: u32) -> KeyPair {
-        NetworkBuilder::validator_key(self.inner.seed, index)
+        self.inner.validators.key(self.inner.seed, index)
     }
 
     /// Submits an action of an operator or a delegator, by the means of the chain's protocol. Where it is a transaction and the
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn an_account_of_the_node_delegates_and_earns() {
+    fn an_account_of_the_node_delegates_and_earns_rewards() {
         let params = StakingParams { block_reward: ether(1), ..StakingParams::default() };
         let node = node(ConsensusKind::Dpos).with_staking(params).build().unwrap();
         let (alice, validator) = (node.keys()[0].clone(), node.validator_key(0).address());
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn without_stake_the_protocol_says_so() {
+    fn a_chain_without_stake_supports_joins_and_exits_alone() {
         let node = node(ConsensusKind::Poa).build().unwrap();
         let join = ValidatorAction::Join { stake: U256::ZERO, commission_bps: 0 };
         let submitted = node.validator_action(&node.validator_key(4), &join).unwrap();

@@ -16,7 +16,7 @@ use crate::{
     chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
     consensus::{ConsensusKind, Protocol as _, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
-    sim::{BlockOrder, Network},
+    sim::{BlockOrder, Network, ValidatorKeys},
     vm::TemplateRegistry,
 };
 
@@ -29,7 +29,8 @@ pub(super) struct NodeInner {
     pub(super) clock: Arc<dyn Clock>,
     pub(super) consensus: ConsensusKind,
     pub(super) keys: Vec<KeyPair>,
-    /// Seed of the validators' keys.
+    /// Keys of the validators, those that are not given drawn from the seed.
+    pub(super) validators: ValidatorKeys,
     pub(super) seed: u64,
     pub(super) accounts: Vec<Address>,
     pub(super) mnemonic: String,
@@ -121,7 +122,7 @@ impl Writer {
     pub(super) fn mine_one(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
         let parent = self.chain().head().block().timestamp();
         let timestamp = self.settings.time.next_timestamp(&*inner.clock, parent);
-        let order = BlockOrder { timestamp: Some(timestamp), ..BlockOrder::default() };
+        let order = BlockOrder::new().with_timestamp(timestamp);
         let produced = self.network.produce_block(&order).map_err(MineError::from_network)?;
         self.settings.time.on_block(&*inner.clock, timestamp);
         self.publish_head(inner, &[], core::slice::from_ref(&produced.block))?;

@@ -43,3 +43,26 @@ async fn mining_changed(node: &Node, changes: &mut Subscription) {
 fn subscribe(node: &Node) -> Subscription {
     node.subscribe_to(|event| matches!(event, NodeEvent::MiningChanged { .. }))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_mode_set_on_the_node_itself_restarts_the_timer() {
+        let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
+        let mut blocks = node.subscribe_to(|event| matches!(event, NodeEvent::Head { .. }));
+        let timer = tokio::spawn(drive(node.clone()));
+        for seconds in [3_600, 7_200] {
+            tokio::task::yield_now().await;
+            node.set_mining(Mining::Interval(Duration::from_secs(seconds))).unwrap();
+        }
+        tokio::task::yield_now().await;
+        assert_eq!(blocks.try_next().unwrap_err(), SubscriptionError::Empty);
+        node.set_mining(Mining::Interval(Duration::from_millis(10))).unwrap();
+        for _ in 0..3 {
+            tokio::time::timeout(Duration::from_secs(60), blocks.next()).await.expect("a block is due").unwrap();
+        }
+        timer.abort();
+    }
+}

@@ -1,6 +1,7 @@
 //! Replicas, links and virtual time: one value that can be stepped, cloned and compared.
 
 pub(super) mod builder;
+pub(super) mod chain_options;
 pub(super) mod environment;
 pub(super) mod error;
 pub(super) mod genesis_stakes;

@@ -1,4 +1,4 @@
-//! One run a protocol in which much goes wrong, with transfers and, where there is stake, a new validator.
+//! One run of each protocol under many faults, with transfers and, where there is stake, a joining validator.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use chainbox::{
     system::staking::StakingParams,
 };
 
-/// Of the pinned runs.
+/// Seed of the pinned runs.
 pub(crate) const SEED: u64 = 2_026;
 const VALIDATORS: u32 = 4;
 
-/// Every protocol's fingerprint, as `tests/golden/faults.txt` has them. Changing one changes what every seed gives: a decision,
-/// never an accident.
+/// Digest of a protocol's run, from `tests/golden/faults.txt`. A change of it changes the result of every seed: a decision, never
+/// an accident.
 pub(crate) fn golden(kind: ConsensusKind) -> B256 {
     let line = include_str!("faults.txt").lines().find_map(|line| line.strip_prefix(kind.short_name()));
     line.expect("every protocol has a line").trim().parse().expect("a digest")
 }
 
-/// The run's fingerprint, on a network that `configure` has built in whatever way must make no difference.
+/// Digest of the run on a network with `configure`'s options, which must not change it.
 pub(crate) fn run(
     kind: ConsensusKind,
     seed: u64,
@@ -53,7 +53,8 @@ pub(crate) fn run(
     Ok(network.digest().expect("digests are on"))
 }
 
-/// Bad links, a slow disk and a crash that tears a write, a wrong clock, a cut; and where lies are borne, a key on two machines.
+/// Lossy links, a slow disk, a crash that tears a write, a skewed clock, an isolated replica; and where the protocol tolerates
+/// Byzantine faults, twins with one key.
 fn plan(kind: ConsensusKind) -> FaultPlan {
     let twins = if kind == ConsensusKind::Raft { "" } else { TWINS };
     FaultPlan::from_toml(&format!("version = 1\nfaults = [{FAULTS}{twins}]")).expect("faults of the format")

@@ -1,4 +1,4 @@
-//! One run that everything deterministic goes through: four validators, seeded latency, transfers, twenty blocks.
+//! One run that covers every deterministic part: four validators, seeded latency, transfers, twenty blocks.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use chainbox::{
     sim::{Latency, Network, NetworkBuilder, NetworkError},
 };
 
-/// Its fingerprint. Changing it changes what every seed gives: a decision, never an accident.
+/// Digest of the run. A change of it changes the result of every seed: a decision, never an accident.
 pub(crate) const DIGEST: B256 = b256!("d8db0103d2818dbd4a4a559652ae607716f9a8b5adec658e79a23be1c038034d");
 
-/// The network, to be built in whatever way must make no difference.
+/// The network's builder, for options that must not change the digest.
 pub(crate) fn builder() -> NetworkBuilder {
     Network::builder()
         .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
@@ -23,7 +23,7 @@ pub(crate) fn builder() -> NetworkBuilder {
         .with_latency(Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) })
 }
 
-/// Twenty blocks, with a transfer given to another replica every fourth.
+/// Runs twenty blocks, and submits a transfer to another replica every four.
 pub(crate) fn run(builder: NetworkBuilder) -> Result<Network, NetworkError> {
     let mut network = builder.build()?;
     for nonce in 0..5_u8 {
@@ -48,7 +48,7 @@ pub(crate) fn transfer(nonce: u64) -> Transaction {
     request.sign(&alice()).expect("every field of the request is set")
 }
 
-/// Who sends them, with what genesis gives her.
+/// The sender of the transfers, funded in genesis.
 pub(crate) fn alice() -> KeyPair {
     KeyPair::from_seed(99, "alice")
 }

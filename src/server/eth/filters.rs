@@ -26,7 +26,7 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_newFilter", 1, new_log_filter);
     methods.add("eth_newBlockFilter", 0, |eth, _| Ok(eth.filters.insert(Kind::Blocks(Cursor::at_head(&eth.view())))));
     methods.add("eth_newPendingTransactionFilter", 1, |eth, _| {
-        Ok(eth.filters.insert(Kind::Pending(eth.node.subscribe())))
+        Ok(eth.filters.insert(Kind::Pending(eth.node.subscribe_to(is_pending))))
     });
     methods.add("eth_getFilterChanges", 1, changes);
     methods.add("eth_getFilterLogs", 1, all_logs);
@@ -93,6 +93,10 @@ impl super::params::Argument for U64 {
     const EXPECTED: &'static str = "a filter id (0x and hex digits)";
 }
 
+const fn is_pending(event: &NodeEvent) -> bool {
+    matches!(event, NodeEvent::Pending(_))
+}
+
 fn new_log_filter(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let filter: Filter = args.optional(0, "filter")?.unwrap_or_default();
     logs::refuse_block_hash(&filter)?;
@@ -123,7 +127,7 @@ fn changes(eth: &Eth, args: &Args<'_>) -> Result<FilterChanges<RpcTransaction>, 
                     Ok(NodeEvent::Pending(transaction)) => hashes.push(transaction.hash()),
                     Ok(_) => {}
                     Err(SubscriptionError::Lagged { .. }) => {
-                        *events = eth.node.subscribe();
+                        *events = eth.node.subscribe_to(is_pending);
                         return Err(error(
                             REFUSED,
                             "the filter was polled too rarely and missed transactions: it starts again from here",

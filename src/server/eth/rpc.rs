@@ -155,10 +155,10 @@ async fn send_raw_batch(node: &Node, requests: Vec<Request<'_>>) -> Vec<MethodRe
         .collect()
 }
 
-/// Whether a method changes the node, or reads what only the writer has.
+/// Whether a method changes the node.
 fn waits_for_writer(method: &str) -> bool {
     let reads = ["eth_", "net_", "web3_", "txpool_", "debug_", "rpc_"].iter().any(|prefix| method.starts_with(prefix));
-    !reads || method.starts_with("eth_send") || matches!(method, "eth_accounts" | "eth_signTransaction")
+    !reads || method.starts_with("eth_send")
 }
 
 /// Calls a method that has to wait on one of tokio's blocking threads: its worker threads are few.

@@ -5,18 +5,20 @@ mod build;
 use core::fmt;
 use std::sync::Arc;
 
-use super::links::Latency;
+use super::{
+    chain_options::{ChainOptions, ValidatorKeys, chain_option_setters},
+    links::Latency,
+};
 use crate::{
-    chain::{ChainBuilder, ExecutionCache, GenesisSpec, PoolConfig},
-    consensus::{ConsensusConfig, ReplicaId, SealScheme},
-    primitives::{KeyPair, U256},
+    chain::ExecutionCache,
+    consensus::{ReplicaId, SealScheme},
+    primitives::KeyPair,
     sim::{check::invariant::Invariant, faults::plan::FaultPlan},
     state::StateStore,
     store::KeyValue,
-    system::staking::StakingParams,
 };
 
-/// Chain id of a network whose genesis nobody gave.
+/// Chain id of a network without one among its options.
 const DEFAULT_CHAIN_ID: u64 = 1_337;
 
 /// Who decides when a block is made.
@@ -29,20 +31,12 @@ pub enum Production {
     OnDemand,
 }
 
-type ChainSetup = Box<dyn FnOnce(ChainBuilder) -> ChainBuilder>;
-
-/// Collects the description of a [`Network`](super::Network). Every option has a default: one validator, proof of authority, seed 0,
+/// The options of a [`Network`](super::Network). Those of its chain are [`ChainOptions`]. Every option has a default: one validator, proof of authority, seed 0,
 /// 10 ms latency, symbolic seals, everything in memory.
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
-    genesis: GenesisSpec,
-    consensus: Option<ConsensusConfig>,
-    validators: Validators,
+    chain: ChainOptions,
     observers: u32,
-    candidates: u32,
-    stakes: Option<Vec<U256>>,
-    staking: Option<StakingParams>,
-    seed: u64,
     seals: SealScheme,
     latency: Latency,
     loss_per_mille: u16,
@@ -51,32 +45,17 @@ pub struct NetworkBuilder {
     production: Production,
     stores: Option<(Arc<dyn StateStore>, Arc<dyn KeyValue>)>,
     cache: ExecutionCache,
-    paranoid: bool,
     digest: bool,
     trace: Option<String>,
-    pool: Option<PoolConfig>,
-    chain_setup: Option<ChainSetup>,
     invariants: Vec<Box<dyn Invariant>>,
     faults: FaultPlan,
-}
-
-#[derive(Clone, Debug)]
-enum Validators {
-    FromSeed(u32),
-    Keys(Vec<KeyPair>),
 }
 
 impl Default for NetworkBuilder {
     fn default() -> Self {
         Self {
-            genesis: GenesisSpec::new(DEFAULT_CHAIN_ID),
-            consensus: None,
-            validators: Validators::FromSeed(1),
+            chain: ChainOptions::new(),
             observers: 0,
-            candidates: 0,
-            stakes: None,
-            staking: None,
-            seed: 0,
             seals: SealScheme::Symbolic,
             latency: Latency::default(),
             loss_per_mille: 0,
@@ -85,11 +64,8 @@ impl Default for NetworkBuilder {
             production: Production::Automatic,
             stores: None,
             cache: ExecutionCache::default(),
-            paranoid: false,
             digest: true,
             trace: None,
-            pool: None,
-            chain_setup: None,
             invariants: Vec::new(),
             faults: FaultPlan::default(),
         }
@@ -98,59 +74,17 @@ impl Default for NetworkBuilder {
 
 /// Options.
 impl NetworkBuilder {
-    /// What the chain starts from. Its validators, if it lists any, must be the network's.
-    pub fn with_genesis(mut self, genesis: GenesisSpec) -> Self {
-        self.genesis = genesis;
-        self
-    }
+    chain_option_setters!(chain);
 
-    /// The protocol and its parameters; by default what genesis says, else proof of authority.
-    pub fn with_consensus(mut self, consensus: ConsensusConfig) -> Self {
-        self.consensus = Some(consensus);
-        self
-    }
-
-    /// So many validators, each with a key drawn from the seed (see [`NetworkBuilder::validator_key`]).
-    pub fn with_validators(mut self, count: u32) -> Self {
-        self.validators = Validators::FromSeed(count);
-        self
-    }
-
-    /// One validator for each key; replica numbers follow the order of the keys.
-    pub fn with_validator_keys(mut self, keys: impl IntoIterator<Item = KeyPair>) -> Self {
-        self.validators = Validators::Keys(keys.into_iter().collect());
+    /// Replaces the options of the chain by `options`.
+    pub fn with_chain_options(mut self, options: ChainOptions) -> Self {
+        self.chain = options;
         self
     }
 
     /// So many more replicas that follow and never seal.
     pub const fn with_observers(mut self, count: u32) -> Self {
         self.observers = count;
-        self
-    }
-
-    /// The validators' stakes in genesis, in the smallest unit and the order of their keys; 32 tokens each without it, where the
-    /// protocol has stake. Makes a chain of stake of a protocol that may do without.
-    pub fn with_stakes(mut self, stakes: impl IntoIterator<Item = U256>) -> Self {
-        self.stakes = Some(stakes.into_iter().collect());
-        self
-    }
-
-    /// The staking contract's parameters, in place of the default ones or those of genesis.
-    pub const fn with_staking(mut self, params: StakingParams) -> Self {
-        self.staking = Some(params);
-        self
-    }
-
-    /// So many more replicas after the validators, with keys of their own (see [`NetworkBuilder::validator_key`]), that are no
-    /// validators at genesis and may become some.
-    pub const fn with_candidates(mut self, count: u32) -> Self {
-        self.candidates = count;
-        self
-    }
-
-    /// Where all randomness of the run comes from.
-    pub const fn with_seed(mut self, seed: u64) -> Self {
-        self.seed = seed;
         self
     }
 
@@ -212,12 +146,6 @@ impl NetworkBuilder {
         self
     }
 
-    /// Whether every replica executes every block alone and the results are compared.
-    pub const fn with_paranoid(mut self, paranoid: bool) -> Self {
-        self.paranoid = paranoid;
-        self
-    }
-
     /// Whether the run is fingerprinted; on by default.
     pub const fn with_digest(mut self, digest: bool) -> Self {
         self.digest = digest;
@@ -227,18 +155,6 @@ impl NetworkBuilder {
     /// Whether everything that happens is recorded, under a title for people; off by default. See [`Network::trace`](super::Network::trace).
     pub fn with_trace(mut self, title: impl Into<String>) -> Self {
         self.trace = Some(title.into());
-        self
-    }
-
-    /// Bounds and rules of every replica's pool.
-    pub const fn with_pool(mut self, pool: PoolConfig) -> Self {
-        self.pool = Some(pool);
-        self
-    }
-
-    /// Further options of the chain itself: hooks, retention, templates.
-    pub fn with_chain(mut self, setup: impl FnOnce(ChainBuilder) -> ChainBuilder + 'static) -> Self {
-        self.chain_setup = Some(Box::new(setup));
         self
     }
 
@@ -256,22 +172,19 @@ impl NetworkBuilder {
 
     /// The key of validator `index` in a network of `seed` whose keys nobody gave.
     pub fn validator_key(seed: u64, index: u32) -> KeyPair {
-        KeyPair::from_seed(seed, &format!("validator {index}"))
+        ValidatorKeys::FromSeed(0).key(seed, index)
     }
 }
 
 impl fmt::Debug for NetworkBuilder {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("NetworkBuilder")
-            .field("consensus", &self.consensus)
-            .field("validators", &self.validators)
+            .field("chain", &self.chain)
             .field("observers", &self.observers)
-            .field("seed", &self.seed)
             .field("seals", &self.seals)
             .field("latency", &self.latency)
             .field("loss_per_mille", &self.loss_per_mille)
             .field("production", &self.production)
-            .field("paranoid", &self.paranoid)
             .finish_non_exhaustive()
     }
 }

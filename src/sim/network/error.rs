@@ -1,5 +1,6 @@
 //! Why a network could not be built or go on.
 
+use super::chain_options::ChainOptionsError;
 use crate::{
     chain::{ChainError, PoolError},
     consensus::{BlockId, ConsensusError, Rejection, ReplicaId},
@@ -28,6 +29,9 @@ pub enum NetworkError {
         /// Which and what to change.
         reason: String,
     },
+    /// Options of the chain that contradict each other or its genesis.
+    #[error(transparent)]
+    ChainOptions(#[from] ChainOptionsError),
     /// A replica's chain failed, such as by its store.
     #[error("{replica}: chain failed")]
     Chain {

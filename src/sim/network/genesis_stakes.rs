@@ -1,6 +1,6 @@
 //! Stake in a network's genesis: who has how much, and what the protocol makes of it.
 
-use super::error::NetworkError;
+use super::{chain_options::ChainOptionsError, error::NetworkError};
 use crate::{
     chain::{GenesisAccount, GenesisSpec, GenesisValidator},
     consensus::{ConsensusConfig, ConsensusError, StakeUse, Validator, ValidatorSet},
@@ -35,8 +35,8 @@ pub(super) fn complete(
     let equal = ValidatorSet::equal(addresses.iter().copied()).map_err(ConsensusError::from)?;
     let is_staked = decide(genesis, config, stakes.is_some())?;
     if let Some(stakes) = stakes.filter(|stakes| stakes.len() != addresses.len()) {
-        let reason = format!("{} stakes are given for {} validators; give one for each", stakes.len(), addresses.len());
-        return Err(NetworkError::Options { reason });
+        let (stakes, validators) = (stakes.len(), addresses.len());
+        return Err(ChainOptionsError::StakeCount { stakes, validators }.into());
     }
     if genesis.validators.is_empty() {
         let listed = addresses.iter().enumerate().map(|(index, address)| GenesisValidator {
@@ -52,8 +52,7 @@ pub(super) fn complete(
     }
     let listed = ValidatorSet::equal(genesis.validators.iter().map(|validator| validator.address));
     if listed.as_ref() != Ok(&equal) {
-        let reason = "genesis lists other validators than the network has keys for";
-        return Err(NetworkError::Options { reason: reason.to_owned() });
+        return Err(ChainOptionsError::OtherValidators.into());
     }
     if !is_staked {
         return Ok(equal);
@@ -67,17 +66,11 @@ pub(super) fn complete(
 }
 
 /// Whether the chain has stake; its parameters are in genesis then.
-fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool) -> Result<bool, NetworkError> {
+fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool) -> Result<bool, ChainOptionsError> {
     let kind = config.kind();
     let wants = has_stakes || genesis.staking.is_some();
     match kind.stake_use() {
-        StakeUse::Never if wants => {
-            let reason = format!(
-                "{} has no notion of stake: leave out the stakes and genesis field `staking`, or choose a protocol with stake",
-                kind.name()
-            );
-            Err(NetworkError::Options { reason })
-        }
+        StakeUse::Never if wants => Err(ChainOptionsError::NoStake { protocol: kind.name() }),
         StakeUse::Never => Ok(false),
         StakeUse::Optional if !wants => Ok(false),
         StakeUse::Optional | StakeUse::Always => {
@@ -88,7 +81,7 @@ fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool)
 }
 
 /// Gives the listed validators their stakes where genesis does not.
-fn bond(genesis: &mut GenesisSpec, addresses: &[Address], stakes: Option<&[U256]>) -> Result<(), NetworkError> {
+fn bond(genesis: &mut GenesisSpec, addresses: &[Address], stakes: Option<&[U256]>) -> Result<(), ChainOptionsError> {
     let are_listed = genesis.validators.iter().any(|validator| !validator.stake.is_zero());
     for (index, address) in addresses.iter().enumerate() {
         let Some(validator) = genesis.validators.iter_mut().find(|validator| validator.address == *address) else {
@@ -97,10 +90,8 @@ fn bond(genesis: &mut GenesisSpec, addresses: &[Address], stakes: Option<&[U256]
         let given = stakes.and_then(|stakes| stakes.get(index)).copied();
         match given {
             Some(stake) if are_listed && stake != validator.stake => {
-                let listed = validator.stake;
-                let reason =
-                    format!("genesis gives {address} a stake of {listed}, the options {stake}; give it in one place");
-                return Err(NetworkError::Options { reason });
+                let genesis = validator.stake;
+                return Err(ChainOptionsError::StakeTwice { address: *address, genesis, given: stake });
             }
             _ if are_listed => {}
             Some(stake) => validator.stake = stake,
@@ -155,7 +146,7 @@ mod tests {
         for (builder, want) in [
             (pbft(4).with_stakes([ether(1)]), "1 stakes are given for 4 validators"),
             (pbft(2).with_stakes([ether(1), U256::ZERO]), "weight 0"),
-            (Network::builder().with_stakes([ether(1)]), "proof-of-authority has no notion of stake"),
+            (Network::builder().with_stakes([ether(1)]), "proof-of-authority does not support stake"),
             (Network::builder().with_staking(StakingParams::default()), "leave out"),
             (pbft(1).with_staking(StakingParams { downtime_window: 0, ..StakingParams::default() }), "downtimeWindow"),
         ] {

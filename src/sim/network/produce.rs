@@ -16,17 +16,53 @@ use crate::{
     sim::trace::Incident,
 };
 
-/// How the next block is to be made, where the driver has a wish; everything else is as usual.
+/// Parameters of a block that is made on demand; the defaults are those of the protocol and the pool.
+///
+/// ```
+/// use chainbox::{primitives::Timestamp, sim::{BlockOrder, Network, Production}};
+/// let mut network = Network::builder().with_production(Production::OnDemand).build()?;
+/// let order = BlockOrder::new().with_timestamp(Timestamp::from_secs(60)).with_transactions([]);
+/// assert_eq!(network.produce_block(&order)?.block.block().timestamp(), Timestamp::from_secs(60));
+/// # Ok::<(), chainbox::sim::NetworkError>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[must_use]
 pub struct BlockOrder {
-    /// Its time; by default the later of the earliest time allowed and the block clock.
-    pub timestamp: Option<Timestamp>,
-    /// Gas limit to move towards.
-    pub gas_limit: Option<Gas>,
-    /// Changes by hand that it records.
-    pub interventions: Vec<Intervention>,
-    /// Only these transactions, in this order, instead of the pool's best.
-    pub transactions: Option<Vec<Arc<Transaction>>>,
+    pub(super) timestamp: Option<Timestamp>,
+    pub(super) gas_limit: Option<Gas>,
+    pub(super) interventions: Vec<Intervention>,
+    pub(super) transactions: Option<Vec<Arc<Transaction>>>,
+}
+
+impl BlockOrder {
+    /// A block with every default.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the timestamp; by default the later of the earliest allowed one and the block clock.
+    pub const fn with_timestamp(mut self, timestamp: Timestamp) -> Self {
+        self.timestamp = Some(timestamp);
+        self
+    }
+
+    /// Sets the gas limit that the block's moves towards.
+    pub const fn with_gas_limit(mut self, gas_limit: Gas) -> Self {
+        self.gas_limit = Some(gas_limit);
+        self
+    }
+
+    /// Sets the interventions that the block records.
+    pub fn with_interventions(mut self, interventions: impl IntoIterator<Item = Intervention>) -> Self {
+        self.interventions = interventions.into_iter().collect();
+        self
+    }
+
+    /// Sets the transactions and their order, in place of the pool's best.
+    pub fn with_transactions(mut self, transactions: impl IntoIterator<Item = Arc<Transaction>>) -> Self {
+        self.transactions = Some(transactions.into_iter().collect());
+        self
+    }
 }
 
 /// A block that was made on demand and is every replica's head.

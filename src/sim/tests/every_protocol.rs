@@ -48,7 +48,7 @@ fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
         let mut network = builder.build().unwrap();
         for nonce in 0..40 {
             network.submit(transfer(nonce), ReplicaId::new(0)).unwrap();
-            let order = BlockOrder { timestamp: Some(Timestamp::from_secs(100 + nonce)), ..BlockOrder::default() };
+            let order = BlockOrder::new().with_timestamp(Timestamp::from_secs(100 + nonce));
             let produced = network.produce_block(&order).unwrap();
             let block = produced.block.block();
             assert_eq!((block.timestamp().as_secs(), block.transactions().len()), (100 + nonce, 1), "{kind:?}");
@@ -58,7 +58,7 @@ fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
                 "{kind:?}"
             );
         }
-        let late = BlockOrder { timestamp: Some(Timestamp::from_secs(104)), ..BlockOrder::default() };
+        let late = BlockOrder::new().with_timestamp(Timestamp::from_secs(104));
         assert!(matches!(network.produce_block(&late), Err(NetworkError::TooEarly { .. })), "{kind:?}");
         let next = network.produce_block(&BlockOrder::default()).unwrap();
         assert_eq!(next.block.height().get(), 41, "{kind:?}");

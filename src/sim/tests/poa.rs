@@ -84,7 +84,7 @@ fn only_ordered_transactions_are_taken_when_some_are() {
     let builder = network(1, 6).with_consensus(config).with_production(Production::OnDemand);
     let mut network = builder.build().unwrap();
     network.submit(transfer(0), ReplicaId::new(0)).unwrap();
-    let order = BlockOrder { transactions: Some(vec![transfer(3)]), ..BlockOrder::default() };
+    let order = BlockOrder::new().with_transactions(vec![transfer(3)]);
     let produced = network.produce_block(&order).unwrap();
     assert_eq!((produced.block.block().transactions().len(), produced.left_out.len()), (0, 1));
     assert_eq!(network.primary().pool().len(), 1);
@@ -99,7 +99,8 @@ fn impossible_options_are_told() {
     assert!(matches!(network(0, 0).build(), Err(NetworkError::Consensus(_))));
     let mut two = GenesisSpec::new(1);
     two.consensus = serde_json::json!({"protocol": "pow"});
-    assert!(matches!(Network::builder().with_genesis(two).build(), Err(NetworkError::Options { .. })));
+    let built = Network::builder().with_genesis(two).build();
+    assert!(matches!(built, Err(NetworkError::ChainOptions(ChainOptionsError::GenesisConsensus { .. }))));
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn any_number_of_replicas_agree_and_head_is_final() {
 fn a_wrong_order_is_told_and_the_next_one_works() {
     let mut network = on_demand(3).build().unwrap();
     network.produce_block(&BlockOrder::default()).unwrap();
-    let early = BlockOrder { timestamp: Some(crate::primitives::Timestamp::from_secs(0)), ..BlockOrder::default() };
+    let early = BlockOrder::new().with_timestamp(crate::primitives::Timestamp::from_secs(0));
     let time = network.primary().chain().head().block().timestamp().as_secs();
     if time > 0 {
         assert!(matches!(network.produce_block(&early), Err(NetworkError::TooEarly { .. })));

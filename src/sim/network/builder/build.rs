@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{NetworkBuilder, Production, Validators};
+use super::{DEFAULT_CHAIN_ID, NetworkBuilder, Production};
 use crate::{
     chain::{Block, Chain, ChainError, GenesisSpec, Pool, PoolConfig},
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
@@ -11,6 +11,7 @@ use crate::{
         engine::{clock::BlockClock, digest::RunDigest, rng::Streams, scheduler::Scheduler},
         network::{
             Network,
+            chain_options::ChainOptionsError,
             environment::{Buffers, World},
             error::NetworkError,
             genesis_stakes,
@@ -32,21 +33,21 @@ impl NetworkBuilder {
     /// [`NetworkError::Options`] for options that contradict each other, [`NetworkError::Consensus`] for parameters
     /// that the protocol refuses, [`NetworkError::Chain`] for an unusable genesis or stores.
     pub fn build(mut self) -> Result<Network, NetworkError> {
-        let keys = self.keys();
+        let mut genesis = self.chain.take_genesis(GenesisSpec::new(DEFAULT_CHAIN_ID));
+        let (keys, candidates) = self.chain.keys();
         let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
-        let candidates = self.candidate_keys(&keys);
-        let followers = self.candidates.saturating_add(self.observers);
+        let followers = self.chain.candidates.saturating_add(self.observers);
         let observers = (0..followers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
-        let config = self.consensus()?.with_roster(&addresses, observers.collect());
+        let config = self.consensus(&genesis)?.with_roster(&addresses, observers.collect());
         self.check_production(&config)?;
         self.check_losses()?;
-        self.genesis.staking = self.staking.or(self.genesis.staking);
+        genesis.staking = self.chain.staking.or(genesis.staking);
         let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
-        let validators =
-            genesis_stakes::complete(&mut self.genesis, &config, &addresses, &newcomers, self.stakes.as_deref())?;
-        self.commit_to(&validators);
-        if self.genesis.consensus.is_null() {
-            self.genesis.consensus = config.section();
+        let stakes = self.chain.stakes.as_deref();
+        let validators = genesis_stakes::complete(&mut genesis, &config, &addresses, &newcomers, stakes)?;
+        commit_to(&mut genesis, &validators);
+        if genesis.consensus.is_null() {
+            genesis.consensus = config.section();
         }
         let keys = [keys, candidates].concat();
 
@@ -54,37 +55,29 @@ impl NetworkBuilder {
             (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
         });
         check_protocol(&*store, &config)?;
-        let durable =
-            store.is_durable().then(|| RecordStore::of_chain(self.genesis.chain_id, config.kind(), store.clone()));
+        let durable = store.is_durable().then(|| RecordStore::of_chain(genesis.chain_id, config.kind(), store.clone()));
         let durable = durable.map(Arc::new);
         let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
         let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
-        let authenticator = Authenticator::new(self.seals, self.seed);
+        let authenticator = Authenticator::new(self.seals, self.chain.seed);
         let head_record = of_primary.get(config.kind().head_key()).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
             Some(_) => NetworkError::StoredRecords { replica: ReplicaId::default(), source },
             None => source.into(),
         })?;
-        let opened = Chain::builder(self.genesis.clone(), state, store)
-            .with_rules(rules)
-            .with_cache(self.cache.clone())
-            .with_paranoid(self.paranoid);
+        let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis)));
+        let opened = Chain::builder(genesis, state, store).with_rules(rules).with_cache(self.cache.clone());
         let opened = match &durable {
             Some(durable) => opened.with_hook(durable.clone()),
             None => opened,
         };
-        let opened = match self.chain_setup.take() {
-            Some(setup) => setup(opened),
-            None => opened,
-        };
-        let chain = opened.open().map_err(primary_error)?;
+        let chain = self.chain.apply_to(opened)?.open().map_err(primary_error)?;
 
         let head = BlockId::of(chain.head().block());
         let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
         let signers: Vec<_> = signers.chain((0..self.observers).map(|_| None)).collect();
         let shared = Shared { config, validators, authenticator, signers };
-        let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
         let mut replicas = Vec::new();
         if let Some(durable) = &durable {
             durable.written(chain.finalized().height());
@@ -105,25 +98,13 @@ impl NetworkBuilder {
         Network::start(replicas, world, shared, self.invariants, self.faults)
     }
 
-    /// Keys of the candidates, after those of the validators.
-    fn candidate_keys(&self, validators: &[KeyPair]) -> Vec<KeyPair> {
-        let first = count_of(validators);
-        (0..self.candidates).map(|place| Self::validator_key(self.seed, first.saturating_add(place))).collect()
-    }
-
-    fn keys(&self) -> Vec<KeyPair> {
-        match &self.validators {
-            Validators::Keys(keys) => keys.clone(),
-            Validators::FromSeed(count) => (0..*count).map(|index| Self::validator_key(self.seed, index)).collect(),
-        }
-    }
-
-    fn consensus(&self) -> Result<ConsensusConfig, NetworkError> {
-        match (&self.consensus, &self.genesis.consensus) {
+    fn consensus(&self, genesis: &GenesisSpec) -> Result<ConsensusConfig, NetworkError> {
+        match (&self.chain.consensus, &genesis.consensus) {
             (Some(config), _) => Ok(config.clone()),
             (None, serde_json::Value::Null) => Ok(ConsensusConfig::default()),
-            (None, section) => ConsensusConfig::deserialize_section(section)
-                .map_err(|error| NetworkError::Options { reason: format!("genesis field `consensus`: {error}") }),
+            (None, section) => ConsensusConfig::deserialize_section(section).map_err(|error| {
+                NetworkError::ChainOptions(ChainOptionsError::GenesisConsensus { reason: error.to_string() })
+            }),
         }
     }
 
@@ -147,14 +128,6 @@ impl NetworkBuilder {
         }
     }
 
-    /// Commits to the validators in genesis' header, unless its author fills `extraData` otherwise.
-    fn commit_to(&mut self, validators: &ValidatorSet) {
-        if self.genesis.extra_data.is_empty() {
-            let commitment = Block::extra_data_of(&Payload::checkpoint(validators).encoded());
-            self.genesis.extra_data = commitment.unwrap_or_default();
-        }
-    }
-
     /// What a trace has to say so that it can be replayed; `None` when none is wanted.
     fn trace_header(&self, shared: &Shared, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
         let title = self.trace.clone()?;
@@ -170,18 +143,18 @@ impl NetworkBuilder {
         Some(TraceHeader {
             version: TRACE_VERSION,
             title,
-            seed: self.seed,
+            seed: self.chain.seed,
             consensus: shared.config.section().to_string(),
             genesis: chain.genesis().block().encode_stored().into(),
             validators: shared.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
             real_seals: self.seals == SealScheme::Secp256k1,
-            seal_seed: self.seed,
+            seal_seed: self.chain.seed,
             replicas: validators.chain(observers).collect(),
         })
     }
 
     fn world(&self, replicas: &[Replica], chain: &Chain) -> World {
-        let streams = Streams::new(self.seed);
+        let streams = Streams::new(self.chain.seed);
         let mut ties = streams.stream("ties");
         let mut links = Links::new(self.latency, streams.stream("links")).with_loss(self.loss_per_mille);
         for (from, to, latency) in &self.link_latencies {
@@ -206,6 +179,14 @@ impl NetworkBuilder {
             recorder: None,
             buffers: Buffers::default(),
         }
+    }
+}
+
+/// Commits to the validators in genesis' header, unless its author fills `extraData` otherwise.
+fn commit_to(genesis: &mut GenesisSpec, validators: &ValidatorSet) {
+    if genesis.extra_data.is_empty() {
+        let commitment = Block::extra_data_of(&Payload::checkpoint(validators).encoded());
+        genesis.extra_data = commitment.unwrap_or_default();
     }
 }
 

@@ -1,0 +1,56 @@
+//! A transaction in its block, with its receipt.
+
+use alloy_sol_types::SolEvent;
+
+use crate::{
+    chain::{ExecutedBlock, Receipt, TransactionIndex},
+    primitives::{Log, Transaction},
+};
+
+/// A transaction in a canonical block, with its receipt.
+#[derive(Clone, Debug)]
+pub struct MinedTransaction {
+    block: ExecutedBlock,
+    index: TransactionIndex,
+}
+
+impl MinedTransaction {
+    pub(super) const fn new(block: ExecutedBlock, index: TransactionIndex) -> Self {
+        Self { block, index }
+    }
+
+    /// The block that includes it.
+    pub const fn block(&self) -> &ExecutedBlock {
+        &self.block
+    }
+
+    /// The transaction's position in the block, from 0.
+    pub const fn index(&self) -> TransactionIndex {
+        self.index
+    }
+
+    /// The transaction.
+    pub fn transaction(&self) -> &Transaction {
+        &self.block.block().transactions()[self.index as usize]
+    }
+
+    /// The transaction's receipt.
+    pub fn receipt(&self) -> &Receipt {
+        &self.block.receipts()[self.index as usize]
+    }
+
+    /// Whether the transaction succeeded.
+    pub fn is_success(&self) -> bool {
+        self.receipt().is_success()
+    }
+
+    /// The transaction's logs, in order.
+    pub fn logs(&self) -> &[Log] {
+        self.receipt().logs()
+    }
+
+    /// The transaction's events of kind `E`, in order, of all contracts.
+    pub fn events<E: SolEvent>(&self) -> Vec<E> {
+        self.logs().iter().filter_map(|log| E::decode_log(log).ok()).map(|log| log.data).collect()
+    }
+}
