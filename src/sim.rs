@@ -6,12 +6,13 @@
 
 pub mod campaign;
 mod check;
+mod default_config;
 #[cfg(feature = "diagram")]
 pub mod diagram;
 mod engine;
 mod faults;
 mod network;
-#[cfg(any(test, feature = "scenarios"))]
+#[cfg(feature = "scenarios")]
 pub mod scenario;
 pub mod trace;
 
@@ -25,6 +26,7 @@ pub use check::{
     invariant::{self, Invariant, Violation},
     oracle::Oracle,
 };
+pub use default_config::default_sim_config;
 pub use engine::{
     clock::{BlockClock, SimTime},
     digest::RunDigest,
