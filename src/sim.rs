@@ -23,8 +23,9 @@ pub use campaign::{
     two_phase::{Outcome, Report, RunCounters, Setup, record_plan, run_plan, run_seed},
 };
 pub use check::{
-    invariant::{self, Invariant, Violation},
+    invariant::{self, Invariant},
     oracle::Oracle,
+    violation::Violation,
 };
 pub use default_config::default_sim_config;
 pub use engine::{
@@ -43,13 +44,14 @@ pub use faults::{
 };
 pub use network::{
     Network,
-    builder::{NetworkBuilder, Production},
+    builder::NetworkBuilder,
     error::NetworkError,
     links::{Latency, Links},
-    produce::{BlockOrder, Produced},
+    produce::Produced,
+    production::{BlockOrder, Production},
     replica::{Counters, Replica, process::Process},
-    run::Step,
     scripted::{ScriptError, Scripted},
+    step::Step,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
 

@@ -5,7 +5,7 @@ mod build;
 use core::fmt;
 use std::sync::Arc;
 
-use super::links::Latency;
+use super::{links::Latency, production::Production};
 use crate::{
     chain::{ChainBuilder, ExecutionCache, GenesisSpec, PoolConfig},
     consensus::{ConsensusConfig, ReplicaId, SealScheme},
@@ -18,16 +18,6 @@ use crate::{
 
 /// Chain id of a network whose genesis nobody gave.
 const DEFAULT_CHAIN_ID: u64 = 1_337;
-
-/// Who decides when a block is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Production {
-    /// The protocol: a block is built as soon as it asks.
-    #[default]
-    Automatic,
-    /// The driver, by [`Network::produce_block`](super::Network::produce_block).
-    OnDemand,
-}
 
 type ChainSetup = Box<dyn FnOnce(ChainBuilder) -> ChainBuilder>;
 

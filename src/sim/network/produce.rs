@@ -5,29 +5,17 @@ use std::sync::Arc;
 
 use super::{
     Network,
-    environment::Parcel,
+    envelope::Parcel,
     error::NetworkError,
+    production::BlockOrder,
     replica::{Replica, process::Process},
 };
 use crate::{
     chain::{Added, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
     consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
-    primitives::{B256, Bytes, Gas, Height, Timestamp, Transaction},
+    primitives::{B256, Bytes, Height, Transaction},
     sim::trace::Incident,
 };
-
-/// How the next block is to be made, where the driver has a wish; everything else is as usual.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct BlockOrder {
-    /// Its time; by default the later of the earliest time allowed and the block clock.
-    pub timestamp: Option<Timestamp>,
-    /// Gas limit to move towards.
-    pub gas_limit: Option<Gas>,
-    /// Changes by hand that it records.
-    pub interventions: Vec<Intervention>,
-    /// Only these transactions, in this order, instead of the pool's best.
-    pub transactions: Option<Vec<Arc<Transaction>>>,
-}
 
 /// A block that was made on demand and is every replica's head.
 #[derive(Clone, Debug)]

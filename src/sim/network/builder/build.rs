@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{NetworkBuilder, Production, Validators};
+use super::{NetworkBuilder, Validators};
 use crate::{
     chain::{Block, Chain, ChainError, GenesisSpec, Pool, PoolConfig},
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
@@ -15,6 +15,7 @@ use crate::{
             error::NetworkError,
             genesis_stakes,
             links::{Links, PER_MILLE_MAX},
+            production::Production,
             records::RecordStore,
             replica::Replica,
             shared::Shared,
