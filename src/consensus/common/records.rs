@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use super::encoding::{Decoder, Encoder};
+use super::{
+    encoding::{Decoder, Encoder},
+    event::BlockId,
+};
 use crate::primitives::Bytes;
 
 /// A value to be stored under a key, over the earlier one.
@@ -79,6 +82,16 @@ pub(in crate::consensus) fn records_under<'a>(
     prefix: &'static [u8],
 ) -> impl Iterator<Item = (&'a Bytes, &'a Bytes)> {
     records.range(Bytes::from_static(prefix)..).take_while(move |(key, _)| key.starts_with(prefix))
+}
+
+/// Returns the key of a block's record: `prefix`, the height (8 bytes, big-endian) and the hash.
+pub(in crate::consensus) fn block_key(prefix: &[u8], block: BlockId) -> Bytes {
+    [prefix, &block.height.get().to_be_bytes(), block.hash.as_slice()].concat().into()
+}
+
+/// Returns the block of a key that [`block_key`] made with `prefix`; `None` for any other key.
+pub(in crate::consensus) fn block_of_key(prefix: &[u8], key: &[u8]) -> Option<BlockId> {
+    decode_content(key.strip_prefix(prefix)?, BlockId::decode)
 }
 
 /// In the manner of FNV-1a, over words of eight bytes in four lanes, what is left filled up with zeros, and the length.

@@ -168,7 +168,7 @@ impl Link {
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        let block = BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? };
+        let block = BlockId::decode(bytes)?;
         let (timestamp, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
         let state = Arc::new(State::decode(bytes)?);
         let candidates = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?;

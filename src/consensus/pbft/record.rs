@@ -30,7 +30,7 @@ use crate::{
         BlockId, Encoder, Record, Records,
         common::{
             record_class::RecordKeys,
-            records::{check_record, checked_record},
+            records::{check_record, checked_record, decode_content},
         },
         encoding::Decoder,
         mutation::{self, Mutation},
@@ -220,7 +220,8 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
                 journal.views.insert(found);
                 if found >= view {
                     view = found;
-                    chosen = Decoder::new(content).list(block).ok_or(PbftError::Record { key: "view" })?;
+                    chosen = decode_content(content, |bytes| bytes.list(BlockId::decode))
+                        .ok_or(PbftError::Record { key: "view" })?;
                 }
             }
             (BODY, Some((height, place))) => {
@@ -230,7 +231,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
             }
             (_, Some((height, number))) => {
                 let (height, in_view) = (Height::new(height), View::new(number));
-                let hash = Decoder::new(content).hash().ok_or(PbftError::Record { key: "promise" })?;
+                let hash = decode_content(content, Decoder::hash).ok_or(PbftError::Record { key: "promise" })?;
                 let found = BlockId { height, hash };
                 journal.kept.entry(height).or_default().insert((kind, in_view));
                 if kind != STABLE {
@@ -315,11 +316,11 @@ impl Head {
         };
         let mut head = Self {
             succession,
-            block: block(&mut bytes)?,
+            block: BlockId::decode(&mut bytes)?,
             timestamp: Timestamp::from_secs(bytes.u64()?),
             view: View::new(bytes.u64()?),
-            stable: block(&mut bytes)?,
-            checkpoints: bytes.list(block)?,
+            stable: BlockId::decode(&mut bytes)?,
+            checkpoints: bytes.list(BlockId::decode)?,
         };
         head.succession = head.succession.with_told(&mut bytes)?;
         bytes.is_empty().then_some(Ok(head))
@@ -358,10 +359,4 @@ fn parse(key: &[u8]) -> Option<(u8, Option<(u64, u64)>)> {
         _ => return None,
     };
     Some((kind, Some((first, second))))
-}
-
-fn block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
-    let height = Height::new(bytes.u64()?);
-    let hash: B256 = bytes.hash()?;
-    Some(BlockId { height, hash })
 }

@@ -11,7 +11,6 @@ use crate::consensus::{
     encoding::Decoder,
     mutation::{self, Mutation},
 };
-use crate::primitives::{B256, Height};
 
 /// The first block of an epoch, or the newest one before it where that slot stayed empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -29,14 +28,8 @@ impl Checkpoint {
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        Some(Self { epoch: bytes.u64()?, block: decode_block(bytes)? })
+        Some(Self { epoch: bytes.u64()?, block: BlockId::decode(bytes)? })
     }
-}
-
-pub(super) fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
-    let height = Height::new(bytes.u64()?);
-    let hash: B256 = bytes.hash()?;
-    Some(BlockId { height, hash })
 }
 
 /// How much of the stake voted for an epoch's checkpoint.
@@ -140,6 +133,7 @@ impl Casper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::primitives::{B256, Height};
 
     fn checkpoint(epoch: u64) -> Checkpoint {
         let block = BlockId { height: Height::new(epoch * 4), hash: B256::repeat_byte(epoch as u8 + 1) };

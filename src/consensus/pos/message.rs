@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, Offence, casper::decode_block};
+use super::{Checkpoint, Offence};
 use crate::{
     consensus::{Authenticator, BlockId, Encoder, SealError, Signer, encoding::Decoder},
     primitives::{Address, B256, Bytes, keccak256},
@@ -66,7 +66,7 @@ impl VoteData {
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         Some(Self {
             slot: bytes.u64()?,
-            head: decode_block(bytes)?,
+            head: BlockId::decode(bytes)?,
             source: Checkpoint::decode(bytes)?,
             target: Checkpoint::decode(bytes)?,
         })
@@ -140,7 +140,7 @@ impl Proposal {
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         Some(Self {
             slot: bytes.u64()?,
-            block: decode_block(bytes)?,
+            block: BlockId::decode(bytes)?,
             signature: Bytes::copy_from_slice(bytes.bytes()?),
         })
     }

@@ -17,7 +17,6 @@ use std::{
 
 use super::{
     Casper, Checkpoint, PosConfig, Turnout,
-    casper::decode_block,
     payload::{decode_set, encode_members},
     shuffling,
 };
@@ -290,7 +289,7 @@ impl State {
 
     pub(super) fn decode(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Self> {
         let (genesis_time, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
-        let (latest, mix) = (decode_block(bytes)?, bytes.hash()?);
+        let (latest, mix) = (BlockId::decode(bytes)?, bytes.hash()?);
         let mut epoch = || {
             let (number, set) = (bytes.u64()?, decode_set(bytes)?);
             Some(Arc::new(Epoch::new(config, number, set, bytes.hash()?)))
