@@ -45,7 +45,7 @@ pub use common::{
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, lineage, orphans};
+use common::{encoding, lineage, orphans, protocol::impl_by_encoding};
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
     mutation,

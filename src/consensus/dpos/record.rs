@@ -50,9 +50,10 @@ pub struct Lock {
 
 impl Promise {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.slot);
-        out.u64(self.confirmed.get());
-        out.option(self.lock, |out, lock| {
+        let Self { slot, confirmed, lock } = self;
+        out.u64(*slot);
+        out.u64(confirmed.get());
+        out.option(lock.as_ref(), |out, lock| {
             lock.block.encode(out);
             out.u64(lock.at.get());
         });

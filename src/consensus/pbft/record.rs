@@ -162,19 +162,20 @@ impl Journal {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.waiting.iter(), |out, record| {
+        let Self { waiting, useless, kept, views } = self;
+        out.list(waiting.iter(), |out, record| {
             out.bytes(&record.key);
             out.bytes(&record.value);
         });
-        out.list(self.useless.iter(), |out, key| out.bytes(key));
-        out.list(self.kept.iter(), |out, (height, kinds)| {
+        out.list(useless.iter(), |out, key| out.bytes(key));
+        out.list(kept.iter(), |out, (height, kinds)| {
             out.u64(height.get());
             out.list(kinds.iter(), |out, (kind, view)| {
                 out.u8(*kind);
                 out.u64(view.get());
             });
         });
-        out.list(self.views.iter(), |out, (view, begun)| {
+        out.list(views.iter(), |out, (view, begun)| {
             out.u64(view.get());
             out.bool(*begun);
         });
@@ -291,15 +292,16 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
 
 impl Head {
     fn encoded(&self) -> Vec<u8> {
-        let members = self.succession.council().validators().len();
-        checked_record(160 + 28 * members + 40 * self.checkpoints.len(), |out| {
-            self.succession.encode(out);
-            self.block.encode(out);
-            out.timestamp(self.timestamp);
-            out.u64(self.view.get());
-            self.stable.encode(out);
-            out.list(self.checkpoints.iter(), |out, block| block.encode(out));
-            self.succession.encode_told(out);
+        let Self { succession, block, timestamp, view, stable, checkpoints } = self;
+        let members = succession.council().validators().len();
+        checked_record(160 + 28 * members + 40 * checkpoints.len(), |out| {
+            succession.encode(out);
+            block.encode(out);
+            out.timestamp(*timestamp);
+            out.u64(view.get());
+            stable.encode(out);
+            out.list(checkpoints.iter(), |out, checkpoint| checkpoint.encode(out));
+            succession.encode_told(out);
         })
     }
 

@@ -23,8 +23,9 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.epoch);
-        self.block.encode(out);
+        let Self { epoch, block } = self;
+        out.u64(*epoch);
+        block.encode(out);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -116,8 +117,9 @@ impl Casper {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.bits.iter().for_each(|bit| out.bool(*bit));
-        [&self.previous_justified, &self.justified, &self.finalized].iter().for_each(|it| it.encode(out));
+        let Self { bits, previous_justified, justified, finalized } = self;
+        bits.iter().for_each(|bit| out.bool(*bit));
+        [previous_justified, justified, finalized].iter().for_each(|checkpoint| checkpoint.encode(out));
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {

@@ -57,10 +57,11 @@ impl VoteData {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.slot);
-        self.head.encode(out);
-        self.source.encode(out);
-        self.target.encode(out);
+        let Self { slot, head, source, target } = self;
+        out.u64(*slot);
+        head.encode(out);
+        source.encode(out);
+        target.encode(out);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -97,8 +98,9 @@ impl Vote {
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        self.data.encode(out);
-        out.bytes(&self.signature);
+        let Self { data, signature } = self;
+        data.encode(out);
+        out.bytes(signature);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -132,9 +134,10 @@ impl Proposal {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.slot);
-        self.block.encode(out);
-        out.bytes(&self.signature);
+        let Self { slot, block, signature } = self;
+        out.u64(*slot);
+        block.encode(out);
+        out.bytes(signature);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
