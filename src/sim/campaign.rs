@@ -5,15 +5,20 @@
 //! torn. Files of all shards together give the summary. One process may run several seeds at a time; what a seed gives
 //! does not depend on it, only the order of lines does.
 
+pub(super) mod operators;
 mod origin;
 #[cfg(feature = "cli")]
 mod parallel;
+pub(super) mod regression;
 mod results;
+pub(super) mod shrink;
+pub(super) mod two_phase;
+pub(super) mod workload;
 
 use core::{fmt, ops::Range, str::FromStr};
 use std::collections::BTreeSet;
 
-use super::{Report, Setup, run_seed};
+use self::two_phase::{Report, Setup, run_seed};
 
 pub use origin::{Origin, OriginError};
 #[cfg(feature = "cli")]

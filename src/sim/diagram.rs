@@ -21,7 +21,7 @@ mod tests;
 use svg::node::element::Group;
 
 use self::{axis::Axis, scene::Scene};
-use super::{SimTime, trace::Trace};
+use super::{engine::clock::SimTime, trace::Trace};
 
 /// Left of the lanes: their names.
 const LEFT: i64 = 1_500;

@@ -1,24 +1,34 @@
 //! Replicas, links and virtual time: one value that can be stepped, cloned and compared.
 
-mod by_hand;
-mod run;
-mod shared;
+pub(super) mod builder;
+pub(super) mod envelope;
+pub(super) mod environment;
+pub(super) mod error;
+pub(super) mod genesis_stakes;
+pub(super) mod links;
+pub(super) mod produce;
+pub(super) mod production;
+pub(super) mod records;
+pub(super) mod replica;
+pub(super) mod run;
+pub(super) mod scripted;
+pub(super) mod shared;
+pub(super) mod step;
+pub(super) mod validator_action;
 
 use std::sync::Arc;
 
+use self::{builder::NetworkBuilder, environment::World, error::NetworkError, replica::Replica, shared::Shared};
 use super::{
-    FaultPlan, Invariant, NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
+    check::invariant::Invariant,
+    engine::{clock::SimTime, digest::RunDigest},
+    faults::plan::FaultPlan,
     trace::{Incident, Trace, TraceEntry},
-    world::World,
 };
 use crate::{
     consensus::{Authenticator, ConsensusConfig, Event, Protocol, ReplicaId, ValidatorSet},
     primitives::{B256, Height, Timestamp},
 };
-
-pub use by_hand::{BlockOrder, Produced};
-pub use run::Step;
-pub(super) use shared::Shared;
 
 /// A whole network. A clone costs the same at any length of chain, pool and queue, and goes its own way from there.
 ///

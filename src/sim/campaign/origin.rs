@@ -4,7 +4,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{primitives::B256, sim::Setup};
+use super::two_phase::Setup;
+use crate::primitives::B256;
 
 /// The first line of a file of results: results of one origin may be added up, others may not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

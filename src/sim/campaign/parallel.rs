@@ -10,8 +10,10 @@ use std::{
     thread,
 };
 
-use super::Campaign;
-use crate::sim::{Report, run_seed};
+use super::{
+    Campaign,
+    two_phase::{Report, run_seed},
+};
 
 /// Runs a campaign's missing seeds on so many threads and hands each report on, on the calling thread, as it comes. Every
 /// report is the one that a single thread would have given; their order is not. Stops at the first error of `sink`.

@@ -7,8 +7,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::Origin;
-use crate::sim::{Outcome, Report};
+use super::{
+    Origin,
+    two_phase::{Outcome, Report},
+};
 
 /// Failures that a summary names; further ones are only counted.
 const FAILURES_MAX: usize = 100;

@@ -6,7 +6,7 @@ use super::style::Kind;
 use crate::{
     primitives::{Address, B256},
     sim::{
-        SimTime,
+        engine::clock::SimTime,
         trace::{Incident, Input, Output, Part, Status, Trace, What},
     },
 };

@@ -1,19 +1,19 @@
 //! What every replica of a network has in common, and how a replica comes back from what is stored.
 
+use super::error::NetworkError;
 use crate::{
     chain::Chain,
     consensus::{Authenticator, BlockId, ConsensusConfig, Machine, Protocol, Records, ReplicaId, Signer, ValidatorSet},
-    sim::NetworkError,
 };
 
 /// What never changes.
 #[derive(Debug)]
-pub(in crate::sim) struct Shared {
-    pub(in crate::sim) config: ConsensusConfig,
-    pub(in crate::sim) validators: ValidatorSet,
-    pub(in crate::sim) authenticator: Authenticator,
+pub(crate) struct Shared {
+    pub(crate) config: ConsensusConfig,
+    pub(crate) validators: ValidatorSet,
+    pub(crate) authenticator: Authenticator,
     /// Who each replica seals as; `None` for an observer.
-    pub(in crate::sim) signers: Vec<Option<Signer>>,
+    pub(crate) signers: Vec<Option<Signer>>,
 }
 
 impl Shared {
@@ -22,7 +22,7 @@ impl Shared {
     ///
     /// It may have stood elsewhere when the process ended, a block behind the primary or ahead of it; the stored chain is the
     /// primary's. It then takes over what the primary knows of the chain, and keeps its own promises.
-    pub(in crate::sim) fn recovered_at(
+    pub(crate) fn recovered_at(
         &self,
         chain: &Chain,
         head: BlockId,
@@ -59,7 +59,7 @@ impl Shared {
     }
 
     /// A replica's protocol at the chain's head: by the record that was kept with it, or at genesis without one.
-    pub(in crate::sim) fn machine_at(
+    pub(crate) fn machine_at(
         &self,
         chain: &Chain,
         head: BlockId,

@@ -9,7 +9,8 @@ use crate::{
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
     sim::{
-        Behaviour, NetworkBuilder,
+        faults::plan::Behaviour,
+        network::builder::NetworkBuilder,
         trace::{Input, What},
     },
 };

@@ -9,7 +9,10 @@ use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
     primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
-    sim::{Behaviour, NetworkBuilder, NetworkError},
+    sim::{
+        faults::plan::Behaviour,
+        network::{builder::NetworkBuilder, error::NetworkError},
+    },
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[

@@ -10,7 +10,10 @@ use crate::{
         ConsensusConfig, Machine,
         pos::{Pos, PosConfig},
     },
-    sim::{Behaviour, Delay, LinkEffect, NetworkBuilder},
+    sim::{
+        faults::plan::{Behaviour, Delay, LinkEffect},
+        network::builder::NetworkBuilder,
+    },
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[

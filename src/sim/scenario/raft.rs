@@ -9,7 +9,7 @@ use crate::{
         ConsensusConfig, Machine,
         raft::{Raft, RaftConfig},
     },
-    sim::{Latency, NetworkBuilder},
+    sim::network::{builder::NetworkBuilder, links::Latency},
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[

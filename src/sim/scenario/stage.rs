@@ -7,8 +7,9 @@ use crate::{
     consensus::{Admin, BlockId, Machine, Message, Protocol, ReplicaId, Signer},
     primitives::Height,
     sim::{
-        Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Network, NetworkBuilder, NetworkError, Replica, SimTime,
-        Trigger,
+        engine::clock::SimTime,
+        faults::plan::{Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Trigger},
+        network::{Network, builder::NetworkBuilder, error::NetworkError, replica::Replica},
         trace::{Incident, Input, Trace, TraceEntry, What},
     },
 };

@@ -3,11 +3,12 @@
 use core::{ops::ControlFlow, time::Duration};
 use std::sync::{Arc, Mutex};
 
-use super::{plan::Fault, records::RecordStore, *};
+use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, ConsensusKind, Protocol, Record, Records, ReplicaId, pbft::PbftConfig},
     primitives::{Bytes, Height},
+    sim::{faults::plan::Fault, network::records::RecordStore},
     state::{PagedState, model},
     store::{Batch, KeyValue, MemoryStore, Order, StoreError, Table},
 };

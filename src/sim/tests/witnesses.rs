@@ -7,20 +7,23 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use super::{
-    faults::{id, pbft, poa, raft},
-    invariant::{
-        AccountableSafety, FinalityStays, HonestStake, StateRoots, SupplyKept, dpos::ProducersKeepTheirWord,
-        pbft::PreparedUnique, pbft::Watermarks, poa::SealsOnce, raft::CommittedStays, raft::LogMatching,
-    },
-    workload::Workload,
-    *,
-};
+use super::faults::{id, pbft, poa, raft};
+use super::*;
 use crate::{
     consensus::{
         ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
     primitives::{Address, Height, ether},
+    sim::{
+        campaign::workload::Workload,
+        check::invariant::{
+            AccountableSafety, FinalityStays, HonestStake, StateRoots, SupplyKept,
+            dpos::ProducersKeepTheirWord,
+            pbft::{PreparedUnique, Watermarks},
+            poa::SealsOnce,
+            raft::{CommittedStays, LogMatching},
+        },
+    },
 };
 
 fn pos() -> ConsensusConfig {
@@ -306,7 +309,7 @@ fn every_name_is_shown_to_be_found() {
     shown.extend(WITNESSES.iter().map(|(name, _)| *name));
     let all: BTreeSet<&str> = ConsensusKind::ALL
         .into_iter()
-        .flat_map(|kind| invariant::of_protocol(&scenario::usual(kind)))
+        .flat_map(|kind| invariant::of_protocol(&default_sim_config(kind)))
         .flat_map(|invariant| invariant.names())
         .chain(OF_RUNS)
         .collect();

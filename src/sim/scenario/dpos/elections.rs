@@ -10,7 +10,10 @@ use crate::{
         dpos::{Dpos, DposConfig, LightVerifier, Payload},
     },
     primitives::{Address, Height, KeyPair, ether},
-    sim::{Behaviour, NetworkBuilder, ValidatorAction},
+    sim::{
+        faults::plan::Behaviour,
+        network::{builder::NetworkBuilder, validator_action::ValidatorAction},
+    },
 };
 
 /// Of the seven candidates, how many produce.

@@ -97,7 +97,7 @@ fn triggers_choose_occasions() {
 #[test]
 fn rounds_are_those_of_the_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
-        let config = scenario::usual(kind);
+        let config = default_sim_config(kind);
         let mut network = builder(config, 4).build().unwrap();
         // In one network somebody is silent in the rounds of now, in the other in one that never comes.
         run_ms(&mut network, 9_500);
@@ -110,7 +110,7 @@ fn rounds_are_those_of_the_protocol() {
         run_ms(&mut network, 4_000);
         run_ms(&mut other, 4_000);
         assert_ne!(network.digest(), other.digest(), "{kind:?}");
-        let mut quiet = builder(scenario::usual(kind), 4).build().unwrap();
+        let mut quiet = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut quiet, 13_500);
         assert_eq!(heights(&quiet), heights(&other), "{kind:?}: a round that never comes");
     }
@@ -119,7 +119,7 @@ fn rounds_are_those_of_the_protocol() {
 #[test]
 fn a_censor_leaves_out_whom_it_wants() {
     let mut network = network(raft(), 1);
-    let mut clients = workload::Workload::new(1, 8, 8, 1);
+    let mut clients = campaign::workload::Workload::new(1, 8, 8, 1);
     let transactions: Vec<_> = core::iter::from_fn(|| clients.next()).map(|(_, transaction, _)| transaction).collect();
     let victim = transactions[0].sender();
     let of_victim = transactions.iter().filter(|transaction| transaction.sender() == victim).count();
@@ -155,14 +155,14 @@ fn two_of_four(seed: u64) -> Option<Violation> {
         .with_lasting(0, one_way(2, 3))
         .with_lasting(0, one_way(3, 2));
     let network = Network::builder()
-        .with_genesis(workload::Workload::genesis())
+        .with_genesis(campaign::workload::Workload::genesis())
         .with_invariants(invariant::generic())
         .with_consensus(pbft())
         .with_validators(4)
         .with_seed(seed)
         .with_faults(plan);
     let mut network = network.build().unwrap();
-    let mut clients = workload::Workload::new(seed, 20, 20_000, 4);
+    let mut clients = campaign::workload::Workload::new(seed, 20, 20_000, 4);
     while let Some((at, transaction, replica)) = clients.next() {
         if let Err(NetworkError::Violated(violation)) = network.run_to(at) {
             return Some(*violation);
