@@ -47,7 +47,7 @@ pub use common::{
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, header, orphans};
+use common::{encoding, header, orphans, protocol::impl_by_encoding};
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
     mutation,

@@ -32,7 +32,6 @@ mod state;
 mod sync;
 mod tree;
 
-use core::hash;
 use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
@@ -45,7 +44,7 @@ use self::{
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Evidence, Finality, FinalityKind, Message, Protocol,
     Recipients, Records, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, UnverifiedHeader, ValidatorSet,
-    Verdict,
+    Verdict, impl_by_encoding,
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -408,12 +407,6 @@ impl Dpos {
             }
         }
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 fn genesis_node(config: &DposConfig, (block, timestamp): (BlockId, Timestamp), validators: &ValidatorSet) -> Node {
@@ -448,36 +441,53 @@ impl Protocol for Dpos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.u64(self.config.period);
-        out.u32(self.config.producers);
-        out.u32(self.config.blocks_per_turn);
-        out.bool(self.config.shuffle == Shuffle::Round);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, judging)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config: DposConfig { period, producers, blocks_per_turn, shuffle },
+            authenticator: _,
+            signer,
+            tree,
+            pending,
+            orphans,
+            catch_up,
+            duty,
+            promise,
+            passed,
+            offences,
+            head_block,
+            untold_final,
+            next_ticket,
+        } = self;
+        out.u64(*period);
+        out.u32(*producers);
+        out.u32(*blocks_per_turn);
+        out.bool(*shuffle == Shuffle::Round);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        tree.encode(out);
+        out.list(pending.iter(), |out, (id, judging)| {
             id.encode(out);
             out.bytes(judging.block.seal());
             out.option(judging.from, |out, from| out.u32(from.get()));
             out.option(judging.own, |out, ticket| out.u64(ticket.get()));
         });
-        self.orphans.encode(out);
-        out.option(self.catch_up, |out, catch_up| catch_up.encode(out));
-        self.duty.encode(out);
-        self.promise.encode(out);
-        out.u64(self.passed);
-        out.list(self.offences.iter(), |out, ((slot, offender), proof)| {
+        orphans.encode(out);
+        out.option(catch_up.as_ref(), |out, catch_up| catch_up.encode(out));
+        duty.encode(out);
+        promise.encode(out);
+        out.u64(*passed);
+        out.list(offences.iter(), |out, ((slot, offender), proof)| {
             out.u64(*slot);
             out.address(offender);
             let (first, second) = proof.hashes();
             out.hash(&first);
             out.hash(&second);
         });
-        out.option(self.head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
-        out.list(self.untold_final.iter(), |out, (ticket, block)| {
+        out.option(head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
+        out.list(untold_final.iter(), |out, (ticket, block)| {
             out.u64(ticket.get());
             block.encode(out);
         });
-        out.u64(self.next_ticket.get());
+        out.u64(next_ticket.get());
     }
 
     fn head(&self) -> BlockId {
@@ -493,19 +503,7 @@ impl Protocol for Dpos {
     }
 }
 
-impl PartialEq for Dpos {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Dpos {}
-
-impl hash::Hash for Dpos {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Dpos);
 
 #[cfg(test)]
 mod tests;

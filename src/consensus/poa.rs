@@ -24,7 +24,6 @@ mod sealing;
 mod snapshot;
 mod tree;
 
-use core::hash;
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -35,7 +34,7 @@ use self::{
 };
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
-    Rejection, Signer, Ticket, TimerId, ValidatorSet, orphans::Orphans,
+    Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding, orphans::Orphans,
 };
 use crate::{
     chain::Block,
@@ -217,12 +216,6 @@ impl Poa {
             self.ask_for_block(effects);
         }
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 impl Protocol for Poa {
@@ -249,36 +242,51 @@ impl Protocol for Poa {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.u64(self.config.period);
-        out.u64(self.config.epoch);
-        out.u64(self.config.wiggle_ms);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, pending)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config: PoaConfig { period, epoch, wiggle_ms },
+            authenticator: _,
+            signer,
+            tree,
+            pending,
+            orphans,
+            wishes,
+            duty,
+            signed,
+            newest,
+            sealed,
+            next_ticket,
+        } = self;
+        out.u64(*period);
+        out.u64(*epoch);
+        out.u64(*wiggle_ms);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        tree.encode(out);
+        out.list(pending.iter(), |out, (id, block)| {
             id.encode(out);
-            out.bytes(pending.block.seal());
-            out.option(pending.own, |out, ticket| out.u64(ticket.get()));
+            out.bytes(block.block.seal());
+            out.option(block.own, |out, ticket| out.u64(ticket.get()));
         });
-        self.orphans.encode(out);
-        out.list(self.wishes.iter(), |out, (target, authorize)| {
+        orphans.encode(out);
+        out.list(wishes.iter(), |out, (target, authorize)| {
             out.address(target);
             out.bool(*authorize);
         });
-        let (duty, ticket) = match self.duty {
+        let (kind, ticket) = match *duty {
             Duty::Idle => (0, Ticket::default()),
             Duty::Drawing(ticket) => (1, ticket),
             Duty::Waiting => (2, Ticket::default()),
             Duty::Building(ticket) => (3, ticket),
         };
-        out.u8(duty);
+        out.u8(kind);
         out.u64(ticket.get());
-        out.option(self.signed, |out, block| block.encode(out));
-        out.option(self.newest.as_ref(), |out, block| {
+        out.option(signed.as_ref(), |out, block| block.encode(out));
+        out.option(newest.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
-        out.u64(self.next_ticket.get());
-        out.list(self.sealed.iter(), |out, block| BlockId::of(block).encode(out));
+        out.u64(next_ticket.get());
+        out.list(sealed.iter(), |out, block| BlockId::of(block).encode(out));
     }
 
     fn head(&self) -> BlockId {
@@ -295,19 +303,7 @@ impl Protocol for Poa {
     }
 }
 
-impl PartialEq for Poa {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Poa {}
-
-impl hash::Hash for Poa {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Poa);
 
 #[cfg(test)]
 mod tests;

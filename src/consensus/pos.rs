@@ -36,7 +36,6 @@ mod sync;
 mod tree;
 mod votes;
 
-use core::hash;
 use std::{collections::BTreeMap, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
@@ -52,6 +51,7 @@ use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, HeaderChainRules, Message,
     Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     common::records::records_under,
+    impl_by_encoding,
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -371,12 +371,6 @@ impl Pos {
         let target = best[0].data.target;
         Some(FinalityProof { finalized, target, votes: best.to_vec() }.encoded())
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 /// Removes what is out of date: little beside what stays, which is not touched.
@@ -428,42 +422,66 @@ impl Protocol for Pos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        self.config.encode(out);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        out.u64(self.slot);
-        out.bool(self.is_late);
-        self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, pending)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config,
+            authenticator: _,
+            signer,
+            slot,
+            is_late,
+            tree,
+            pending,
+            orphans,
+            early,
+            sync,
+            votes,
+            fresh,
+            waiting,
+            proposals,
+            offences,
+            promises: Promises { vote, proposed },
+            promised,
+            duty,
+            peers,
+            requests,
+            next_ticket,
+        } = self;
+        config.encode(out);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        out.u64(*slot);
+        out.bool(*is_late);
+        tree.encode(out);
+        out.list(pending.iter(), |out, (id, block)| {
             id.encode(out);
-            out.bytes(pending.block.seal());
-            out.option(pending.own, |out, ticket| out.u64(ticket.get()));
-            out.bool(pending.is_timely);
+            out.bytes(block.block.seal());
+            out.option(block.own, |out, ticket| out.u64(ticket.get()));
+            out.bool(block.is_timely);
         });
-        self.orphans.encode(out);
-        self.early.encode(out);
-        out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
-        out.list(self.votes.values(), |out, vote| vote.encode(out));
-        out.list(self.fresh.values(), |out, vote| vote.encode(out));
-        out.list(self.waiting.values(), |out, waiting| {
-            out.u32(waiting.from.get());
-            waiting.vote.encode(out);
+        orphans.encode(out);
+        early.encode(out);
+        out.option(sync.as_ref(), |out, sync| sync.encode(out));
+        out.list(votes.values(), |out, vote| vote.encode(out));
+        out.list(fresh.values(), |out, vote| vote.encode(out));
+        out.list(waiting.values(), |out, Waiting { from, vote }| {
+            out.u32(from.get());
+            vote.encode(out);
         });
-        out.list(self.proposals.values(), |out, proposal| proposal.encode(out));
-        out.list(self.offences.values(), |out, offence| offence.encode(out));
-        out.option(self.promises.vote.as_ref(), |out, vote| vote.encode(out));
-        out.option(self.promises.proposed, Encoder::u64);
-        out.option(self.promised, |out, ticket| out.u64(ticket.get()));
-        let (duty, ticket, slot, parent) = match self.duty {
+        out.list(proposals.values(), |out, proposal| proposal.encode(out));
+        out.list(offences.values(), |out, offence| offence.encode(out));
+        out.option(vote.as_ref(), |out, vote| vote.encode(out));
+        out.option(*proposed, Encoder::u64);
+        out.option(promised.as_ref(), |out, ticket| out.u64(ticket.get()));
+        let (kind, ticket, slot, parent) = match *duty {
             Duty::Idle => (0, Ticket::default(), 0, BlockId::default()),
             Duty::Building { ticket, slot, parent } => (1, ticket, slot, parent),
         };
-        out.u8(duty);
+        out.u8(kind);
         out.u64(ticket.get());
         out.u64(slot);
         parent.encode(out);
-        out.list(self.peers.iter(), |out, peer| out.u32(peer.get()));
-        out.u64(self.requests);
-        out.u64(self.next_ticket.get());
+        out.list(peers.iter(), |out, peer| out.u32(peer.get()));
+        out.u64(*requests);
+        out.u64(next_ticket.get());
     }
 
     fn head(&self) -> BlockId {
@@ -480,19 +498,7 @@ impl Protocol for Pos {
     }
 }
 
-impl PartialEq for Pos {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Pos {}
-
-impl hash::Hash for Pos {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Pos);
 
 /// When a chain began whose branch this is.
 fn genesis_time(tree: &Tree) -> Timestamp {

@@ -132,7 +132,7 @@ impl Encoder {
 
 /// Reads what an [`Encoder`] wrote; `None` at the first byte that does not fit.
 #[derive(Clone, Debug)]
-pub(in crate::consensus) struct Decoder<'a> {
+pub(crate) struct Decoder<'a> {
     rest: &'a [u8],
 }
 
@@ -176,6 +176,11 @@ impl<'a> Decoder<'a> {
     pub(in crate::consensus) fn list<T>(&mut self, mut read: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
         let length = u32::from_be_bytes(self.array()?);
         (0..length).map(|_| read(self)).collect()
+    }
+
+    /// A presence byte, then the value if there is one; the outer `None` for bytes that do not fit.
+    pub(in crate::consensus) fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        if self.bool()? { read(self).map(Some) } else { Some(None) }
     }
 
     /// A byte string after its length.

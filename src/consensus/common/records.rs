@@ -1,11 +1,16 @@
 //! The records by which a replica goes on after a restart, and their one codec.
 //!
-//! A record's value is a checksum, then its content in the canonical encoding of [`Encoder`]. The checksum tells a damaged
-//! record, or one whose write a crash cut short, from a whole one; it is no protection against forgery.
+//! A record's value is a checksum (the first 8 bytes of the content's BLAKE3), then its content in the canonical encoding of
+//! [`Encoder`]. The checksum tells a damaged record, or one whose write a crash cut short, from a whole one; it is no
+//! protection against forgery. A change of it, or of any record's content, is a new format of the database
+//! (`store/rocks.rs`).
 
 use std::collections::BTreeMap;
 
-use super::encoding::{Decoder, Encoder};
+use super::{
+    encoding::{Decoder, Encoder},
+    event::BlockId,
+};
 use crate::primitives::Bytes;
 
 /// A value to be stored under a key, over the earlier one.
@@ -41,7 +46,7 @@ pub(crate) fn checked_record(capacity: usize, write: impl FnOnce(&mut Encoder)) 
     write(&mut out);
     let mut value = out.into_bytes();
     let checksum = checksum(&value[CHECKSUM_LEN..]);
-    value[..CHECKSUM_LEN].copy_from_slice(&checksum.to_be_bytes());
+    value[..CHECKSUM_LEN].copy_from_slice(&checksum);
     value
 }
 
@@ -53,7 +58,7 @@ pub(crate) fn is_whole_record(record: &[u8]) -> bool {
 /// Returns the content of a record's value; `None` when the checksum does not match.
 pub(crate) fn check_record(record: &[u8]) -> Option<&[u8]> {
     let (stored, content) = record.split_first_chunk::<CHECKSUM_LEN>()?;
-    (u64::from_be_bytes(*stored) == checksum(content)).then_some(content)
+    (*stored == checksum(content)).then_some(content)
 }
 
 /// Decodes a record's value with `read`; `None` when the checksum does not match, `read` fails, or bytes are left over.
@@ -81,24 +86,21 @@ pub(in crate::consensus) fn records_under<'a>(
     records.range(Bytes::from_static(prefix)..).take_while(move |(key, _)| key.starts_with(prefix))
 }
 
-/// In the manner of FNV-1a, over words of eight bytes in four lanes, what is left filled up with zeros, and the length.
-/// Against accidents, not enemies.
-pub(in crate::consensus) fn checksum(bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_be_bytes(word)
-    };
-    let mut lanes: [u64; 4] = [0xcbf2_9ce4_8422_2325, 1, 2, 3];
-    let (blocks, rest) = bytes.as_chunks::<32>();
-    for block in blocks {
-        for (lane, bytes) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
-            *lane = mix(*lane, u64::from_be_bytes(*bytes));
-        }
-    }
-    let hash = lanes.into_iter().reduce(mix).unwrap_or_default();
-    mix(rest.chunks(8).map(word).fold(hash, mix), bytes.len() as u64)
+/// Returns the key of a block's record: `prefix`, the height (8 bytes, big-endian) and the hash.
+pub(in crate::consensus) fn block_key(prefix: &[u8], block: BlockId) -> Bytes {
+    [prefix, &block.height.get().to_be_bytes(), block.hash.as_slice()].concat().into()
+}
+
+/// Returns the block of a key that [`block_key`] made with `prefix`; `None` for any other key.
+pub(in crate::consensus) fn block_of_key(prefix: &[u8], key: &[u8]) -> Option<BlockId> {
+    decode_content(key.strip_prefix(prefix)?, BlockId::decode)
+}
+
+/// Returns the first 8 bytes of the content's BLAKE3.
+fn checksum(content: &[u8]) -> [u8; CHECKSUM_LEN] {
+    let mut checksum = [0; CHECKSUM_LEN];
+    checksum.copy_from_slice(&blake3::hash(content).as_bytes()[..CHECKSUM_LEN]);
+    checksum
 }
 
 #[cfg(test)]
@@ -115,6 +117,9 @@ mod tests {
             damaged[at] ^= 0x10;
             assert_eq!(check_record(&damaged), None);
         }
-        assert_eq!(check_record(&checked_record(0, |_| {})), Some([].as_slice()));
+        let empty = checked_record(0, |_| {});
+        assert_eq!(check_record(&empty), Some([].as_slice()));
+        // BLAKE3 of no input, from its published test vectors.
+        assert_eq!(empty, [0xaf, 0x13, 0x49, 0xb9, 0xf5, 0xf9, 0xa1, 0xa6]);
     }
 }

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    BLOCK_PREFIX, Dpos, DposConfig, DposError, DposRules, HEAD_KEY, HeaderError, LightVerifier, PROMISE_KEY, record,
-};
+use super::{BLOCK_PREFIX, Dpos, DposConfig, DposError, DposRules, HEAD_KEY, HeaderError, LightVerifier, PROMISE_KEY};
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
@@ -13,6 +11,7 @@ use crate::{
             family::{MembershipChange, ProtocolFamily, ProtocolInfo, StakeUse},
             light::FollowHeaders,
             record_class::RecordKeys,
+            records::block_of_key,
         },
     },
     primitives::Header,
@@ -102,8 +101,7 @@ impl ProtocolFamily for Dpos {
     }
 
     fn needs(&self, key: &[u8]) -> bool {
-        let block = key.strip_prefix(BLOCK_PREFIX);
-        block.is_none_or(|block| record::parse_block_key(block).is_some_and(|id| self.tree.get(&id).is_some()))
+        !key.starts_with(BLOCK_PREFIX) || block_of_key(BLOCK_PREFIX, key).is_some_and(|id| self.tree.get(&id).is_some())
     }
 
     fn round(&self) -> u64 {

@@ -233,8 +233,9 @@ impl PbftMessage {
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        self.body.encode(out);
-        out.bytes(&self.signature);
+        let Self { body, signature } = self;
+        body.encode(out);
+        out.bytes(signature);
     }
 }
 

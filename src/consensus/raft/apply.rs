@@ -125,6 +125,7 @@ impl Raft {
 
 impl Applying {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.link.encode(out);
+        let Self { link } = self;
+        link.encode(out);
     }
 }

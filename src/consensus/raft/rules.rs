@@ -86,11 +86,12 @@ impl Link {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.block.encode(out);
-        out.timestamp(self.timestamp);
-        out.u64(self.term);
-        out.u64(self.index);
-        self.membership.encode(out);
+        let Self { block, timestamp, term, index, membership } = self;
+        block.encode(out);
+        out.timestamp(*timestamp);
+        out.u64(*term);
+        out.u64(*index);
+        membership.encode(out);
     }
 }
 

@@ -274,7 +274,7 @@ fn whole_records_that_are_none_are_told() {
     cluster.produce(0);
     let root = (BlockId::default(), crate::primitives::Timestamp::from_secs(0));
     for key in [HEAD_KEY, HARD_STATE_KEY] {
-        let value = crate::consensus::encoding::checked_record(1, |out| out.u8(7));
+        let value = crate::consensus::checked_record(1, |out| out.u8(7));
         let records = Records::from([(key.into(), value.into())]);
         let authenticator = Authenticator::symbolic(7);
         let refused = Raft::recover(RaftConfig::default(), root, Membership::default(), &records, authenticator, None);
