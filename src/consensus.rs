@@ -33,6 +33,7 @@ pub use any::{
     AdminError, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier, Machine, Records,
     SealedHeader, StakeUse,
 };
+use common::{branch_tree, encoding, header, intake, orphans, record_class};
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId},
     encoding::Encoder,
@@ -44,7 +45,6 @@ pub use common::{
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, header, orphans, record_class};
 pub(crate) use common::{
     encoding::{check_record, checked_record, is_whole_record},
     mutation,

@@ -1,11 +1,13 @@
 //! What the protocols share: their inputs and outputs, signatures, validators, encodings and records.
 
+pub(super) mod branch_tree;
 pub(super) mod effect;
 pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod finality;
 pub(super) mod header;
 pub(super) mod header_rules;
+pub(super) mod intake;
 pub(crate) mod mutation;
 pub(super) mod orphans;
 pub(super) mod protocol;

@@ -29,12 +29,13 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use self::{
-    blocks::Pending,
+    blocks::INTAKE,
     tree::{Node, Tree},
 };
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
-    Rejection, Signer, Ticket, TimerId, ValidatorSet, orphans::Orphans,
+    Rejection, Signer, Ticket, TimerId, ValidatorSet,
+    intake::{BlockIntake, Intake},
 };
 use crate::{
     chain::Block,
@@ -62,10 +63,8 @@ pub struct Poa {
     authenticator: Authenticator,
     signer: Option<Signer>,
     tree: Tree,
-    /// Blocks that obey the header rules and are being executed.
-    pending: OrdMap<BlockId, Pending>,
-    /// Blocks whose parent is not judged yet.
-    orphans: Orphans,
+    /// Blocks that are not adopted yet.
+    intake: Intake<Node>,
     /// What the operator wishes to vote for.
     wishes: OrdMap<Address, bool>,
     duty: Duty,
@@ -164,8 +163,7 @@ impl Poa {
             authenticator,
             signer,
             tree,
-            pending: OrdMap::new(),
-            orphans: Orphans::default(),
+            intake: Intake::new(INTAKE),
             wishes: OrdMap::new(),
             duty: Duty::Idle,
             signed: None,
@@ -259,12 +257,12 @@ impl Protocol for Poa {
         out.u64(self.config.wiggle_ms);
         out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
         self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, pending)| {
+        out.list(self.intake.pending.iter(), |out, (id, pending)| {
             id.encode(out);
             out.bytes(pending.block.seal());
             out.option(pending.own, |out, ticket| out.u64(ticket.get()));
         });
-        self.orphans.encode(out);
+        self.intake.orphans.encode(out);
         out.list(self.wishes.iter(), |out, (target, authorize)| {
             out.address(target);
             out.bool(*authorize);
