@@ -33,6 +33,7 @@ pub use any::{
     AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
     LightVerifier,
 };
+use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
     encoding::Encoder,
@@ -47,7 +48,6 @@ pub use common::{
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, header, orphans, protocol::impl_by_encoding};
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
     mutation,

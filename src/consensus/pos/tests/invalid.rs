@@ -288,7 +288,7 @@ fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
     let verdict = Verdict::Invalid { reason: "state root".to_owned() };
     replica.step(Event::BlockJudged { block: BlockId::of(&block), verdict }, &mut effects);
     assert_eq!(replica.head().hash, parent);
-    assert!(replica.pending.is_empty() && replica.orphans.len() == 0);
+    assert!(replica.intake.pending.is_empty() && replica.intake.orphans.len() == 0);
 }
 
 #[test]
@@ -311,10 +311,10 @@ fn floods_of_signed_nonsense_stay_small() {
     }
     let replica = &lab.replicas[0];
     assert!(
-        replica.waiting.len() <= 4 && replica.orphans.len() <= 64,
+        replica.waiting.len() <= 4 && replica.intake.orphans.len() <= 64,
         "{} {}",
         replica.waiting.len(),
-        replica.orphans.len()
+        replica.intake.orphans.len()
     );
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
     assert_eq!(replica.head(), before);
@@ -323,7 +323,7 @@ fn floods_of_signed_nonsense_stay_small() {
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
     assert!(lab.replicas[0].waiting.is_empty());
-    assert_eq!(lab.replicas[0].orphans.len(), 0);
+    assert_eq!(lab.replicas[0].intake.orphans.len(), 0);
 }
 
 #[test]
