@@ -218,8 +218,6 @@ impl Dpos {
             effects.push(Effect::Chain(ChainEvent::Final { finality, proof: None }));
         }
     }
-
-    }
 }
 
 fn genesis_node(config: &DposConfig, (block, timestamp): (BlockId, Timestamp), validators: &ValidatorSet) -> Node {
