@@ -19,7 +19,7 @@ use chainbox::{
 use criterion::{Criterion, criterion_group, criterion_main};
 
 const ACCOUNTS: u64 = 1_000_000;
-const ANSWER_LIMIT: Duration = Duration::from_secs(120);
+const RESPONSE_LIMIT: Duration = Duration::from_secs(120);
 const QUESTION: &str = r#"{"jsonrpc":"2.0","id":1,"method":"eth_blockNumber","params":[]}"#;
 
 /// Starts a node and returns it with the time to its first response.
@@ -33,27 +33,27 @@ fn start(arguments: &[&str]) -> (Child, u16, Duration) {
         .stdout(Stdio::null())
         .spawn()
         .expect("the binary starts");
-    while ask(port, QUESTION).is_none() {
-        assert!(begun.elapsed() < ANSWER_LIMIT, "no answer");
+    while request(port, QUESTION).is_none() {
+        assert!(begun.elapsed() < RESPONSE_LIMIT, "no response");
         sleep(Duration::from_micros(300));
     }
     (child, port, begun.elapsed())
 }
 
-fn ask(port: u16, body: &str) -> Option<String> {
+fn request(port: u16, body: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let head =
         "POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length";
     write!(stream, "{head}: {}\r\n\r\n{body}", body.len()).ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    answer.contains("result").then_some(answer)
+    let mut response = String::new();
+    stream.read_to_string(&mut response).ok()?;
+    response.contains("result").then_some(response)
 }
 
 fn stop(mut child: Child) {
     // SIGTERM, as a supervisor sends it.
-    let told = Command::new("kill").arg(child.id().to_string()).status().expect("kill runs");
-    assert!(told.success() && child.wait().expect("it ends").success(), "a clean stop");
+    let killed = Command::new("kill").arg(child.id().to_string()).status().expect("kill runs");
+    assert!(killed.success() && child.wait().expect("it ends").success(), "a clean stop");
 }
 
 fn kill(mut child: Child) {

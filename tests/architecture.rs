@@ -1,5 +1,5 @@
 //! Which file of `src/` may import which: a floor imports only the floors below it (the table in `ARCHITECTURE.md`),
-//! and no files import each other in a circle (`architecture/cycles.rs`).
+//! and imports between files have no cycle (`architecture/cycles.rs`).
 //!
 //! For the floors, every path that starts at the crate root counts, in a `use`, in a type, in code and in `cfg(test)`
 //! modules alike: a test that needs a higher floor belongs in `tests/`. Comments, doc examples and strings don't count.
@@ -18,7 +18,7 @@ use std::{
 };
 use tokens::tokenize;
 
-/// Modules at the crate root that only hand on what the floors offer. No floor may import them.
+/// Modules at the crate root that only re-export the floors. No floor may import them.
 const ABOVE_ALL: [&str; 2] = ["prelude", "testing"];
 
 #[test]
@@ -134,7 +134,9 @@ fn check(floors: &BTreeMap<String, u32>, module: &[String], source: &str) -> Vec
             _ if &name == home => {}
             Some(&floor) if floor < own => {}
             Some(_) => violations.push(format!("line {line}: `{home}` imports `{name}`, a floor that is not below it")),
-            None => violations.push(format!("line {line}: `crate::{name}` is no floor: import from the floor itself")),
+            None => {
+                violations.push(format!("line {line}: `crate::{name}` is not a floor: import from the floor itself"))
+            }
         }
     }
     violations

@@ -17,12 +17,12 @@ const PARALLEL_MIN: usize = 8;
 /// Clones share the cache. Results do not depend on the number of cores.
 #[derive(Clone, Debug, Default)]
 pub struct SenderRecovery {
-    remembered: Arc<Mutex<Generations>>,
+    remembered: Arc<Mutex<SenderGenerations>>,
 }
 
 /// Two generations: when the young one is full, it replaces the old one.
 #[derive(Debug, Default)]
-struct Generations {
+struct SenderGenerations {
     young: HashMap<B256, Address>,
     old: HashMap<B256, Address>,
 }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn the_cache_is_bounded() {
-        let mut generations = Generations::default();
+        let mut generations = SenderGenerations::default();
         generations.young.insert(B256::ZERO, Address::ZERO);
         let recovery = SenderRecovery { remembered: Arc::new(Mutex::new(generations)) };
         for index in 0..3 * REMEMBERED_MAX as u64 {

@@ -446,7 +446,7 @@ mod tests {
         ];
         for (bytes, expected) in cases {
             let error = Transaction::decode(bytes).unwrap_err().to_string();
-            assert!(error.contains(expected), "{error} does not say {expected}");
+            assert!(error.contains(expected), "{error} does not contain {expected}");
         }
     }
 

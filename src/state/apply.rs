@@ -6,7 +6,7 @@ use super::{
     AccountChange, SortedMap, StateChanges, StateError,
     keys::KeyCache,
     leaf::{AccountLeaf, SlotLeaf},
-    trie::{Change, Encoder, NodeLink, Sink, Source, for_each_link, get, update},
+    trie::{KeyChange, NodeEncoder, NodeLink, Sink, Source, for_each_link, get, update},
 };
 
 /// Source of the nodes of both kinds of trie.
@@ -36,7 +36,7 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
     root: Option<&S::AccountRoot>,
     changes: &StateChanges,
 ) -> Result<Option<S::AccountRoot>, StateError> {
-    let mut encoder = Encoder::default();
+    let mut encoder = NodeEncoder::default();
     let mut accounts = Vec::with_capacity(changes.accounts.len());
     for (key, (address, change)) in by_key(&changes.accounts, |address| keys.address(address)) {
         let keeps_storage = change.info.is_some() && change.storage.is_empty() && !change.clear_storage;
@@ -49,7 +49,7 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
                 info.as_ref().map(|info| AccountLeaf::new(*address, info, storage))
             }
         };
-        accounts.push(Change { key, value, inherit: keeps_storage });
+        accounts.push(KeyChange { key, value, inherit: keeps_storage });
     }
     update(source, sink, &mut encoder, root, &accounts)
 }
@@ -59,7 +59,7 @@ pub(crate) fn apply<S: StateSource, K: StateSink<S>>(
 fn apply_storage<S: StateSource, K: StateSink<S>>(
     source: &S,
     sink: &mut K,
-    encoder: &mut Encoder,
+    encoder: &mut NodeEncoder,
     keys: &KeyCache,
     root: Option<&S::StorageRoot>,
     change: &AccountChange,
@@ -74,12 +74,12 @@ fn apply_storage<S: StateSource, K: StateSink<S>>(
     if change.info.is_none() {
         return Ok(None);
     }
-    let slots = by_key(&change.storage, |slot| keys.slot(slot)).map(|(key, (slot, value))| Change {
+    let slots = by_key(&change.storage, |slot| keys.slot(slot)).map(|(key, (slot, value))| KeyChange {
         key,
         value: (!value.is_zero()).then_some(SlotLeaf { slot: *slot, value: *value }),
         inherit: false,
     });
-    let slots: Vec<Change<SlotLeaf>> = slots.collect();
+    let slots: Vec<KeyChange<SlotLeaf>> = slots.collect();
     update(source, sink, encoder, root.filter(|_| !clear), &slots)
 }
 

@@ -19,7 +19,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use alloy_primitives::{Address, Log, U256};
 
-use self::{cache::Cache, undo::Undo};
+use self::{cache::StateCache, undo::Undo};
 use super::{AccountChange, EMPTY_ROOT, SortedMap, StateChanges, StateError, StateView};
 use crate::primitives::Gas;
 
@@ -74,7 +74,7 @@ pub struct Checkpoint {
 #[derive(Clone, Debug)]
 pub struct Journal {
     view: Arc<dyn StateView>,
-    cache: Cache,
+    cache: StateCache,
     undo: Vec<Undo>,
     logs: Vec<Log>,
     refund: i64,
@@ -90,7 +90,7 @@ impl Journal {
     pub fn new(view: Arc<dyn StateView>) -> Self {
         Self {
             view,
-            cache: Cache::default(),
+            cache: StateCache::default(),
             undo: Vec::new(),
             logs: Vec::new(),
             refund: 0,
@@ -162,7 +162,7 @@ impl Journal {
         self.begin_transaction();
         let changed = core::mem::take(&mut self.storage_changed);
         if self.cache.has_changes() || self.cache.len() > CACHED_ENTRIES_MAX {
-            self.cache = Cache::default();
+            self.cache = StateCache::default();
             return Ok(());
         }
         for id in changed {
@@ -170,7 +170,7 @@ impl Journal {
             match self.view.account(&entry.address) {
                 Ok(account) => entry.has_storage = account.is_some_and(|a| a.storage_root != EMPTY_ROOT),
                 Err(error) => {
-                    self.cache = Cache::default();
+                    self.cache = StateCache::default();
                     return Err(error);
                 }
             }

@@ -17,12 +17,12 @@ pub(crate) struct AccountLeaf<L> {
     pub(crate) nonce: u64,
     pub(crate) balance: U256,
     /// Code and storage; `None` for an account with neither.
-    pub(crate) contract: Option<Arc<Contract<L>>>,
+    pub(crate) contract: Option<Arc<ContractLeaf<L>>>,
 }
 
 /// Code hash and storage of a contract.
 #[derive(Clone, Debug)]
-pub(crate) struct Contract<L> {
+pub(crate) struct ContractLeaf<L> {
     pub(crate) code_hash: B256,
     pub(crate) storage: Option<L>,
 }
@@ -31,7 +31,7 @@ impl<L: NodeLink> AccountLeaf<L> {
     /// Creates an account with these values and this storage.
     pub(crate) fn new(address: Address, info: &AccountInfo, storage: Option<L>) -> Self {
         let contract = (info.code_hash != EMPTY_CODE_HASH || storage.is_some())
-            .then(|| Arc::new(Contract { code_hash: info.code_hash, storage }));
+            .then(|| Arc::new(ContractLeaf { code_hash: info.code_hash, storage }));
         Self { address, nonce: info.nonce, balance: info.balance, contract }
     }
 
@@ -82,7 +82,7 @@ impl<L: NodeLink> LeafValue for AccountLeaf<L> {
         let contract = match &old.contract {
             Some(contract) if contract.code_hash == self.code_hash() => Some(Arc::clone(contract)),
             Some(contract) if contract.storage.is_some() => {
-                Some(Arc::new(Contract { code_hash: self.code_hash(), storage: contract.storage.clone() }))
+                Some(Arc::new(ContractLeaf { code_hash: self.code_hash(), storage: contract.storage.clone() }))
             }
             _ => self.contract.clone(),
         };

@@ -26,11 +26,11 @@ use crate::store::Batch;
 #[derive(Debug)]
 pub struct MemoryState {
     resident: Arc<MemoryArchive>,
-    versions: Mutex<Versions>,
+    versions: Mutex<MemoryVersions>,
 }
 
 #[derive(Debug)]
-struct Versions {
+struct MemoryVersions {
     next: u64,
     roots: BTreeMap<CommitId, Option<AccountRoot>>,
 }
@@ -41,7 +41,7 @@ type AccountRoot = Pointer<AccountLeaf<StorageRoot>>;
 impl MemoryState {
     /// Creates a store with no version but [`CommitId::EMPTY`].
     pub fn new() -> Self {
-        let versions = Versions { next: 1, roots: BTreeMap::from([(CommitId::EMPTY, None)]) };
+        let versions = MemoryVersions { next: 1, roots: BTreeMap::from([(CommitId::EMPTY, None)]) };
         Self { resident: Arc::new(MemoryArchive::default()), versions: Mutex::new(versions) }
     }
 
@@ -50,7 +50,7 @@ impl MemoryState {
         self.lock().roots.len()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Versions> {
+    fn lock(&self) -> MutexGuard<'_, MemoryVersions> {
         // A thread that panicked with the lock had not begun to change anything.
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -68,7 +68,7 @@ impl Default for MemoryState {
     }
 }
 
-impl Versions {
+impl MemoryVersions {
     fn root(&self, commit: CommitId) -> Result<Option<AccountRoot>, StateError> {
         match self.roots.get(&commit) {
             Some(root) => Ok(root.clone()),

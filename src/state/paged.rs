@@ -23,11 +23,11 @@ use super::{
     reader::{Archive, Reader},
 };
 use crate::store::{Batch, KeyValue, StoreError, Table};
-use codec::{Input, put_varint};
+use codec::{ByteReader, put_varint};
 use pack::Packer;
-use pages::{Pages, Pending};
+use pages::{Pages, PendingCommit};
 use prune::Pruning;
-use records::{Info, Record};
+use records::{CommitRecord, Info};
 
 /// Versions of the state in a key-value store, as durable as that store.
 ///
@@ -36,11 +36,11 @@ use records::{Info, Record};
 #[derive(Debug)]
 pub struct PagedState {
     pages: Arc<Pages>,
-    versions: Mutex<Versions>,
+    versions: Mutex<PagedVersions>,
 }
 
 #[derive(Debug)]
-struct Versions {
+struct PagedVersions {
     next: u64,
     /// Versions in use by views.
     held: BTreeMap<CommitId, Weak<()>>,
@@ -74,17 +74,17 @@ impl PagedState {
         let recorded = records::last_commit(&*store)?.map_or(1, |last| last.get() + 1);
         let next = meta_numbers(&*store, NEXT)?.first().copied().unwrap_or(1).max(recorded);
         let condemned = meta_numbers(&*store, CONDEMNED)?.into_iter().map(CommitId::new).collect();
-        let versions = Versions { next, held: BTreeMap::new(), condemned };
+        let versions = PagedVersions { next, held: BTreeMap::new(), condemned };
         Ok(Self { pages: Arc::new(Pages::new(store, nodes_max)), versions: Mutex::new(versions) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Versions> {
+    fn lock(&self) -> MutexGuard<'_, PagedVersions> {
         // Every change under the lock is one step, so a panic left nothing half-done.
         self.versions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns the version's record, if the version may be read.
-    fn info(&self, versions: &Versions, commit: CommitId) -> Result<Info, StateError> {
+    fn info(&self, versions: &PagedVersions, commit: CommitId) -> Result<Info, StateError> {
         if commit == CommitId::EMPTY {
             return Ok(Info::EMPTY);
         }
@@ -114,7 +114,7 @@ impl StateStore for PagedState {
         let packed = packer.finish();
 
         let info = Info { parent, root };
-        let mut pending = Pending { info, ..Pending::default() };
+        let mut pending = PendingCommit { info, ..PendingCommit::default() };
         for (number, page) in packed.pages.into_iter().enumerate() {
             batch.put(Table::StateNodes, records::page_key(id, number as u32), page.as_slice());
             pending.pages.push(page.into());
@@ -123,9 +123,9 @@ impl StateStore for PagedState {
             batch.put(Table::Code, hash.as_slice(), code.as_ref());
             pending.codes.insert(*hash, code.clone());
         }
-        pending.records.insert(Record::Info.key(id), records::encode_info(&info));
-        pending.records.insert(Record::Counts.key(id), records::encode_counts(&packed.counts));
-        pending.records.insert(Record::Superseded.key(id), records::encode_superseded(&packed.superseded));
+        pending.records.insert(CommitRecord::Info.key(id), records::encode_info(&info));
+        pending.records.insert(CommitRecord::Counts.key(id), records::encode_counts(&packed.counts));
+        pending.records.insert(CommitRecord::Superseded.key(id), records::encode_superseded(&packed.superseded));
         if parent != CommitId::EMPTY {
             pending.records.insert(records::child_key(parent, id), Vec::new());
         }
@@ -191,7 +191,7 @@ impl StateStore for PagedState {
 /// Returns the numbers under `key` of [`Table::Meta`].
 fn meta_numbers(store: &dyn KeyValue, key: &[u8]) -> Result<Vec<u64>, StateError> {
     let Some(bytes) = store.get(Table::Meta, key)? else { return Ok(Vec::new()) };
-    let mut input = Input::new(&bytes);
+    let mut input = ByteReader::new(&bytes);
     let mut numbers = Vec::new();
     while !input.is_empty() {
         let number = input.varint().ok_or_else(|| corrupt(Table::Meta, key, "a number is cut short"))?;

@@ -11,10 +11,10 @@ mod node;
 mod read;
 mod update;
 
-pub(crate) use encode::Encoder;
+pub(crate) use encode::NodeEncoder;
 pub(crate) use node::{Branch, Leaf, LeafValue, NodeLink, Reference, TrieNode};
 pub(crate) use read::{for_each, for_each_link, get, prove};
-pub(crate) use update::{Change, Sink, update};
+pub(crate) use update::{KeyChange, Sink, update};
 
 use core::ops::Deref;
 

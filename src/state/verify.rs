@@ -81,7 +81,7 @@ fn encoded(value: &impl Encodable) -> Vec<u8> {
 }
 
 /// A parent's reference to a child.
-enum Child<'a> {
+enum ChildReference<'a> {
     Absent,
     Hash(B256),
     Inline(&'a [u8]),
@@ -92,12 +92,12 @@ fn value_under(root: B256, key: &B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>
     let path: Vec<u8> = key.iter().flat_map(|byte| [byte >> 4, byte & 0x0f]).collect();
     let mut path = &path[..];
     let mut used = 0;
-    let mut child = if root == EMPTY_ROOT { Child::Absent } else { Child::Hash(root) };
+    let mut child = if root == EMPTY_ROOT { ChildReference::Absent } else { ChildReference::Hash(root) };
     let value = loop {
         let rlp = match child {
-            Child::Absent => break None,
-            Child::Inline(rlp) => rlp,
-            Child::Hash(expected) => {
+            ChildReference::Absent => break None,
+            ChildReference::Inline(rlp) => rlp,
+            ChildReference::Hash(expected) => {
                 let node = nodes.get(used).ok_or(ProofError::Incomplete { nodes: nodes.len() })?;
                 if keccak256(node) != expected {
                     return Err(ProofError::WrongNode { index: used, expected });
@@ -107,8 +107,8 @@ fn value_under(root: B256, key: &B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>
             }
         };
         match step(rlp, path).ok_or(ProofError::Malformed { index: used - 1 })? {
-            Step::Value(value) => break value.map(<[u8]>::to_vec),
-            Step::Down { nibbles, to } => {
+            PathStep::Value(value) => break value.map(<[u8]>::to_vec),
+            PathStep::Down { nibbles, to } => {
                 path = &path[nibbles..];
                 child = to;
             }
@@ -120,15 +120,15 @@ fn value_under(root: B256, key: &B256, nodes: &[Bytes]) -> Result<Option<Vec<u8>
     }
 }
 
-enum Step<'a> {
+enum PathStep<'a> {
     /// The path ends here, with a value or without.
     Value(Option<&'a [u8]>),
     /// The path continues in a child, after so many nibbles.
-    Down { nibbles: usize, to: Child<'a> },
+    Down { nibbles: usize, to: ChildReference<'a> },
 }
 
 /// Follows `path` through one node; `None` when the bytes are not a node.
-fn step<'a>(rlp: &'a [u8], path: &[u8]) -> Option<Step<'a>> {
+fn step<'a>(rlp: &'a [u8], path: &[u8]) -> Option<PathStep<'a>> {
     let items = list(rlp)?;
     match items[..] {
         [first, second] => {
@@ -137,17 +137,17 @@ fn step<'a>(rlp: &'a [u8], path: &[u8]) -> Option<Step<'a>> {
             if is_leaf {
                 // Keys have one length, so a leaf that matches ends the path, and no other leaf is that long.
                 let value = string(second)?;
-                return (nibbles.len() == path.len()).then(|| Step::Value(matches.then_some(value)));
+                return (nibbles.len() == path.len()).then(|| PathStep::Value(matches.then_some(value)));
             }
             if nibbles.is_empty() || nibbles.len() >= path.len() {
                 return None;
             }
-            let to = if matches { decode_child(second)? } else { Child::Absent };
-            Some(Step::Down { nibbles: nibbles.len(), to })
+            let to = if matches { decode_child(second)? } else { ChildReference::Absent };
+            Some(PathStep::Down { nibbles: nibbles.len(), to })
         }
         _ if items.len() == 17 => {
             let nibble = *path.first()?;
-            Some(Step::Down { nibbles: 1, to: decode_child(items[nibble as usize])? })
+            Some(PathStep::Down { nibbles: 1, to: decode_child(items[nibble as usize])? })
         }
         _ => None,
     }
@@ -177,14 +177,14 @@ fn string(mut item: &[u8]) -> Option<&[u8]> {
     (!header.list).then_some(item)
 }
 
-fn decode_child(item: &[u8]) -> Option<Child<'_>> {
+fn decode_child(item: &[u8]) -> Option<ChildReference<'_>> {
     // A list is the child itself.
     if item.first().is_some_and(|first| *first >= 0xc0) {
-        return (item.len() < 32).then_some(Child::Inline(item));
+        return (item.len() < 32).then_some(ChildReference::Inline(item));
     }
     match string(item)? {
-        [] => Some(Child::Absent),
-        hash => B256::try_from(hash).ok().map(Child::Hash),
+        [] => Some(ChildReference::Absent),
+        hash => B256::try_from(hash).ok().map(ChildReference::Hash),
     }
 }
 

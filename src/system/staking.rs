@@ -38,7 +38,7 @@ use alloy_sol_types::{SolCall, SolConstructor};
 use self::{interface::StakingContract, layout::Staking};
 use crate::vm::{
     Host, Marker, SYSTEM_ADDRESS, Stop, Template, TemplateId,
-    abi::{self, Args, revert},
+    abi::{self, CallArgs, revert},
 };
 
 pub use calls::{Offence, begin_block, end_epoch, penalize, slash, weight_changes};
@@ -109,7 +109,7 @@ impl Template for StakingTemplate {
 }
 
 #[rustfmt::skip] // one function a line
-fn dispatch(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Result<Bytes, Stop> {
+fn dispatch(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
     use crate::vm::abi;
     use interface::*;
     let caller = staking.0.caller();
@@ -143,7 +143,7 @@ fn is_system(selector: [u8; 4]) -> bool {
 }
 
 /// Dispatches the functions that only system calls may use.
-fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Result<Bytes, Stop> {
+fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
     use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
     let caller = staking.0.caller();
     if caller != SYSTEM_ADDRESS {

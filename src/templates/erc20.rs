@@ -28,7 +28,7 @@ use alloy_sol_types::{SolCall, SolConstructor};
 use self::{interface::Erc20Token, token::Token};
 use crate::vm::{
     Host, Marker, Stop, Template, TemplateId,
-    abi::{self, Args},
+    abi::{self, CallArgs},
 };
 
 /// First slot of the values that Solidity puts into the code: keccak of `chainbox.erc20.immutables`.
@@ -151,7 +151,7 @@ impl Template for Erc20 {
 }
 
 #[rustfmt::skip] // one function a line
-fn dispatch(token: &mut Token<'_, '_>, selector: [u8; 4], args: Args<'_>) -> Result<Bytes, Stop> {
+fn dispatch(token: &mut Token<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
     use crate::vm::abi;
     use interface::*;
     match selector {

@@ -13,17 +13,17 @@ pub const PANIC_OVERFLOW: u64 = 0x11;
 
 /// Function arguments: the bytes after the selector, in 32-byte words.
 #[derive(Clone, Copy, Debug)]
-pub struct Args<'a>(&'a [u8]);
+pub struct CallArgs<'a>(&'a [u8]);
 
 /// Splits call data into selector and arguments.
 ///
 /// # Errors
 /// A revert without data when there is no selector, as in a contract without `receive` and `fallback`.
-pub fn split_call(input: &[u8]) -> Result<([u8; 4], Args<'_>), Stop> {
-    input.split_first_chunk::<4>().map(|(selector, rest)| (*selector, Args(rest))).ok_or_else(empty_revert)
+pub fn split_call(input: &[u8]) -> Result<([u8; 4], CallArgs<'_>), Stop> {
+    input.split_first_chunk::<4>().map(|(selector, rest)| (*selector, CallArgs(rest))).ok_or_else(empty_revert)
 }
 
-impl<'a> Args<'a> {
+impl<'a> CallArgs<'a> {
     /// Returns the word at `index`; every reader below refuses call data that ends before its word.
     fn word(&self, index: usize) -> Result<&'a [u8; 32], Stop> {
         let start = index * 32;
@@ -154,8 +154,8 @@ pub fn encode_output_bool(value: bool) -> Bytes {
         words[1][31] = 1;
         words
     };
-    static ANSWERS: [[u8; 32]; 2] = WORDS;
-    Bytes::from_static(&ANSWERS[usize::from(value)])
+    static ENCODED: [[u8; 32]; 2] = WORDS;
+    Bytes::from_static(&ENCODED[usize::from(value)])
 }
 
 /// Returns a revert with a custom error.
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(args.bool(0), Err(empty_revert()));
         assert_eq!(args.b32(1), Err(empty_revert()));
         input[4] = 1;
-        assert_eq!(Args(&input[4..]).address(0), Err(empty_revert()));
+        assert_eq!(CallArgs(&input[4..]).address(0), Err(empty_revert()));
         assert_eq!(split_call(&[1, 2, 3]).unwrap_err(), empty_revert());
     }
 

@@ -42,15 +42,15 @@ impl<'h> Host<'h> {
         Self { env, message, account, depth, is_static, gas_left: message.gas, halted: None }
     }
 
-    /// Returns how the frame ends, given the template's `answer`, which cannot hide a halt or an unreadable state.
-    pub(super) fn finish<T>(self, answer: Result<T, Stop>) -> Result<T, Stop> {
+    /// Returns how the frame ends, given the template's `result`, which cannot hide a halt or an unreadable state.
+    pub(super) fn finish<T>(self, result: Result<T, Stop>) -> Result<T, Stop> {
         if self.env.unreadable.is_some() {
             return Err(Stop::StateUnreadable);
         }
-        match (self.halted, answer) {
+        match (self.halted, result) {
             (Some(reason), _) => Err(Stop::Halt(reason)),
             (None, Err(Stop::StateUnreadable)) => Err(Stop::Halt(HaltReason::TemplatePanic)),
-            (None, answer) => answer,
+            (None, result) => result,
         }
     }
 }
@@ -166,7 +166,7 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn balance(&mut self, address: &Address) -> Result<U256, Stop> {
-        let id = self.touch(address)?;
+        let id = self.access(address)?;
         Ok(self.env.journal.info(id).balance)
     }
 
@@ -205,7 +205,7 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn has_code(&mut self, address: &Address) -> Result<bool, Stop> {
-        let id = self.touch(address)?;
+        let id = self.access(address)?;
         Ok(self.env.journal.info(id).code_hash != crate::state::EMPTY_CODE_HASH)
     }
 
@@ -214,7 +214,7 @@ impl Host<'_> {
         self.env.journal.derived_slot(self.account, key, base, derive)
     }
 
-    fn touch(&mut self, address: &Address) -> Result<AccountId, Stop> {
+    fn access(&mut self, address: &Address) -> Result<AccountId, Stop> {
         let id = self.env.read(|journal| journal.load(address))?;
         let access = self.env.journal.warm(id);
         self.charge(GAS.account_access(access))?;
@@ -282,7 +282,7 @@ impl Host<'_> {
         if !value.is_zero() {
             self.forbid_static()?;
         }
-        let account = self.touch(&to)?;
+        let account = self.access(&to)?;
         let mut stipend = 0;
         if !value.is_zero() {
             self.charge(Gas::new(GAS.call_value))?;
@@ -299,7 +299,7 @@ impl Host<'_> {
     /// # Errors
     /// [`Stop`]: out of gas.
     pub fn static_call(&mut self, to: Address, input: &[u8]) -> Result<FrameResult, Stop> {
-        self.touch(&to)?;
+        self.access(&to)?;
         self.send(MessageKind::StaticCall, to, U256::ZERO, input, Gas::MAX, 0)
     }
 

@@ -1,9 +1,9 @@
-//! No files import each other in a circle.
+//! Imports between files have no cycle.
 //!
-//! A name that a module re-exports counts as an import of the file that defines it, so a circle through a facade (`use
-//! super::Scheduler` where `sim.rs` has `pub use scheduler::Scheduler`) is a circle between the defining files. Only
-//! imports between a module and its own descendants are free: a parent re-exports its children and they use its types.
-//! Tests are left out: items under `#[cfg(test)]` and the files of modules that are declared so.
+//! A re-exported name counts as an import of the file that defines it: a cycle through a facade (`use
+//! super::Scheduler` where `sim.rs` has `pub use scheduler::Scheduler`) is a cycle of the defining files. Imports
+//! between a module and its own descendants don't count: a parent re-exports its children, and they use its types.
+//! Tests don't count either: items under `#[cfg(test)]`, and the files of modules declared under it.
 
 use crate::{
     module_path,
@@ -22,7 +22,7 @@ type Module = Vec<String>;
 const REEXPORTS_MAX: usize = 16;
 
 #[test]
-fn no_files_import_each_other_in_a_circle() {
+fn imports_between_files_have_no_cycle() {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
     crate::collect_rust_files(&src, &mut files);
@@ -38,7 +38,7 @@ fn no_files_import_each_other_in_a_circle() {
     assert!(imports.len() > 100, "found only {} imports between files", imports.len());
     let found = cycles(&imports);
     let list: Vec<String> = found.iter().map(|cycle| crate_files.describe(cycle, &imports)).collect();
-    assert!(list.is_empty(), "files that import each other in a circle, {} times:\n{}", list.len(), list.join(""));
+    assert!(list.is_empty(), "{} cycles of imports between files:\n{}", list.len(), list.join(""));
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_planted_cycle_is_caught() {
     }
 }
 
-/// The sources of the library and the binary by module.
+/// Sources of the library and the binary, by module.
 struct Crate {
     files: BTreeMap<Module, (PathBuf, Source)>,
 }
@@ -209,7 +209,7 @@ impl Crate {
         Self { files }
     }
 
-    /// Every import of one file by another that is neither its ancestor nor its descendant.
+    /// Returns the imports of one file by another that is neither its ancestor nor its descendant.
     fn imports(&self) -> Imports<'_> {
         let mut imports = Imports::new();
         for (module, (_, source)) in &self.files {
@@ -227,7 +227,7 @@ impl Crate {
         imports
     }
 
-    /// Whether `path` imports a module as a name only; the paths that go through this name count in its place.
+    /// Returns whether `path` imports only a module's name; the paths that start with this name count in its place.
     fn is_module(&self, module: &Module, path: &NamedPath) -> bool {
         let Some(absolute) = self.absolute(module, path).filter(|_| path.kind != PathKind::Code) else { return false };
         let Some((name, parent)) = absolute.split_last() else { return true };
@@ -239,7 +239,7 @@ impl Crate {
             && !self.files.get(parent).is_some_and(|(_, source)| binds(source))
     }
 
-    /// `path`, written in the file of `module`, from the crate root; `None` if it leads to another crate.
+    /// Returns the path from the crate root of `path` as written in the file of `module`; `None` in another crate.
     fn absolute(&self, module: &Module, path: &NamedPath) -> Option<Module> {
         let mut base: Module = [module.as_slice(), &path.inline].concat();
         let mut segments = path.segments.as_slice();
@@ -270,7 +270,7 @@ impl Crate {
         Some([base.as_slice(), segments].concat())
     }
 
-    /// The file that defines what `path` names, behind at most `reexports` re-exports.
+    /// Returns the file that defines the item at `path`, behind at most `reexports` re-exports.
     fn defining_file(&self, path: &[String], reexports: usize) -> Option<Module> {
         let root = crate_root(path);
         let mut at = root.clone();
@@ -286,7 +286,7 @@ impl Crate {
         Some(at)
     }
 
-    /// The file behind `name`, continued by `rest`, where `module` imports it from elsewhere.
+    /// Returns the file that defines `name::rest`, where `module` imports `name` from elsewhere.
     fn reexport(&self, module: &Module, name: &str, rest: &[String], reexports: usize) -> Option<Module> {
         let (_, source) = self.files.get(module)?;
         let left = reexports.checked_sub(1)?;
@@ -310,14 +310,14 @@ impl Crate {
         })
     }
 
-    /// The files of a circle, each with the lines that import the next.
-    fn describe(&self, circle: &[Module], imports: &Imports<'_>) -> String {
+    /// Returns the files of a cycle, and the lines by which each imports the next.
+    fn describe(&self, cycle: &[Module], imports: &Imports<'_>) -> String {
         let file = |module: &Module| self.files[module].0.display().to_string();
-        let mut text = circle.iter().map(file).collect::<Vec<_>>().join(" -> ");
-        text += " -> first\n";
-        for (from, to) in circle.iter().zip(circle.iter().cycle().skip(1)) {
+        let mut text = cycle.iter().chain(cycle.first()).map(file).collect::<Vec<_>>().join(" -> ");
+        text.push('\n');
+        for (from, to) in cycle.iter().zip(cycle.iter().cycle().skip(1)) {
             let paths = &imports[&(from.clone(), to.clone())];
-            // The declarations tell enough where there are any.
+            // Where there are `use` declarations, they suffice.
             let declared = paths.iter().any(|path| path.kind != PathKind::Code);
             for path in paths.iter().filter(|path| !declared || path.kind != PathKind::Code) {
                 let keyword = if path.kind == PathKind::Code { "" } else { "use " };
@@ -330,7 +330,7 @@ impl Crate {
     }
 }
 
-/// The root of the crate that `module` is in: the library's, or a binary's `main.rs`.
+/// Returns the root of the crate of `module`: the library's, or a binary's `main.rs`.
 fn crate_root(module: &[String]) -> Module {
     let length = if module.first().is_some_and(|first| first == "bin") { 2 } else { 0 };
     module[..length.min(module.len())].to_vec()
@@ -342,8 +342,8 @@ fn child(module: &[String], name: &str) -> Module {
     child
 }
 
-/// Circles of files, shortest first: each is listed from its first file in order, then without its import of fewest
-/// paths the rest is searched, until no circle is left.
+/// Returns import cycles, shortest first. After each, its import with the fewest paths is ignored, until no cycle is left;
+/// cycles that share an import may thus be listed as one.
 fn cycles(imports: &Imports<'_>) -> Vec<Vec<Module>> {
     let mut targets: BTreeMap<&Module, BTreeMap<&Module, usize>> = BTreeMap::new();
     for ((from, to), paths) in imports {
@@ -352,19 +352,19 @@ fn cycles(imports: &Imports<'_>) -> Vec<Vec<Module>> {
     let mut found = Vec::new();
     let mut starts: Vec<&Module> = targets.keys().copied().collect();
     loop {
-        // A file in no circle now is in none later.
-        starts.retain(|start| shortest_circle(start, &targets).is_some());
-        let circles = starts.iter().filter_map(|start| shortest_circle(start, &targets));
-        let Some(circle) = circles.min_by_key(Vec::len) else { return found };
-        let pairs = circle.iter().zip(circle.iter().cycle().skip(1));
-        let (from, to) = pairs.min_by_key(|(from, to)| targets[**from][**to]).expect("a circle has imports");
+        // A file that is in no cycle now is in none later.
+        starts.retain(|start| shortest_cycle(start, &targets).is_some());
+        let shortest = starts.iter().filter_map(|start| shortest_cycle(start, &targets));
+        let Some(cycle) = shortest.min_by_key(Vec::len) else { return found };
+        let pairs = cycle.iter().zip(cycle.iter().cycle().skip(1));
+        let (from, to) = pairs.min_by_key(|(from, to)| targets[**from][**to]).expect("a cycle has imports");
         targets.get_mut(*from).expect("an importing file").remove(*to);
-        found.push(circle.into_iter().cloned().collect());
+        found.push(cycle.into_iter().cloned().collect());
     }
 }
 
-/// The fewest files that lead from `start` back to it, by their imports.
-fn shortest_circle<'a>(
+/// Returns the shortest cycle through `start`, in the order of imports.
+fn shortest_cycle<'a>(
     start: &'a Module,
     targets: &BTreeMap<&'a Module, BTreeMap<&'a Module, usize>>,
 ) -> Option<Vec<&'a Module>> {
@@ -373,12 +373,12 @@ fn shortest_circle<'a>(
     while let Some(module) = open.pop_front() {
         for target in targets.get(module).into_iter().flat_map(BTreeMap::keys) {
             if *target == start {
-                let mut circle = vec![module];
-                while let Some(before) = reached_from.get(circle[circle.len() - 1]) {
-                    circle.push(before);
+                let mut cycle = vec![module];
+                while let Some(before) = reached_from.get(cycle[cycle.len() - 1]) {
+                    cycle.push(before);
                 }
-                circle.reverse();
-                return Some(circle);
+                cycle.reverse();
+                return Some(cycle);
             }
             if !reached_from.contains_key(target) {
                 reached_from.insert(target, module);

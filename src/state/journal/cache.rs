@@ -72,7 +72,7 @@ pub(super) struct SlotEntry {
     /// Number of the last transaction that accessed it.
     pub(super) warm_in: u32,
     is_listed: bool,
-    /// Key and base it was derived from, once [`Cache::find_derived`] finds it by them.
+    /// Key and base it was derived from, once [`StateCache::find_derived`] finds it by them.
     origin: [U256; 2],
 }
 
@@ -110,7 +110,7 @@ impl Hash for SlotKey {
 }
 
 #[derive(Clone, Default)]
-pub(super) struct Cache {
+pub(super) struct StateCache {
     accounts: Vec<AccountEntry>,
     by_address: Index,
     slots: Vec<SlotEntry>,
@@ -127,13 +127,16 @@ pub(super) struct Cache {
     slot_hasher: DefaultHashBuilder,
 }
 
-impl fmt::Debug for Cache {
+impl fmt::Debug for StateCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cache").field("accounts", &self.accounts).field("slots", &self.slots).finish_non_exhaustive()
+        f.debug_struct("StateCache")
+            .field("accounts", &self.accounts)
+            .field("slots", &self.slots)
+            .finish_non_exhaustive()
     }
 }
 
-impl Cache {
+impl StateCache {
     pub(super) fn find(&self, address: &Address) -> Option<AccountId> {
         let hash = self.address_hasher.hash_one(address);
         self.by_address.find(hash, |id| self.accounts[id as usize].address == *address).map(AccountId)

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{B256, Bytes, U256};
 
-use super::cache::{AccountId, Cache, SlotId};
+use super::cache::{AccountId, SlotId, StateCache};
 
 /// One change, with the value before it.
 #[derive(Clone, Debug)]
@@ -16,7 +16,7 @@ pub(super) enum Undo {
 }
 
 impl Undo {
-    pub(super) fn apply(self, cache: &mut Cache) {
+    pub(super) fn apply(self, cache: &mut StateCache) {
         match self {
             Self::Balance { account, previous } => cache.account_mut(account).info.balance = previous,
             Self::Nonce { account, previous } => cache.account_mut(account).info.nonce = previous,

@@ -7,24 +7,24 @@ use alloy_primitives::map::{DefaultHashBuilder, HashMap};
 
 /// Keeps recently used entries in two generations: when the young one is full, it replaces the old one, whose entries
 /// are dropped unless they were used since.
-pub(super) struct Cache<K, V> {
-    shards: Vec<Mutex<Generations<K, V>>>,
+pub(super) struct ShardedCache<K, V> {
+    shards: Vec<Mutex<ShardGenerations<K, V>>>,
     hasher: DefaultHashBuilder,
     /// Entries at most in the young generation of one shard.
     young_max: usize,
 }
 
-struct Generations<K, V> {
+struct ShardGenerations<K, V> {
     young: HashMap<K, V>,
     old: HashMap<K, V>,
 }
 
 const SHARDS: usize = 16;
 
-impl<K: Eq + Hash, V: Clone> Cache<K, V> {
+impl<K: Eq + Hash, V: Clone> ShardedCache<K, V> {
     /// Creates a cache for about `entries_max` entries.
     pub(super) fn new(entries_max: usize) -> Self {
-        let shard = || Mutex::new(Generations { young: HashMap::default(), old: HashMap::default() });
+        let shard = || Mutex::new(ShardGenerations { young: HashMap::default(), old: HashMap::default() });
         Self {
             shards: (0..SHARDS).map(|_| shard()).collect(),
             hasher: DefaultHashBuilder::default(),
@@ -63,7 +63,7 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
         drop(dropped);
     }
 
-    fn shard(&self, key: &K) -> MutexGuard<'_, Generations<K, V>> {
+    fn shard(&self, key: &K) -> MutexGuard<'_, ShardGenerations<K, V>> {
         let shard = self.hasher.hash_one(key) as usize >> 7 & (SHARDS - 1);
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -74,13 +74,13 @@ impl<K: Eq + Hash, V: Clone> Cache<K, V> {
     }
 }
 
-impl<K, V> core::fmt::Debug for Cache<K, V> {
+impl<K, V> core::fmt::Debug for ShardedCache<K, V> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Cache").field("young_max", &self.young_max).finish_non_exhaustive()
+        f.debug_struct("ShardedCache").field("young_max", &self.young_max).finish_non_exhaustive()
     }
 }
 
-impl<K: Eq + Hash, V> Generations<K, V> {
+impl<K: Eq + Hash, V> ShardGenerations<K, V> {
     /// Inserts an entry and returns the generation to drop.
     fn insert(&mut self, key: K, value: V, young_max: usize) -> HashMap<K, V> {
         let mut dropped = HashMap::default();
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn it_is_bounded_and_keeps_what_is_used() {
-        let cache = Cache::new(1000);
+        let cache = ShardedCache::new(1000);
         cache.insert(0_u64, 0_u64);
         for number in 1..50_000 {
             cache.insert(number, number);

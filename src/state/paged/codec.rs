@@ -14,7 +14,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use crate::state::{
     CommitId, EMPTY_CODE_HASH,
-    leaf::{AccountLeaf, Contract, SlotLeaf},
+    leaf::{AccountLeaf, ContractLeaf, SlotLeaf},
     trie::{Branch, Leaf, LeafValue, NodeLink, Reference, TrieNode},
 };
 
@@ -54,7 +54,7 @@ pub(super) trait Stored: LeafValue {
     fn write(&self, commit: CommitId, out: &mut Vec<u8>);
 
     /// Reads the value at the front of `input`, which `commit` stores.
-    fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self>;
+    fn read(commit: CommitId, input: &mut ByteReader<'_>) -> Option<Self>;
 }
 
 const LEAF: u8 = 0;
@@ -81,7 +81,7 @@ pub(super) fn write_node<V: Stored>(node: &StoredNode<V>, commit: CommitId, out:
 
 /// Reads the node at the front of `bytes`, which `commit` stores.
 pub(super) fn read_node<V: Stored>(commit: CommitId, bytes: &[u8]) -> Option<StoredNode<V>> {
-    let mut input = Input::new(bytes);
+    let mut input = ByteReader::new(bytes);
     match input.byte()? {
         LEAF => {
             let key = B256::from(input.array()?);
@@ -112,7 +112,7 @@ pub(super) fn write_link(link: &StoredLink, commit: CommitId, out: &mut Vec<u8>)
 }
 
 /// Reads the link at the front of `input`, a field of something that `holder` stores.
-pub(super) fn read_link(holder: CommitId, input: &mut Input<'_>) -> Option<StoredLink> {
+pub(super) fn read_link(holder: CommitId, input: &mut ByteReader<'_>) -> Option<StoredLink> {
     let len = input.byte()?;
     let bytes = input.take(len.into())?;
     let reference = match <[u8; 32]>::try_from(bytes) {
@@ -145,7 +145,7 @@ impl Stored for AccountLeaf<StoredLink> {
         }
     }
 
-    fn read(commit: CommitId, input: &mut Input<'_>) -> Option<Self> {
+    fn read(commit: CommitId, input: &mut ByteReader<'_>) -> Option<Self> {
         let address = Address::from(input.array()?);
         let (nonce, balance) = (input.varint()?, input.number()?);
         let contract = match input.byte()? {
@@ -156,7 +156,7 @@ impl Stored for AccountLeaf<StoredLink> {
                 if storage.is_none() && code_hash == EMPTY_CODE_HASH {
                     return None;
                 }
-                Some(Arc::new(Contract { code_hash, storage }))
+                Some(Arc::new(ContractLeaf { code_hash, storage }))
             }
             _ => return None,
         };
@@ -170,7 +170,7 @@ impl Stored for SlotLeaf {
         put_number(out, self.value);
     }
 
-    fn read(_: CommitId, input: &mut Input<'_>) -> Option<Self> {
+    fn read(_: CommitId, input: &mut ByteReader<'_>) -> Option<Self> {
         Some(Self { slot: input.number()?, value: input.number()? })
     }
 }
@@ -193,9 +193,9 @@ fn put_number(out: &mut Vec<u8>, number: U256) {
 
 /// A reader of stored bytes.
 #[derive(Debug)]
-pub(super) struct Input<'a>(&'a [u8]);
+pub(super) struct ByteReader<'a>(&'a [u8]);
 
-impl<'a> Input<'a> {
+impl<'a> ByteReader<'a> {
     pub(super) const fn new(bytes: &'a [u8]) -> Self {
         Self(bytes)
     }
@@ -266,7 +266,7 @@ mod tests {
 
     fn account() -> impl Strategy<Value = AccountLeaf<StoredLink>> {
         let contract = (any::<[u8; 32]>(), proptest::option::of(link()))
-            .prop_map(|(hash, storage)| Arc::new(Contract { code_hash: hash.into(), storage }));
+            .prop_map(|(hash, storage)| Arc::new(ContractLeaf { code_hash: hash.into(), storage }));
         (any::<[u8; 20]>(), any::<u64>(), number(), proptest::option::of(contract)).prop_map(
             |(address, nonce, balance, contract)| AccountLeaf { address: address.into(), nonce, balance, contract },
         )
@@ -315,7 +315,7 @@ mod tests {
         fn a_varint_returns(number in any::<u64>()) {
             let mut bytes = Vec::new();
             put_varint(&mut bytes, number);
-            prop_assert_eq!(Input::new(&bytes).varint(), Some(number));
+            prop_assert_eq!(ByteReader::new(&bytes).varint(), Some(number));
         }
     }
 
@@ -325,17 +325,17 @@ mod tests {
         let place = NodeLocation { commit: COMMIT, page: 4, at: 300 };
         let link = StoredLink { reference: Reference::hash(B256::ZERO), place };
         write_link(&link, COMMIT, &mut bytes);
-        assert_eq!(read_link(COMMIT, &mut Input::new(&bytes)), Some(link));
+        assert_eq!(read_link(COMMIT, &mut ByteReader::new(&bytes)), Some(link));
         bytes[33] = COMMIT.get() as u8 + 1;
-        assert_eq!(read_link(COMMIT, &mut Input::new(&bytes)), None, "made before the first commit");
+        assert_eq!(read_link(COMMIT, &mut ByteReader::new(&bytes)), None, "made before the first commit");
     }
 
     #[test]
     fn a_varint_past_64_bits_is_refused() {
         let mut bytes = [0xff; 10];
         bytes[9] = 0x01;
-        assert_eq!(Input::new(&bytes).varint(), Some(u64::MAX));
+        assert_eq!(ByteReader::new(&bytes).varint(), Some(u64::MAX));
         bytes[9] = 0x02;
-        assert_eq!(Input::new(&bytes).varint(), None);
+        assert_eq!(ByteReader::new(&bytes).varint(), None);
     }
 }

@@ -9,10 +9,10 @@ use std::{
 use alloy_primitives::{B256, Bytes};
 
 use super::{
-    cache::Cache,
+    cache::ShardedCache,
     codec::{NodeLocation, Stored, StoredLink, StoredNode, read_node},
     corrupt,
-    records::{self, Info, Record},
+    records::{self, CommitRecord, Info},
 };
 use crate::{
     state::{
@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Cache of decoded nodes.
-pub(super) type NodeCache<V> = Cache<NodeLocation, Arc<StoredNode<V>>>;
+pub(super) type NodeCache<V> = ShardedCache<NodeLocation, Arc<StoredNode<V>>>;
 
 /// A value whose decoded nodes are cached.
 pub(super) trait Cached: Stored {
@@ -56,14 +56,14 @@ pub(super) struct Pages {
     pub(super) store: Arc<dyn KeyValue>,
     accounts: NodeCache<AccountLeaf<StoredLink>>,
     slots: NodeCache<SlotLeaf>,
-    codes: Cache<B256, Bytes>,
+    codes: ShardedCache<B256, Bytes>,
     keys: KeyCache,
-    pending: RwLock<BTreeMap<CommitId, Pending>>,
+    pending: RwLock<BTreeMap<CommitId, PendingCommit>>,
 }
 
 /// Additions of a commit to its batch, until that batch is seen in the store.
 #[derive(Debug, Default)]
-pub(super) struct Pending {
+pub(super) struct PendingCommit {
     pub(super) info: Info,
     pub(super) pages: Vec<Bytes>,
     pub(super) codes: BTreeMap<B256, Bytes>,
@@ -75,9 +75,9 @@ impl Pages {
     pub(super) fn new(store: Arc<dyn KeyValue>, nodes_max: usize) -> Self {
         Self {
             store,
-            accounts: Cache::new(nodes_max),
-            slots: Cache::new(nodes_max),
-            codes: Cache::new(CACHED_CODES),
+            accounts: ShardedCache::new(nodes_max),
+            slots: ShardedCache::new(nodes_max),
+            codes: ShardedCache::new(CACHED_CODES),
             keys: KeyCache::default(),
             pending: RwLock::default(),
         }
@@ -87,7 +87,7 @@ impl Pages {
         if let Some(pending) = self.pending().get(&commit) {
             return Ok(Some(pending.info));
         }
-        let key = Record::Info.key(commit);
+        let key = CommitRecord::Info.key(commit);
         let Some(bytes) = self.store.get(Table::StateCommits, &key)? else { return Ok(None) };
         let info = records::decode_info(commit, &bytes);
         info.map(Some).ok_or_else(|| corrupt(Table::StateCommits, &key, "it is no commit's record"))
@@ -104,7 +104,7 @@ impl Pages {
     /// Returns the commits made from `parent`: those written, and those pending.
     pub(super) fn children(&self, parent: CommitId) -> Result<(BTreeSet<CommitId>, BTreeSet<CommitId>), StateError> {
         let mut written = BTreeSet::new();
-        let prefix = Record::Child.key(parent);
+        let prefix = CommitRecord::Child.key(parent);
         self.store.scan(Table::StateCommits, &prefix, Order::Ascending, &mut |key, _| {
             written.extend(records::child_of_key(key));
             ControlFlow::Continue(())
@@ -114,7 +114,7 @@ impl Pages {
         Ok((written, pending.collect()))
     }
 
-    pub(super) fn add_pending(&self, commit: CommitId, pending: Pending) {
+    pub(super) fn add_pending(&self, commit: CommitId, pending: PendingCommit) {
         self.pending.write().unwrap_or_else(PoisonError::into_inner).insert(commit, pending);
     }
 
@@ -126,7 +126,7 @@ impl Pages {
     pub(super) fn settle(&self) -> Result<(), StateError> {
         let mut settled = Vec::new();
         for commit in self.pending().keys() {
-            if self.store.get(Table::StateCommits, &Record::Info.key(*commit))?.is_some() {
+            if self.store.get(Table::StateCommits, &CommitRecord::Info.key(*commit))?.is_some() {
                 settled.push(*commit);
             }
         }
@@ -134,7 +134,7 @@ impl Pages {
         Ok(())
     }
 
-    fn pending(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<CommitId, Pending>> {
+    fn pending(&self) -> std::sync::RwLockReadGuard<'_, BTreeMap<CommitId, PendingCommit>> {
         self.pending.read().unwrap_or_else(PoisonError::into_inner)
     }
 

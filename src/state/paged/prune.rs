@@ -17,7 +17,7 @@ use super::{
     codec::{PageId, StoredLink},
     corrupt,
     pages::Pages,
-    records::{self, Info, Record},
+    records::{self, CommitRecord, Info},
 };
 use crate::{
     state::{
@@ -83,7 +83,7 @@ impl<'a> Pruning<'a> {
     pub(super) fn finish(mut self, batch: &mut Batch) {
         for (commit, counts) in core::mem::take(&mut self.counts) {
             let live = counts.iter().any(|count| *count > 0);
-            self.records.insert(Record::Counts.key(commit), live.then(|| records::encode_counts(&counts)));
+            self.records.insert(CommitRecord::Counts.key(commit), live.then(|| records::encode_counts(&counts)));
         }
         for (commit, page) in self.dead_pages {
             batch.delete(Table::StateNodes, records::page_key(commit, page));
@@ -105,7 +105,7 @@ impl<'a> Pruning<'a> {
             (Some(child), None) => self.merge(commit, &info, child)?,
             (Some(_), Some(_)) => return Ok(Removal::Waits),
         }
-        for record in [Record::Info, Record::Superseded, Record::Absorbed] {
+        for record in [CommitRecord::Info, CommitRecord::Superseded, CommitRecord::Absorbed] {
             self.records.insert(record.key(commit), None);
         }
         Ok(Removal::Deleted)
@@ -142,7 +142,7 @@ impl<'a> Pruning<'a> {
             *superseded.entry(page).or_default() += count;
         }
         let superseded: Vec<_> = superseded.into_iter().collect();
-        self.records.insert(Record::Superseded.key(child), Some(records::encode_superseded(&superseded)));
+        self.records.insert(CommitRecord::Superseded.key(child), Some(records::encode_superseded(&superseded)));
 
         // The nodes of the oldest version need no list: they are all that no other version owns.
         let absorbed = if oldest {
@@ -153,7 +153,7 @@ impl<'a> Pruning<'a> {
             absorbed.extend(owned);
             Some(records::encode_commits(&absorbed))
         };
-        self.records.insert(Record::Absorbed.key(child), absorbed);
+        self.records.insert(CommitRecord::Absorbed.key(child), absorbed);
 
         self.records.insert(records::child_key(commit, child), None);
         if !oldest {
@@ -162,7 +162,7 @@ impl<'a> Pruning<'a> {
         }
         let root = self.info(child)?.and_then(|child| child.root);
         let info = records::encode_info(&Info { parent: info.parent, root });
-        self.records.insert(Record::Info.key(child), Some(info));
+        self.records.insert(CommitRecord::Info.key(child), Some(info));
         Ok(())
     }
 
@@ -170,8 +170,8 @@ impl<'a> Pruning<'a> {
     fn release(&mut self, (commit, page): PageId, count: u16) -> Result<(), StateError> {
         let counts = self.counts(commit)?;
         let left = counts.get_mut(page as usize).filter(|left| **left >= count);
-        let left =
-            left.ok_or_else(|| corrupt(Table::StateCommits, &Record::Counts.key(commit), "live nodes miscounted"))?;
+        let left = left
+            .ok_or_else(|| corrupt(Table::StateCommits, &CommitRecord::Counts.key(commit), "live nodes miscounted"))?;
         *left -= count;
         if *left == 0 {
             self.dead_pages.push((commit, page));
@@ -182,13 +182,13 @@ impl<'a> Pruning<'a> {
     /// Returns the commits whose nodes belong to `commit`.
     fn owned(&self, commit: CommitId) -> Result<BTreeSet<CommitId>, StateError> {
         let mut owned: BTreeSet<CommitId> =
-            self.decode(Record::Absorbed, commit, records::decode_commits)?.into_iter().collect();
+            self.decode(CommitRecord::Absorbed, commit, records::decode_commits)?.into_iter().collect();
         owned.insert(commit);
         Ok(owned)
     }
 
     fn superseded(&self, commit: CommitId) -> Result<Vec<(PageId, u16)>, StateError> {
-        self.decode(Record::Superseded, commit, records::decode_superseded)
+        self.decode(CommitRecord::Superseded, commit, records::decode_superseded)
     }
 
     fn live_pages(&mut self, commit: CommitId) -> Result<Vec<(u32, u16)>, StateError> {
@@ -198,14 +198,14 @@ impl<'a> Pruning<'a> {
 
     fn counts(&mut self, commit: CommitId) -> Result<&mut Vec<u16>, StateError> {
         if !self.counts.contains_key(&commit) {
-            let counts = self.decode(Record::Counts, commit, records::decode_counts)?;
+            let counts = self.decode(CommitRecord::Counts, commit, records::decode_counts)?;
             self.counts.insert(commit, counts);
         }
         Ok(self.counts.entry(commit).or_default())
     }
 
     fn info(&self, commit: CommitId) -> Result<Option<Info>, StateError> {
-        let key = Record::Info.key(commit);
+        let key = CommitRecord::Info.key(commit);
         match self.records.get(&key) {
             Some(None) => Ok(None),
             Some(Some(bytes)) => Ok(records::decode_info(commit, bytes)),
@@ -221,7 +221,7 @@ impl<'a> Pruning<'a> {
             return Ok(None);
         }
         children.extend(pending);
-        let prefix = Record::Child.key(commit);
+        let prefix = CommitRecord::Child.key(commit);
         for (key, value) in self.records.range(prefix.clone()..).take_while(|(key, _)| key.starts_with(&prefix)) {
             let Some(child) = records::child_of_key(key) else { continue };
             if value.is_some() {
@@ -235,7 +235,7 @@ impl<'a> Pruning<'a> {
 
     fn decode<T: Default>(
         &self,
-        record: Record,
+        record: CommitRecord,
         commit: CommitId,
         decode: impl Fn(&[u8]) -> Option<T>,
     ) -> Result<T, StateError> {

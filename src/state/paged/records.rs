@@ -12,14 +12,14 @@
 
 use core::ops::ControlFlow;
 
-use super::codec::{Input, PageId, StoredLink, put_varint, read_link, write_link};
+use super::codec::{ByteReader, PageId, StoredLink, put_varint, read_link, write_link};
 use crate::{
     state::{CommitId, StateError},
     store::{KeyValue, Order, Table},
 };
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Record {
+pub(super) enum CommitRecord {
     Info = 0,
     Superseded = 1,
     Child = 2,
@@ -27,14 +27,14 @@ pub(super) enum Record {
     Absorbed = 4,
 }
 
-impl Record {
+impl CommitRecord {
     pub(super) fn key(self, commit: CommitId) -> Vec<u8> {
         [&commit.get().to_be_bytes()[..], &[self as u8]].concat()
     }
 }
 
 pub(super) fn child_key(parent: CommitId, child: CommitId) -> Vec<u8> {
-    [&Record::Child.key(parent)[..], &child.get().to_be_bytes()].concat()
+    [&CommitRecord::Child.key(parent)[..], &child.get().to_be_bytes()].concat()
 }
 
 pub(super) fn child_of_key(key: &[u8]) -> Option<CommitId> {
@@ -84,7 +84,7 @@ pub(super) fn encode_info(info: &Info) -> Vec<u8> {
 }
 
 pub(super) fn decode_info(commit: CommitId, bytes: &[u8]) -> Option<Info> {
-    let mut input = Input::new(bytes);
+    let mut input = ByteReader::new(bytes);
     let parent = CommitId::new(input.varint()?);
     if input.is_empty() {
         return (parent < commit).then_some(Info { parent, root: None });
@@ -132,8 +132,8 @@ pub(super) fn decode_commits(bytes: &[u8]) -> Option<Vec<CommitId>> {
     decode_all(bytes, |input| input.varint().map(CommitId::new))
 }
 
-fn decode_all<T>(bytes: &[u8], mut one: impl FnMut(&mut Input<'_>) -> Option<T>) -> Option<Vec<T>> {
-    let mut input = Input::new(bytes);
+fn decode_all<T>(bytes: &[u8], mut one: impl FnMut(&mut ByteReader<'_>) -> Option<T>) -> Option<Vec<T>> {
+    let mut input = ByteReader::new(bytes);
     let mut all = Vec::new();
     while !input.is_empty() {
         all.push(one(&mut input)?);

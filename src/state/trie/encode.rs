@@ -7,12 +7,12 @@ const HEADER_MAX: usize = 9;
 
 /// Encodes nodes. A returned slice lives until the next call.
 #[derive(Debug, Default)]
-pub(crate) struct Encoder {
+pub(crate) struct NodeEncoder {
     node: Vec<u8>,
     value: Vec<u8>,
 }
 
-impl Encoder {
+impl NodeEncoder {
     /// Returns the reference to `node` whose path starts at nibble `depth`.
     pub(crate) fn reference<V: LeafValue, L: NodeLink>(&mut self, node: &TrieNode<V, L>, depth: usize) -> Reference {
         match node {

@@ -5,7 +5,7 @@ use core::ops::ControlFlow;
 use alloy_primitives::{B256, Bytes};
 
 use super::{
-    Encoder, LeafValue, Reference, Source, StateError, TrieNode,
+    LeafValue, NodeEncoder, Reference, Source, StateError, TrieNode,
     node::{follows, nibble},
 };
 
@@ -108,7 +108,7 @@ fn prove_below<V: LeafValue, S: Source<V>>(
     depth: usize,
     nodes: &mut Vec<Bytes>,
 ) -> Result<(), StateError> {
-    let mut encoder = Encoder::default();
+    let mut encoder = NodeEncoder::default();
     // The root is referenced by its hash whatever its length.
     let mut push = |rlp: &[u8]| {
         if rlp.len() >= 32 || nodes.is_empty() {

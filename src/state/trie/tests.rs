@@ -35,9 +35,9 @@ struct Trie {
 impl Trie {
     fn apply(&mut self, changes: &[(B256, Option<Vec<u8>>)]) {
         let sorted: BTreeMap<_, _> = changes.iter().cloned().collect();
-        let change = |(key, value): (B256, Option<Vec<u8>>)| Change { key, value: value.map(Raw), inherit: false };
+        let change = |(key, value): (B256, Option<Vec<u8>>)| KeyChange { key, value: value.map(Raw), inherit: false };
         let changes: Vec<_> = sorted.into_iter().map(change).collect();
-        let mut encoder = Encoder::default();
+        let mut encoder = NodeEncoder::default();
         self.root = update(&self.source, &mut PointerSink, &mut encoder, self.root.as_ref(), &changes).unwrap();
     }
 
@@ -138,8 +138,8 @@ fn parts_left_open_by_a_change_are_inherited() {
     let keys = [keccak256(b"a"), keccak256(b"b")];
     trie.apply(&[(keys[0], Some(b"old".to_vec()))]);
     for (key, want) in [(keys[0], &b"old new"[..]), (keys[1], b" new")] {
-        let change = Change { key, value: Some(Raw(b" new".to_vec())), inherit: true };
-        let mut encoder = Encoder::default();
+        let change = KeyChange { key, value: Some(Raw(b" new".to_vec())), inherit: true };
+        let mut encoder = NodeEncoder::default();
         let root = update(&trie.source, &mut PointerSink, &mut encoder, trie.root.as_ref(), &[change]).unwrap();
         assert_eq!(get(&trie.source, root.as_ref(), &key).unwrap(), Some(Raw(want.to_vec())));
     }

@@ -4,13 +4,13 @@ use alloy_primitives::B256;
 use smallvec::SmallVec;
 
 use super::{
-    Branch, Encoder, Leaf, LeafValue, NodeLink, Reference, Source, StateError, TrieNode,
+    Branch, Leaf, LeafValue, NodeEncoder, NodeLink, Reference, Source, StateError, TrieNode,
     node::{follows, nibble, share_path},
 };
 
 /// New value of a key.
 #[derive(Clone, Debug)]
-pub(crate) struct Change<V> {
+pub(crate) struct KeyChange<V> {
     pub(crate) key: B256,
     /// New value; `None` removes the key.
     pub(crate) value: Option<V>,
@@ -31,9 +31,9 @@ pub(crate) trait Sink<V, L: NodeLink> {
 pub(crate) fn update<V: LeafValue, S: Source<V>, K: Sink<V, S::Link>>(
     source: &S,
     sink: &mut K,
-    encoder: &mut Encoder,
+    encoder: &mut NodeEncoder,
     root: Option<&S::Link>,
-    changes: &[Change<V>],
+    changes: &[KeyChange<V>],
 ) -> Result<Option<S::Link>, StateError> {
     debug_assert!(changes.is_sorted_by(|a, b| a.key < b.key), "changes are sorted and name each key once");
     let mut update = Update { source, sink, encoder };
@@ -51,7 +51,7 @@ pub(crate) fn update<V: LeafValue, S: Source<V>, K: Sink<V, S::Link>>(
 struct Update<'a, S, K> {
     source: &'a S,
     sink: &'a mut K,
-    encoder: &'a mut Encoder,
+    encoder: &'a mut NodeEncoder,
 }
 
 /// Result of changing a subtree.
@@ -71,7 +71,7 @@ impl<V, L: NodeLink> From<Option<TrieNode<V, L>>> for SubtreeChange<V, L> {
 }
 
 /// A child of a branch under construction.
-enum Child<'a, V, L: NodeLink> {
+enum BranchChild<'a, V, L: NodeLink> {
     /// The old child.
     Kept(&'a L),
     /// A child that is not saved yet.
@@ -84,7 +84,7 @@ struct BranchBuilder<'a, V, L: NodeLink> {
     /// Index of the nibble that distinguishes the children.
     at: usize,
     mask: u16,
-    first: Option<Child<'a, V, L>>,
+    first: Option<BranchChild<'a, V, L>>,
     links: SmallVec<[L; 16]>,
 }
 
@@ -108,7 +108,7 @@ impl<S, K> Update<'_, S, K> {
     fn link<V: LeafValue>(
         &mut self,
         link: &S::Link,
-        changes: &[Change<V>],
+        changes: &[KeyChange<V>],
         depth: usize,
     ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
@@ -133,7 +133,7 @@ impl<S, K> Update<'_, S, K> {
     fn leaf<V: LeafValue>(
         &mut self,
         leaf: &Leaf<V>,
-        changes: &[Change<V>],
+        changes: &[KeyChange<V>],
         depth: usize,
     ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
@@ -160,7 +160,7 @@ impl<S, K> Update<'_, S, K> {
         if changes.first().is_some_and(|change| !share_path(&change.key, &leaf.key, depth)) {
             return Err(StateError::MisplacedNode);
         }
-        let own = Change { key: leaf.key, value, inherit: false };
+        let own = KeyChange { key: leaf.key, value, inherit: false };
         let (before, after) = match found {
             Ok(at) => (&changes[..at], &changes[at + 1..]),
             Err(at) => changes.split_at(at),
@@ -174,7 +174,7 @@ impl<S, K> Update<'_, S, K> {
         &mut self,
         branch: &Branch<S::Link>,
         prefix: &[u8],
-        changes: &[Change<V>],
+        changes: &[KeyChange<V>],
         depth: usize,
     ) -> Result<SubtreeChange<V, S::Link>, StateError>
     where
@@ -198,7 +198,7 @@ impl<S, K> Update<'_, S, K> {
             let mut branch_is_due = true;
             while let Some((nibble, group)) = take_group(&mut rest, at) {
                 if branch_is_due && nibble > *own {
-                    self.add(&mut builder, *own, Child::Fresh(shorter()));
+                    self.add(&mut builder, *own, BranchChild::Fresh(shorter()));
                 }
                 branch_is_due &= nibble < *own;
                 let child = if nibble == *own {
@@ -211,11 +211,11 @@ impl<S, K> Update<'_, S, K> {
                     self.build(group, at + 1)
                 };
                 if let Some(node) = child {
-                    self.add(&mut builder, nibble, Child::Fresh(node));
+                    self.add(&mut builder, nibble, BranchChild::Fresh(node));
                 }
             }
             if branch_is_due {
-                self.add(&mut builder, *own, Child::Fresh(shorter()));
+                self.add(&mut builder, *own, BranchChild::Fresh(shorter()));
             }
             return self.finish(&prefix[..common], builder);
         }
@@ -231,7 +231,7 @@ impl<S, K> Update<'_, S, K> {
         let mut old = (0..16).filter(|nibble| branch.mask & (1 << nibble) != 0).zip(&*branch.children).peekable();
         while let Some((nibble, group)) = take_group(&mut rest, at) {
             while let Some((nibble, child)) = old.next_if(|(old, _)| *old < nibble) {
-                self.add(&mut builder, nibble, Child::Kept(child));
+                self.add(&mut builder, nibble, BranchChild::Kept(child));
             }
             let child = old.next_if(|(old, _)| *old == nibble).map(|(_, child)| child);
             let outcome = match child {
@@ -240,8 +240,8 @@ impl<S, K> Update<'_, S, K> {
             };
             changed |= !matches!(outcome, SubtreeChange::Same);
             match (outcome, child) {
-                (SubtreeChange::Fresh(node), _) => self.add(&mut builder, nibble, Child::Fresh(node)),
-                (SubtreeChange::Same, Some(child)) => self.add(&mut builder, nibble, Child::Kept(child)),
+                (SubtreeChange::Fresh(node), _) => self.add(&mut builder, nibble, BranchChild::Fresh(node)),
+                (SubtreeChange::Same, Some(child)) => self.add(&mut builder, nibble, BranchChild::Kept(child)),
                 (SubtreeChange::Same, None) | (SubtreeChange::Empty, _) => {}
             }
         }
@@ -249,13 +249,13 @@ impl<S, K> Update<'_, S, K> {
             return Ok(SubtreeChange::Same);
         }
         for (nibble, child) in old {
-            self.add(&mut builder, nibble, Child::Kept(child));
+            self.add(&mut builder, nibble, BranchChild::Kept(child));
         }
         self.finish(prefix, builder)
     }
 
     /// Builds a subtree of the insertions among `changes` alone.
-    fn build<V: LeafValue>(&mut self, changes: &[Change<V>], depth: usize) -> Option<TrieNode<V, S::Link>>
+    fn build<V: LeafValue>(&mut self, changes: &[KeyChange<V>], depth: usize) -> Option<TrieNode<V, S::Link>>
     where
         S: Source<V>,
         K: Sink<V, S::Link>,
@@ -291,7 +291,7 @@ impl<S, K> Update<'_, S, K> {
         &mut self,
         builder: &mut BranchBuilder<'a, V, S::Link>,
         nibble: u8,
-        child: Child<'a, V, S::Link>,
+        child: BranchChild<'a, V, S::Link>,
     ) where
         S: Source<V>,
         K: Sink<V, S::Link>,
@@ -303,8 +303,8 @@ impl<S, K> Update<'_, S, K> {
         }
         for child in builder.first.take().into_iter().chain([child]) {
             builder.links.push(match child {
-                Child::Kept(link) => link.clone(),
-                Child::Fresh(node) => self.save(node, builder.at + 1),
+                BranchChild::Kept(link) => link.clone(),
+                BranchChild::Fresh(node) => self.save(node, builder.at + 1),
             });
         }
     }
@@ -329,8 +329,8 @@ impl<S, K> Update<'_, S, K> {
                     children,
                 })));
             }
-            Some(Child::Fresh(node)) => node,
-            Some(Child::Kept(link)) => {
+            Some(BranchChild::Fresh(node)) => node,
+            Some(BranchChild::Kept(link)) => {
                 self.sink.release(link);
                 self.source.load(link)?.clone()
             }
@@ -347,18 +347,19 @@ impl<S, K> Update<'_, S, K> {
 }
 
 /// Returns the changes whose key has `prefix` from nibble `depth` on; all of them share the nibbles before.
-fn within<'a, V>(changes: &'a [Change<V>], depth: usize, prefix: &[u8]) -> &'a [Change<V>] {
+fn within<'a, V>(changes: &'a [KeyChange<V>], depth: usize, prefix: &[u8]) -> &'a [KeyChange<V>] {
     if prefix.is_empty() {
         return changes;
     }
-    let path = |change: &Change<V>| (depth..depth + prefix.len()).map(|at| nibble(&change.key, at)).collect::<Vec<_>>();
+    let path =
+        |change: &KeyChange<V>| (depth..depth + prefix.len()).map(|at| nibble(&change.key, at)).collect::<Vec<_>>();
     let start = changes.partition_point(|change| path(change).as_slice() < prefix);
     let end = changes.partition_point(|change| path(change).as_slice() <= prefix);
     &changes[start..end]
 }
 
 /// Takes the changes that share nibble `at` off the front of `rest`.
-fn take_group<'a, V>(rest: &mut &'a [Change<V>], at: usize) -> Option<(u8, &'a [Change<V>])> {
+fn take_group<'a, V>(rest: &mut &'a [KeyChange<V>], at: usize) -> Option<(u8, &'a [KeyChange<V>])> {
     let first = nibble(&rest.first()?.key, at);
     let len = rest.partition_point(|change| nibble(&change.key, at) <= first);
     let (group, others) = rest.split_at(len);

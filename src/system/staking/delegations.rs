@@ -9,7 +9,7 @@ use alloy_primitives::{Address, Bytes, U256};
 use super::{
     interface as sol,
     layout::{
-        BONDED, BURNED, RATIO, SHARES, Staking, TOKENS, UNBONDING, UnbondingEntry, Validator, mul_div, mul_div_up,
+        BONDED, BURNED, RATIO, SHARES, Staking, TOKENS, UNBONDING, UnbondingEntry, ValidatorEntry, mul_div, mul_div_up,
         overflow, part,
     },
     params::AMOUNT_END,
@@ -43,7 +43,7 @@ impl Staking<'_, '_> {
     }
 
     /// Buys shares of the validator's pool for an amount that the contract has received already.
-    pub(super) fn bond(&mut self, validator: &Validator, delegator: Address, amount: U256) -> Result<(), Stop> {
+    pub(super) fn bond(&mut self, validator: &ValidatorEntry, delegator: Address, amount: U256) -> Result<(), Stop> {
         let tokens = self.field(validator, TOKENS)?;
         let all_shares = self.field(validator, SHARES)?;
         let shares = if all_shares.is_zero() {
@@ -69,7 +69,7 @@ impl Staking<'_, '_> {
     }
 
     /// Returns the worth of so many shares, in wei.
-    pub(super) fn worth_of(&mut self, validator: &Validator, shares: U256) -> Result<U256, Stop> {
+    pub(super) fn worth_of(&mut self, validator: &ValidatorEntry, shares: U256) -> Result<U256, Stop> {
         if shares.is_zero() {
             return Ok(U256::ZERO);
         }
@@ -208,7 +208,7 @@ impl Staking<'_, '_> {
     /// Returns a delegation with its rewards settled to the current ratio.
     pub(super) fn settled(
         &mut self,
-        validator: &Validator,
+        validator: &ValidatorEntry,
         delegator: &Address,
     ) -> Result<super::layout::Delegation, Stop> {
         let ratio = self.field(validator, RATIO)?;

@@ -9,7 +9,7 @@
 //! | 11 | list of validators: length, elements as of a dynamic array |
 //! | 12 | validators that have not left |
 //! | 13, 14 | exit queue: first and next position, `mapping(position => address)` |
-//! | 15 | `mapping(address => validator)`, see [`Validator`] and the constants below |
+//! | 15 | `mapping(address => validator)`, see [`ValidatorEntry`] and the constants below |
 //! | 16 | `mapping(validator => mapping(delegator => delegation))`: shares, reward ratio when last settled, rewards settled |
 //! | 17 | `mapping(delegator => unbonding[])`, three slots each |
 
@@ -109,7 +109,7 @@ const TOMBSTONED: u64 = 1 << 4;
 
 /// A validator's flags, commission and times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Validator {
+pub(super) struct ValidatorEntry {
     pub(super) address: Address,
     base: U256,
     /// Whether it ever joined.
@@ -136,7 +136,7 @@ pub(super) struct Validator {
     pub(super) start_height: u64,
 }
 
-impl Validator {
+impl ValidatorEntry {
     /// Returns whether it is in consensus.
     pub(super) const fn is_bonded(&self) -> bool {
         self.exists && !self.is_jailed && !self.has_left && !self.is_tombstoned
@@ -271,12 +271,12 @@ impl Staking<'_, '_> {
 /// Validators.
 impl Staking<'_, '_> {
     /// Returns the validator under this address, joined or not.
-    pub(super) fn find(&mut self, address: Address) -> Result<Validator, Stop> {
+    pub(super) fn find(&mut self, address: Address) -> Result<ValidatorEntry, Stop> {
         let base = self.0.address_mapping_slot(&address, VALIDATORS)?;
         let [meta, commission_changed_at, place, slashes] = self.0.load(base)?.into_limbs();
         let [jailed_until, unbonded_height, unbonded_at, start_height] =
             self.0.load(base.wrapping_add(slot(LIFE)))?.into_limbs();
-        Ok(Validator {
+        Ok(ValidatorEntry {
             address,
             base,
             exists: meta & EXISTS != 0,
@@ -298,12 +298,12 @@ impl Staking<'_, '_> {
     }
 
     /// Returns the validator under this address, which must have joined.
-    pub(super) fn get(&mut self, address: Address) -> Result<Validator, Stop> {
+    pub(super) fn get(&mut self, address: Address) -> Result<ValidatorEntry, Stop> {
         let validator = self.find(address)?;
         if validator.exists { Ok(validator) } else { Err(abi::revert(&sol::UnknownValidator { validator: address })) }
     }
 
-    pub(super) fn put(&mut self, validator: &Validator) -> Result<(), Stop> {
+    pub(super) fn put(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {
         let flags = [
             (validator.exists, EXISTS),
             (validator.in_queue, IN_QUEUE),
@@ -318,27 +318,27 @@ impl Staking<'_, '_> {
             | u64::from(validator.max_change_bps) << 48;
         let meta = U256::from_limbs([meta, validator.commission_changed_at, validator.place, validator.slashes]);
         self.0.store(validator.field(META), meta)?;
-        let Validator { jailed_until, unbonded_height, unbonded_at, start_height, .. } = *validator;
+        let ValidatorEntry { jailed_until, unbonded_height, unbonded_at, start_height, .. } = *validator;
         let life = U256::from_limbs([jailed_until, unbonded_height, unbonded_at, start_height]);
         self.0.store(validator.field(LIFE), life)
     }
 
-    pub(super) fn field(&mut self, validator: &Validator, offset: u64) -> Result<U256, Stop> {
+    pub(super) fn field(&mut self, validator: &ValidatorEntry, offset: u64) -> Result<U256, Stop> {
         self.0.load(validator.field(offset))
     }
 
-    pub(super) fn put_field(&mut self, validator: &Validator, offset: u64, value: U256) -> Result<(), Stop> {
+    pub(super) fn put_field(&mut self, validator: &ValidatorEntry, offset: u64, value: U256) -> Result<(), Stop> {
         self.0.store(validator.field(offset), value)
     }
 
     /// Appends a slash; the caller stores the validator.
-    pub(super) fn push_slash(&mut self, validator: &mut Validator, slash: Slash) -> Result<(), Stop> {
+    pub(super) fn push_slash(&mut self, validator: &mut ValidatorEntry, slash: Slash) -> Result<(), Stop> {
         let place = self.0.mapping_slot(slot(validator.slashes), validator.field(SLASHES))?;
         validator.slashes += 1;
         self.0.store(place, U256::from_limbs([slash.infraction_height, slash.time, slash.fraction_ppm, 0]))
     }
 
-    pub(super) fn slash_at(&mut self, validator: &Validator, index: u64) -> Result<Slash, Stop> {
+    pub(super) fn slash_at(&mut self, validator: &ValidatorEntry, index: u64) -> Result<Slash, Stop> {
         let place = self.0.mapping_slot(slot(index), validator.field(SLASHES))?;
         let [infraction_height, time, fraction_ppm, _] = self.0.load(place)?.into_limbs();
         Ok(Slash { infraction_height, time, fraction_ppm })
@@ -362,7 +362,7 @@ impl Staking<'_, '_> {
     }
 
     /// Appends a validator to the list; the caller stores the validator.
-    pub(super) fn list(&mut self, validator: &mut Validator) -> Result<(), Stop> {
+    pub(super) fn list(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         let length = self.listed()?;
         let place = self.list_slot(length)?;
         self.0.store(place, word_of(validator.address))?;
@@ -372,7 +372,7 @@ impl Staking<'_, '_> {
     }
 
     /// Removes a validator from the list, moving the last one to its position; the caller stores the validator.
-    pub(super) fn unlist(&mut self, validator: &mut Validator) -> Result<(), Stop> {
+    pub(super) fn unlist(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         let Some(index) = validator.place.checked_sub(1) else { return Ok(()) };
         let last = self.listed()?.checked_sub(1).ok_or_else(overflow)?;
         let last_slot = self.list_slot(last)?;
@@ -425,7 +425,7 @@ impl Staking<'_, '_> {
 
 /// Delegations and unbondings.
 impl Staking<'_, '_> {
-    pub(super) fn delegation(&mut self, validator: &Validator, delegator: &Address) -> Result<Delegation, Stop> {
+    pub(super) fn delegation(&mut self, validator: &ValidatorEntry, delegator: &Address) -> Result<Delegation, Stop> {
         let of_validator = self.0.address_mapping_slot(&validator.address, DELEGATIONS)?;
         let base = self.0.address_mapping_slot(delegator, of_validator)?;
         let shares = self.0.load(base)?;

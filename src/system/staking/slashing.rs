@@ -4,7 +4,7 @@ use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
     Offence, interface as sol,
-    layout::{ABSENCES, ABSENT_AT, BONDED, Slash, Staking, TOKENS, Validator, overflow, part},
+    layout::{ABSENCES, ABSENT_AT, BONDED, Slash, Staking, TOKENS, ValidatorEntry, overflow, part},
     params::StakingParams,
 };
 use crate::vm::{Stop, abi};
@@ -33,7 +33,7 @@ impl Staking<'_, '_> {
         let counts = self.height() > validator.start_height.saturating_add(window);
         if counts && missed > params.absences_max() {
             let infraction_height = self.height().saturating_sub(1);
-            self.cut(&mut validator, Offence::Downtime, infraction_height, params.downtime_slash_ppm)?;
+            self.slash_stake(&mut validator, Offence::Downtime, infraction_height, params.downtime_slash_ppm)?;
             return self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs));
         }
         self.put_field(&validator, ABSENCES, absences)?;
@@ -41,7 +41,7 @@ impl Staking<'_, '_> {
     }
 
     /// Returns the window shifted to this block: the lowest bit is this block's.
-    pub(super) fn absences(&mut self, params: &StakingParams, validator: &Validator) -> Result<U256, Stop> {
+    pub(super) fn absences(&mut self, params: &StakingParams, validator: &ValidatorEntry) -> Result<U256, Stop> {
         let absences = self.field(validator, ABSENCES)?;
         let noted_at: u64 = self.field(validator, ABSENT_AT)?.saturating_to();
         let passed = self.height().saturating_sub(noted_at).min(256) as usize;
@@ -69,10 +69,10 @@ impl Staking<'_, '_> {
             return Ok(Bytes::new());
         }
         if offence == Offence::Downtime {
-            self.cut(&mut validator, offence, infraction_height, params.downtime_slash_ppm)?;
+            self.slash_stake(&mut validator, offence, infraction_height, params.downtime_slash_ppm)?;
             self.jail(&mut validator, self.now().saturating_add(params.downtime_jail_secs))?;
         } else {
-            self.cut(&mut validator, offence, infraction_height, params.double_sign_slash_ppm)?;
+            self.slash_stake(&mut validator, offence, infraction_height, params.double_sign_slash_ppm)?;
             self.tombstone(&mut validator)?;
         }
         Ok(Bytes::new())
@@ -80,9 +80,9 @@ impl Staking<'_, '_> {
 
     /// Burns a part of the pool now, and of the unbondings begun since the infraction when they are withdrawn. The
     /// caller stores the validator.
-    fn cut(
+    fn slash_stake(
         &mut self,
-        validator: &mut Validator,
+        validator: &mut ValidatorEntry,
         offence: Offence,
         infraction_height: u64,
         fraction_ppm: u32,
@@ -118,7 +118,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    fn take_from_pool(&mut self, validator: &Validator, amount: U256) -> Result<(), Stop> {
+    fn take_from_pool(&mut self, validator: &ValidatorEntry, amount: U256) -> Result<(), Stop> {
         let tokens = self.field(validator, TOKENS)?;
         let rest = tokens.checked_sub(amount).ok_or_else(overflow)?;
         self.put_field(validator, TOKENS, rest)?;

@@ -4,7 +4,7 @@ use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
     interface as sol,
-    layout::{ABSENCES, ABSENT_AT, ACTIVE, COMMISSION, REWARDS, SHARES, Staking, TOKENS, Validator, overflow},
+    layout::{ABSENCES, ABSENT_AT, ACTIVE, COMMISSION, REWARDS, SHARES, Staking, TOKENS, ValidatorEntry, overflow},
     params::{AMOUNT_END, BPS, StakingParams, WEIGHT_UNIT},
 };
 use crate::vm::{
@@ -66,7 +66,7 @@ impl Staking<'_, '_> {
     fn admit(
         &mut self,
         params: &StakingParams,
-        mut validator: Validator,
+        mut validator: ValidatorEntry,
         stake: U256,
         [commission, maximum, change]: [u16; 3],
     ) -> Result<(), Stop> {
@@ -197,7 +197,7 @@ impl Staking<'_, '_> {
         Ok(Bytes::new())
     }
 
-    fn leave(&mut self, mut validator: Validator) -> Result<(), Stop> {
+    fn leave(&mut self, mut validator: ValidatorEntry) -> Result<(), Stop> {
         let tokens = self.field(&validator, TOKENS)?;
         let weight = validator.weight(tokens);
         self.unbond_from_now(&mut validator);
@@ -210,7 +210,7 @@ impl Staking<'_, '_> {
     }
 
     /// Excludes a validator from consensus until `until`, in seconds since the Unix epoch.
-    pub(super) fn jail(&mut self, validator: &mut Validator, until: u64) -> Result<(), Stop> {
+    pub(super) fn jail(&mut self, validator: &mut ValidatorEntry, until: u64) -> Result<(), Stop> {
         let tokens = self.field(validator, TOKENS)?;
         let weight = validator.weight(tokens);
         self.unbond_from_now(validator);
@@ -223,7 +223,7 @@ impl Staking<'_, '_> {
     }
 
     /// Excludes a validator permanently; it counts as one that left.
-    pub(super) fn tombstone(&mut self, validator: &mut Validator) -> Result<(), Stop> {
+    pub(super) fn tombstone(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         self.jail(validator, u64::MAX)?;
         if !validator.has_left {
             self.sub(ACTIVE, U256::from(1))?;
@@ -234,29 +234,29 @@ impl Staking<'_, '_> {
         self.0.emit(&sol::Tombstoned { validator: validator.address })
     }
 
-    fn unbond_from_now(&self, validator: &mut Validator) {
+    fn unbond_from_now(&self, validator: &mut ValidatorEntry) {
         if validator.is_bonded() {
             (validator.unbonded_height, validator.unbonded_at) = (self.height(), self.now());
         }
     }
 
-    fn forget_absences(&mut self, validator: &Validator) -> Result<(), Stop> {
+    fn forget_absences(&mut self, validator: &ValidatorEntry) -> Result<(), Stop> {
         self.put_field(validator, ABSENCES, U256::ZERO)?;
         self.put_field(validator, ABSENT_AT, U256::ZERO)
     }
 
     /// Removes a validator that left from the list when its pool has no shares; the caller stores the validator.
-    pub(super) fn unlist_when_empty(&mut self, validator: &mut Validator) -> Result<(), Stop> {
+    pub(super) fn unlist_when_empty(&mut self, validator: &mut ValidatorEntry) -> Result<(), Stop> {
         if validator.has_left && self.field(validator, SHARES)?.is_zero() { self.unlist(validator) } else { Ok(()) }
     }
 
     /// Returns whether a validator's stake is free: it has been out of consensus for longer than the unbonding period.
-    pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &Validator) -> bool {
+    pub(super) fn is_unbonded(&self, params: &StakingParams, validator: &ValidatorEntry) -> bool {
         !validator.is_bonded() && self.now() >= validator.unbonded_at.saturating_add(params.unbonding_secs)
     }
 
     /// Returns the current worth of a delegator's shares, in wei.
-    pub(super) fn worth(&mut self, validator: &Validator, delegator: &Address) -> Result<U256, Stop> {
+    pub(super) fn worth(&mut self, validator: &ValidatorEntry, delegator: &Address) -> Result<U256, Stop> {
         let delegation = self.delegation(validator, delegator)?;
         self.worth_of(validator, delegation.shares)
     }

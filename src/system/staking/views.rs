@@ -86,12 +86,12 @@ impl Staking<'_, '_> {
     pub(super) fn delegation_of(&mut self, delegator: Address, validator: Address) -> Result<Bytes, Stop> {
         let validator = self.find(validator)?;
         let delegation = self.settled(&validator, &delegator)?;
-        let answer = sol::delegationReturn {
+        let output = sol::delegationReturn {
             shares: delegation.shares,
             amount: self.worth_of(&validator, delegation.shares)?,
             rewards: delegation.rewards,
         };
-        Ok(sol::delegationCall::abi_encode_returns(&answer).into())
+        Ok(sol::delegationCall::abi_encode_returns(&output).into())
     }
 
     pub(super) fn unbondings(&mut self, delegator: Address) -> Result<Bytes, Stop> {

@@ -6,7 +6,7 @@ use alloy_sol_types::{SolCall, SolValue};
 use super::{interface as sol, token::Token};
 use crate::vm::{
     Stop,
-    abi::{Args, revert},
+    abi::{CallArgs, revert},
 };
 
 const NONCES: U256 = U256::from_limbs([8, 0, 0, 0]);
@@ -21,7 +21,7 @@ const VERSION_HASH: B256 = b256!("c89efdaa54c0f20c7adf612882df0950f5a951637e0307
 const S_MAX: U256 = uint!(0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0_U256);
 
 impl Token<'_, '_> {
-    pub(super) fn permit(&mut self, args: &Args<'_>) -> Result<Bytes, Stop> {
+    pub(super) fn permit(&mut self, args: &CallArgs<'_>) -> Result<Bytes, Stop> {
         args.require_words(7)?;
         let (owner, spender, value) = (args.address(0)?, args.address(1)?, args.u256(2)?);
         let (deadline, v, r, s) = (args.u256(3)?, args.u8(4)?, args.u256(5)?, args.u256(6)?);

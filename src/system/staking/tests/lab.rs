@@ -132,8 +132,8 @@ impl Lab {
     }
 
     pub(super) fn delegation(&mut self, delegator: Address, validator: Address) -> (U256, U256, U256) {
-        let answer = self.ok(ALICE, &sol::delegationCall { delegator, validator });
-        (answer.shares, answer.amount, answer.rewards)
+        let delegation = self.ok(ALICE, &sol::delegationCall { delegator, validator });
+        (delegation.shares, delegation.amount, delegation.rewards)
     }
 
     pub(super) fn balance(&mut self, account: Address) -> U256 {

@@ -83,8 +83,8 @@ fn the_domain_is_returned_as_separator_and_as_fields() {
     let mut token = deploy(&params());
     let domain = eip712_domain! { name: "Gold", version: "1", chain_id: 1, verifying_contract: token.token, };
     assert_eq!(token.read(&sol::DOMAIN_SEPARATORCall {}), domain.separator());
-    let told = token.read(&sol::eip712DomainCall {});
-    assert_eq!((told.fields.0, told.name.as_str(), told.version.as_str()), ([0x0f], "Gold", "1"));
-    assert_eq!((told.chainId, told.verifyingContract), (U256::from(1), token.token));
-    assert_eq!((told.salt, told.extensions.len()), (B256::ZERO, 0));
+    let domain = token.read(&sol::eip712DomainCall {});
+    assert_eq!((domain.fields.0, domain.name.as_str(), domain.version.as_str()), ([0x0f], "Gold", "1"));
+    assert_eq!((domain.chainId, domain.verifyingContract), (U256::from(1), token.token));
+    assert_eq!((domain.salt, domain.extensions.len()), (B256::ZERO, 0));
 }
