@@ -1,38 +1,60 @@
-//! Moves of the head, and hooks that write with them.
+//! Changes of the head, finality, and hooks that write in the batch of a head change.
 
 use core::fmt::Debug;
 
 use super::executed_block::ExecutedBlock;
-use crate::store::{Batch, StoreError};
+use crate::{
+    primitives::Height,
+    store::{Batch, StoreError},
+};
 
-/// How the head moved.
+/// A change of the head.
 #[derive(Clone, Debug)]
 pub struct HeadChange {
-    /// The head before.
+    /// The head before the change.
     pub old: ExecutedBlock,
-    /// The head now.
+    /// The head after the change.
     pub new: ExecutedBlock,
     /// Blocks that left the canonical chain, newest first.
     pub reverted: Vec<ExecutedBlock>,
-    /// Blocks that joined it, oldest first.
+    /// Blocks that joined the canonical chain, oldest first.
     pub applied: Vec<ExecutedBlock>,
 }
 
 impl HeadChange {
-    /// Whether canonical blocks were taken back.
+    /// Returns whether canonical blocks were reverted.
     pub const fn is_reorg(&self) -> bool {
         !self.reverted.is_empty()
     }
 }
 
-/// Writes into the batch that makes a head change durable. Object-safe, and stays so.
+/// The safe and the finalized block of a chain.
+#[derive(Clone, Debug)]
+pub struct Finality {
+    /// The newest block that the protocol calls safe.
+    pub safe: ExecutedBlock,
+    /// The newest block that the protocol calls finalized.
+    pub finalized: ExecutedBlock,
+    /// Height up to which no block is ever reverted: the finalized block's, unless finality is advisory.
+    pub irreversible: Height,
+}
+
+impl Finality {
+    /// Finality of a chain on which only genesis is final.
+    pub(super) fn at_genesis(genesis: &ExecutedBlock) -> Self {
+        Self { safe: genesis.clone(), finalized: genesis.clone(), irreversible: Height::GENESIS }
+    }
+}
+
+/// Writes into the batch that makes a change of the head durable. Object-safe, and stays so.
+///
+/// A hook must give the same writes for the same change: after a failed write the change may be tried again, with a new
+/// call. Only the chain that writes to the store calls hooks, [detached](super::Chain::detached) clones don't.
 pub trait CommitHook: Debug + Send + Sync {
     /// Adds what must be stored together with `change`; called before it is written.
     ///
-    /// A hook must give the same writes for the same change: a failed write is tried again with a new call.
-    ///
     /// # Errors
-    /// [`StoreError`] stops the head from moving.
+    /// [`StoreError`] aborts the change.
     fn on_head(&self, change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError>;
 }
 
@@ -40,6 +62,6 @@ pub trait CommitHook: Debug + Send + Sync {
 mod tests {
     use super::*;
 
-    /// The promise of object safety.
+    /// `CommitHook` is object-safe.
     const _: fn(&dyn CommitHook) = |_| {};
 }

@@ -89,7 +89,7 @@ impl NodeBuilder {
             candidates: 0,
             consensus: None,
             seed: 0,
-            gas_limit: defaults.gas_limit,
+            gas_limit: defaults.gas_limit.get(),
             base_fee: defaults.base_fee,
             mining: Mining::default(),
             clock: None,
@@ -254,7 +254,7 @@ impl NodeBuilder {
         let keys = wallet.keys(0, self.accounts)?;
         let genesis = self.genesis_for(&keys);
         let clock =
-            self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(Timestamp::from_secs(genesis.timestamp))));
+            self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(genesis.timestamp)));
         let network = self.network(genesis)?;
 
         let consensus = network.config().kind();
@@ -287,8 +287,8 @@ impl NodeBuilder {
             return genesis;
         }
         let mut genesis = GenesisSpec {
-            timestamp: self.timestamp.as_secs(),
-            gas_limit: self.gas_limit,
+            timestamp: self.timestamp,
+            gas_limit: crate::primitives::Gas::new(self.gas_limit),
             base_fee: self.base_fee,
             allow_interventions: true,
             name: "chainbox".to_owned(),

@@ -54,7 +54,7 @@ impl Node {
     /// # Errors
     /// As [`Node::set_balance`]; also below the smallest limit.
     pub fn set_block_gas_limit(&self, gas: u64) -> Result<(), NodeError> {
-        self.intervene(Intervention::GasLimit { gas })
+        self.intervene(Intervention::GasLimit { gas: crate::primitives::Gas::new(gas) })
     }
 
     fn intervene(&self, intervention: Intervention) -> Result<(), NodeError> {

@@ -101,7 +101,7 @@ impl Node {
         }
         let view = self.view();
         let gas_limit = match request.gas {
-            Some(gas) => gas,
+            Some(gas) => gas.get(),
             None => self.estimate_with_room(&CallRequest { from: Some(from), ..request.clone() })?,
         };
         let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::QueryError;
 use crate::{
-    chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, Pooled, TransactionIndex},
+    chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, PooledTransaction, TransactionIndex},
     primitives::{Address, B256, Bytes, Height, Transaction, U256},
     state::{Account, AccountProof, StateView},
 };
@@ -195,7 +195,7 @@ impl NodeView {
     }
 
     /// What waits in the pool, with why it waits.
-    pub fn pooled(&self) -> Vec<Pooled> {
+    pub fn pooled(&self) -> Vec<PooledTransaction> {
         self.pool.content(&self.context)
     }
 

@@ -137,13 +137,13 @@ impl Deployment {
             ..Erc20Params::new(&spec.token_name, &spec.symbol, spec.total_supply, from)
         };
         let mut request =
-            CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit, ..Default::default() };
+            CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit.map(crate::primitives::Gas::new), ..Default::default() };
         let estimate = node
             .view()
             .estimate_gas(&request, BlockRef::Pending, &Default::default())
             .map_err(PlatformError::from_query)?;
         match estimate {
-            Ok(gas) => request.gas = spec.gas_limit.or(Some(gas.get())),
+            Ok(gas) => request.gas = spec.gas_limit.map(crate::primitives::Gas::new).or(Some(gas)),
             Err(failure) => {
                 let message = format!("the deployment would fail: {}", failure.describe());
                 return Err(PlatformError::Conflict { message });

@@ -64,7 +64,7 @@ pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
 /// The block that would be mined now: the ready transactions on top of the head, not executed.
 pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
     let head = view.head().block();
-    let ready = view.pooled().into_iter().filter(|pooled| pooled.waiting.is_none()).map(|pooled| pooled.transaction);
+    let ready = view.pooled().into_iter().filter(|pooled| pooled.excluded.is_none()).map(|pooled| pooled.transaction);
     let transactions = if full {
         BlockTransactions::Full(ready.map(|transaction| pooled_transaction(&transaction)).collect())
     } else {
@@ -163,7 +163,7 @@ pub(crate) fn log(found: LocatedLog, removed: bool) -> RpcLog {
         inner: found.log,
         block_hash: Some(found.block_hash),
         block_number: Some(found.height.get()),
-        block_timestamp: Some(found.timestamp),
+        block_timestamp: Some(found.timestamp.as_secs()),
         transaction_hash: Some(found.transaction_hash),
         transaction_index: Some(u64::from(found.transaction_index)),
         log_index: Some(u64::from(found.log_index)),
@@ -196,7 +196,7 @@ pub(crate) fn call_request(
         }),
         value: request.value.unwrap_or_default(),
         input,
-        gas: request.gas,
+        gas: request.gas.map(crate::primitives::Gas::new),
         gas_price: request.gas_price,
         max_fee_per_gas: request.max_fee_per_gas,
         max_priority_fee_per_gas: request.max_priority_fee_per_gas,
