@@ -40,7 +40,7 @@
 //! | [`Chain`] | the block tree, its head and finality, execution and queries |
 //! | [`Pool`] | pending transactions by sender and nonce, selected by fee |
 //! | [`HeaderRules`] | the header rules of a consensus protocol |
-//! | [`CommitHook`] | writes in the batch of a head change |
+//! | [`CommitHook`] | writes in the batch of a head or finality change |
 
 use core::fmt;
 use std::sync::Arc;
@@ -91,7 +91,7 @@ pub use dump::{ChainDump, DumpedBlock};
 pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError};
 pub use executed_block::ExecutedBlock;
 pub use extend::InsertOutcome;
-pub use hook::{CommitHook, Finality, HeadChange};
+pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
 pub use logs::{LocatedLog, LogFilter};
 pub use open::ChainBuilder;

@@ -210,6 +210,7 @@ impl Chain {
                 hook.on_head(change, &mut batch)?;
             }
         }
+        self.call_finality_hooks(finality, &mut batch)?;
         if !batch.is_empty() {
             self.context.store.write(batch)?;
         }

@@ -6,7 +6,7 @@ use super::{
     Chain,
     error::ChainError,
     executed_block::ExecutedBlock,
-    hook::Finality,
+    hook::{Finality, FinalityChange},
     persist::{self, Heads},
 };
 use crate::{primitives::Height, store::Batch};
@@ -54,12 +54,27 @@ impl Chain {
         if self.is_persistent() {
             persist::put_heads(Heads::of(&self.head, &new), &mut batch);
         }
+        self.call_finality_hooks(&new, &mut batch)?;
         if !batch.is_empty() {
             self.context.store.write(batch)?;
         }
         self.tree.drop_side_blocks(self.finality.irreversible.get() + 1..=irreversible.get());
         self.context.cache.prune_finalized(irreversible);
         self.finality = new;
+        Ok(())
+    }
+
+    /// Lets the hooks add to `batch` when `new` differs from the finality of this chain, which must still be the old one.
+    pub(super) fn call_finality_hooks(&self, new: &Finality, batch: &mut Batch) -> Result<(), ChainError> {
+        if !self.is_writer || self.context.hooks.is_empty() {
+            return Ok(());
+        }
+        let change = FinalityChange { old: self.finality.clone(), new: new.clone() };
+        if !change.old.is_same(&change.new) {
+            for hook in &self.context.hooks {
+                hook.on_finality(&change, batch)?;
+            }
+        }
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! Changes of the head, finality, and hooks that write in the batch of a head change.
+//! Changes of the head and of finality, and hooks that write in their batch.
 
 use core::fmt::Debug;
 
@@ -44,9 +44,25 @@ impl Finality {
     pub(super) fn at_genesis(genesis: &ExecutedBlock) -> Self {
         Self { safe: genesis.clone(), finalized: genesis.clone(), irreversible: Height::GENESIS }
     }
+
+    /// Returns whether both name the same blocks and height.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        let key = |finality: &Self| (finality.safe.hash(), finality.finalized.hash(), finality.irreversible);
+        key(self) == key(other)
+    }
 }
 
-/// Writes into the batch that makes a change of the head durable. Object-safe, and stays so.
+/// A change of the safe block, the finalized block or the irreversible height.
+#[derive(Clone, Debug)]
+pub struct FinalityChange {
+    /// Finality before the change.
+    pub old: Finality,
+    /// Finality after the change. It is older than `old` after a reorg over advisory finality and when a snapshot is
+    /// restored.
+    pub new: Finality,
+}
+
+/// Writes into the batch that makes a change of the head or of finality durable. Object-safe, and stays so.
 ///
 /// A hook must give the same writes for the same change: after a failed write the change may be tried again, with a new
 /// call. Only the chain that writes to the store calls hooks, [detached](super::Chain::detached) clones don't.
@@ -56,6 +72,19 @@ pub trait CommitHook: Debug + Send + Sync {
     /// # Errors
     /// [`StoreError`] aborts the change.
     fn on_head(&self, change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError>;
+
+    /// Adds what must be stored together with `change`; called before it is written. Does nothing by default.
+    ///
+    /// Called once a change, whether the protocol finalized blocks or a change of the head moved finality with it (a
+    /// reorg over advisory finality, a restored snapshot); in the latter case after [`CommitHook::on_head`], with the
+    /// same batch.
+    ///
+    /// # Errors
+    /// [`StoreError`] aborts the change.
+    fn on_finality(&self, change: &FinalityChange, batch: &mut Batch) -> Result<(), StoreError> {
+        let _ = (change, batch);
+        Ok(())
+    }
 }
 
 #[cfg(test)]
