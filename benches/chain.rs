@@ -89,8 +89,7 @@ impl Driver {
     fn block(&mut self, transactions: Vec<Arc<Transaction>>, interventions: Vec<Intervention>) {
         let count = transactions.len();
         let timestamp = self.chain.head().block().header().timestamp + 1;
-        let attributes =
-            BlockAttributes::new(Timestamp::from_secs(timestamp)).with_interventions(interventions);
+        let attributes = BlockAttributes::new(Timestamp::from_secs(timestamp)).with_interventions(interventions);
         let head = self.chain.head().hash();
         let built = self.chain.build(head, &attributes, &mut transactions.into_iter()).expect("a block");
         let hash = built.block.hash();

@@ -253,8 +253,7 @@ impl NodeBuilder {
         let wallet = Wallet::from_phrase(&self.mnemonic)?;
         let keys = wallet.keys(0, self.accounts)?;
         let genesis = self.genesis_for(&keys);
-        let clock =
-            self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(genesis.timestamp)));
+        let clock = self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(genesis.timestamp)));
         let network = self.network(genesis)?;
 
         let consensus = network.config().kind();

@@ -136,8 +136,12 @@ impl Deployment {
             decimals: spec.decimals,
             ..Erc20Params::new(&spec.token_name, &spec.symbol, spec.total_supply, from)
         };
-        let mut request =
-            CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit.map(crate::primitives::Gas::new), ..Default::default() };
+        let mut request = CallRequest {
+            from: Some(from),
+            input: params.init_code(),
+            gas: spec.gas_limit.map(crate::primitives::Gas::new),
+            ..Default::default()
+        };
         let estimate = node
             .view()
             .estimate_gas(&request, BlockRef::Pending, &Default::default())
