@@ -1,8 +1,8 @@
-//! One replica's chain: genesis, pool, execution, blocks and the block tree.
+//! One replica's chain: genesis, transaction pool, execution, blocks and the block tree.
 //!
-//! [`Chain`] builds, judges and stores blocks; which of them is the head is decided above, by a protocol's fork
-//! choice. [`Pool`] holds what waits to be mined. Both are persistent values: cloning one costs the same at any size,
-//! which is what snapshots and readers' views are.
+//! [`Chain`] builds, verifies and stores blocks. It does not choose the head: a protocol's fork choice does, in the floor
+//! above. [`Pool`] holds pending transactions. Both are persistent data structures: cloning one is O(1), which is how
+//! snapshots and readers' views are made.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,17 +35,18 @@
 //!
 //! | type | what it is |
 //! |---|---|
-//! | [`GenesisSpec`] | what a chain starts from, as JSON |
-//! | [`Block`], [`Receipt`] | Ethereum's formats, and what this engine keeps beside them |
+//! | [`GenesisSpec`] | the genesis specification, as JSON |
+//! | [`Block`], [`Receipt`] | Ethereum's formats, and the data that this engine keeps beside them |
 //! | [`Chain`] | the block tree, its head and finality, execution and queries |
-//! | [`Pool`] | transactions by sender and nonce, picked by fee |
-//! | [`HeaderRules`] | the seam to consensus |
+//! | [`Pool`] | pending transactions by sender and nonce, selected by fee |
+//! | [`HeaderRules`] | the header rules of a consensus protocol |
+//! | [`CommitHook`] | writes in the batch of a head or finality change |
 
 use core::fmt;
 use std::sync::Arc;
 
-use self::{context::Shared, header::HeaderByHand, pending::Hand, persist::Heads, tree::Tree};
-use crate::{primitives::Height, vm::TemplateRegistry};
+use self::{context::ChainContext, header::HeaderOverrides, pending::PendingInterventions, tree::Tree};
+use crate::vm::TemplateRegistry;
 
 mod base_fee;
 mod block;
@@ -87,14 +88,14 @@ pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
 pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
-pub use error::{BlockError, ChainError, InvalidTransaction, PoolError};
+pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError};
 pub use executed_block::ExecutedBlock;
-pub use extend::Inserted;
-pub use hook::{CommitHook, HeadChange};
+pub use extend::InsertOutcome;
+pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
 pub use logs::{LocatedLog, LogFilter};
 pub use open::ChainBuilder;
-pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
+pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, PoolContext, PooledTransaction};
 pub use read::TransactionLocation;
 pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
@@ -104,37 +105,34 @@ pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
 
-/// One replica's chain. Cloning it costs the same at any size; a clone is a snapshot.
+/// One replica's chain. Cloning is O(1); a clone is a snapshot.
 #[derive(Clone)]
 pub struct Chain {
-    shared: Arc<Shared>,
+    context: Arc<ChainContext>,
     tree: Tree,
     genesis: ExecutedBlock,
     head: ExecutedBlock,
-    safe: ExecutedBlock,
-    finalized: ExecutedBlock,
-    /// Below it nothing is ever taken back; the finalized block unless finality is advice.
-    irreversible: Height,
-    hand: Hand,
-    /// Whether it writes its heads and blocks to the store.
+    finality: Finality,
+    pending: PendingInterventions,
+    /// Whether it writes to the store and calls commit hooks.
     is_writer: bool,
 }
 
 impl Chain {
-    /// A replica of the same chain that starts where this one stands, writes nothing to the store and calls no hooks.
+    /// Returns a clone that writes nothing to the store and calls no hooks: another replica's chain over the same store.
     #[must_use]
-    pub fn replica(&self) -> Self {
+    pub fn detached(&self) -> Self {
         Self { is_writer: false, ..self.clone() }
     }
 
-    /// What the chain started from, without accounts and contracts: those are in the state of genesis.
+    /// The genesis specification without accounts and contracts, which are in the genesis state.
     pub fn spec(&self) -> &Arc<GenesisSpec> {
-        &self.shared.spec
+        &self.context.spec
     }
 
-    /// The templates that its contracts are made of.
+    /// The contract templates that the chain executes.
     pub fn registry(&self) -> &Arc<TemplateRegistry> {
-        &self.shared.registry
+        &self.context.registry
     }
 
     /// The genesis block.
@@ -142,37 +140,28 @@ impl Chain {
         &self.genesis
     }
 
-    /// What changes by hand set in the next block's header.
-    const fn header_by_hand(&self) -> HeaderByHand {
-        self.hand.header
+    /// Header fields that pending interventions set in the next block.
+    const fn header_overrides(&self) -> HeaderOverrides {
+        self.pending.overrides
     }
 
-    fn shared(&self) -> &Shared {
-        &self.shared
+    fn context(&self) -> &ChainContext {
+        &self.context
     }
 
-    fn heads(&self) -> Heads {
-        Heads {
-            head: self.head.hash(),
-            safe: self.safe.hash(),
-            finalized: self.finalized.hash(),
-            irreversible: self.irreversible,
-        }
-    }
-
-    /// Whether changes of this replica go to the store.
+    /// Whether this chain's changes are written to the store.
     fn is_persistent(&self) -> bool {
-        self.is_writer && self.shared.is_durable
+        self.is_writer && self.context.is_durable
     }
 }
 
 impl fmt::Debug for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Chain")
-            .field("chain_id", &self.shared.spec.chain_id)
+            .field("chain_id", &self.context.spec.chain_id)
             .field("genesis", &self.genesis.hash())
             .field("head", &(self.head.height(), self.head.hash()))
-            .field("finalized", &self.finalized.height())
+            .field("finalized", &self.finality.finalized.height())
             .finish_non_exhaustive()
     }
 }

@@ -5,29 +5,29 @@ use std::sync::Arc;
 use super::{block::Block, error::InvalidTransaction};
 use crate::primitives::Transaction;
 
-/// Where a builder takes transactions from. Object-safe, and stays so.
+/// A source of transactions for a new block. Object-safe, and stays so.
 pub trait Candidates {
-    /// The next to try; `None` when there are no more.
+    /// Returns the next transaction to try; `None` when there are no more.
     fn next(&mut self) -> Option<Arc<Transaction>>;
 
-    /// The last one was left out; later nonces of its sender should not follow.
-    fn refuse(&mut self, transaction: &Transaction, reason: &InvalidTransaction);
+    /// Reports that the transaction returned last was left out; later nonces of its sender should not follow.
+    fn mark_invalid(&mut self, transaction: &Transaction, reason: &InvalidTransaction);
 }
 
-/// Transactions in a fixed order, whatever becomes of the ones before.
+/// Transactions in a fixed order, also after one that was left out.
 impl Candidates for std::vec::IntoIter<Arc<Transaction>> {
     fn next(&mut self) -> Option<Arc<Transaction>> {
         Iterator::next(self)
     }
 
-    fn refuse(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
+    fn mark_invalid(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
 }
 
-/// A block that was built, executed and not yet sealed.
+/// A block that was built and executed, without a seal.
 #[derive(Clone, Debug)]
 pub struct BuiltBlock {
-    /// The block, without a seal.
+    /// The unsealed block.
     pub block: Block,
-    /// Candidates that were left out, with why.
+    /// Candidates that were left out, each with the reason.
     pub left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
 }

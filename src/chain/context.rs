@@ -1,11 +1,11 @@
-//! What the clones of a chain share.
+//! Specification, stores, rules and caches, shared by the clones of a chain; states and block contexts made from them.
 
 use std::sync::Arc;
 
 use alloy_consensus::Header;
 
 use super::{
-    cache::{Decoded, ExecutionCache},
+    cache::{DecodedBlocks, ExecutionCache},
     error::ChainError,
     hook::CommitHook,
     rules::HeaderRules,
@@ -21,26 +21,32 @@ use crate::{
     vm::{BlockContext, TemplateRegistry},
 };
 
-/// How far back the past is kept, in blocks below the head. Genesis and what is not final are always kept.
+/// Number of states and blocks kept below the head. Genesis and blocks that are not final are always kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Retention {
-    /// States that can be read; `None` keeps all.
+    /// Readable states, in blocks below the head; `None` keeps all.
     pub states: Option<u64>,
-    /// Blocks and receipts; `None` keeps all. A block's state goes with it.
+    /// Blocks and receipts, in blocks below the head; `None` keeps all. A pruned block's state is pruned too.
     pub blocks: Option<u64>,
 }
 
 impl Retention {
-    /// Everything is kept: what a durable store does unless told otherwise.
+    /// Returns a policy that keeps this many states and blocks below the head; `None` keeps all.
+    pub const fn new(states: Option<u64>, blocks: Option<u64>) -> Self {
+        Self { states, blocks }
+    }
+
+    /// Keeps everything: the default on a durable store.
     pub const ALL: Self = Self { states: None, blocks: None };
 
-    /// What a store in memory keeps unless told otherwise: 10,000 states, 200,000 blocks.
+    /// Keeps 10,000 states and 200,000 blocks: the default in memory.
     pub const MEMORY: Self = Self { states: Some(10_000), blocks: Some(200_000) };
 }
 
-/// What the clones of a chain and its replicas have in common.
+/// The data that a chain and its clones share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ChainContext {
     pub(super) spec: Arc<GenesisSpec>,
     pub(super) state: Arc<dyn StateStore>,
     pub(super) store: Arc<dyn KeyValue>,
@@ -51,11 +57,11 @@ pub(super) struct Shared {
     pub(super) retention: Retention,
     pub(super) is_durable: bool,
     pub(super) is_paranoid: bool,
-    pub(super) decoded: Decoded,
+    pub(super) decoded_blocks: DecodedBlocks,
 }
 
-impl Shared {
-    /// A journal over `version`: the one that made it, with all that it read, when it is still there.
+impl ChainContext {
+    /// Returns a journal over `version`: the cached one that produced it, with its read cache, or a new one.
     pub(super) fn journal_at(&self, version: &Version) -> Result<Journal, ChainError> {
         match self.cache.take_journal(version.commit().id) {
             Some(journal) => Ok(journal),
@@ -63,7 +69,7 @@ impl Shared {
         }
     }
 
-    /// Commits a journal's changes on top of `parent` and keeps the journal for the next block.
+    /// Commits a journal's changes on top of `parent` and caches the journal for the next block.
     pub(super) fn commit(&self, parent: &Arc<Version>, mut journal: Journal) -> Result<Arc<Version>, ChainError> {
         let changes = journal.take_changes();
         let version = self.commit_changes(parent, &changes)?;
@@ -73,7 +79,7 @@ impl Shared {
         Ok(version)
     }
 
-    /// A version with `changes` on top of `parent`; `parent` itself when there are none.
+    /// Commits `changes` on top of `parent`; returns `parent` itself when there are none.
     pub(super) fn commit_changes(
         &self,
         parent: &Arc<Version>,
@@ -87,8 +93,8 @@ impl Shared {
         Ok(Arc::new(Version::new(self.state.clone(), commit, batch)))
     }
 
-    /// What contracts see of a block with this header.
-    pub(super) fn context(&self, header: &Header) -> BlockContext {
+    /// Returns the block context that contracts read in a block with this header.
+    pub(super) fn block_context(&self, header: &Header) -> BlockContext {
         BlockContext {
             chain_id: self.spec.chain_id,
             height: Height::new(header.number),
@@ -100,7 +106,8 @@ impl Shared {
         }
     }
 
-    pub(super) fn tx_rules(&self, height: u64) -> Rules {
+    /// Returns the rules for transactions at `height`.
+    pub(super) fn tx_rules(&self, height: Height) -> Rules {
         Rules {
             chain_id: self.spec.chain_id,
             allow_impersonated: self.spec.allow_interventions,

@@ -1,4 +1,4 @@
-//! Executed blocks and how the head moves along them.
+//! Blocks with the result of their execution.
 
 use std::sync::{
     Arc,
@@ -14,22 +14,22 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// What executing a block gave.
+/// The result of executing a block.
 #[derive(Clone, Debug)]
 pub(super) struct Execution {
     pub(super) receipts: Arc<[Receipt]>,
     pub(super) version: Arc<Version>,
-    /// The version that it was made on: two replicas may have made the same state twice.
+    /// The parent's version that it was executed on; two replicas may have equal states under different ids.
     pub(super) parent: CommitId,
-    /// What it changed in the set of validators.
+    /// Its changes of the validator set.
     pub(super) updates: ValidatorUpdates,
 }
 
-/// A block with what its execution gave. Cheap to clone.
+/// A block with the result of its execution. Cloning is O(1).
 #[derive(Clone, Debug)]
 pub struct ExecutedBlock {
     inner: Arc<Inner>,
-    /// `None` once the retention policy let go of the state. Beside the rest, so that letting go copies nothing.
+    /// `None` once the state is pruned. Not in `inner`, so that pruning copies nothing.
     version: Option<Arc<Version>>,
 }
 
@@ -40,7 +40,7 @@ struct Inner {
     updates: ValidatorUpdates,
     commit: Commit,
     total_difficulty: U256,
-    /// Whether the store has the block.
+    /// Whether the block is in the store.
     is_stored: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ impl ExecutedBlock {
         Self::with_state(block, execution, total_difficulty, false)
     }
 
-    /// A block read back from the store.
+    /// Returns a block read from the store.
     pub(super) fn stored(block: Block, execution: Execution, total_difficulty: U256) -> Self {
         Self::with_state(Arc::new(block), execution, total_difficulty, true)
     }
@@ -74,7 +74,7 @@ impl ExecutedBlock {
         Self { inner, version: Some(version) }
     }
 
-    /// A block whose state is not kept.
+    /// Returns a block whose state is not kept.
     pub(super) fn without_state(
         block: Arc<Block>,
         receipts: Arc<[Receipt]>,
@@ -93,32 +93,32 @@ impl ExecutedBlock {
         &self.inner.block
     }
 
-    /// Its hash.
+    /// Hash of the block.
     pub fn hash(&self) -> B256 {
         self.inner.block.hash()
     }
 
-    /// Its height.
+    /// Height of the block.
     pub fn height(&self) -> Height {
         self.inner.block.height()
     }
 
-    /// One receipt a transaction, in order.
+    /// Receipts of its transactions, in order.
     pub fn receipts(&self) -> &[Receipt] {
         &self.inner.receipts
     }
 
-    /// The state after it.
+    /// Commit of the state after the block.
     pub fn commit(&self) -> Commit {
         self.inner.commit
     }
 
-    /// Sum of the difficulties from genesis up to and with this block.
+    /// Sum of the difficulties from genesis up to and including this block.
     pub fn total_difficulty(&self) -> U256 {
         self.inner.total_difficulty
     }
 
-    /// Whether its state can still be read.
+    /// Returns whether its state is kept.
     pub fn has_state(&self) -> bool {
         self.version.is_some()
     }
@@ -127,18 +127,18 @@ impl ExecutedBlock {
         self.version.as_ref()
     }
 
-    /// Lets go of the state.
-    pub(super) fn prune(&mut self) {
+    /// Drops the state.
+    pub(super) fn drop_state(&mut self) {
         self.version = None;
     }
 
-    /// The same block with another seal.
+    /// Returns the block with another seal.
     pub(super) fn resealed(&self, seal: Bytes) -> Self {
         let block = Arc::new(self.inner.block.as_ref().clone().with_seal(seal));
         Self { inner: Arc::new(Inner { block, ..self.inner.copied() }), version: self.version.clone() }
     }
 
-    /// What executing it changed in the set of validators.
+    /// Changes of the validator set made by the block.
     pub fn updates(&self) -> &ValidatorUpdates {
         &self.inner.updates
     }
@@ -147,7 +147,7 @@ impl ExecutedBlock {
         self.inner.is_stored.load(Ordering::Relaxed)
     }
 
-    /// Notes that the batch with this block and its state was written.
+    /// Marks block and state as written to the store.
     pub(super) fn set_stored(&self) {
         self.inner.is_stored.store(true, Ordering::Relaxed);
         if let Some(version) = &self.version {

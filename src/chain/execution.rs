@@ -1,4 +1,4 @@
-//! Building a block and judging one: both execute the same way over the parent's state.
+//! Building and verifying blocks: both execute the same way over the parent's state.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use alloy_primitives::{Bloom, U256};
 use super::{
     block::Block,
     candidates::Candidates,
-    context::Shared,
+    context::ChainContext,
     error::{BlockError, ChainError, InvalidTransaction},
     executed_block::{ExecutedBlock, Execution},
     executor::{Executor, Failure},
-    header::{HeaderByHand, check_fixed_fields, next_header},
+    header::{HeaderOverrides, check_fixed_fields, next_header},
     intervention::Intervention,
     roots,
     rules::{Ancestors, BlockAttributes},
@@ -25,40 +25,44 @@ use crate::{
     state::{Journal, StateError},
 };
 
-/// No transaction uses less: when less is left, the block is full.
+/// Least gas that a transaction uses; a block with less left is full.
 const TRANSACTION_GAS_MIN: u64 = crate::vm::GasSchedule::STANDARD.transaction;
 
-/// So many candidates in a row may be too large for the rest of a block before its builder stops looking.
+/// Consecutive candidates too large for the rest of the block after which building stops.
 const TOO_LARGE_IN_A_ROW_MAX: u32 = 128;
 
-/// A built block, what its execution gave, and who was left out.
+/// A built block with its execution result and the candidates left out.
 pub(super) struct Built {
     pub(super) block: Block,
     pub(super) execution: Execution,
     pub(super) left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
 }
 
-/// Executes candidates over the state of `parent` and makes the block of those that could be.
+/// Executes candidates over the state of `parent` and builds the block of the valid ones.
 pub(super) fn build(
-    shared: &Shared,
+    context: &ChainContext,
     parent: &ExecutedBlock,
     attributes: &BlockAttributes,
     interventions: Vec<Intervention>,
     candidates: &mut dyn Candidates,
 ) -> Result<Built, ChainError> {
-    let by_hand = HeaderByHand::of(&interventions);
-    let mut header = next_header(&shared.spec, parent.block(), attributes, by_hand);
+    let overrides = HeaderOverrides::of(&interventions);
+    let mut header = next_header(&context.spec, parent.block(), attributes, overrides);
     let invalid =
         |reason| ChainError::InvalidBlock { height: Height::new(header.number), hash: Default::default(), reason };
-    check_interventions(&shared.spec, &interventions).map_err(invalid)?;
-    check_fixed_fields(&shared.spec, &header, parent.block().header(), by_hand).map_err(invalid)?;
+    check_interventions(&context.spec, &interventions).map_err(invalid)?;
+    check_fixed_fields(&context.spec, &header, parent.block().header(), overrides).map_err(invalid)?;
     let parent_version = version_of(parent)?;
-    let mut journal = shared.journal_at(parent_version)?;
+    let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, &interventions)?;
-    let ran = system_calls::run(shared, &mut journal, &header, parent.block().header(), &attributes.payload);
-    let by_calls = ran.map_err(|failure| system_call_error(failure, invalid))?;
-    let mut executor =
-        Executor::new(&mut journal, &shared.registry, shared.context(&header), shared.tx_rules(header.number));
+    let ran = system_calls::run(context, &mut journal, &header, parent.block().header(), &attributes.payload);
+    let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
+    let mut executor = Executor::new(
+        &mut journal,
+        &context.registry,
+        context.block_context(&header),
+        context.tx_rules(Height::new(header.number)),
+    );
     let mut receipts = Vec::new();
     let mut transactions = Vec::new();
     let mut left_out = Vec::new();
@@ -73,22 +77,22 @@ pub(super) fn build(
             }
             Err(Failure::Invalid(reason)) => {
                 too_large += u32::from(matches!(reason, InvalidTransaction::BlockFull { .. }));
-                candidates.refuse(&transaction, &reason);
+                candidates.mark_invalid(&transaction, &reason);
                 left_out.push((transaction, reason));
             }
             Err(Failure::State(error)) => return Err(error.into()),
         }
     }
     header.gas_used = executor.gas_used().get();
-    let version = shared.commit(parent_version, journal)?;
+    let version = context.commit(parent_version, journal)?;
     header.state_root = version.commit().root;
     header.transactions_root = roots::transactions_root(&transactions);
     (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);
-    // `next_header` made it so.
+    // `next_header` set `extraData` to the payload's keccak.
     let commits_to_payload = !attributes.payload.is_empty();
     let payload = attributes.payload.clone();
     let block = Block::with_extra_data(header, transactions, payload, interventions, commits_to_payload);
-    let updates = shared.updates(by_calls, &receipts);
+    let updates = context.updates(call_updates, &receipts);
     Ok(Built {
         block,
         execution: Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates },
@@ -96,24 +100,28 @@ pub(super) fn build(
     })
 }
 
-/// Judges every field of a header by executing the block over the state of `parent`.
-pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> Result<Execution, ChainError> {
+/// Verifies every header field by executing the block over the state of `parent`.
+pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Block) -> Result<Execution, ChainError> {
     let (header, invalid) = (block.header(), |reason| invalid_block(block, reason));
-    check_interventions(&shared.spec, block.interventions()).map_err(invalid)?;
-    let by_hand = HeaderByHand::of(block.interventions());
-    check_fixed_fields(&shared.spec, header, parent.block().header(), by_hand).map_err(invalid)?;
+    check_interventions(&context.spec, block.interventions()).map_err(invalid)?;
+    let overrides = HeaderOverrides::of(block.interventions());
+    check_fixed_fields(&context.spec, header, parent.block().header(), overrides).map_err(invalid)?;
     check_payload(block).map_err(invalid)?;
     let want = block.computed_transactions_root();
     if header.transactions_root != want {
         return Err(invalid(BlockError::TransactionsRoot { got: header.transactions_root, want }));
     }
     let parent_version = version_of(parent)?;
-    let mut journal = shared.journal_at(parent_version)?;
+    let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
-    let ran = system_calls::run(shared, &mut journal, header, parent.block().header(), block.payload());
-    let by_calls = ran.map_err(|failure| system_call_error(failure, invalid))?;
-    let mut executor =
-        Executor::new(&mut journal, &shared.registry, shared.context(header), shared.tx_rules(header.number));
+    let ran = system_calls::run(context, &mut journal, header, parent.block().header(), block.payload());
+    let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
+    let mut executor = Executor::new(
+        &mut journal,
+        &context.registry,
+        context.block_context(header),
+        context.tx_rules(Height::new(header.number)),
+    );
     let mut receipts = Vec::with_capacity(block.transactions().len());
     for (index, transaction) in block.transactions().iter().enumerate() {
         match executor.run(transaction, None) {
@@ -129,10 +137,10 @@ pub(super) fn verify(shared: &Shared, parent: &ExecutedBlock, block: &Block) -> 
         }
     }
     let gas_used = executor.gas_used();
-    let version = shared.commit(parent_version, journal)?;
+    let version = context.commit(parent_version, journal)?;
     let (receipts_root, bloom) = roots::receipts_root(&receipts);
     check_results(header, gas_used, &version, receipts_root, &bloom).map_err(invalid)?;
-    let updates = shared.updates(by_calls, &receipts);
+    let updates = context.updates(call_updates, &receipts);
     Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates })
 }
 
@@ -146,14 +154,14 @@ pub(super) fn system_call_error(
     }
 }
 
-/// Judges what the protocol decides: seal, difficulty, timing.
+/// Verifies the fields that the protocol decides: seal, difficulty, timing.
 pub(super) fn verify_rules(
-    shared: &Shared,
+    context: &ChainContext,
     parent: &ExecutedBlock,
     block: &Block,
     ancestors: &dyn Ancestors,
 ) -> Result<(), ChainError> {
-    let verdict = shared.rules.verify(block, parent.block().header(), ancestors);
+    let verdict = context.rules.verify(block, parent.block().header(), ancestors);
     verdict.map_err(|reason| invalid_block(block, BlockError::Rule(reason)))
 }
 
@@ -161,7 +169,7 @@ pub(super) fn invalid_block(block: &Block, reason: BlockError) -> ChainError {
     ChainError::InvalidBlock { height: block.height(), hash: block.hash(), reason }
 }
 
-/// Applies what was set by hand; what concerns the header is read from the list elsewhere.
+/// Applies the interventions that change the state; [`HeaderOverrides`] has those that change the header.
 pub(super) fn apply_interventions(journal: &mut Journal, interventions: &[Intervention]) -> Result<(), StateError> {
     journal.begin_transaction();
     for intervention in interventions {
@@ -220,7 +228,7 @@ fn version_of(block: &ExecutedBlock) -> Result<&Arc<Version>, ChainError> {
     block.version().ok_or(ChainError::Pruned { what: "state", height: block.height(), oldest: block.height().next() })
 }
 
-/// Total difficulty of a child.
+/// Returns the total difficulty of a child of `parent`.
 pub(super) fn total_difficulty(parent: &ExecutedBlock, header: &Header) -> U256 {
     parent.total_difficulty().saturating_add(header.difficulty)
 }

@@ -6,23 +6,24 @@ use super::{
     Chain,
     error::ChainError,
     executed_block::ExecutedBlock,
+    hook::{Finality, FinalityChange},
     persist::{self, Heads},
 };
 use crate::{primitives::Height, store::Batch};
 
 impl Chain {
-    /// Moves the safe and the finalized block, which are ancestors of the head (or the head). Neither the finalized block
-    /// nor anything below it is taken back from then on.
+    /// Moves the safe and the finalized block, each the head or one of its ancestors. The finalized block and its
+    /// ancestors are never reverted from then on.
     ///
     /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; nothing is changed then.
+    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; the chain is then unchanged.
     pub fn set_finality(&mut self, safe: B256, finalized: B256) -> Result<(), ChainError> {
         let irreversible = self.block(finalized)?.height();
         self.set_advisory_finality(safe, finalized, irreversible)
     }
 
-    /// The same for a protocol whose finality is advice: both marks may move back, and only blocks up to the height
-    /// `irreversible` are never taken back from then on.
+    /// Moves the safe and the finalized block of a protocol whose finality is advisory: both may move back, and only
+    /// blocks up to the height `irreversible` are never reverted from then on.
     ///
     /// # Errors
     /// As [`Chain::set_finality`].
@@ -32,30 +33,48 @@ impl Chain {
         finalized: B256,
         irreversible: Height,
     ) -> Result<(), ChainError> {
-        let irreversible = irreversible.max(self.irreversible);
-        if (safe, finalized, irreversible) == (self.safe.hash(), self.finalized.hash(), self.irreversible) {
+        let old = &self.finality;
+        let irreversible = irreversible.max(old.irreversible);
+        if (safe, finalized, irreversible) == (old.safe.hash(), old.finalized.hash(), old.irreversible) {
             return Ok(());
         }
         let (safe, finalized) = (self.block(safe)?, self.block(finalized)?);
         let below =
-            |block: &ExecutedBlock| ChainError::BelowFinality { finalized: self.finalized.hash(), block: block.hash() };
+            |block: &ExecutedBlock| ChainError::BelowFinality { finalized: old.finalized.hash(), block: block.hash() };
         for block in [&safe, &finalized] {
             if !self.is_canonical_block(block) {
                 return Err(below(block));
             }
         }
-        if finalized.height() < self.irreversible || safe.height() < finalized.height() {
+        if finalized.height() < old.irreversible || safe.height() < finalized.height() {
             return Err(below(&finalized));
         }
+        let new = Finality { safe, finalized, irreversible };
+        let mut batch = Batch::new();
         if self.is_persistent() {
-            let mut batch = Batch::new();
-            let heads = Heads { safe: safe.hash(), finalized: finalized.hash(), irreversible, ..self.heads() };
-            persist::put_heads(heads, &mut batch);
-            self.shared.store.write(batch)?;
+            persist::put_heads(Heads::of(&self.head, &new), &mut batch);
         }
-        self.tree.drop_side_blocks(self.irreversible.get() + 1..=irreversible.get());
-        self.shared.cache.finalize(irreversible.get());
-        (self.safe, self.finalized, self.irreversible) = (safe, finalized, irreversible);
+        self.call_finality_hooks(&new, &mut batch)?;
+        if !batch.is_empty() {
+            self.context.store.write(batch)?;
+        }
+        self.tree.drop_side_blocks(self.finality.irreversible.get() + 1..=irreversible.get());
+        self.context.cache.prune_finalized(irreversible);
+        self.finality = new;
+        Ok(())
+    }
+
+    /// Lets the hooks add to `batch` when `new` differs from the finality of this chain, which must still be the old one.
+    pub(super) fn call_finality_hooks(&self, new: &Finality, batch: &mut Batch) -> Result<(), ChainError> {
+        if !self.is_writer || self.context.hooks.is_empty() {
+            return Ok(());
+        }
+        let change = FinalityChange { old: self.finality.clone(), new: new.clone() };
+        if !change.old.is_same(&change.new) {
+            for hook in &self.context.hooks {
+                hook.on_finality(&change, batch)?;
+            }
+        }
         Ok(())
     }
 }

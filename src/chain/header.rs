@@ -1,4 +1,4 @@
-//! The fields of a header that follow from its parent and from genesis.
+//! Header fields that follow from the parent and the genesis specification: computing and checking them.
 
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
 
@@ -12,21 +12,21 @@ use super::{
 };
 use crate::primitives::{Gas, Height, Timestamp};
 
-/// The parent's gas limit divided by this bounds a block's change of it (Yellow Paper, 4.3.4).
+/// A block changes the gas limit by less than the parent's divided by this (Yellow Paper, 4.3.4).
 const GAS_LIMIT_BOUND_DIVISOR: u64 = 1_024;
 
-/// What interventions set in the header of the block that records them; the last of a kind counts.
+/// Header fields set by the interventions that the block records; the last of a kind applies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct HeaderByHand {
+pub(super) struct HeaderOverrides {
     pub(super) base_fee: Option<u64>,
-    pub(super) gas_limit: Option<u64>,
+    pub(super) gas_limit: Option<Gas>,
 }
 
-impl HeaderByHand {
+impl HeaderOverrides {
     pub(super) fn of<'i>(interventions: impl IntoIterator<Item = &'i Intervention>) -> Self {
-        let mut by_hand = Self::default();
-        interventions.into_iter().for_each(|intervention| by_hand.add(intervention));
-        by_hand
+        let mut overrides = Self::default();
+        interventions.into_iter().for_each(|intervention| overrides.add(intervention));
+        overrides
     }
 
     pub(super) fn add(&mut self, intervention: &Intervention) {
@@ -38,56 +38,59 @@ impl HeaderByHand {
     }
 }
 
-/// Base fee of a child of `parent`, as the rules and what was set by hand give it.
-pub(super) fn expected_base_fee(spec: &GenesisSpec, parent: &Header, by_hand: HeaderByHand) -> Option<u64> {
+/// Returns the base fee of a child of `parent`: the override, or EIP-1559's; `None` when the chain has none.
+pub(super) fn expected_base_fee(spec: &GenesisSpec, parent: &Header, overrides: HeaderOverrides) -> Option<u64> {
     let BaseFee::Dynamic(params) = spec.base_fee else { return None };
-    if !spec.forks.is_london(parent.number.saturating_add(1)) {
+    if !spec.forks.is_london(Height::new(parent.number).next()) {
         return None;
     }
-    by_hand.base_fee.or_else(|| {
-        let follow = |base_fee| next_base_fee(params, parent.gas_used, parent.gas_limit, base_fee);
-        Some(parent.base_fee_per_gas.map_or(params.initial, follow))
+    overrides.base_fee.or_else(|| {
+        let (used, limit) = (Gas::new(parent.gas_used), Gas::new(parent.gas_limit));
+        let next = |base_fee| next_base_fee(params, used, limit, base_fee);
+        Some(parent.base_fee_per_gas.map_or(params.initial, next))
     })
 }
 
+/// Returns the header of a child of `parent`, with the fields that follow from execution empty.
 pub(super) fn next_header(
     spec: &GenesisSpec,
     parent: &Block,
     attributes: &BlockAttributes,
-    by_hand: HeaderByHand,
+    overrides: HeaderOverrides,
 ) -> Header {
     let (parent_hash, parent) = (parent.hash(), parent.header());
     let extra_data = Block::extra_data_of(&attributes.payload).unwrap_or_else(|| attributes.extra_data.clone());
-    let wanted = attributes.gas_limit.map_or(parent.gas_limit, Gas::get);
-    let (low, high) = gas_limit_bounds(parent, by_hand);
+    let target = attributes.gas_limit.unwrap_or(Gas::new(parent.gas_limit));
+    let (low, high) = gas_limit_bounds(parent, overrides);
     Header {
         parent_hash,
         beneficiary: attributes.beneficiary,
         difficulty: attributes.difficulty,
         number: parent.number.saturating_add(1),
-        gas_limit: wanted.clamp(low, high),
+        gas_limit: target.clamp(low, high).get(),
         timestamp: attributes.timestamp.as_secs(),
         extra_data,
         mix_hash: attributes.mix_hash,
         nonce: attributes.nonce,
-        base_fee_per_gas: expected_base_fee(spec, parent, by_hand),
+        base_fee_per_gas: expected_base_fee(spec, parent, overrides),
         ..empty_header()
     }
 }
 
-/// Lowest and highest gas limit of a child of `parent`.
-fn gas_limit_bounds(parent: &Header, by_hand: HeaderByHand) -> (u64, u64) {
-    let change = (parent.gas_limit / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1);
-    let low = parent.gas_limit.saturating_sub(change).max(GAS_LIMIT_MIN);
-    by_hand.gas_limit.map_or((low, parent.gas_limit.saturating_add(change)), |gas| (gas, gas))
+/// Returns the lowest and the highest valid gas limit of a child of `parent`.
+fn gas_limit_bounds(parent: &Header, overrides: HeaderOverrides) -> (Gas, Gas) {
+    let limit = Gas::new(parent.gas_limit);
+    let change = Gas::new((limit.get() / GAS_LIMIT_BOUND_DIVISOR).saturating_sub(1));
+    let low = limit.saturating_sub(change).max(GAS_LIMIT_MIN);
+    overrides.gas_limit.map_or((low, limit.saturating_add(change)), |gas| (gas, gas))
 }
 
-/// Checks the fields that follow from the parent and the genesis specification alone.
+/// Checks the fields that follow from the parent and the genesis specification.
 pub(super) fn check_fixed_fields(
     spec: &GenesisSpec,
     header: &Header,
     parent: &Header,
-    by_hand: HeaderByHand,
+    overrides: HeaderOverrides,
 ) -> Result<(), BlockError> {
     let (got, want) = (Height::new(header.number), Height::new(parent.number).next());
     if got != want {
@@ -97,11 +100,12 @@ pub(super) fn check_fixed_fields(
         let (got, parent) = (Timestamp::from_secs(header.timestamp), Timestamp::from_secs(parent.timestamp));
         return Err(BlockError::Timestamp { got, parent });
     }
-    let (low, high) = gas_limit_bounds(parent, by_hand);
-    if !(low..=high).contains(&header.gas_limit) {
-        return Err(BlockError::GasLimit { got: Gas::new(header.gas_limit), low: Gas::new(low), high: Gas::new(high) });
+    let (low, high) = gas_limit_bounds(parent, overrides);
+    let got = Gas::new(header.gas_limit);
+    if !(low..=high).contains(&got) {
+        return Err(BlockError::GasLimit { got, low, high });
     }
-    let (got, want) = (header.base_fee_per_gas, expected_base_fee(spec, parent, by_hand));
+    let (got, want) = (header.base_fee_per_gas, expected_base_fee(spec, parent, overrides));
     if got != want {
         return Err(BlockError::BaseFee { got, want });
     }
@@ -116,7 +120,7 @@ pub(super) fn check_fixed_fields(
     check_unused_fields(header)
 }
 
-/// The fields of forks after London that this chain's headers do not carry.
+/// Checks that the fields of forks after London are absent: this chain's headers don't have them.
 fn check_unused_fields(header: &Header) -> Result<(), BlockError> {
     let unused = [
         ("withdrawalsRoot", header.withdrawals_root.is_some()),

@@ -1,24 +1,25 @@
-//! Finding logs.
+//! Searching the logs of canonical blocks.
 
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 
 use super::{Chain, block::TransactionIndex, error::ChainError, executed_block::ExecutedBlock};
-use crate::primitives::Height;
+use crate::primitives::{Height, Timestamp};
 
-/// Which logs to find (`eth_getLogs`).
+/// A log query (`eth_getLogs`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct LogFilter {
-    /// First height.
+    /// First height, inclusive.
     pub from: Height,
-    /// Last height, inclusive; beyond the head it is the head.
+    /// Last height, inclusive; heights above the head are ignored.
     pub to: Height,
-    /// Emitters; empty for any.
+    /// Addresses of emitting contracts; empty matches any.
     pub addresses: Vec<Address>,
-    /// For each topic position the values that match; empty for any.
+    /// Matching values by topic position; an empty list matches any.
     pub topics: Vec<Vec<B256>>,
 }
 
-/// A log and where it was emitted.
+/// A log with its block, transaction and position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocatedLog {
     /// The log.
@@ -27,23 +28,23 @@ pub struct LocatedLog {
     pub height: Height,
     /// Hash of its block.
     pub block_hash: B256,
-    /// Time of its block, in seconds since the Unix epoch.
-    pub timestamp: u64,
+    /// Time of its block.
+    pub timestamp: Timestamp,
     /// Hash of its transaction.
     pub transaction_hash: B256,
-    /// Its transaction's place in the block.
+    /// Index of its transaction in the block.
     pub transaction_index: TransactionIndex,
-    /// Its place among the block's logs.
+    /// Its index among the block's logs.
     pub log_index: u32,
 }
 
 impl Chain {
-    /// Canonical logs that match, in order, at most `max`.
+    /// Returns the matching canonical logs in order, at most `max`.
     ///
-    /// A block whose bloom rules out a match is passed over (Yellow Paper, 4.3.1).
+    /// Skips blocks whose bloom rules out a match (Yellow Paper, 4.3.1).
     ///
     /// # Errors
-    /// [`ChainError::TooManyResults`] past `max`, [`ChainError::Pruned`] when the range starts before what is kept.
+    /// [`ChainError::TooManyResults`] above `max`, [`ChainError::Pruned`] when the range starts below the oldest block kept.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, ChainError> {
         let mut found = Vec::new();
         let last = filter.to.min(self.head.height()).get();
@@ -59,7 +60,24 @@ impl Chain {
 }
 
 impl LogFilter {
-    /// The block's logs that match, wherever the block is; heights are not looked at.
+    /// Returns a query for all logs from the height `from` to `to`, both inclusive.
+    pub fn new(from: Height, to: Height) -> Self {
+        Self { from, to, ..Self::default() }
+    }
+
+    /// Matches only logs of these contracts.
+    #[must_use]
+    pub fn with_addresses(self, addresses: Vec<Address>) -> Self {
+        Self { addresses, ..self }
+    }
+
+    /// Matches only logs with one of the listed values at each topic position; an empty list matches any.
+    #[must_use]
+    pub fn with_topics(self, topics: Vec<Vec<B256>>) -> Self {
+        Self { topics, ..self }
+    }
+
+    /// Returns the matching logs of one block, whatever its height.
     pub fn select(&self, block: &ExecutedBlock) -> Vec<LocatedLog> {
         if !self.may_match(&block.block().header().logs_bloom) {
             return Vec::new();
@@ -72,7 +90,7 @@ impl LogFilter {
                         log: log.clone(),
                         height: block.height(),
                         block_hash: block.hash(),
-                        timestamp: block.block().header().timestamp,
+                        timestamp: block.block().timestamp(),
                         transaction_hash: transaction.hash(),
                         transaction_index: index,
                         log_index: place,
@@ -83,7 +101,7 @@ impl LogFilter {
         found
     }
 
-    /// Whether a log matches emitters and topics.
+    /// Returns whether a log matches addresses and topics.
     pub fn matches(&self, log: &Log) -> bool {
         let topic_matches = |(wanted, position): (&Vec<B256>, usize)| {
             wanted.is_empty() || log.topics().get(position).is_some_and(|topic| wanted.contains(topic))
@@ -93,7 +111,7 @@ impl LogFilter {
             && self.topics.iter().zip(0..).all(topic_matches)
     }
 
-    /// Whether a block with this bloom may hold a match.
+    /// Returns whether a block with this bloom may have a matching log.
     pub fn may_match(&self, bloom: &Bloom) -> bool {
         let holds = |bytes: &[u8]| bloom.contains_input(BloomInput::Raw(bytes));
         let any = |values: &[B256]| values.is_empty() || values.iter().any(|value| holds(value.as_slice()));

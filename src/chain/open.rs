@@ -1,4 +1,4 @@
-//! Opening a chain: at genesis, or where its store stands.
+//! Opening a chain: at genesis, or at the head that its store holds.
 
 use std::sync::Arc;
 
@@ -6,26 +6,25 @@ use alloy_primitives::B256;
 
 use super::{
     Chain,
-    cache::{Decoded, ExecutionCache},
-    context::{Retention, Shared},
+    cache::{DecodedBlocks, ExecutionCache},
+    context::{ChainContext, Retention},
     error::ChainError,
     genesis,
-    hook::CommitHook,
-    pending::Hand,
+    hook::{CommitHook, Finality},
+    pending::PendingInterventions,
     persist::{self, Heads},
     rules::{AnyHeader, HeaderRules},
     spec::GenesisSpec,
     tree::Tree,
 };
 use crate::{
-    primitives::Height,
     state::StateStore,
-    store::{Batch, KeyValue},
+    store::{Batch, KeyValue, StoreError},
     templates,
     vm::TemplateRegistry,
 };
 
-/// Collects what a chain is opened with; see [`Chain::builder`].
+/// The options that a chain is opened with; see [`Chain::builder`].
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until `open`"]
 pub struct ChainBuilder {
@@ -41,17 +40,17 @@ pub struct ChainBuilder {
 }
 
 impl ChainBuilder {
-    /// The templates that contracts are made of; the built-in ones without it.
+    /// Sets the contract templates; by default the built-in ones.
     pub fn with_registry(self, registry: Arc<TemplateRegistry>) -> Self {
         Self { registry: Some(registry), ..self }
     }
 
-    /// The protocol's header rules; any header is taken without them.
+    /// Sets the protocol's header rules; by default [`AnyHeader`].
     pub fn with_rules(self, rules: Arc<dyn HeaderRules>) -> Self {
         Self { rules, ..self }
     }
 
-    /// A cache shared with other replicas.
+    /// Shares an execution cache with other replicas.
     pub fn with_cache(self, cache: ExecutionCache) -> Self {
         Self { cache, ..self }
     }
@@ -60,29 +59,28 @@ impl ChainBuilder {
         Self { spec: spec.into(), ..self }
     }
 
-    /// A hook that writes into the batch of each head change; called in the order they were given.
+    /// Adds a hook that writes into the batch of each change of head or finality. Hooks are called in the order given.
     pub fn with_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
         self.hooks.push(hook);
         self
     }
 
-    /// How much of the past is kept; by default [`Retention::ALL`] on a durable store, [`Retention::MEMORY`] elsewhere.
+    /// Sets how many states and blocks are kept; by default [`Retention::ALL`] on a durable store, [`Retention::MEMORY`]
+    /// elsewhere.
     pub fn with_retention(self, retention: Retention) -> Self {
         Self { retention: Some(retention), ..self }
     }
 
-    /// Execute every block again and compare, even when another replica did.
+    /// Executes every block, also when the cache has its result, and compares the two.
     pub fn with_paranoid(self, is_paranoid: bool) -> Self {
         Self { is_paranoid, ..self }
     }
 
-    /// Opens the chain: at its stored head, or at genesis when the store is empty.
-    ///
-    /// The genesis block is written at once.
+    /// Opens the chain: at its stored head, or at genesis when the store is empty, which writes the genesis block.
     ///
     /// # Errors
-    /// [`ChainError`]: an unusable specification, another registry than genesis names, a store with another chain, a
-    /// failing store.
+    /// [`ChainError`]: an invalid specification, another registry than the specification names, a store with another chain,
+    /// a failing store.
     pub fn open(self) -> Result<Chain, ChainError> {
         self.spec.check()?;
         let registry = self.registry.unwrap_or_else(|| Arc::new(templates::builtin().clone()));
@@ -92,7 +90,7 @@ impl ChainBuilder {
         let registry = genesis::complete_registry(&self.spec, registry)?;
         let is_durable = self.store.is_durable();
         let retention = self.retention.unwrap_or(if is_durable { Retention::ALL } else { Retention::MEMORY });
-        let shared = Shared {
+        let context = ChainContext {
             spec: self.spec,
             state: self.state,
             store: self.store,
@@ -103,18 +101,18 @@ impl ChainBuilder {
             retention,
             is_durable,
             is_paranoid: self.is_paranoid,
-            decoded: Decoded::default(),
+            decoded_blocks: DecodedBlocks::default(),
         };
-        match persist::genesis(&*shared.store)?.filter(|_| is_durable) {
-            Some(genesis) => reopen(shared, genesis),
-            None => create(shared),
+        match persist::genesis(&*context.store)?.filter(|_| is_durable) {
+            Some(genesis) => reopen(context, genesis),
+            None => create(context),
         }
     }
 }
 
 /// Opening.
 impl Chain {
-    /// Starts to open the chain of `spec` over these stores.
+    /// Returns a builder for the chain of `spec` over these stores.
     pub fn builder(
         spec: impl Into<Arc<GenesisSpec>>,
         state: Arc<dyn StateStore>,
@@ -133,59 +131,57 @@ impl Chain {
         }
     }
 
-    /// The specification of the chain in a store, to open it again without knowing it; `None` when it holds no chain.
+    /// Reads the specification of the chain in a store, to open it without another source; `None` when the store holds no
+    /// chain.
     ///
     /// Accounts and contracts are left out: they are in the state.
     ///
     /// # Errors
-    /// [`ChainError::Store`] when it can't be read.
-    pub fn stored_spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, ChainError> {
-        Ok(persist::spec(store)?)
+    /// [`StoreError`] when it can't be read.
+    pub fn stored_spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, StoreError> {
+        persist::spec(store)
     }
 }
 
-fn create(mut shared: Shared) -> Result<Chain, ChainError> {
-    let genesis = genesis::make(&shared)?;
-    shared.spec = shared.spec.without_state().into();
-    let hash = genesis.hash();
-    if shared.is_durable {
+fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
+    let genesis = genesis::build(&context)?;
+    context.spec = context.spec.without_state().into();
+    let finality = Finality::at_genesis(&genesis);
+    if context.is_durable {
         let mut batch = Batch::new();
-        persist::put_genesis(hash, &mut batch);
-        persist::put_spec(&shared.spec, &mut batch);
+        persist::put_genesis(genesis.hash(), &mut batch);
+        persist::put_spec(&context.spec, &mut batch);
         persist::put_block(&genesis, &mut batch);
         persist::put_canonical(&genesis, &mut batch);
-        persist::put_heads(
-            Heads { head: hash, safe: hash, finalized: hash, irreversible: Height::GENESIS },
-            &mut batch,
-        );
-        shared.store.write(batch)?;
+        persist::put_heads(Heads::of(&genesis, &finality), &mut batch);
+        context.store.write(batch)?;
         genesis.set_stored();
     }
-    let (head, safe, finalized) = (genesis.clone(), genesis.clone(), genesis.clone());
-    let tree = Tree::new(genesis.clone());
-    let (shared, irreversible, hand) = (shared.into(), Height::GENESIS, Hand::default());
-    Ok(Chain { shared, tree, genesis, head, safe, finalized, irreversible, hand, is_writer: true })
+    let (head, tree) = (genesis.clone(), Tree::new(genesis.clone()));
+    let pending = PendingInterventions::default();
+    Ok(Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true })
 }
 
-/// Opens what a store holds, reading the few blocks that say where it stands; all others are read when asked for.
-fn reopen(mut shared: Shared, genesis: B256) -> Result<Chain, ChainError> {
-    shared.spec = shared.spec.without_state().into();
-    let heads = persist::heads(&*shared.store)?;
-    let read = |hash| shared.load(hash)?.ok_or(ChainError::UnknownBlock { hash });
+/// Opens the chain in a store. Reads genesis, the head and the blocks of its finality; all others are read on demand.
+fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, ChainError> {
+    context.spec = context.spec.without_state().into();
+    let heads = persist::heads(&*context.store)?;
+    let read = |hash| context.load(hash)?.ok_or(ChainError::UnknownBlock { hash });
     let genesis = read(genesis)?;
-    let want = shared.spec.header(genesis.commit().root).hash_slow();
+    let want = context.spec.header(genesis.commit().root).hash_slow();
     if genesis.hash() != want {
         return Err(ChainError::OtherGenesis { got: genesis.hash(), want });
     }
     let (head, safe, finalized) = (read(heads.head)?, read(heads.safe)?, read(heads.finalized)?);
+    let finality = Finality { safe, finalized, irreversible: heads.irreversible };
     let mut tree = Tree::new(genesis.clone());
     if head.hash() != genesis.hash() {
         tree.insert(head.clone());
         tree.apply(&head, false);
     }
-    let interventions = persist::interventions(&*shared.store)?;
-    let (shared, irreversible, hand) = (shared.into(), heads.irreversible, Hand::default());
-    let mut chain = Chain { shared, tree, genesis, head, safe, finalized, irreversible, hand, is_writer: true };
-    chain.hand = chain.hand_over(&chain.head, interventions.into_iter().collect())?;
+    let interventions = persist::interventions(&*context.store)?;
+    let pending = PendingInterventions::default();
+    let mut chain = Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true };
+    chain.pending = chain.apply_overrides(&chain.head, interventions.into_iter().collect())?;
     Ok(chain)
 }

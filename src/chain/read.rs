@@ -1,4 +1,4 @@
-//! Reading a chain: blocks, states, transactions, logs.
+//! Reading a chain: heads, blocks, states, transactions, receipts.
 
 use std::sync::Arc;
 
@@ -11,22 +11,35 @@ use super::{
     executed_block::ExecutedBlock,
     header::expected_base_fee,
     pool::PoolContext,
+    receipt::Receipt,
     rules::Ancestors,
     version::Version,
 };
 use crate::{
-    primitives::{Gas, Height},
+    primitives::{Gas, Height, Transaction},
     state::{StateError, StateView},
     system::ValidatorUpdates,
 };
 
-/// Where a canonical transaction is.
+/// The block and the index of a canonical transaction.
 #[derive(Clone, Debug)]
 pub struct TransactionLocation {
-    /// Its block.
+    /// The block that contains it.
     pub block: ExecutedBlock,
-    /// Its place in it.
+    /// Its index in the block, from 0.
     pub index: TransactionIndex,
+}
+
+impl TransactionLocation {
+    /// The transaction; `None` only for an index that the block doesn't have.
+    pub fn transaction(&self) -> Option<&Arc<Transaction>> {
+        self.block.block().transaction(self.index)
+    }
+
+    /// Its receipt; `None` only for an index that the block doesn't have.
+    pub fn receipt(&self) -> Option<&Receipt> {
+        self.block.receipts().get(self.index as usize)
+    }
 }
 
 /// Heads.
@@ -38,28 +51,29 @@ impl Chain {
 
     /// The newest block that the protocol calls safe; genesis at first.
     pub const fn safe(&self) -> &ExecutedBlock {
-        &self.safe
+        &self.finality.safe
     }
 
-    /// The newest block that never reverts; genesis at first.
+    /// The newest block that the protocol calls finalized; genesis at first. It is never reverted unless finality is
+    /// advisory.
     pub const fn finalized(&self) -> &ExecutedBlock {
-        &self.finalized
+        &self.finality.finalized
     }
 }
 
 /// Blocks and states.
 impl Chain {
-    /// Whether the block is in the tree, canonical or not.
+    /// Returns whether the block is in the tree or in the store, canonical or not.
     pub fn contains(&self, hash: B256) -> bool {
-        self.tree.get(&hash).is_some() || self.shared.has_stored(hash)
+        self.tree.get(&hash).is_some() || self.context.has_stored(hash)
     }
 
-    /// What executing a block of the tree changed in the set of validators; nothing for an unknown one.
+    /// Returns the changes of the validator set made by executing a block; none for an unknown block.
     pub fn updates_of(&self, hash: B256) -> ValidatorUpdates {
         self.block(hash).map(|block| block.updates().clone()).unwrap_or_default()
     }
 
-    /// A block of the tree, canonical or not.
+    /// Returns a block of the tree or the store, canonical or not.
     ///
     /// # Errors
     /// [`ChainError::UnknownBlock`], [`ChainError::Store`].
@@ -69,11 +83,11 @@ impl Chain {
         }
         match self.tree.get(&hash) {
             Some(block) => Ok(block.clone()),
-            None => self.shared.load(hash)?.ok_or(ChainError::UnknownBlock { hash }),
+            None => self.context.load(hash)?.ok_or(ChainError::UnknownBlock { hash }),
         }
     }
 
-    /// The same for a block that should be at `height`, which is found at once then.
+    /// Returns a block by hash, without a search when it is at `height`.
     pub(super) fn block_near(&self, height: Height, hash: B256) -> Result<ExecutedBlock, ChainError> {
         if hash == self.head.hash() {
             return Ok(self.head.clone());
@@ -81,12 +95,12 @@ impl Chain {
         self.tree.get_at(height, hash).map_or_else(|| self.block(hash), |block| Ok(block.clone()))
     }
 
-    /// Whether the block, whose height this is, is in the tree.
+    /// Returns whether the block with this height and hash is in the tree or in the store.
     pub(super) fn contains_at(&self, height: Height, hash: B256) -> bool {
-        self.tree.get_at(height, hash).is_some() || self.shared.has_stored(hash)
+        self.tree.get_at(height, hash).is_some() || self.context.has_stored(hash)
     }
 
-    /// The canonical block at a height.
+    /// Returns the canonical block at a height.
     ///
     /// # Errors
     /// [`ChainError::UnknownHeight`], [`ChainError::Pruned`], [`ChainError::Store`].
@@ -94,7 +108,7 @@ impl Chain {
         self.block(self.hash_at(height)?)
     }
 
-    /// Hash of the canonical block at a height.
+    /// Returns the hash of the canonical block at a height.
     ///
     /// # Errors
     /// As [`Chain::block_at`].
@@ -105,22 +119,22 @@ impl Chain {
         }
         let known = match self.tree.canonical(height) {
             Some(hash) => Some(hash),
-            None => self.shared.stored_canonical(height)?,
+            None => self.context.stored_canonical(height)?,
         };
         known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.oldest_block() })
     }
 
-    /// The lowest height above genesis whose block can be read; the head's when there is none.
+    /// Returns the lowest height above genesis whose block is kept; the head's when there is none.
     pub fn oldest_block(&self) -> Height {
         let head = self.head.height();
-        match self.shared.retention.blocks {
-            _ if !self.shared.is_durable => self.tree.oldest(head),
+        match self.context.retention.blocks {
+            _ if !self.context.is_durable => self.tree.oldest(head),
             None => Height::new(head.get().min(1)),
-            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.irreversible.get()).max(1)),
+            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.finality.irreversible.get()).max(1)),
         }
     }
 
-    /// Whether the block is on the way from genesis to the head.
+    /// Returns whether the block is the head or one of its ancestors.
     pub fn is_canonical(&self, hash: B256) -> bool {
         self.block(hash).is_ok_and(|block| self.is_canonical_block(&block))
     }
@@ -130,7 +144,7 @@ impl Chain {
             || self.hash_at(block.height()).is_ok_and(|canonical| canonical == block.hash())
     }
 
-    /// The state after a block.
+    /// Returns the state after a block.
     ///
     /// # Errors
     /// [`ChainError::UnknownBlock`], [`ChainError::Pruned`], [`ChainError::State`].
@@ -142,12 +156,12 @@ impl Chain {
         }
     }
 
-    /// The newest state: the head's, with interventions that no block records yet.
+    /// Returns the newest state: the head's, with pending interventions applied.
     ///
     /// # Errors
     /// [`ChainError::State`].
     pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
-        match &self.hand.version {
+        match &self.pending.version {
             Some(version) => Ok(version.view()?),
             None => Ok(self.version_of(&self.head)?.view()?),
         }
@@ -159,25 +173,25 @@ impl Chain {
 
     fn pruned_state(&self, block: &ExecutedBlock) -> ChainError {
         let head = self.head.height();
-        let by_policy = self.shared.retention.states.map(|kept| head.get().saturating_sub(kept));
+        let by_policy = self.context.retention.states.map(|kept| head.get().saturating_sub(kept));
         let oldest = match by_policy {
-            Some(height) if self.shared.is_durable => Height::new(height),
+            Some(height) if self.context.is_durable => Height::new(height),
             _ => self.tree.oldest_state(head),
         };
         ChainError::Pruned { what: "state", height: block.height(), oldest }
     }
 }
 
-/// Transactions and logs.
+/// Transactions and receipts.
 impl Chain {
-    /// Where a canonical transaction is; `None` when it is in no canonical block (or in a pruned one).
+    /// Finds a canonical transaction; `None` when it is in no canonical block or in a pruned one.
     ///
     /// # Errors
     /// [`ChainError::Store`].
     pub fn transaction(&self, hash: B256) -> Result<Option<TransactionLocation>, ChainError> {
         let place = match self.tree.transaction(&hash) {
             Some(place) => Some(place),
-            None => self.shared.stored_transaction(hash)?,
+            None => self.context.stored_transaction(hash)?,
         };
         let Some((height, index)) = place else { return Ok(None) };
         let block = match self.block_at(height) {
@@ -189,25 +203,33 @@ impl Chain {
         let is_there = block.block().transaction(index).is_some_and(|transaction| transaction.hash() == hash);
         Ok(is_there.then_some(TransactionLocation { block, index }))
     }
+
+    /// Returns the receipt of a canonical transaction; `None` when it is in no canonical block or in a pruned one.
+    ///
+    /// # Errors
+    /// As [`Chain::transaction`].
+    pub fn receipt(&self, hash: B256) -> Result<Option<Receipt>, ChainError> {
+        Ok(self.transaction(hash)?.and_then(|location| location.receipt().cloned()))
+    }
 }
 
 /// The next block.
 impl Chain {
-    /// Base fee of a child of the head; `None` when the chain has none.
+    /// Returns the base fee of a child of the head; `None` when the chain has none.
     pub fn next_base_fee(&self) -> Option<u64> {
-        expected_base_fee(&self.shared.spec, self.head.block().header(), self.hand.header)
+        expected_base_fee(&self.context.spec, self.head.block().header(), self.pending.overrides)
     }
 
-    /// What a [`Pool`](crate::chain::Pool) needs to know of the head.
+    /// Returns the [`Pool`](super::Pool)'s view of the head.
     ///
     /// # Errors
     /// [`ChainError::State`].
     pub fn pool_context(&self) -> Result<PoolContext, ChainError> {
         Ok(PoolContext {
             state: self.latest_state()?,
-            gas_limit: Gas::new(self.hand.header.gas_limit.unwrap_or(self.head.block().header().gas_limit)),
+            gas_limit: self.pending.overrides.gas_limit.unwrap_or(Gas::new(self.head.block().header().gas_limit)),
             base_fee: self.next_base_fee().unwrap_or(0),
-            is_london: self.shared.spec.forks.is_london(self.head.height().next().get()),
+            is_london: self.context.spec.forks.is_london(self.head.height().next()),
         })
     }
 }

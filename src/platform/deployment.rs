@@ -136,10 +136,10 @@ impl Deployment {
             decimals: spec.decimals,
             ..Erc20Params::new(&spec.token_name, &spec.symbol, spec.total_supply, from)
         };
-        let mut request =
-            CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit, ..Default::default() };
+        let gas_limit = spec.gas_limit.map(Gas::new);
+        let mut request = CallRequest { from: Some(from), input: params.init_code(), gas: gas_limit, ..Default::default() };
         match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
-            Ok(gas) => request.gas = spec.gas_limit.or(Some(gas.get())),
+            Ok(gas) => request.gas = gas_limit.or(Some(gas)),
             Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
             Err(failure) => {
                 let message = format!("the deployment would fail: {failure}");
