@@ -143,3 +143,97 @@ impl Dispatch for MethodTable {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use jsonrpsee::types::ResponsePayload;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// Records the methods of each dispatch; `group` is grouped.
+    #[derive(Clone, Default)]
+    struct Recorder(Arc<Mutex<Vec<String>>>);
+
+    impl Recorder {
+        fn respond(request: Request<'_>) -> MethodResponse {
+            MethodResponse::response(request.id, ResponsePayload::success("ok").into(), 1024)
+        }
+
+        fn recorded(&self) -> Vec<String> {
+            self.0.lock().unwrap().clone()
+        }
+    }
+
+    impl Dispatch for Recorder {
+        fn response_bytes_max(&self) -> usize {
+            256
+        }
+
+        fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+            self.0.lock().unwrap().push(request.method.to_string());
+            std::future::ready(Self::respond(request))
+        }
+
+        fn is_grouped(&self, request: &Request<'_>) -> bool {
+            request.method == "group"
+        }
+
+        fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
+            self.0.lock().unwrap().push(format!("group of {}", requests.len()));
+            std::future::ready(requests.into_iter().map(Self::respond).collect())
+        }
+    }
+
+    /// Runs a batch of calls (methods) and notifications (methods after `!`), numbered from 0.
+    async fn run(methods: &[&str]) -> (Recorder, Value) {
+        let texts: Vec<String> = methods
+            .iter()
+            .enumerate()
+            .map(|(id, method)| match method.strip_prefix('!') {
+                Some(method) => json!({ "jsonrpc": "2.0", "method": method }).to_string(),
+                None => json!({ "jsonrpc": "2.0", "id": id, "method": method }).to_string(),
+            })
+            .collect();
+        let entries = texts.iter().zip(methods).map(|(text, method)| {
+            Ok(match method.starts_with('!') {
+                true => BatchEntry::Notification(serde_json::from_str(text).unwrap()),
+                false => BatchEntry::Call(serde_json::from_str(text).unwrap()),
+            })
+        });
+        let recorder = Recorder::default();
+        let response = JsonRpcService(recorder.clone()).batch(Batch::from(entries.collect::<Vec<_>>())).await;
+        let value = if response.is_notification() {
+            Value::Null
+        } else {
+            serde_json::from_str(response.as_json().get()).unwrap()
+        };
+        (recorder, value)
+    }
+
+    #[tokio::test]
+    async fn consecutive_grouped_calls_go_together() {
+        let (recorder, response) = run(&["group", "group", "read", "group", "!note", "group"]).await;
+        assert_eq!(recorder.recorded(), ["group of 2", "read", "group of 1", "note", "group of 1"]);
+        let ids: Vec<u64> = response.as_array().unwrap().iter().map(|each| each["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids, [0, 1, 2, 3, 5], "notifications have no response");
+    }
+
+    #[tokio::test]
+    async fn a_batch_of_notifications_has_no_response_and_an_empty_one_an_error() {
+        let (recorder, response) = run(&["!note", "!note"]).await;
+        assert_eq!((recorder.recorded().len(), response), (2, Value::Null));
+        let (_, response) = run(&[]).await;
+        assert_eq!(response["error"]["code"], errors::INVALID_REQUEST);
+    }
+
+    #[tokio::test]
+    async fn a_batch_past_the_bound_of_a_response_is_one_error() {
+        let (_, response) = run(&["read"; 5]).await;
+        assert_eq!(response.as_array().map(Vec::len), Some(5));
+        let (_, response) = run(&["read"; 20]).await;
+        assert!(response["error"]["code"].is_i64(), "{response}");
+    }
+}
