@@ -6,12 +6,13 @@
 
 pub mod campaign;
 mod check;
+mod default_config;
 #[cfg(feature = "diagram")]
 pub mod diagram;
 mod engine;
 mod faults;
 mod network;
-#[cfg(any(test, feature = "scenarios"))]
+#[cfg(feature = "scenarios")]
 pub mod scenario;
 pub mod trace;
 
@@ -22,9 +23,11 @@ pub use campaign::{
     two_phase::{Outcome, Report, RunCounters, Setup, record_plan, run_plan, run_seed},
 };
 pub use check::{
-    invariant::{self, Invariant, Violation},
+    invariant::{self, Invariant},
     oracle::Oracle,
+    violation::Violation,
 };
+pub use default_config::default_sim_config;
 pub use engine::{
     clock::{BlockClock, SimTime},
     digest::RunDigest,
@@ -41,14 +44,15 @@ pub use faults::{
 };
 pub use network::{
     Network,
-    builder::{NetworkBuilder, Production},
+    builder::NetworkBuilder,
     chain_options::{ChainOptions, ChainOptionsError},
     error::NetworkError,
     links::{Latency, Links},
-    produce::{BlockOrder, Produced},
+    produce::Produced,
+    production::{BlockOrder, Production},
     replica::{Counters, Replica, process::Process},
-    run::Step,
     scripted::{ScriptError, Scripted},
+    step::Step,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
 pub(crate) use network::{

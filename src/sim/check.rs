@@ -2,3 +2,4 @@
 
 pub mod invariant;
 pub(super) mod oracle;
+pub(super) mod violation;

@@ -2,16 +2,19 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;
 pub(super) mod genesis_stakes;
 pub(super) mod links;
 pub(super) mod produce;
+pub(super) mod production;
 pub(super) mod records;
 pub(super) mod replica;
 pub(super) mod run;
 pub(super) mod scripted;
 pub(super) mod shared;
+pub(super) mod step;
 pub(super) mod validator_action;
 
 use std::sync::Arc;

@@ -23,10 +23,7 @@ use super::{
     network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
     trace::Trace,
 };
-use crate::consensus::{
-    ConsensusConfig, ConsensusKind, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig,
-    raft::RaftConfig,
-};
+use crate::consensus::ConsensusConfig;
 
 pub use sizes::Sizes;
 pub use stage::Stage;
@@ -187,20 +184,6 @@ impl ScenarioError {
 /// Every scenario, ordered by protocol.
 pub fn all() -> impl Iterator<Item = &'static Scenario> {
     [poa::SCENARIOS, pos::SCENARIOS, dpos::SCENARIOS, pbft::SCENARIOS, raft::SCENARIOS].into_iter().flatten()
-}
-
-/// The protocol as simulations run it unless told otherwise: its usual parameters, a block or a slot a second, and short epochs.
-pub fn usual(kind: ConsensusKind) -> ConsensusConfig {
-    match kind {
-        ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
-        // Checkpoints, at which validators change, often enough to be met.
-        ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8)),
-        // Fewer producers than candidates, so that votes change who produces.
-        ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default().with_producers(4)),
-        ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4)),
-        // Checkpoints often enough to be met.
-        ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default().with_period(1).with_epoch(7)),
-    }
 }
 
 /// The scenario of this name.

@@ -12,7 +12,7 @@ use std::{
 use chainbox::sim::{
     Campaign, Expected, Outcome, Regression, Report, Setup, Shard, Summary,
     campaign::{Origin, ReadResults, read_results, run_parallel},
-    scenario, shrink,
+    default_sim_config, shrink,
 };
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
         Some(shard) => shard,
         None => shard_of(|name| env::var(name).ok())?.unwrap_or(Shard::WHOLE),
     };
-    let setup = Setup::of(scenario::usual(options.protocol));
+    let setup = Setup::of(default_sim_config(options.protocol));
     let campaign = Campaign::new(setup.clone(), options.seeds.0..options.seeds.1).with_shard(shard);
     let origin = Origin::of(&setup);
     let (mut summary, mut done, mut is_begun) = (Summary::default(), BTreeSet::new(), false);

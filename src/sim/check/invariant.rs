@@ -19,14 +19,9 @@ mod supply;
 use core::fmt;
 use std::borrow::Cow;
 
-use serde::{Deserialize, Serialize};
-
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol},
-    sim::{
-        engine::clock::SimTime,
-        network::{Network, replica::Replica, run::Step},
-    },
+    sim::network::{Network, replica::Replica, step::Step},
 };
 
 pub use accountable::AccountableSafety;
@@ -35,6 +30,8 @@ pub use honesty::HonestyUnblamed;
 pub use pos::{EarnedFinality, FairForkChoice, HonestStake};
 pub use state::StateRoots;
 pub use supply::SupplyKept;
+
+pub use super::violation::Violation;
 
 /// Something that must always hold.
 ///
@@ -72,21 +69,6 @@ impl Clone for Box<dyn Invariant> {
     fn clone(&self) -> Self {
         self.as_ref().boxed()
     }
-}
-
-/// An invariant that does not hold, and where.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(deny_unknown_fields)]
-#[error("invariant `{invariant}` is broken at {at}, step {step}: {detail}")]
-pub struct Violation {
-    /// Its name.
-    pub invariant: Cow<'static, str>,
-    /// When, in virtual time.
-    pub at: SimTime,
-    /// After how many steps of the run.
-    pub step: u64,
-    /// By whom and how.
-    pub detail: String,
 }
 
 impl Violation {

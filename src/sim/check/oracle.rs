@@ -6,7 +6,7 @@ use super::invariant::{Violation, honest, promised};
 use crate::{
     consensus::{BlockId, ReplicaId},
     primitives::{B256, Height, Transaction},
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// Knows which writes were acknowledged, and by whom, from those of which nobody knows.

@@ -9,7 +9,7 @@ use crate::{
     consensus::ReplicaId,
     sim::{
         engine::{clock::SimTime, rng::SimRng},
-        network::{environment::Parcel, links::Latency},
+        network::{envelope::Parcel, links::Latency},
     },
 };
 

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::{
     chain_options::{ChainOptions, ValidatorKeys, chain_option_setters},
     links::Latency,
+    production::Production,
 };
 use crate::{
     chain::ExecutionCache,
@@ -21,18 +22,8 @@ use crate::{
 /// Chain id of a network without one among its options.
 const DEFAULT_CHAIN_ID: u64 = 1_337;
 
-/// Who decides when a block is made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Production {
-    /// The protocol: a block is built as soon as it asks.
-    #[default]
-    Automatic,
-    /// The driver, by [`Network::produce_block`](super::Network::produce_block).
-    OnDemand,
-}
-
-/// The options of a [`Network`](super::Network). Those of its chain are [`ChainOptions`]. Every option has a default: one validator, proof of authority, seed 0,
-/// 10 ms latency, symbolic seals, everything in memory.
+/// The options of a [`Network`](super::Network). Those of its chain are [`ChainOptions`]. Every option has a default: one validator,
+/// proof of authority, seed 0, 10 ms latency, symbolic seals, everything in memory.
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
     chain: ChainOptions,

@@ -3,14 +3,15 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    builder::Production,
+    envelope::Parcel,
     links::{Latency, Links},
-    run::Step,
+    production::Production,
+    step::Step,
 };
 use crate::{
     chain::Block,
     consensus::{BlockId, Deadline, Effect, Encoder, Event, Message, Recipients, ReplicaId, Ticket, TimerId},
-    primitives::{Timestamp, Transaction},
+    primitives::Timestamp,
     sim::{
         engine::{
             clock::{BlockClock, SimTime},
@@ -74,48 +75,6 @@ pub(crate) enum Happening {
     FaultBegins { index: usize },
     /// A fault of the plan is over.
     FaultEnds { fault: FaultId },
-}
-
-/// What travels on links. Cloning is O(1).
-#[derive(Clone, Debug)]
-pub(crate) enum Parcel {
-    Message(Message),
-    Transaction(Arc<Transaction>),
-    BlockRequest(BlockId),
-    BlockResponse(Arc<Block>),
-}
-
-impl Parcel {
-    pub(crate) const fn label(&self) -> &'static str {
-        match self {
-            Self::Message(_) => "message",
-            Self::Transaction(_) => "transaction",
-            Self::BlockRequest(_) => "block-request",
-            Self::BlockResponse(_) => "block-response",
-        }
-    }
-
-    /// The label that filters of faults match.
-    pub(crate) fn kind(&self) -> &'static str {
-        self.message().map_or_else(|| self.label(), Message::label)
-    }
-
-    /// Length of the content in bytes, as a link's bandwidth counts it.
-    pub(crate) fn size_bytes(&self) -> usize {
-        match self {
-            Self::Message(message) => message.size_bytes(),
-            Self::Transaction(transaction) => transaction.encoded_len(),
-            Self::BlockRequest(_) => 40,
-            Self::BlockResponse(block) => block.size(),
-        }
-    }
-
-    const fn message(&self) -> Option<&Message> {
-        match self {
-            Self::Message(message) => Some(message),
-            _ => None,
-        }
-    }
 }
 
 impl World {

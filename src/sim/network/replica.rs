@@ -14,10 +14,9 @@ use self::{
     process::Process,
 };
 use super::{
-    builder::Production,
     environment::{Buffers, Happening, World},
     error::NetworkError,
-    produce::BlockOrder,
+    production::{BlockOrder, Production},
     records::RecordStore,
 };
 use crate::{

@@ -4,10 +4,12 @@ use core::time::Duration;
 
 use super::{
     Network,
-    environment::{Happening, Parcel, World},
+    envelope::Parcel,
+    environment::{Happening, World},
     error::NetworkError,
     record_states,
     replica::{Replica, process::Process},
+    step::Step,
 };
 use crate::{
     consensus::{Event, ReplicaId},
@@ -19,18 +21,6 @@ use crate::{
 const STATE_DIGEST_EVERY: u64 = 2_048;
 /// How much virtual time a network on demand may take to come to rest when its timers always run.
 const REST_MAX: Duration = Duration::from_secs(3_600);
-
-/// One thing that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// When.
-    pub at: SimTime,
-    /// To whom.
-    pub replica: ReplicaId,
-    /// What: `message`, `transaction`, `block-request`, `block-response`, `judgement`, `timer`, and under faults
-    /// `departure`, `written`, `fault-begins` or `fault-ends`.
-    pub label: &'static str,
-}
 
 impl Network {
     /// Lets the next thing happen; `None` when nothing is left to.

@@ -9,7 +9,7 @@ use crate::{
 };
 
 fn network(kind: ConsensusKind, validators: u32, seed: u64) -> NetworkBuilder {
-    network_of(scenario::usual(kind), validators, seed)
+    network_of(default_sim_config(kind), validators, seed)
 }
 
 #[test]

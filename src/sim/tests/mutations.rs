@@ -84,7 +84,7 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
 /// The protocol that a bug is of, as `chainbox campaign` runs it.
 fn setup(protocol: &str) -> Setup {
     let kind = ConsensusKind::from_name(&protocol.to_lowercase()).expect("named by its mutations");
-    Setup::of(scenario::usual(kind))
+    Setup::of(default_sim_config(kind))
 }
 
 /// The protocol and the bug's own name.

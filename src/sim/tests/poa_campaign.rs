@@ -7,7 +7,7 @@ use crate::consensus::{
 };
 
 fn setup() -> Setup {
-    Setup::of(scenario::usual(ConsensusKind::Poa))
+    Setup::of(default_sim_config(ConsensusKind::Poa))
 }
 
 #[test]

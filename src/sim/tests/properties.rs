@@ -17,7 +17,7 @@ use crate::consensus::{
 const REPLICAS: u32 = 4;
 
 fn setup(kind: ConsensusKind) -> Setup {
-    Setup { validators: vec![REPLICAS], ..Setup::of(scenario::usual(kind)) }
+    Setup { validators: vec![REPLICAS], ..Setup::of(default_sim_config(kind)) }
 }
 
 fn passes(kind: ConsensusKind, seed: u64, plan: &FaultPlan) -> Result<(), TestCaseError> {

@@ -309,7 +309,7 @@ fn every_name_is_shown_to_be_found() {
     shown.extend(WITNESSES.iter().map(|(name, _)| *name));
     let all: BTreeSet<&str> = ConsensusKind::ALL
         .into_iter()
-        .flat_map(|kind| invariant::of_protocol(&scenario::usual(kind)))
+        .flat_map(|kind| invariant::of_protocol(&default_sim_config(kind)))
         .flat_map(|invariant| invariant.names())
         .chain(OF_RUNS)
         .collect();

@@ -9,7 +9,7 @@ use crate::{
         pos::{Checkpoint, Payload, Pos, Vote, offenders},
     },
     primitives::{Address, Height},
-    sim::network::{Network, replica::Replica, run::Step},
+    sim::network::{Network, replica::Replica, step::Step},
 };
 
 /// When two honest replicas hold conflicting checkpoints for final, at least a third of the stake is provably to blame, and

@@ -6,7 +6,7 @@ use super::{Invariant, Violation, accountable::Blame, honest, promised};
 use crate::{
     consensus::{BlockId, ConsensusKind, ReplicaId},
     primitives::{B256, Height},
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// No two honest replicas hold different blocks of one height for final: safety itself. Of proof of stake the report names the

@@ -13,7 +13,7 @@ use crate::{
         poa::{Payload, PoaConfig},
     },
     primitives::{Address, B256, U256},
-    sim::network::{Network, replica::Replica, run::Step},
+    sim::network::{Network, replica::Replica, step::Step},
 };
 
 /// Heads follow the rules of Clique, whatever the votes changed: seals of signers (`poa-seal`), the signer limit

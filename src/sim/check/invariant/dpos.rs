@@ -13,7 +13,7 @@ use crate::{
         dpos::{Dpos, Link, Payload},
     },
     primitives::{Address, B256, Height},
-    sim::network::{Network, replica::Replica, run::Step},
+    sim::network::{Network, replica::Replica, step::Step},
 };
 
 /// No honest producer confirms a height twice on whatever branches (`dpos-confirms-once`), makes two blocks in one slot

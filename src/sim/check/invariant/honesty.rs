@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::ReplicaId,
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// No honest replica holds evidence against an honest one, whatever crashed, was delayed or torn.

@@ -9,7 +9,7 @@ use crate::{
         pbft::{Pbft, View},
     },
     primitives::{B256, Height},
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// The PBFT of the replica that a step was of.

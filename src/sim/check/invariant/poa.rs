@@ -6,7 +6,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     consensus::ReplicaId,
     primitives::{Address, B256},
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// An honest signer seals at most one block of a height.

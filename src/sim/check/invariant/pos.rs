@@ -9,7 +9,7 @@ use crate::{
         pos::{Checkpoint, OffenceKind, Payload, Pos},
     },
     primitives::Address,
-    sim::network::{Network, replica::Replica, run::Step},
+    sim::network::{Network, replica::Replica, step::Step},
 };
 
 /// All of them.

@@ -9,7 +9,7 @@ use crate::{
         raft::{Entry, Membership, Raft},
     },
     primitives::B256,
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// The Raft of the replica that a step was of.

@@ -6,7 +6,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     consensus::ReplicaId,
     primitives::B256,
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
 };
 
 /// A replica's chain follows its protocol, and the state of its head is the one that the header names.

@@ -11,7 +11,7 @@ use crate::{
     chain::{Chain, ChainError, ExecutedBlock},
     consensus::ReplicaId,
     primitives::{B256, U256},
-    sim::network::{Network, run::Step},
+    sim::network::{Network, step::Step},
     state::StateView,
     system::staking::StakeSums,
 };

@@ -264,7 +264,7 @@ mod tests {
     use super::*;
     use crate::{
         consensus::{ConsensusConfig, ConsensusKind, pbft::PbftConfig},
-        sim::scenario,
+        sim::default_sim_config,
     };
 
     /// Every variant in a plan and every field that may be left out, as paths into its JSON form; of lists whether they are
@@ -369,7 +369,7 @@ mod tests {
     #[test]
     fn filters_heights_and_rounds_are_of_the_protocol() {
         for kind in ConsensusKind::ALL {
-            let config = scenario::usual(kind);
+            let config = default_sim_config(kind);
             let profile = Profile::of(&config);
             assert!(!profile.labels.is_empty() && profile.rounds_max > 0 && !profile.senders.is_empty(), "{kind:?}");
             let mut used = BTreeSet::new();

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{DEFAULT_CHAIN_ID, NetworkBuilder, Production};
+use super::{DEFAULT_CHAIN_ID, NetworkBuilder};
 use crate::{
     chain::{Block, Chain, ChainError, GenesisSpec, Pool, PoolConfig},
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
@@ -16,6 +16,7 @@ use crate::{
             error::NetworkError,
             genesis_stakes,
             links::{Links, PER_MILLE_MAX},
+            production::Production,
             records::RecordStore,
             replica::Replica,
             shared::Shared,

@@ -10,10 +10,7 @@ use crate::{
     chain::Candidates,
     consensus::{Admin, Event, Machine, Protocol},
     primitives::{B256, Gas, Height},
-    sim::network::{
-        builder::Production,
-        environment::{Parcel, World},
-    },
+    sim::network::{envelope::Parcel, environment::World, production::Production},
 };
 
 /// Blocks without a transaction that came first in the pool all the while, after which the replica shows it to the others again.

@@ -97,7 +97,7 @@ fn triggers_choose_occasions() {
 #[test]
 fn rounds_are_those_of_the_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
-        let config = scenario::usual(kind);
+        let config = default_sim_config(kind);
         let mut network = builder(config, 4).build().unwrap();
         // In one network somebody is silent in the rounds of now, in the other in one that never comes.
         run_ms(&mut network, 9_500);
@@ -110,7 +110,7 @@ fn rounds_are_those_of_the_protocol() {
         run_ms(&mut network, 4_000);
         run_ms(&mut other, 4_000);
         assert_ne!(network.digest(), other.digest(), "{kind:?}");
-        let mut quiet = builder(scenario::usual(kind), 4).build().unwrap();
+        let mut quiet = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut quiet, 13_500);
         assert_eq!(heights(&quiet), heights(&other), "{kind:?}: a round that never comes");
     }

@@ -116,7 +116,7 @@ fn a_wiped_replica_begins_at_genesis_and_catches_up() {
 #[test]
 fn flipped_bits_are_told_by_checksums_in_every_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
-        let mut network = builder(scenario::usual(kind), 4).build().unwrap();
+        let mut network = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut network, 9_000);
         for replica in network.replicas() {
             assert!(!replica.records().is_empty());
@@ -223,7 +223,7 @@ fn promises_survive_a_crash() {
 #[test]
 fn a_replica_that_was_down_for_hundreds_of_blocks_catches_up() {
     for kind in ConsensusKind::ALL {
-        let mut network = network(scenario::usual(kind), 4);
+        let mut network = network(default_sim_config(kind), 4);
         run_ms(&mut network, 6_000);
         network.crash(id(3)).unwrap();
         run_ms(&mut network, 600_000);
