@@ -1,14 +1,14 @@
 //! The service's resources and rules, without HTTP: blockchains, contract deployments, API keys.
 //!
-//! A [`Platform`] is a process: several chains, one registry of keys. Every operation is a plain call that
-//! takes a decoded body and answers a resource or a [`PlatformError`]; the `server` floor translates.
-//! Neither clock nor randomness is read here: times come as arguments, identifiers and keys are drawn from
-//! the secret that the platform is made with.
+//! A [`Platform`] holds the chains, deployments and API keys of one process. Every operation is a plain call that
+//! takes a decoded body and returns a resource or a [`PlatformError`]; the `server` floor translates.
+//! No clock is read here: times come as arguments. Identifiers and keys come from the platform's [`Entropy`].
 
 mod amount;
 mod api_key;
 mod blockchain;
 mod deployment;
+mod entropy;
 mod error;
 mod fields;
 mod secret;
@@ -22,16 +22,18 @@ pub use amount::{parse_amount, parse_duration_secs};
 pub use api_key::{ApiKey, Caller, Scope};
 pub use blockchain::{Blockchain, BlockchainSpec, NativeToken, ValidatorSpec};
 pub use deployment::{ContractTemplate, Deployment, DeploymentSpec};
+pub use entropy::{Entropy, EntropyError, OsEntropy};
 pub use error::{FieldError, PlatformError};
 pub use fields::Fields;
 pub use secret::Secret;
 
-/// The id of the chain that `chainbox dev` serves on `/`.
+/// Id of the chain that `chainbox dev` serves on `/`.
 pub const DEFAULT_BLOCKCHAIN_ID: &str = "bc_default";
 
-/// Chains, deployments and keys of one process.
+/// Chains, deployments and API keys of one process.
 #[derive(Debug)]
 pub struct Platform {
+    entropy: Arc<dyn Entropy>,
     secret: Secret,
     default_blockchain: Arc<Blockchain>,
     blockchains: RwLock<BTreeMap<String, Arc<Blockchain>>>,
@@ -40,11 +42,12 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// A platform whose default chain is `default_blockchain`.
+    /// Creates a platform with one chain. `secret` keys the hashes of its API keys; ids and keys come from [`OsEntropy`].
     pub fn new(secret: Secret, default_blockchain: Blockchain) -> Self {
         let default_blockchain = Arc::new(default_blockchain);
         let blockchains = BTreeMap::from([(default_blockchain.id().to_owned(), default_blockchain.clone())]);
         Self {
+            entropy: Arc::new(OsEntropy),
             secret,
             default_blockchain,
             blockchains: RwLock::new(blockchains),
@@ -53,17 +56,24 @@ impl Platform {
         }
     }
 
+    /// Takes ids and API keys from another generator, for tests.
+    #[must_use]
+    pub fn with_entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
     /// The chain served on `/`.
     pub fn default_blockchain(&self) -> &Arc<Blockchain> {
         &self.default_blockchain
     }
 
-    /// The chain with this id.
+    /// Returns the chain with this id.
     pub fn blockchain(&self, id: &str) -> Option<Arc<Blockchain>> {
         self.blockchains.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
-    /// The chain with this id, or why there is none.
+    /// Returns the chain with this id, or an error.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`].
@@ -71,7 +81,7 @@ impl Platform {
         self.blockchain(id).ok_or_else(|| PlatformError::not_found("blockchain", id))
     }
 
-    /// All chains, oldest first; chains of one moment by id.
+    /// Returns all chains by time of creation, then by id.
     pub fn list_blockchains(&self) -> Vec<Arc<Blockchain>> {
         let mut chains: Vec<_> =
             self.blockchains.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
@@ -82,8 +92,9 @@ impl Platform {
     /// Creates a chain in this process and starts it.
     ///
     /// # Errors
-    /// [`PlatformError::Conflict`] for a chain id that a chain here has, [`PlatformError::Validation`] for a consensus
-    /// that cannot be run yet, [`PlatformError::Internal`] when the chain does not start.
+    /// [`PlatformError::Conflict`] for a chain id that another chain has, [`PlatformError::Validation`] for a number of
+    /// validators that the protocol cannot have, [`PlatformError::Internal`] when the chain does not start,
+    /// [`PlatformError::Entropy`].
     pub fn create_blockchain(&self, spec: BlockchainSpec, now_ms: u64) -> Result<Arc<Blockchain>, PlatformError> {
         let mut blockchains = self.blockchains.write().unwrap_or_else(PoisonError::into_inner);
         let taken = |chain_id: u64| blockchains.values().find(|chain| chain.chain_id() == chain_id);
@@ -100,7 +111,7 @@ impl Platform {
                 .find(|chain_id| taken(*chain_id).is_none())
                 .unwrap_or(u64::MAX),
         };
-        let id = self.secret.id("bc");
+        let id = entropy::random_id(&*self.entropy, "bc")?;
         let wallet = self.default_blockchain.node();
         let chain = Arc::new(Blockchain::create(id.clone(), spec, chain_id, wallet, now_ms)?);
         blockchains.insert(id, chain.clone());
@@ -110,16 +121,19 @@ impl Platform {
     /// Deploys a contract from a template and keeps the record.
     ///
     /// # Errors
-    /// [`PlatformError`]: an unknown chain, an account that is not unlocked, too little balance, a reverting constructor.
+    /// [`PlatformError`]: an unknown chain, an account that is not unlocked, too little balance, a reverting constructor,
+    /// a failing [`Entropy`].
     pub fn deploy(&self, spec: DeploymentSpec, now_ms: u64) -> Result<Arc<Deployment>, PlatformError> {
         let chain = self.require_blockchain(&spec.blockchain_id)?;
-        let deployment = Arc::new(Deployment::run(self.secret.id("dep"), spec, &chain, now_ms)?);
+        // Before the transaction is sent: a deployment without an id would be lost.
+        let id = entropy::random_id(&*self.entropy, "dep")?;
+        let deployment = Arc::new(Deployment::run(id, spec, &chain, now_ms)?);
         let mut deployments = self.deployments.write().unwrap_or_else(PoisonError::into_inner);
         deployments.insert(deployment.id().to_owned(), deployment.clone());
         Ok(deployment)
     }
 
-    /// The deployment with this id.
+    /// Returns the deployment with this id.
     ///
     /// # Errors
     /// [`PlatformError::NotFound`].
@@ -128,16 +142,80 @@ impl Platform {
         deployments.get(id).cloned().ok_or_else(|| PlatformError::not_found("deployment", id))
     }
 
-    /// Makes an API key and answers its value, which is shown this once; only a keyed hash is kept.
-    pub fn create_api_key(&self, name: &str, scopes: &[Scope]) -> String {
-        let (value, key) = ApiKey::draw(&self.secret, name, scopes);
+    /// Creates an API key and returns its value, which can't be read again: only a keyed hash is kept.
+    ///
+    /// # Errors
+    /// [`PlatformError::Entropy`] when no random bytes are to be had; no key is then kept.
+    pub fn create_api_key(&self, name: &str, scopes: &[Scope]) -> Result<String, PlatformError> {
+        let (value, key) = ApiKey::generate(&*self.entropy, &self.secret, name, scopes)?;
         self.api_keys.write().unwrap_or_else(PoisonError::into_inner).push(key);
-        value
+        Ok(value)
     }
 
-    /// Who sends this key; `None` for a key that is not ours. Every kept key is compared, in constant time.
+    /// Returns the caller with this API key; `None` for an unknown key. Every kept key is compared, in constant time.
     pub fn authenticate(&self, value: &str) -> Option<Caller> {
         let keys = self.api_keys.read().unwrap_or_else(PoisonError::into_inner);
         api_key::find(&self.secret, &keys, value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{
+        entropy::testing::{CountingEntropy, FailingEntropy},
+        *,
+    };
+    use crate::node::Node;
+
+    fn platform() -> Platform {
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        Platform::new(Secret::new([7; 32]), chain)
+    }
+
+    fn named(name: &str) -> BlockchainSpec {
+        BlockchainSpec::read(json!({ "name": name })).unwrap()
+    }
+
+    fn token() -> DeploymentSpec {
+        let body = json!({ "blockchainId": DEFAULT_BLOCKCHAIN_ID, "template": "erc20-token", "params": { "name": "Gold", "symbol": "GLD" } });
+        DeploymentSpec::read(body).unwrap()
+    }
+
+    #[test]
+    fn platforms_with_one_secret_draw_different_ids_and_keys() {
+        let (first, second) = (platform(), platform());
+        let key_of = |platform: &Platform| platform.create_api_key("ci", &[Scope::Admin]).unwrap();
+        let (first_key, second_key) = (key_of(&first), key_of(&second));
+        assert_ne!(first_key, second_key);
+        let id_of = |platform: &Platform| platform.create_blockchain(named("x"), 1).unwrap().id().to_owned();
+        assert_ne!(id_of(&first), id_of(&second));
+        let deployment_of = |platform: &Platform| platform.deploy(token(), 1).unwrap().id().to_owned();
+        assert_ne!(deployment_of(&first), deployment_of(&second));
+        assert_eq!(first.authenticate(&first_key).map(|caller| caller.name().to_owned()), Some("ci".to_owned()));
+        assert_eq!(second.authenticate(&first_key), None);
+        assert!(!format!("{first:?}").contains(&first_key[4..]));
+    }
+
+    #[test]
+    fn ids_and_keys_come_from_the_injected_generator() {
+        let platform = platform().with_entropy(Arc::new(CountingEntropy::starting_at(1)));
+        assert_eq!(platform.create_blockchain(named("x"), 1).unwrap().id(), "bc_0101010101010101");
+        assert_eq!(platform.deploy(token(), 1).unwrap().id(), "dep_0202020202020202");
+        assert!(platform.create_api_key("ci", &[]).unwrap().starts_with("cbx_030303"));
+    }
+
+    #[test]
+    fn a_failing_generator_is_a_typed_error_and_changes_nothing() {
+        let platform = platform().with_entropy(Arc::new(FailingEntropy));
+        let failed = PlatformError::Entropy(EntropyError::new("no device"));
+        assert_eq!(platform.create_api_key("ci", &[Scope::Admin]), Err(failed.clone()));
+        assert_eq!(platform.create_blockchain(named("x"), 1).map(drop), Err(failed.clone()));
+        assert_eq!(platform.deploy(token(), 1).map(drop), Err(failed.clone()));
+        assert_eq!(failed.code(), "INTERNAL_ERROR");
+        assert_eq!(platform.list_blockchains().len(), 1);
+        assert_eq!(platform.default_blockchain().node().view().head().height().get(), 0);
     }
 }

@@ -62,6 +62,20 @@ fn c_builds(tree: &[Package]) -> Vec<String> {
     found
 }
 
+/// `scripts/rocksdb` compiles the library that the crate links: bindings of another version would not fit it.
+#[test]
+fn the_compiled_rocksdb_is_the_one_that_is_bound() {
+    let locked = |lock: &str, name: &str| {
+        let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(lock)).expect("a lock file");
+        let version =
+            text.split(&format!("name = \"{name}\"\nversion = \"")).nth(1).and_then(|rest| rest.split('"').next());
+        version.unwrap_or_else(|| panic!("{lock} has no {name}")).to_owned()
+    };
+    for name in ["librocksdb-sys", "lz4-sys"] {
+        assert_eq!(locked("scripts/rocksdb/Cargo.lock", name), locked("Cargo.lock", name), "{name}");
+    }
+}
+
 #[test]
 fn the_repository_names_no_package_registry() {
     // Spelled in pieces, so that this file is not its own finding.

@@ -1,8 +1,8 @@
-//! Amounts and durations as request bodies spell them.
+//! Parsing of amounts and durations in request bodies.
 
 use alloy_primitives::U256;
 
-/// A decimal integer of the smallest unit. A sign, fraction, exponent, space or hex is no amount.
+/// Parses a decimal integer in the smallest unit. `None` for a sign, fraction, exponent, space, hex, or more than 256 bits.
 ///
 /// ```
 /// use chainbox::{platform::parse_amount, primitives::U256};
@@ -14,7 +14,7 @@ pub fn parse_amount(text: &str) -> Option<U256> {
     is_decimal.then(|| U256::from_str_radix(text, 10).ok()).flatten()
 }
 
-/// Seconds of `<N>s`, `<N>m` (a minute), `<N>h` or `<N>d`; at least one second.
+/// Parses `<N>s`, `<N>m` (minutes), `<N>h` or `<N>d` into seconds. `None` for anything else, and for zero.
 pub fn parse_duration_secs(text: &str) -> Option<u64> {
     let unit_at = text.len().checked_sub(1)?;
     let unit_secs = match text.as_bytes()[unit_at] {

@@ -1,4 +1,4 @@
-//! API keys: `cbx_`, 48 random hex digits, 8 checksum digits; kept as a keyed hash only.
+//! API keys: `cbx_`, 48 random hex digits, 8 digits of checksum. Only a keyed hash of a key is kept.
 
 use core::fmt;
 
@@ -6,13 +6,17 @@ use alloy_primitives::hex;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
-use super::Secret;
+use super::{
+    Secret,
+    entropy::{Entropy, EntropyError, random_bytes},
+};
 
 const PREFIX: &str = "cbx_";
-const RANDOM_DIGITS: usize = 48;
-const CHECKSUM_DIGITS: usize = 8;
+const RANDOM_BYTES: usize = 24;
+const RANDOM_DIGITS: usize = 2 * RANDOM_BYTES;
+const CHECKSUM_BYTES: usize = 4;
 
-/// What a key allows.
+/// Permission that an API key carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// Read workspace data.
@@ -33,7 +37,7 @@ pub enum Scope {
     GovernanceRead,
     /// Create proposals and vote.
     GovernanceWrite,
-    /// Everything.
+    /// Every operation.
     Admin,
 }
 
@@ -52,7 +56,7 @@ impl Scope {
         Self::Admin,
     ];
 
-    /// The scope's name, as the service spells it.
+    /// Returns the name of the scope in the service, such as `blockchain:read`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::WorkspaceRead => "workspace:read",
@@ -68,13 +72,13 @@ impl Scope {
         }
     }
 
-    /// The scope of this name.
+    /// Returns the scope with this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|scope| scope.name() == name)
     }
 }
 
-/// Who calls, and what the caller may.
+/// The authenticated sender of a request, with its permissions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
     name: String,
@@ -82,18 +86,18 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// The key's label.
+    /// Label of the caller's API key.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Whether `scope`, or [`Scope::Admin`], is among the caller's.
+    /// Whether the caller has `scope` or [`Scope::Admin`].
     pub fn may(&self, scope: Scope) -> bool {
         self.scopes.contains(&scope) || self.scopes.contains(&Scope::Admin)
     }
 }
 
-/// What is kept of a key: its label, scopes, last four digits and keyed hash.
+/// A kept API key: label, scopes, last four digits and keyed hash, but not the key itself.
 #[derive(Clone)]
 pub struct ApiKey {
     name: String,
@@ -103,22 +107,27 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// A new key's value, and what is kept of it.
-    pub(super) fn draw(secret: &Secret, name: &str, scopes: &[Scope]) -> (String, Self) {
-        let random = hex::encode(&secret.draw(b"api key")[..RANDOM_DIGITS / 2]);
+    /// Generates a key; returns its value and what is kept of it.
+    pub(super) fn generate(
+        entropy: &dyn Entropy,
+        secret: &Secret,
+        name: &str,
+        scopes: &[Scope],
+    ) -> Result<(String, Self), EntropyError> {
+        let random = hex::encode(random_bytes::<RANDOM_BYTES>(entropy)?);
         let value = format!("{PREFIX}{random}{}", checksum(&random));
         let last_four = value[value.len() - 4..].to_owned();
         let kept =
             Self { name: name.to_owned(), scopes: scopes.to_vec(), last_four, hash: secret.hash(value.as_bytes()) };
-        (value, kept)
+        Ok((value, kept))
     }
 
-    /// The label.
+    /// Label of the key.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// How a list shows the key: its prefix and last four digits.
+    /// Returns the key with all but its prefix and last four digits left out.
     pub fn masked(&self) -> String {
         format!("{PREFIX}...{}", self.last_four)
     }
@@ -131,7 +140,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// The caller whose key `value` is. Time does not tell which key came close.
+/// Returns the caller whose key is `value`. Every kept key is compared in constant time.
 pub(super) fn find(secret: &Secret, keys: &[ApiKey], value: &str) -> Option<Caller> {
     if !is_well_formed(value) {
         return None;
@@ -146,39 +155,49 @@ pub(super) fn find(secret: &Secret, keys: &[ApiKey], value: &str) -> Option<Call
     found.map(|key| Caller { name: key.name.clone(), scopes: key.scopes.clone() })
 }
 
-/// Prefix, length and checksum are right: a typing error is told from a wrong key without a look at the keys.
+/// Whether prefix, length and checksum are right, which rejects mistyped keys without a comparison.
 fn is_well_formed(value: &str) -> bool {
     value
         .strip_prefix(PREFIX)
-        .filter(|digits| digits.len() == RANDOM_DIGITS + CHECKSUM_DIGITS && digits.is_ascii())
+        .filter(|digits| digits.len() == RANDOM_DIGITS + 2 * CHECKSUM_BYTES && digits.is_ascii())
         .is_some_and(|digits| checksum(&digits[..RANDOM_DIGITS]) == digits[RANDOM_DIGITS..])
 }
 
 fn checksum(random: &str) -> String {
-    hex::encode(&Sha256::digest(random.as_bytes())[..CHECKSUM_DIGITS / 2])
+    hex::encode(&Sha256::digest(random.as_bytes())[..CHECKSUM_BYTES])
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::entropy::testing::CountingEntropy, *};
 
     #[test]
-    fn a_key_is_known_again_and_another_is_not() {
-        let secret = Secret::new([1; 32]);
-        let (value, key) = ApiKey::draw(&secret, "ci", &[Scope::BlockchainRead]);
-        let (other, _) = ApiKey::draw(&secret, "other", &[Scope::Admin]);
+    fn a_kept_key_is_recognised_and_another_is_not() {
+        let (secret, entropy) = (Secret::new([1; 32]), CountingEntropy::default());
+        let (value, key) = ApiKey::generate(&entropy, &secret, "ci", &[Scope::BlockchainRead]).unwrap();
+        let (other, _) = ApiKey::generate(&entropy, &secret, "other", &[Scope::Admin]).unwrap();
         let caller = find(&secret, core::slice::from_ref(&key), &value).unwrap();
         assert!(caller.may(Scope::BlockchainRead) && !caller.may(Scope::BlockchainWrite));
-        assert_eq!(find(&secret, &[key], &other), None);
+        assert_eq!(find(&secret, core::slice::from_ref(&key), &other), None);
+        assert_eq!(find(&Secret::new([1; 32]), core::slice::from_ref(&key), &value), Some(caller));
+        assert_eq!(find(&Secret::new([2; 32]), &[key], &value), None, "a hash under another secret");
     }
 
     #[test]
     fn a_mistyped_key_fails_its_checksum() {
-        let (value, _) = ApiKey::draw(&Secret::new([1; 32]), "ci", &[]);
+        let (value, _) = ApiKey::generate(&CountingEntropy::default(), &Secret::new([1; 32]), "ci", &[]).unwrap();
         assert!(is_well_formed(&value));
         let flipped = if value.as_bytes()[10] == b'0' { "1" } else { "0" };
         let mistyped = format!("{}{flipped}{}", &value[..10], &value[11..]);
         assert!(!is_well_formed(&mistyped) && !is_well_formed("cbx_") && !is_well_formed(""));
+    }
+
+    #[test]
+    fn neither_key_nor_hash_is_in_debug_output() {
+        let secret = Secret::new([1; 32]);
+        let (value, key) = ApiKey::generate(&CountingEntropy::starting_at(5), &secret, "ci", &[]).unwrap();
+        assert_eq!(format!("{key:?}"), "ApiKey { name: \"ci\", scopes: [], .. }");
+        assert!(!format!("{key:?}").contains(&value[4..]));
     }
 
     #[test]

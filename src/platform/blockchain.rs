@@ -1,4 +1,4 @@
-//! Blockchains: creating one, and what it shows of itself.
+//! Blockchains: their specification, creation, and identity in the service.
 
 use std::time::Duration;
 
@@ -12,25 +12,25 @@ use crate::{
     primitives::Gas,
 };
 
-/// Largest chain id that JavaScript's numbers hold exactly.
+/// Largest chain id that a JavaScript number holds exactly.
 const CHAIN_ID_MAX: u64 = (1 << 53) - 1;
 /// Validators of one chain.
 const VALIDATORS_MAX: usize = 100;
 /// Smallest and largest block gas limit.
 const GAS_LIMIT_BOUNDS: core::ops::RangeInclusive<u64> = 1_000_000..=1_000_000_000_000;
-/// What the treasury of a chain holds when no premine is given: a million of the usual 18-decimal tokens.
+/// Premine unless the request has one: a million tokens of 18 decimals.
 const DEFAULT_PREMINE: U256 = U256::from_limbs([0x1bce_cced_a100_0000, 0xd3c2, 0, 0]);
-/// Names that a chain may list as its features.
+/// Valid feature names.
 pub(super) const FEATURES: [&str; 3] = ["smart-contracts", "permissions", "privacy"];
 
-/// The token that pays for gas.
+/// Token that pays for gas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NativeToken {
-    /// Its name.
+    /// Name of the token.
     pub name: String,
-    /// Its symbol.
+    /// Symbol of the token.
     pub symbol: String,
-    /// What exists at genesis, in the smallest unit; the treasury holds it.
+    /// Balance of the treasury at genesis, in the smallest unit.
     pub premine: U256,
 }
 
@@ -40,35 +40,35 @@ impl Default for NativeToken {
     }
 }
 
-/// A validator as the creator names it.
+/// Labels of a validator. Its signing key is the service's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ValidatorSpec {
-    /// The operator's address.
+    /// Address of the operator.
     pub address: Address,
-    /// The operator's name; empty when none was given.
+    /// Name of the operator; may be empty.
     pub name: String,
 }
 
-/// A chain to create: the decoded body of the creating request.
+/// Specification of a chain: the decoded body of a request to create one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockchainSpec {
-    /// The chain's name.
+    /// Name of the chain.
     pub name: String,
-    /// `private` or `public`.
+    /// `private` or `public`, a label.
     pub kind: String,
-    /// How it agrees on blocks.
+    /// Consensus protocol.
     pub consensus: ConsensusKind,
-    /// Its chain id (EIP-155); the next free one when absent.
+    /// Chain id (EIP-155); the next free one by default.
     pub chain_id: Option<u64>,
-    /// Time between blocks; a block for each transaction when absent.
+    /// Time between blocks, in seconds; a block for each transaction by default.
     pub block_time_secs: Option<u64>,
-    /// Gas of one block; the node's default when absent.
+    /// Gas limit of a block, in gas units; the node's own by default.
     pub block_gas_limit: Option<u64>,
-    /// The token that pays for gas.
+    /// Token that pays for gas.
     pub native_token: NativeToken,
-    /// Who validates; one validator of the service's own when empty.
+    /// Labels of the validators; one validator without labels when empty.
     pub validators: Vec<ValidatorSpec>,
-    /// Declared features.
+    /// Declared features, labels.
     pub features: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl BlockchainSpec {
     /// Reads a request body.
     ///
     /// # Errors
-    /// [`PlatformError::Validation`] with every field at fault.
+    /// [`PlatformError::Validation`] with every invalid field.
     pub fn read(body: Value) -> Result<Self, PlatformError> {
         let mut fields = Fields::read(body)?;
         let name = fields.text("name").unwrap_or_default();
@@ -115,13 +115,13 @@ impl BlockchainSpec {
     }
 }
 
-/// The mechanism of this name; the service knows whole names only.
+/// Returns the protocol with this whole name; short names are for the command line.
 fn named(name: &str) -> Option<ConsensusKind> {
     ConsensusKind::ALL.into_iter().find(|kind| kind.name() == name)
 }
 
-/// Why a chain did not start: parameters that no such chain can have are the caller's to change.
-fn refused(validators: usize, cause: BuildError) -> PlatformError {
+/// Converts a failed start: a validation error for a number of validators that the protocol cannot have.
+fn start_error(validators: usize, cause: BuildError) -> PlatformError {
     match cause {
         BuildError::Consensus(cause) => {
             PlatformError::field("validators", cause.to_string(), format!("{validators} validators"))
@@ -134,12 +134,8 @@ fn gas_limit(config: &mut Fields) -> Option<u64> {
     let limit = config.amount("blockGasLimit")?;
     let fitting = u64::try_from(limit).ok().filter(|limit| GAS_LIMIT_BOUNDS.contains(limit));
     if fitting.is_none() {
-        let (least, most) = (GAS_LIMIT_BOUNDS.start(), GAS_LIMIT_BOUNDS.end());
-        config.refuse(
-            "blockGasLimit",
-            format!("a decimal integer string between {least} and {most}"),
-            limit.to_string(),
-        );
+        let (min, max) = (GAS_LIMIT_BOUNDS.start(), GAS_LIMIT_BOUNDS.end());
+        config.refuse("blockGasLimit", format!("a decimal integer string between {min} and {max}"), limit.to_string());
     }
     fitting
 }
@@ -172,12 +168,12 @@ pub struct Blockchain {
 }
 
 impl Blockchain {
-    /// A chain that already runs, described by `spec`.
+    /// Registers a running node, described by `spec`.
     pub fn running(id: String, spec: BlockchainSpec, node: Node, now_ms: u64) -> Self {
         Self { id, chain_id: node.view().chain_id(), spec, created_at_ms: now_ms, node }
     }
 
-    /// Starts a chain. Its unlocked accounts are those of `wallet`'s phrase; the first is the treasury.
+    /// Starts a chain. Its only account, the treasury, is unlocked and derived from `wallet`'s mnemonic.
     pub(super) fn create(
         id: String,
         spec: BlockchainSpec,
@@ -200,36 +196,36 @@ impl Blockchain {
         if let Some(gas_limit) = spec.block_gas_limit {
             builder = builder.with_gas_limit(Gas::new(gas_limit));
         }
-        let node = builder.build().map_err(|cause| refused(spec.validators.len(), cause))?;
+        let node = builder.build().map_err(|cause| start_error(spec.validators.len(), cause))?;
         Ok(Self { id, spec, chain_id, created_at_ms: now_ms, node })
     }
 
-    /// Its id in this process.
+    /// Id in the service.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What it was created from.
+    /// Specification of the chain.
     pub const fn spec(&self) -> &BlockchainSpec {
         &self.spec
     }
 
-    /// Its chain id (EIP-155).
+    /// Chain id (EIP-155).
     pub const fn chain_id(&self) -> u64 {
         self.chain_id
     }
 
-    /// When it was created, in milliseconds since the Unix epoch.
+    /// Time of creation, in milliseconds since the Unix epoch.
     pub const fn created_at_ms(&self) -> u64 {
         self.created_at_ms
     }
 
-    /// The account that holds the premine; unlocked.
+    /// Account that holds the premine at genesis. It is unlocked; `None` for a node without accounts.
     pub fn treasury(&self) -> Option<Address> {
         self.node.accounts().first().copied()
     }
 
-    /// The chain itself.
+    /// The node of the chain.
     pub const fn node(&self) -> &Node {
         &self.node
     }
@@ -243,7 +239,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_whole_body_and_the_shortest_one_are_read() {
+    fn the_longest_and_the_shortest_body_are_read() {
         let whole = json!({
             "name": "ledger", "type": "private", "consensus": "proof-of-authority", "chainId": 12345,
             "config": {
@@ -265,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_available_is_refused_by_name() {
+    fn invalid_fields_are_refused_by_name() {
         for (body, path) in [
             (json!({ "name": "x", "consensus": "magic" }), "consensus"),
             (json!({ "name": "x", "config": { "blockGasLimit": "1" } }), "config.blockGasLimit"),

@@ -1,4 +1,4 @@
-//! Deploying contracts from templates.
+//! Contract deployments from templates.
 
 use alloy_primitives::{Address, B256, U256};
 use serde_json::Value;
@@ -10,10 +10,10 @@ use crate::{
     templates::Erc20Params,
 };
 
-/// Characters of a token's name or symbol.
+/// Largest gas limit of a deployment, in gas units.
 const GAS_LIMIT_MAX: u64 = 1_000_000_000_000;
 
-/// A template that the service names.
+/// A template of the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContractTemplate {
     /// A fungible token (ERC-20) with permit, mint, burn, pause and cap.
@@ -21,41 +21,41 @@ pub enum ContractTemplate {
 }
 
 impl ContractTemplate {
-    /// Every name that the service knows; [`ContractTemplate::from_name`] says which can be deployed.
+    /// Template names of the service. [`ContractTemplate::from_name`] is `None` for those that this version cannot deploy.
     pub const NAMES: [&str; 6] =
         ["erc20-token", "erc721-nft", "erc1155-multi", "governance-dao", "staking-pool", "marketplace"];
 
-    /// The template's name.
+    /// Returns the name of the template in the service.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Erc20Token => "erc20-token",
         }
     }
 
-    /// The template of this name, if this version has it.
+    /// Returns the template with this name, if this version has it.
     pub fn from_name(name: &str) -> Option<Self> {
         (name == Self::Erc20Token.name()).then_some(Self::Erc20Token)
     }
 }
 
-/// A contract to deploy: the decoded body of the deploying request.
+/// Specification of a deployment: the decoded body of a request to deploy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeploymentSpec {
-    /// The chain to deploy on.
+    /// Id of the chain to deploy on.
     pub blockchain_id: String,
-    /// The template.
+    /// Template of the contract.
     pub template: ContractTemplate,
-    /// The token's name.
+    /// Name of the token.
     pub token_name: String,
-    /// The token's symbol.
+    /// Symbol of the token.
     pub symbol: String,
-    /// What the deployer gets, in the smallest unit.
+    /// Initial balance of the deployer, in the smallest unit.
     pub total_supply: U256,
-    /// Digits after the point that a user interface shows; never scales an amount.
+    /// Digits after the decimal point in user interfaces; does not scale amounts.
     pub decimals: u8,
-    /// Who deploys and owns; the first unlocked account when absent.
+    /// Account that deploys and owns the contract; the first unlocked account by default.
     pub from: Option<Address>,
-    /// The most gas; estimated when absent.
+    /// Gas limit of the transaction, in gas units; estimated by default.
     pub gas_limit: Option<u64>,
 }
 
@@ -63,7 +63,7 @@ impl DeploymentSpec {
     /// Reads a request body.
     ///
     /// # Errors
-    /// [`PlatformError::Validation`] with every field at fault.
+    /// [`PlatformError::Validation`] with every invalid field.
     pub fn read(body: Value) -> Result<Self, PlatformError> {
         let mut fields = Fields::read(body)?;
         let blockchain_id = fields.text("blockchainId").unwrap_or_default();
@@ -81,7 +81,7 @@ impl DeploymentSpec {
         let total_supply = params.amount("totalSupply").unwrap_or_default();
         let decimals =
             params.integer("decimals", 0, 255).and_then(|decimals| u8::try_from(decimals).ok()).unwrap_or(18);
-        // A template that can't be deployed has parameters of its own, which are not judged here.
+        // The parameters of an unavailable template are unknown, so they are not validated.
         if template.is_some() {
             fields.absorb(params);
         }
@@ -104,7 +104,7 @@ fn gas_limit(fields: &mut Fields) -> Option<u64> {
     fitting
 }
 
-/// A deployment that was sent.
+/// A deployment whose transaction was sent.
 #[derive(Clone, Debug)]
 pub struct Deployment {
     id: String,
@@ -115,7 +115,7 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// Simulates, then sends: a transaction that would fail is never sent.
+    /// Simulates, then sends. A transaction whose simulation fails is not sent.
     pub(super) fn run(
         id: String,
         spec: DeploymentSpec,
@@ -150,32 +150,32 @@ impl Deployment {
         Ok(Self { id, spec, from, transaction_hash, created_at_ms: now_ms })
     }
 
-    /// Its id in this process.
+    /// Id in the service.
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// What was asked for.
+    /// Specification of the deployment.
     pub const fn spec(&self) -> &DeploymentSpec {
         &self.spec
     }
 
-    /// Who deployed, and owns the contract.
+    /// Account that deployed and owns the contract.
     pub const fn from(&self) -> Address {
         self.from
     }
 
-    /// The creating transaction.
+    /// Hash of the creating transaction.
     pub const fn transaction_hash(&self) -> B256 {
         self.transaction_hash
     }
 
-    /// When it was sent, in milliseconds since the Unix epoch.
+    /// Time of sending, in milliseconds since the Unix epoch.
     pub const fn created_at_ms(&self) -> u64 {
         self.created_at_ms
     }
 
-    /// The creating transaction's nonce decides the contract's address, mined or not (Yellow Paper, 7).
+    /// Returns the address of the contract, which the sender and nonce of the creating transaction determine (Yellow Paper, 7).
     ///
     /// # Errors
     /// [`PlatformError`] when the chain no longer has the transaction.

@@ -1,92 +1,96 @@
-//! Why the platform refuses, in the service's codes.
+//! Errors of the platform, with the codes of the service.
 
 use alloy_primitives::U256;
 
+use super::entropy::EntropyError;
 use crate::{
     chain::{InvalidTransaction, PoolError},
     node::{QueryError, SendError},
 };
 
-/// One field of a body that is not what it must be.
+/// An invalid field of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FieldError {
-    /// Where: `config.blockTime`, `validators[1].address`.
+    /// Path of the field, such as `config.blockTime` or `validators[1].address`.
     pub path: String,
-    /// What was expected.
+    /// Description of valid values.
     pub expected: String,
-    /// What came, shortened.
+    /// Value that came, shortened.
     pub got: String,
 }
 
-/// A refused or failed operation.
+/// A refused or failed operation of the platform.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlatformError {
-    /// A parameter outside the body is wrong.
+    /// The request is invalid otherwise than by a field of its body.
     #[error("{message}")]
     BadRequest {
-        /// What is wrong.
+        /// What is wrong, and what was expected.
         message: String,
     },
     /// The body failed validation.
     #[error("the request body failed validation: {}", summary(fields))]
     Validation {
-        /// Every field at fault.
+        /// All invalid fields.
         fields: Vec<FieldError>,
     },
     /// No such resource.
     #[error("{kind} {id:?} was not found")]
     NotFound {
-        /// What kind of resource.
+        /// Kind of the resource, such as `blockchain`.
         kind: &'static str,
-        /// The id asked for.
+        /// Requested id.
         id: String,
     },
-    /// The operation contradicts the present state.
+    /// The operation conflicts with the present state.
     #[error("{message}")]
     Conflict {
-        /// With what.
+        /// Description of the conflict.
         message: String,
     },
     /// The sender cannot pay.
     #[error("the sender's balance of {available} does not cover {required}")]
     InsufficientBalance {
-        /// The smallest sufficient balance, in the smallest unit.
+        /// Smallest sufficient balance, in the smallest unit.
         required: U256,
-        /// The balance, in the smallest unit.
+        /// Balance of the sender, in the smallest unit.
         available: U256,
     },
     /// The data was pruned by the retention policy.
     #[error("{message}")]
     Pruned {
-        /// What.
+        /// Description of the missing data.
         message: String,
     },
     /// The platform failed.
     #[error("internal error: {message}")]
     Internal {
-        /// What failed.
+        /// Description of the failure.
         message: String,
     },
+    /// No random bytes for an identifier or a key.
+    #[error(transparent)]
+    Entropy(#[from] EntropyError),
 }
 
 impl PlatformError {
-    /// A resource that is not there.
+    /// Returns the error for a resource that does not exist.
     pub fn not_found(kind: &'static str, id: &str) -> Self {
         Self::NotFound { kind, id: id.to_owned() }
     }
 
-    /// One field at fault.
+    /// Returns the error for one invalid field.
     pub fn field(path: impl Into<String>, expected: impl Into<String>, got: impl Into<String>) -> Self {
         Self::Validation { fields: vec![FieldError { path: path.into(), expected: expected.into(), got: got.into() }] }
     }
 
-    /// A failure with its cause told.
+    /// Returns the error for a failure of the platform.
     pub fn internal(cause: impl core::fmt::Display) -> Self {
         Self::Internal { message: cause.to_string() }
     }
 
-    /// Why a query has no answer, in the service's terms.
+    /// Converts a failed query.
     pub fn from_query(cause: QueryError) -> Self {
         match cause {
             QueryError::UnknownHeight { height, .. } => Self::not_found("block", &height.to_string()),
@@ -98,7 +102,7 @@ impl PlatformError {
         }
     }
 
-    /// Why a transaction was not taken, in the service's terms.
+    /// Converts a rejected transaction.
     pub fn from_send(cause: SendError) -> Self {
         match cause {
             SendError::Pool(PoolError::Invalid(reason)) => Self::from_invalid(reason),
@@ -120,7 +124,7 @@ impl PlatformError {
         }
     }
 
-    /// The service's `error.code`.
+    /// Returns the `error.code` of the service.
     pub const fn code(&self) -> &'static str {
         match self {
             Self::BadRequest { .. } => "BAD_REQUEST",
@@ -129,7 +133,7 @@ impl PlatformError {
             Self::Conflict { .. } => "CONFLICT",
             Self::InsufficientBalance { .. } => "INSUFFICIENT_BALANCE",
             Self::Pruned { .. } => "PRUNED",
-            Self::Internal { .. } => "INTERNAL_ERROR",
+            Self::Internal { .. } | Self::Entropy(_) => "INTERNAL_ERROR",
         }
     }
 }

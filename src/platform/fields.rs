@@ -1,14 +1,14 @@
-//! Reading a JSON body field by field, collecting everything that is wrong with it.
+//! Reading a JSON body field by field, collecting the errors of all fields.
 
 use alloy_primitives::{Address, U256};
 use serde_json::{Map, Value};
 
 use super::{FieldError, PlatformError, parse_amount, parse_duration_secs};
 
-/// Characters of a wrong value that an error repeats.
+/// Characters of an invalid value that an error repeats.
 const SHOWN_MAX: usize = 80;
 
-/// An object of a body. Each accessor takes its field out; [`Fields::finish`] refuses what nobody took.
+/// A JSON object being read. Each accessor takes its field out; [`Fields::finish`] refuses fields that are left.
 #[derive(Debug)]
 pub struct Fields {
     path: String,
@@ -17,10 +17,10 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// The body's top level.
+    /// Starts with the top level of a body.
     ///
     /// # Errors
-    /// [`PlatformError::Validation`] when the body is no object.
+    /// [`PlatformError::Validation`] when the body is not an object.
     pub fn read(body: Value) -> Result<Self, PlatformError> {
         match body {
             Value::Object(map) => Ok(Self { path: String::new(), map, errors: Vec::new() }),
@@ -28,13 +28,13 @@ impl Fields {
         }
     }
 
-    /// A string that is neither absent nor empty.
+    /// Reads a required, non-empty string of at most 256 characters.
     pub fn text(&mut self, name: &str) -> Option<String> {
         let text = self.optional_text(name, "a non-empty string");
         self.require(name, "a non-empty string", text)
     }
 
-    /// A string that may be absent, of at most 256 characters.
+    /// Reads an optional, non-empty string of at most 256 characters.
     pub fn optional_text(&mut self, name: &str, expected: &str) -> Option<String> {
         self.take(name, expected, |value| match value {
             Value::String(text) if !text.trim().is_empty() && text.chars().count() <= 256 => Some(text.clone()),
@@ -42,36 +42,36 @@ impl Fields {
         })
     }
 
-    /// One of `choices`.
+    /// Reads one of `choices`, as `pick` converts it.
     pub fn choice<T>(&mut self, name: &str, choices: &[&str], pick: impl Fn(&str) -> Option<T>) -> Option<T> {
         let expected = format!("one of {}", choices.join(", "));
         self.take(name, &expected, |value| value.as_str().and_then(&pick))
     }
 
-    /// An amount: a decimal integer string of the smallest unit.
+    /// Reads an amount: a decimal integer string in the smallest unit.
     pub fn amount(&mut self, name: &str) -> Option<U256> {
         let expected = "a decimal integer string in the smallest unit";
         self.take(name, expected, |value| value.as_str().and_then(parse_amount))
     }
 
-    /// A duration of whole seconds, minutes, hours or days.
+    /// Reads a duration of whole seconds, minutes, hours or days; returns seconds.
     pub fn duration_secs(&mut self, name: &str) -> Option<u64> {
         let expected = "a duration of at least a second: a number and one of s, m, h, d, as in 5s";
         self.take(name, expected, |value| value.as_str().and_then(parse_duration_secs))
     }
 
-    /// An integer between `least` and `most`.
-    pub fn integer(&mut self, name: &str, least: u64, most: u64) -> Option<u64> {
-        let expected = format!("an integer between {least} and {most}");
-        self.take(name, &expected, |value| value.as_u64().filter(|number| (least..=most).contains(number)))
+    /// Reads an integer between `min` and `max`.
+    pub fn integer(&mut self, name: &str, min: u64, max: u64) -> Option<u64> {
+        let expected = format!("an integer between {min} and {max}");
+        self.take(name, &expected, |value| value.as_u64().filter(|number| (min..=max).contains(number)))
     }
 
-    /// true or false.
+    /// Reads a boolean.
     pub fn boolean(&mut self, name: &str) -> Option<bool> {
         self.take(name, "true or false", Value::as_bool)
     }
 
-    /// An address.
+    /// Reads an address.
     pub fn address(&mut self, name: &str) -> Option<Address> {
         let expected = "an address (0x and 40 hex digits)";
         self.take(name, expected, |value| {
@@ -79,12 +79,12 @@ impl Fields {
         })
     }
 
-    /// A field read by `read`, which answers nothing for what is not `expected`.
+    /// Reads a field by `read`, which returns `None` for a value that is not `expected`.
     pub fn read_with<T>(&mut self, name: &str, expected: &str, read: impl FnOnce(&Value) -> Option<T>) -> Option<T> {
         self.take(name, expected, read)
     }
 
-    /// A value that was required and may be missing: notes the error.
+    /// Records an error when a required value is missing. Returns the value.
     pub fn require<T>(&mut self, name: &str, expected: &str, value: Option<T>) -> Option<T> {
         let path = self.at(name);
         if value.is_none() && !self.errors.iter().any(|error| error.path == path) {
@@ -93,17 +93,17 @@ impl Fields {
         value
     }
 
-    /// A nested object; an absent one has no fields. Give it back to [`Fields::absorb`].
+    /// Reads a nested object; an absent one has no fields. Pass it to [`Fields::absorb`] afterwards.
     pub fn object(&mut self, name: &str) -> Self {
         let map = self.take(name, "an object", |value| value.as_object().cloned()).unwrap_or_default();
         Self { path: self.at(name), map, errors: Vec::new() }
     }
 
-    /// The objects of an array; give each back to [`Fields::absorb`].
-    pub fn objects(&mut self, name: &str, most: usize) -> Vec<Self> {
-        let expected = format!("an array of at most {most} objects");
+    /// Reads an array of at most `max` objects. Pass each to [`Fields::absorb`] afterwards.
+    pub fn objects(&mut self, name: &str, max: usize) -> Vec<Self> {
+        let expected = format!("an array of at most {max} objects");
         let values = self
-            .take(name, &expected, |value| value.as_array().filter(|values| values.len() <= most).cloned())
+            .take(name, &expected, |value| value.as_array().filter(|values| values.len() <= max).cloned())
             .unwrap_or_default();
         let base = self.at(name);
         let mut objects = Vec::with_capacity(values.len());
@@ -117,7 +117,7 @@ impl Fields {
         objects
     }
 
-    /// The strings of an array, each one of `choices`.
+    /// Reads an array of strings, each one of `choices`.
     pub fn choices(&mut self, name: &str, choices: &[&str]) -> Vec<String> {
         let expected = format!("an array of {}", choices.join(", "));
         self.take(name, &expected, |value| {
@@ -130,27 +130,27 @@ impl Fields {
         .unwrap_or_default()
     }
 
-    /// Notes an error of a field that only the reader can judge.
+    /// Records the error of a field that the caller found invalid.
     pub fn refuse(&mut self, name: &str, expected: impl Into<String>, got: impl Into<String>) {
         let path = self.at(name);
         self.errors.push(FieldError { path, expected: expected.into(), got: got.into() });
     }
 
-    /// Takes over a nested object's errors, its unknown fields among them.
+    /// Adds the errors of a nested object, those for unknown fields included.
     pub fn absorb(&mut self, mut nested: Self) {
         nested.refuse_unknown();
         self.errors.append(&mut nested.errors);
     }
 
-    /// Ends the reading.
+    /// Ends reading.
     ///
     /// # Errors
-    /// [`PlatformError::Validation`] with every field at fault; fields that nobody took are refused by name.
+    /// [`PlatformError::Validation`] with every invalid field; fields that were not read are refused by name.
     pub fn finish(mut self) -> Result<(), PlatformError> {
         self.finish_mut()
     }
 
-    /// As [`Fields::finish`], for a reader that only borrows.
+    /// As [`Fields::finish`], for a borrowed value.
     ///
     /// # Errors
     /// [`PlatformError::Validation`].
@@ -163,7 +163,7 @@ impl Fields {
     fn refuse_unknown(&mut self) {
         for (name, value) in core::mem::take(&mut self.map) {
             let path = self.at(&name);
-            let expected = "no such field: it is unknown here".to_owned();
+            let expected = "no field of this name: it is unknown".to_owned();
             self.errors.push(FieldError { path, expected, got: shown(&value) });
         }
     }

@@ -1,47 +1,39 @@
-//! The process's secret: identifiers and keys are drawn from it, hashes of keys are keyed by it.
+//! The key of the hashes under which API keys are kept.
 
-use core::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use core::fmt;
 
-use alloy_primitives::hex;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// 32 secret bytes and a counter of what was drawn.
-pub struct Secret {
-    bytes: [u8; 32],
-    drawn: AtomicU64,
-}
+use super::entropy::{Entropy, EntropyError, random_bytes};
+
+/// 32 secret bytes that key the hashes of API keys. Kept hashes can be checked only under the secret they were made with.
+pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Takes 32 bytes of good randomness.
+    /// Wraps 32 secret bytes, such as those of an earlier run.
     pub const fn new(bytes: [u8; 32]) -> Self {
-        Self { bytes, drawn: AtomicU64::new(0) }
+        Self(bytes)
     }
 
-    /// A new identifier: `prefix_` and 16 hex digits.
-    pub fn id(&self, prefix: &str) -> String {
-        format!("{prefix}_{}", hex::encode(&self.draw(b"id")[..8]))
+    /// Generates a new secret.
+    ///
+    /// # Errors
+    /// [`EntropyError`] when the generator fails.
+    pub fn generate(entropy: &dyn Entropy) -> Result<Self, EntropyError> {
+        random_bytes(entropy).map(Self)
     }
 
-    /// 32 new bytes that nobody without the secret can tell.
-    pub(super) fn draw(&self, purpose: &[u8]) -> [u8; 32] {
-        let count = self.drawn.fetch_add(1, Ordering::Relaxed);
-        self.hash(&[b"draw/", purpose, &count.to_be_bytes()].concat())
-    }
-
-    /// HMAC-SHA256 (RFC 2104) of `message` under the secret.
+    /// Returns the HMAC-SHA256 (RFC 2104) of `message` under the secret.
     pub(super) fn hash(&self, message: &[u8]) -> [u8; 32] {
         // RFC 2104 takes keys of every length: the constructor cannot fail on one of 32 bytes.
-        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.bytes) else { return [0; 32] };
+        let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return [0; 32] };
         mac.update(message);
         mac.finalize().into_bytes().into()
     }
 }
 
-/// Shows nothing.
+/// Leaves the bytes out.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Secret").finish_non_exhaustive()
@@ -50,13 +42,28 @@ impl fmt::Debug for Secret {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{
+        super::entropy::testing::{CountingEntropy, FailingEntropy},
+        *,
+    };
 
     #[test]
-    fn draws_differ_and_debug_is_silent() {
+    fn hashes_depend_on_the_secret_and_the_message() {
         let secret = Secret::new([7; 32]);
-        assert_ne!(secret.id("bc"), secret.id("bc"));
-        assert_ne!(secret.hash(b"a"), [0; 32]);
-        assert_eq!(format!("{secret:?}"), "Secret { .. }");
+        assert_eq!(secret.hash(b"a"), Secret::new([7; 32]).hash(b"a"));
+        assert_ne!(secret.hash(b"a"), secret.hash(b"b"));
+        assert_ne!(secret.hash(b"a"), Secret::new([8; 32]).hash(b"a"));
+    }
+
+    #[test]
+    fn debug_output_has_no_bytes() {
+        assert_eq!(format!("{:?}", Secret::new([7; 32])), "Secret { .. }");
+    }
+
+    #[test]
+    fn a_generated_secret_is_the_generators() {
+        let secret = Secret::generate(&CountingEntropy::starting_at(7)).unwrap();
+        assert_eq!(secret.hash(b"a"), Secret::new([7; 32]).hash(b"a"));
+        assert!(Secret::generate(&FailingEntropy).is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! Errors of the service: status, code, message, details.
+//! Errors of the service, in REST and JSON-RPC: status, code, message, details.
 
 use axum::{
     extract::rejection::BytesRejection,
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::limits::REST_BODY_BYTES_MAX;
 use crate::platform::PlatformError;
 
-/// What a handler answers when it refuses or fails.
+/// Error of a handler. The envelope layer writes its body.
 #[derive(Clone, Debug)]
 pub(crate) struct ApiError {
     status: StatusCode,
@@ -20,22 +20,22 @@ pub(crate) struct ApiError {
 }
 
 impl ApiError {
-    /// An error without details.
+    /// Returns an error without details.
     pub(crate) fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into(), details: Map::new() }
     }
 
-    /// 400.
+    /// Returns 400.
     pub(crate) fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "BAD_REQUEST", message)
     }
 
-    /// 401.
+    /// Returns 401.
     pub(crate) fn unauthorized(message: impl Into<String>) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "UNAUTHORIZED", message)
     }
 
-    /// 403, with the scope that is missing.
+    /// Returns 403 with the scope that the caller lacks.
     pub(crate) fn forbidden(scope: &str) -> Self {
         let mut error =
             Self::new(StatusCode::FORBIDDEN, "FORBIDDEN", format!("the credentials lack the scope {scope}"));
@@ -43,44 +43,44 @@ impl ApiError {
         error
     }
 
-    /// 404 for a path that is none.
+    /// Returns 404 for a path without a route.
     pub(crate) fn no_route(path: &str) -> Self {
         Self::new(StatusCode::NOT_FOUND, "NOT_FOUND", format!("there is no resource at {path}"))
     }
 
-    /// 405; the router adds `Allow`.
+    /// Returns 405; the router adds `Allow`.
     pub(crate) fn method_not_allowed(method: &Method, path: &str) -> Self {
         let message = format!("{method} is not allowed on {path}: see the Allow header");
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED", message)
     }
 
-    /// 415.
+    /// Returns 415.
     pub(crate) fn unsupported_media_type(found: &str) -> Self {
         let message = format!("the body must be application/json, got {found}");
         Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "UNSUPPORTED_MEDIA_TYPE", message)
     }
 
-    /// 500; the cause is told, as it names no secret.
+    /// Returns 500 with the cause, which never contains secrets.
     pub(crate) fn internal(cause: &dyn core::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, "INTERNAL_ERROR", format!("internal error: {cause}"))
     }
 
-    /// The error's code.
+    /// Code of the error, such as `NOT_FOUND`.
     pub(crate) const fn code(&self) -> &'static str {
         self.code
     }
 
-    /// The error's message.
+    /// Message of the error.
     pub(crate) fn message(&self) -> &str {
         &self.message
     }
 
-    /// The error's details; an object even when empty.
+    /// Details of the error; empty for most codes.
     pub(crate) const fn details(&self) -> &Map<String, Value> {
         &self.details
     }
 
-    /// The whole body.
+    /// Returns the body of the response.
     pub(crate) fn body(&self, request_id: &str, timestamp: &str) -> Value {
         json!({
             "success": false,
@@ -133,7 +133,7 @@ impl From<PlatformError> for ApiError {
     }
 }
 
-/// The status of each of the platform's refusals (the service specification, "Errors").
+/// Returns the HTTP status of a platform error (the service specification, "Errors").
 const fn status_of(cause: &PlatformError) -> StatusCode {
     match cause {
         PlatformError::BadRequest { .. } => StatusCode::BAD_REQUEST,
@@ -141,7 +141,7 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
         PlatformError::NotFound { .. } => StatusCode::NOT_FOUND,
         PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,
         PlatformError::Pruned { .. } => StatusCode::GONE,
-        PlatformError::Internal { .. } => StatusCode::INTERNAL_SERVER_ERROR,
+        PlatformError::Internal { .. } | PlatformError::Entropy(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The Ethereum JSON-RPC of every chain of the platform, made when it is first asked for.
+//! The Ethereum JSON-RPC of every chain of a platform, created on first use.
 
 use std::{
     collections::BTreeMap,
@@ -11,40 +11,40 @@ use super::{
 };
 use crate::platform::{Blockchain, Platform};
 
-/// A platform and the RPC of its chains.
+/// A platform with the Ethereum JSON-RPC of its chains.
 #[derive(Clone, Debug)]
 pub struct Chains {
     platform: Arc<Platform>,
     default: EthRpc,
-    /// Made once: an Ethereum call on `/` copies nothing.
+    /// Kept ready, so that a request on `/` clones nothing.
     default_service: EthHttpService,
     others: Arc<RwLock<BTreeMap<String, EthRpc>>>,
 }
 
 impl Chains {
-    /// Over `platform`, with the default chain's RPC made at once.
+    /// Creates the Ethereum JSON-RPC of the platform's default chain; those of other chains follow on first use.
     pub fn new(platform: Arc<Platform>) -> Self {
         let default = EthRpc::new(platform.default_blockchain().node().clone());
         let default_service = default.http_service();
         Self { platform, default, default_service, others: Arc::default() }
     }
 
-    /// The platform underneath.
+    /// The platform.
     pub const fn platform(&self) -> &Arc<Platform> {
         &self.platform
     }
 
-    /// The default chain's RPC.
+    /// Ethereum JSON-RPC of the default chain.
     pub const fn default_rpc(&self) -> &EthRpc {
         &self.default
     }
 
-    /// What answers HTTP requests to the default chain.
+    /// Service for HTTP requests to the default chain.
     pub(crate) const fn default_service(&self) -> &EthHttpService {
         &self.default_service
     }
 
-    /// The RPC of the chain with this id.
+    /// Returns the Ethereum JSON-RPC of the chain with this id, starting it when needed. Needs a tokio runtime.
     pub fn rpc(&self, id: &str) -> Option<EthRpc> {
         if id == self.platform.default_blockchain().id() {
             return Some(self.default.clone());
@@ -55,7 +55,7 @@ impl Chains {
         self.platform.blockchain(id).map(|chain| self.start(&chain))
     }
 
-    /// Makes a chain's RPC and starts the timer of its interval mining. Needs a tokio runtime.
+    /// Creates the Ethereum JSON-RPC of a chain and starts its interval mining. Needs a tokio runtime.
     pub fn start(&self, chain: &Blockchain) -> EthRpc {
         let mut others = self.others.write().unwrap_or_else(PoisonError::into_inner);
         others

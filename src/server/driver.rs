@@ -1,4 +1,4 @@
-//! The timer of interval mining: the only place where real time passes for a node.
+//! The timer of interval mining: the only place where a node depends on wall time.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use tokio::time::MissedTickBehavior;
 
 use crate::node::{Mining, Node, NodeEvent, Subscription, SubscriptionError};
 
-/// Mines when an interval block is due, for as long as it is polled.
+/// Mines blocks at the interval of the mining mode, in each mode that has one. Never returns.
 pub async fn drive(node: Node) {
     let mut changes = subscribe(&node);
     loop {
@@ -17,10 +17,10 @@ pub async fn drive(node: Node) {
     }
 }
 
-/// Mines a block at every interval until the mode changes.
+/// Mines a block per interval until the mining mode changes.
 async fn mine_every(node: &Node, interval: Duration, changes: &mut Subscription) {
     let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
-    // After a suspension of the host, missed blocks are not made up for.
+    // After the machine slept, the blocks of that time are not made up for.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
@@ -28,7 +28,7 @@ async fn mine_every(node: &Node, interval: Duration, changes: &mut Subscription)
             () = mining_changed(node, changes) => return,
         }
         let node = node.clone();
-        // Transactions of a block that can't be made stay in the pool, for the next tick.
+        // When a block fails, its transactions stay in the pool: the next tick tries again.
         let _ = tokio::task::spawn_blocking(move || node.mine(1)).await;
     }
 }

@@ -1,7 +1,7 @@
 //! The Ethereum JSON-RPC of one chain, callable without a socket.
 //!
-//! One file a family of methods. Reading takes an immutable view and never waits for the writer; what mines
-//! many transactions runs on tokio's blocking threads.
+//! One file per family of methods. Reads take an immutable view and do not wait for the writer; methods that may
+//! run long use tokio's blocking threads.
 
 mod accounts;
 mod blocks;
@@ -29,7 +29,7 @@ use self::{filters::Filters, params::Args};
 use super::jsonrpc::errors::RpcError;
 use crate::node::{Node, NodeView};
 
-/// What the methods of one chain share.
+/// State of the methods of one chain.
 #[derive(Debug)]
 pub(crate) struct Eth {
     node: Node,
@@ -42,7 +42,7 @@ impl Eth {
     }
 }
 
-/// All methods over `node`.
+/// Registers all methods over `node`.
 pub(crate) fn module(node: Node) -> RpcModule<Eth> {
     let eth = Eth { node, filters: Filters::default() };
     let mut methods = Methods(RpcModule::new(eth));
@@ -62,37 +62,42 @@ pub(crate) fn module(node: Node) -> RpcModule<Eth> {
     methods.0
 }
 
-/// A module being filled. Names are constants, a test calls each of them, so a duplicate can't go unseen.
+/// A module under construction. A name that is registered twice fails a debug assertion.
 struct Methods(RpcModule<Eth>);
 
 type Handler<T> = fn(&Eth, &Args<'_>) -> Result<T, RpcError>;
 
 impl Methods {
-    /// A method of at most `most` parameters that answers at once.
-    fn add<T: Serialize + Clone + 'static>(&mut self, name: &'static str, most: usize, handler: Handler<T>) {
+    /// Registers a method of at most `args_max` parameters that runs on the calling thread.
+    fn add<T: Serialize + Clone + 'static>(&mut self, name: &'static str, args_max: usize, handler: Handler<T>) {
         let registered = self.0.register_method(name, move |params, eth, _| {
-            Args::read(&params, most).and_then(|args| handler(eth, &args))
+            Args::read(&params, args_max).and_then(|args| handler(eth, &args))
         });
         debug_assert!(registered.is_ok(), "{name} is registered twice");
     }
 
-    /// The same method under several names.
-    fn add_all<T: Serialize + Clone + 'static>(&mut self, names: &[&'static str], most: usize, handler: Handler<T>) {
+    /// Registers one method under several names.
+    fn add_all<T: Serialize + Clone + 'static>(
+        &mut self,
+        names: &[&'static str],
+        args_max: usize,
+        handler: Handler<T>,
+    ) {
         for name in names {
-            self.add(name, most, handler);
+            self.add(name, args_max, handler);
         }
     }
 
-    /// A method that may take long: it runs on a blocking thread.
-    fn add_slow<T: Serialize + Clone + Send + 'static>(
+    /// Registers a method that may run long, on a blocking thread, under several names.
+    fn add_blocking<T: Serialize + Clone + Send + 'static>(
         &mut self,
         names: &[&'static str],
-        most: usize,
+        args_max: usize,
         handler: Handler<T>,
     ) {
         for name in names {
             let registered = self.0.register_blocking_method(name, move |params, eth, _| {
-                Args::read(&params, most).and_then(|args| handler(&eth, &args))
+                Args::read(&params, args_max).and_then(|args| handler(&eth, &args))
             });
             debug_assert!(registered.is_ok(), "{name} is registered twice");
         }

@@ -1,6 +1,6 @@
-//! One hyper server on one port: Ethereum JSON-RPC on `/`, the service under `/v1`.
+//! The HTTP server: hyper on one port, request checks, and routing to Ethereum JSON-RPC on `/` and the service under `/v1`.
 //!
-//! The way of an Ethereum call is kept short: hyper, a look at three headers, jsonrpsee's reader, the method.
+//! Between hyper and an Ethereum method there are only the checks of [`guard`] and the framing of the body: no axum, no copy.
 
 mod connection;
 mod cors;
@@ -15,52 +15,52 @@ use tokio::{net::TcpListener, sync::watch};
 
 use super::chains::Chains;
 
-/// Where the server listens and whom it answers.
+/// Address of the server, and the hosts and origins that it accepts.
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
     /// Address and port; port 0 picks a free one.
     pub listen: SocketAddr,
-    /// Host names that requests may name beside loopback names and plain addresses (against DNS rebinding).
+    /// Accepted `Host` names beside loopback names and IP addresses (protection against DNS rebinding).
     pub allowed_hosts: Vec<String>,
-    /// Origins whose pages may call; `*` is every one. On loopback every origin may.
+    /// Accepted origins of browser pages; `*` for all. On loopback every origin is accepted.
     pub allowed_origins: Vec<String>,
 }
 
-/// Why the server does not start.
+/// The server cannot start.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ServeError {
-    /// The port has another listener.
+    /// Another process listens on the port.
     #[error(
         "port {port} on {host} is already in use: stop the process that has it, or choose another with --port (0 picks a free one)"
     )]
     PortTaken {
-        /// The address asked for.
+        /// Requested address.
         host: std::net::IpAddr,
-        /// The port asked for.
+        /// Requested port.
         port: u16,
     },
-    /// The address cannot be listened on.
+    /// The address cannot be bound.
     #[error("cannot listen on {listen}")]
     Listen {
-        /// What was asked for.
+        /// Requested address and port.
         listen: SocketAddr,
-        /// What the system said.
+        /// Error of the operating system.
         #[source]
         source: io::Error,
     },
 }
 
-/// A bound, not yet answering server.
+/// A server that is bound to its port. Connections are accepted from [`Server::serve`] on.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
-    shared: Arc<route::Shared>,
+    context: Arc<route::ServerContext>,
 }
 
 impl Server {
-    /// Takes the port. Nothing is answered before [`Server::serve`].
+    /// Binds the port.
     ///
     /// # Errors
     /// [`ServeError`].
@@ -72,15 +72,15 @@ impl Server {
         };
         let listener = TcpListener::bind(listen).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
-        Ok(Self { listener, address, shared: Arc::new(route::Shared::new(chains, config, address)) })
+        Ok(Self { listener, address, context: Arc::new(route::ServerContext::new(chains, config, address)) })
     }
 
-    /// Where it listens; the port is the real one.
+    /// Address of the listener, with the port that the system chose for port 0.
     pub const fn local_addr(&self) -> SocketAddr {
         self.address
     }
 
-    /// Answers until `stop` is done, then takes no new connection and finishes the requests that are running.
+    /// Serves until `stop` completes, then accepts no new connection and finishes running requests, for at most 10 seconds.
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let (alive, mut finished) = tokio::sync::mpsc::channel::<()>(1);
@@ -90,14 +90,14 @@ impl Server {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let _ = stream.set_nodelay(true);
-                        let connection = connection::run(stream, self.shared.clone(), stopped.clone());
+                        let connection = connection::run(stream, self.context.clone(), stopped.clone());
                         let alive = alive.clone();
                         tokio::spawn(async move {
                             connection.await;
                             drop(alive);
                         });
                     }
-                    // Out of file descriptors or a connection that is already gone: let the others go on.
+                    // Out of file descriptors, or the connection is closed already: the other connections go on.
                     Err(_) => tokio::time::sleep(std::time::Duration::from_millis(10)).await,
                 },
                 () = &mut stop => break,
@@ -105,9 +105,9 @@ impl Server {
         }
         drop(self.listener);
         let _ = stopping.send(true);
-        self.shared.stop_websockets();
+        self.context.stop_websockets();
         drop(alive);
-        // Every connection holds a sender; the channel closes when the last one is done.
+        // Every connection holds a sender: the channel closes when the last one ends.
         let grace = std::time::Duration::from_secs(10);
         let _ = tokio::time::timeout(grace, finished.recv()).await;
     }

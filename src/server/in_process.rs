@@ -14,17 +14,17 @@ use serde_json::value::RawValue;
 use super::eth::rpc::{EthHttpService, EthRpc};
 use crate::node::Node;
 
-/// A transport whose other end is a [`Node`].
+/// An `alloy` transport whose server is a [`Node`] in the same process.
 ///
-/// Give it to `alloy_rpc_client::RpcClient::new(transport, true)`. It answers what HTTP answers;
-/// subscriptions need the WebSocket.
+/// Pass it to `alloy_rpc_client::RpcClient::new(transport, true)`. It has the methods that HTTP has;
+/// subscriptions need a WebSocket.
 #[derive(Clone, Debug)]
 pub struct InProcess {
     service: EthHttpService,
 }
 
 impl InProcess {
-    /// Over `node`.
+    /// Creates a transport to `node`.
     pub fn new(node: Node) -> Self {
         EthRpc::new(node).into()
     }
@@ -67,7 +67,7 @@ impl tower::Service<RequestPacket> for InProcess {
 }
 
 fn to_request(request: &SerializedRequest) -> Result<Request<'static>, TransportError> {
-    // The serialised form holds exactly what JSON-RPC 2.0 asks for; reading it again keeps ids as they are.
+    // Parsing the serialised form keeps the id as alloy wrote it.
     let text: &RawValue = request.serialized();
     let read: Request<'_> = serde_json::from_str(text.get()).map_err(TransportErrorKind::custom)?;
     Ok(Request {

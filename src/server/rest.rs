@@ -3,9 +3,9 @@
 //! A handler returns a resource or an [`ApiError`]; one layer around all routes wraps either in the envelope. The OpenAPI
 //! document is generated from the same handlers.
 
-mod answer;
 mod blockchains;
 mod contracts;
+mod envelope;
 mod health;
 mod metrics;
 mod openapi;
@@ -58,7 +58,7 @@ pub(crate) fn router(chains: Chains) -> Router {
             ApiError::method_not_allowed(request.method(), request.uri().path())
         })
         .layer(DefaultBodyLimit::max(REST_BODY_BYTES_MAX))
-        .layer(middleware::from_fn_with_state(app.clone(), answer::envelope))
+        .layer(middleware::from_fn_with_state(app.clone(), envelope::wrap))
         .with_state(app)
 }
 

@@ -1,4 +1,4 @@
-//! The real binary: start, answer, stop; and what it says when it can't.
+//! The real binary: start, requests, shutdown, and the errors of a failed start.
 
 use std::{
     io::{Read, Write},
@@ -33,7 +33,7 @@ impl Dev {
         let deadline = now() + LIMIT;
         loop {
             if let Ok(text) = std::fs::read_to_string(config_out) {
-                let config = serde_json::from_str(&text).expect("the file is whole whenever it is there");
+                let config = serde_json::from_str(&text).expect("the file is written atomically");
                 return Self { child, config };
             }
             if let Some(status) = child.try_wait().unwrap() {
@@ -52,7 +52,7 @@ impl Dev {
         call(&self.address(), method, params)
     }
 
-    /// Sends a signal and waits for the end.
+    /// Sends a signal and waits for the exit.
     fn stop(mut self, signal: &str) -> Output {
         let pid = self.child.id().to_string();
         assert!(Command::new("kill").args([signal, &pid]).status().unwrap().success());
@@ -68,7 +68,7 @@ impl Dev {
     }
 }
 
-/// One call over a connection of its own.
+/// Makes one call over a connection of its own.
 fn call(address: &str, method: &str, params: Value) -> Value {
     let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
     let mut stream = TcpStream::connect(address).unwrap();
@@ -77,9 +77,9 @@ fn call(address: &str, method: &str, params: Value) -> Value {
         "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
     );
     stream.write_all((head + &body).as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    let (_, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no answer: {answer:?}"));
+    let mut response = String::new();
+    stream.read_to_string(&mut response).unwrap();
+    let (_, body) = response.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {response:?}"));
     serde_json::from_str::<Value>(body).unwrap()["result"].take()
 }
 
@@ -96,7 +96,7 @@ fn now() -> Instant {
 }
 
 #[test]
-fn the_config_file_tells_everything() {
+fn the_config_file_is_complete() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path(), &["--quiet", "--accounts", "3", "--chain-id", "1234"]);
     let config = &dev.config;
@@ -139,7 +139,7 @@ fn the_console_shows_accounts_and_decoded_transactions() {
 }
 
 #[test]
-fn a_dump_is_written_at_the_end_and_loaded_at_the_start() {
+fn a_dump_is_written_at_shutdown_and_loaded_at_start() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("state.dump");
     let file = file.to_str().unwrap();
@@ -153,6 +153,7 @@ fn a_dump_is_written_at_the_end_and_loaded_at_the_start() {
     assert_eq!(again.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
 }
 
+#[cfg(feature = "rocksdb")]
 #[test]
 fn a_database_outlives_the_process_and_is_locked_meanwhile() {
     let folder = tempfile::tempdir().unwrap();
@@ -172,33 +173,53 @@ fn a_database_outlives_the_process_and_is_locked_meanwhile() {
     assert_eq!(again.rpc("eth_blockNumber", json!([])), "0x1");
 }
 
-#[test]
-fn a_genesis_file_makes_the_chain_and_its_database_opens_without_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let (genesis, database) = (folder.path().join("genesis.json"), folder.path().join("db"));
-    let (genesis, database) = (genesis.to_str().unwrap(), database.to_str().unwrap());
-    let rich = "0x00000000000000000000000000000000000000aa";
-    let spec = json!({ "chainId": 77, "accounts": { rich: { "balance": "12345" } }, "baseFee": "off" });
-    std::fs::write(genesis, spec.to_string()).unwrap();
-    let dev = Dev::start(folder.path(), &["--quiet", "--db-path", database, "--genesis", genesis]);
-    assert_eq!(dev.config["chainId"], 77);
-    assert!(dev.stop("-TERM").status.success());
-    std::fs::remove_file(folder.path().join("config.json")).unwrap();
-    let again = Dev::start(folder.path(), &["--quiet", "--db-path", database]);
-    assert_eq!(again.config["chainId"], 77);
-    assert_eq!(again.rpc("eth_getBalance", json!([rich, "latest"])), "0x3039");
-    assert!(again.stop("-TERM").status.success());
+/// An account of [`write_genesis`].
+const FUNDED: &str = "0x00000000000000000000000000000000000000aa";
 
-    let other = chainbox(&["dev", "--port", "0", "--db-path", database, "--chain-id", "78"]).output().unwrap();
-    let text = String::from_utf8_lossy(&other.stderr).into_owned();
-    assert_eq!(other.status.code(), Some(1));
-    assert!(text.contains("holds the chain with id 77, --chain-id says 78"), "{text}");
+/// Writes a genesis with chain id 77 and one funded account.
+fn write_genesis(path: &str) {
+    let spec = json!({ "chainId": 77, "accounts": { FUNDED: { "balance": "12345" } }, "baseFee": "off" });
+    std::fs::write(path, spec.to_string()).unwrap();
+}
+
+#[test]
+fn a_genesis_file_defines_the_chain() {
+    let folder = tempfile::tempdir().unwrap();
+    let genesis = folder.path().join("genesis.json");
+    let genesis = genesis.to_str().unwrap();
+    write_genesis(genesis);
+    let dev = Dev::start(folder.path(), &["--quiet", "--genesis", genesis]);
+    assert_eq!(dev.config["chainId"], 77);
+    assert_eq!(dev.rpc("eth_getBalance", json!([FUNDED, "latest"])), "0x3039");
+    assert!(dev.stop("-TERM").status.success());
 
     std::fs::write(genesis, r#"{"chainId": 77, "acounts": {}}"#).unwrap();
     let typo = chainbox(&["dev", "--port", "0", "--genesis", genesis]).output().unwrap();
     let text = String::from_utf8_lossy(&typo.stderr).into_owned();
     assert_eq!(typo.status.code(), Some(1));
     assert!(text.contains("acounts") && text.contains("genesis.json"), "{text}");
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_database_opens_without_its_genesis_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (genesis, database) = (folder.path().join("genesis.json"), folder.path().join("db"));
+    let (genesis, database) = (genesis.to_str().unwrap(), database.to_str().unwrap());
+    write_genesis(genesis);
+    let dev = Dev::start(folder.path(), &["--quiet", "--db-path", database, "--genesis", genesis]);
+    assert_eq!(dev.config["chainId"], 77);
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let again = Dev::start(folder.path(), &["--quiet", "--db-path", database]);
+    assert_eq!(again.config["chainId"], 77);
+    assert_eq!(again.rpc("eth_getBalance", json!([FUNDED, "latest"])), "0x3039");
+    assert!(again.stop("-TERM").status.success());
+
+    let other = chainbox(&["dev", "--port", "0", "--db-path", database, "--chain-id", "78"]).output().unwrap();
+    let text = String::from_utf8_lossy(&other.stderr).into_owned();
+    assert_eq!(other.status.code(), Some(1));
+    assert!(text.contains("holds the chain with id 77, but --chain-id is 78"), "{text}");
 }
 
 #[test]
@@ -216,8 +237,8 @@ fn each_protocol_serves_a_chain() {
         };
         let (safe, finalized) = match name {
             "pbft" | "raft" => (32, 32),
-            // Five blocks late with four producers; epochs of eight slots, justified one late and final two late; two of three
-            // signers above.
+            // DPoS with four producers finalizes five blocks late, PoS justifies one epoch of eight slots late and finalizes two
+            // late, PoA finalizes under two of three signers.
             "dpos" => (27, 27),
             "pos" => (24, 16),
             _ => (30, 30),
@@ -231,6 +252,7 @@ fn each_protocol_serves_a_chain() {
     assert!(text.contains("pbft: ") && text.contains("validators"), "{text}");
 }
 
+#[cfg(feature = "rocksdb")]
 #[test]
 fn a_database_remembers_its_protocol() {
     let folder = tempfile::tempdir().unwrap();
@@ -249,6 +271,7 @@ fn a_database_remembers_its_protocol() {
     assert!(text.contains("a chain of pbft, raft is asked for"), "{text}");
 }
 
+#[cfg(feature = "rocksdb")]
 #[test]
 fn a_foreign_folder_is_refused() {
     let folder = tempfile::tempdir().unwrap();
@@ -259,8 +282,22 @@ fn a_foreign_folder_is_refused() {
     assert!(text.contains("not usable here"), "{text}");
 }
 
+#[cfg(not(feature = "rocksdb"))]
 #[test]
-fn a_running_request_is_finished_before_the_end() {
+fn a_database_is_refused_by_a_binary_without_rocksdb() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    let output = chainbox(&["dev", "--port", "0", "--db-path", database.to_str().unwrap()]).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    for part in ["built without RocksDB", "cargo build --features server,rocksdb", database.to_str().unwrap()] {
+        assert!(text.contains(part), "{part} is not in {text}");
+    }
+    assert!(!database.exists(), "nothing was created");
+}
+
+#[test]
+fn a_running_request_is_finished_before_the_exit() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path(), &["--quiet"]);
     let address = dev.address();
@@ -269,11 +306,11 @@ fn a_running_request_is_finished_before_the_end() {
         std::thread::sleep(Duration::from_millis(1));
     }
     assert!(dev.stop("-TERM").status.success());
-    assert_eq!(mining.join().unwrap(), "0x0", "the answer came although the node was told to stop");
+    assert_eq!(mining.join().unwrap(), "0x0", "the response was sent although the node was stopping");
 }
 
 #[test]
-fn a_taken_port_is_told() {
+fn a_port_in_use_is_an_error() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = holder.local_addr().unwrap().port().to_string();
     let output = chainbox(&["dev", "--port", &port]).output().unwrap();
@@ -283,7 +320,7 @@ fn a_taken_port_is_told() {
 }
 
 #[test]
-fn bad_flags_are_told() {
+fn invalid_flags_are_errors() {
     for (flags, part, code) in [
         (&["dev", "--port", "70000"][..], "--port", 2),
         (&["dev", "--chain-id", "0"], "--chain-id", 2),
@@ -300,16 +337,22 @@ fn bad_flags_are_told() {
 }
 
 #[test]
-fn help_teaches_with_examples() {
+fn help_has_examples() {
     let output = chainbox(&["dev", "--help"]).output().unwrap();
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    for part in ["Examples:", "--block-time 5", "CHAINBOX_PORT", "--config-out"] {
+    let text = String::from_utf8_lossy(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Examples:",
+        "--block-time 5",
+        "CHAINBOX_PORT",
+        "--config-out",
+        "RocksDB database in this folder; needs a binary",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
 }
 
 #[test]
-fn interval_mining_passes_real_time() {
+fn interval_mining_follows_the_wall_clock() {
     let folder = tempfile::tempdir().unwrap();
     let dev = Dev::start(folder.path(), &["--quiet", "--block-time", "1"]);
     let deadline = now() + LIMIT;

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::http::Service;
 
 #[tokio::test]
-async fn malformed_requests_have_their_codes() {
+async fn malformed_requests_have_standard_codes() {
     let service = Service::start().await;
     for (name, body, code) in [
         ("no JSON", "{\"jsonrpc\":", -32700),
@@ -14,18 +14,18 @@ async fn malformed_requests_have_their_codes() {
         ("no request", "{\"hello\":1}", -32600),
         ("empty batch", "[]", -32600),
     ] {
-        let answer = service.rpc_text(body).await.json();
-        assert_eq!(answer["error"]["code"], code, "{name}: {answer}");
+        let response = service.rpc_text(body).await.json();
+        assert_eq!(response["error"]["code"], code, "{name}: {response}");
     }
     assert_eq!(service.rpc("eth_chainId", json!([])).await["result"], "0x7a69");
 }
 
 #[tokio::test]
-async fn unknown_methods_and_wrong_types_say_so() {
+async fn unknown_methods_and_wrong_types_are_errors() {
     let service = Service::start().await;
-    let answer = service.rpc("eth_noSuchMethod", json!([])).await;
-    assert_eq!(answer["error"]["code"], -32601);
-    assert_eq!(answer["error"]["message"], "the method eth_noSuchMethod does not exist/is not available");
+    let response = service.rpc("eth_noSuchMethod", json!([])).await;
+    assert_eq!(response["error"]["code"], -32601);
+    assert_eq!(response["error"]["message"], "the method eth_noSuchMethod does not exist/is not available");
     for (method, params) in [
         ("eth_getBalance", json!(["0x12", "latest"])),
         ("eth_getBalance", json!([])),
@@ -36,14 +36,14 @@ async fn unknown_methods_and_wrong_types_say_so() {
         ("eth_call", json!(["text"])),
         ("eth_getLogs", json!([{ "topics": 5 }])),
     ] {
-        let answer = service.rpc(method, params.clone()).await;
-        assert_eq!(answer["error"]["code"], -32602, "{method} {params}: {answer}");
-        assert!(answer["error"]["message"].as_str().unwrap().len() > 20, "{answer}");
+        let response = service.rpc(method, params.clone()).await;
+        assert_eq!(response["error"]["code"], -32602, "{method} {params}: {response}");
+        assert!(response["error"]["message"].as_str().unwrap().len() > 20, "{response}");
     }
 }
 
 #[tokio::test]
-async fn a_notification_has_no_body_and_is_executed() {
+async fn a_notification_is_executed_without_a_response() {
     let service = Service::start().await;
     let reply = service.rpc_text(r#"{"jsonrpc":"2.0","method":"evm_mine","params":[]}"#).await;
     assert_eq!((reply.status, reply.body.as_str()), (200, ""));
@@ -56,16 +56,16 @@ async fn batches_have_a_bound() {
     let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_chainId", "params": [] });
     for (count, refused) in [(BATCH_CALLS_MAX, false), (BATCH_CALLS_MAX + 1, true)] {
         let batch = vec![call.clone(); count as usize];
-        let answer = service.rpc_text(&json!(batch).to_string()).await.json();
+        let response = service.rpc_text(&json!(batch).to_string()).await.json();
         match refused {
-            false => assert_eq!(answer.as_array().map(Vec::len), Some(count as usize)),
-            true => assert!(answer["error"]["code"].as_i64().is_some(), "{answer}"),
+            false => assert_eq!(response.as_array().map(Vec::len), Some(count as usize)),
+            true => assert!(response["error"]["code"].as_i64().is_some(), "{response}"),
         }
     }
 }
 
 #[tokio::test]
-async fn a_mixed_batch_answers_each_and_skips_notifications() {
+async fn a_mixed_batch_has_a_response_per_call() {
     let service = Service::start().await;
     let batch = json!([
         { "jsonrpc": "2.0", "id": "a", "method": "eth_chainId", "params": [] },
@@ -73,11 +73,11 @@ async fn a_mixed_batch_answers_each_and_skips_notifications() {
         { "jsonrpc": "2.0", "id": 2, "method": "eth_nothing", "params": [] },
         5,
     ]);
-    let answers = service.rpc_text(&batch.to_string()).await.json();
-    let ids: Vec<&Value> = answers.as_array().unwrap().iter().map(|answer| &answer["id"]).collect();
+    let responses = service.rpc_text(&batch.to_string()).await.json();
+    let ids: Vec<&Value> = responses.as_array().unwrap().iter().map(|response| &response["id"]).collect();
     assert_eq!(ids, [&json!("a"), &json!(2), &Value::Null]);
-    assert_eq!(answers[1]["error"]["code"], -32601);
-    assert_eq!(answers[2]["error"]["code"], -32600);
+    assert_eq!(responses[1]["error"]["code"], -32601);
+    assert_eq!(responses[2]["error"]["code"], -32600);
 }
 
 #[tokio::test]
@@ -124,8 +124,8 @@ async fn cors_is_open_on_loopback() {
     assert_eq!(preflight.header("access-control-allow-origin"), Some("*"));
     assert!(preflight.header("access-control-allow-headers").unwrap().contains("content-type"));
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]}"#;
-    let answer = service.send("POST", "/", &[origin, ("content-type", "application/json")], call).await;
-    assert_eq!((answer.status, answer.header("access-control-allow-origin")), (200, Some("*")));
+    let response = service.send("POST", "/", &[origin, ("content-type", "application/json")], call).await;
+    assert_eq!((response.status, response.header("access-control-allow-origin")), (200, Some("*")));
 }
 
 #[tokio::test]

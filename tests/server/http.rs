@@ -1,4 +1,4 @@
-//! A server on a free port of this machine, and a small HTTP/1.1 client.
+//! A server on a free port of the loopback interface, and a small HTTP/1.1 client.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -22,7 +22,7 @@ pub(crate) struct Service {
     _stop: oneshot::Sender<()>,
 }
 
-/// What came back.
+/// Response of the server.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -49,7 +49,7 @@ impl Service {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
         let platform = Arc::new(Platform::new(Secret::new([7; 32]), chain));
-        let api_key = platform.create_api_key("test", &[Scope::Admin]);
+        let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap();
         let config = ServerConfig {
             listen: ([127, 0, 0, 1], 0).into(),
             allowed_hosts: vec!["chain.example".to_owned()],
@@ -64,7 +64,7 @@ impl Service {
         Self { address, api_key, platform, _stop: stop }
     }
 
-    /// Sends one request with these headers beside `Host` and `Content-Length`.
+    /// Sends one request with these headers, `Host` and `Content-Length`.
     pub(crate) async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Reply {
         let mut text = format!("{method} {path} HTTP/1.1\r\ncontent-length: {}\r\nconnection: close\r\n", body.len());
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
@@ -75,7 +75,7 @@ impl Service {
         }
         let mut stream = TcpStream::connect(self.address).await.unwrap();
         stream.write_all(format!("{text}\r\n").as_bytes()).await.unwrap();
-        // The server may answer and close before it has read a body that is too long.
+        // The server may respond and close before it has read a body that is too long.
         let _ = stream.write_all(body.as_bytes()).await;
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes).await;
@@ -101,10 +101,10 @@ impl Service {
     }
 }
 
-/// Status line, headers, body (with a length, in chunks, or to the end).
+/// Parses status line, headers and body (with a length, in chunks, or up to the end).
 fn parse(bytes: &[u8]) -> Reply {
     let text = String::from_utf8_lossy(bytes);
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP answer: {text:?}"));
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no HTTP response: {text:?}"));
     let mut lines = head.lines();
     let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
     let headers: Vec<(String, String)> = lines

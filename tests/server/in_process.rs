@@ -17,11 +17,11 @@ fn result(payload: &ResponsePayload) -> Value {
 }
 
 #[tokio::test]
-async fn single_calls_and_batches_are_answered() {
+async fn single_calls_and_batches_have_responses() {
     let node = Node::new();
     let mut transport = InProcess::new(node.clone());
     let single = transport.call(RequestPacket::Single(request(1, "eth_chainId", json!([])))).await.unwrap();
-    let ResponsePacket::Single(response) = single else { panic!("one answer to one call") };
+    let ResponsePacket::Single(response) = single else { panic!("one response to one call") };
     assert_eq!((response.id, result(&response.payload)), (Id::Number(1), json!("0x7a69")));
     let send = json!([{ "from": node.accounts()[0], "to": node.accounts()[1], "value": "0x1" }]);
     let batch = vec![
@@ -30,7 +30,7 @@ async fn single_calls_and_batches_are_answered() {
         request(3, "eth_nothing", json!([])),
     ];
     let ResponsePacket::Batch(responses) = transport.call(RequestPacket::Batch(batch)).await.unwrap() else {
-        panic!("many answers to many calls")
+        panic!("a batch of responses to a batch")
     };
     assert_eq!(responses.len(), 3);
     assert_eq!(result(&responses[2].payload)["code"], -32601);

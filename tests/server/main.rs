@@ -1,4 +1,4 @@
-//! The server from outside: methods without a socket, HTTP and WebSocket over a real one, the real binary.
+//! The server from outside: methods without a socket, HTTP and WebSocket over a real one, and the real binary.
 
 #![cfg(feature = "server")]
 

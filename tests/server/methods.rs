@@ -23,24 +23,24 @@ impl Chain {
         Self { rpc: EthRpc::new(node.clone()), node }
     }
 
-    /// The whole answer.
-    pub(crate) async fn answer(&self, method: &str, params: Value) -> Value {
+    /// Returns the whole response.
+    pub(crate) async fn response(&self, method: &str, params: Value) -> Value {
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-        let (answer, _) = self.rpc.methods().raw_json_request(&call.to_string(), 1).await.unwrap();
-        serde_json::from_str(answer.get()).unwrap()
+        let (response, _) = self.rpc.methods().raw_json_request(&call.to_string(), 1).await.unwrap();
+        serde_json::from_str(response.get()).unwrap()
     }
 
-    /// The result; panics on an error.
+    /// Returns the result; panics on an error.
     pub(crate) async fn ok(&self, method: &str, params: Value) -> Value {
-        let mut answer = self.answer(method, params.clone()).await;
-        assert!(answer.get("error").is_none(), "{method} {params}: {answer}");
-        answer["result"].take()
+        let mut response = self.response(method, params.clone()).await;
+        assert!(response.get("error").is_none(), "{method} {params}: {response}");
+        response["result"].take()
     }
 
-    /// Code and message of the error; panics on a result.
+    /// Returns code and message of the error; panics on a result.
     pub(crate) async fn error(&self, method: &str, params: Value) -> (i64, String) {
-        let answer = self.answer(method, params.clone()).await;
-        let error = answer.get("error").unwrap_or_else(|| panic!("{method} {params}: {answer}"));
+        let response = self.response(method, params.clone()).await;
+        let error = response.get("error").unwrap_or_else(|| panic!("{method} {params}: {response}"));
         (error["code"].as_i64().unwrap(), error["message"].as_str().unwrap().to_owned())
     }
 
@@ -48,7 +48,7 @@ impl Chain {
         self.node.accounts()[index].to_string()
     }
 
-    /// A signed transfer of one wei from the first account, as hex.
+    /// Returns a signed transfer of one wei from the first account, as hex.
     pub(crate) fn signed_transfer(&self, nonce: u64) -> String {
         let transaction = TransactionRequest {
             chain_id: Some(self.node.view().chain_id()),
@@ -65,7 +65,7 @@ impl Chain {
 }
 
 #[tokio::test]
-async fn the_node_tells_who_it_is() {
+async fn the_node_identifies_itself() {
     let chain = Chain::new();
     for (method, expected) in [
         ("eth_chainId", json!("0x7a69")),
@@ -121,7 +121,7 @@ async fn a_transfer_is_found_everywhere() {
 }
 
 #[tokio::test]
-async fn what_is_not_there_is_null() {
+async fn unknown_blocks_and_transactions_are_null() {
     let chain = Chain::new();
     let hash = format!("0x{}", "11".repeat(32));
     for (method, params) in [
@@ -171,7 +171,7 @@ async fn a_token_is_called_logged_proven_and_traced() {
     for empty in
         [json!([{ "fromBlock": "0x3", "toBlock": "latest" }]), json!([{ "fromBlock": "0x99", "toBlock": "0x9a" }])]
     {
-        assert_eq!(chain.ok("eth_getLogs", empty).await, json!([]), "no block is there yet");
+        assert_eq!(chain.ok("eth_getLogs", empty).await, json!([]), "a range without blocks");
     }
     assert_eq!(chain.error("eth_getLogs", json!([{ "fromBlock": "0x2", "toBlock": "0x1" }])).await.0, -32602);
     let by_hash = json!([{ "blockHash": receipt["blockHash"] }]);
@@ -198,17 +198,50 @@ async fn a_revert_has_code_three_its_reason_and_its_bytes() {
     let transfer = format!("0xa9059cbb{:0>64}{:064x}", hex(&owner.to_string()), 10);
     let call = json!({ "from": poor, "to": token, "data": transfer });
     for method in ["eth_call", "eth_estimateGas", "eth_sendTransaction"] {
-        let answer = chain.answer(method, json!([call])).await;
-        assert_eq!(answer["error"]["code"], 3, "{method}: {answer}");
-        let message = answer["error"]["message"].as_str().unwrap();
+        let response = chain.response(method, json!([call])).await;
+        assert_eq!(response["error"]["code"], 3, "{method}: {response}");
+        let message = response["error"]["message"].as_str().unwrap();
         assert!(message.starts_with("execution reverted: ERC20InsufficientBalance("), "{message}");
-        assert!(answer["error"]["data"].as_str().unwrap().starts_with("0xe450d38c"), "{answer}");
+        assert!(response["error"]["data"].as_str().unwrap().starts_with("0xe450d38c"), "{response}");
     }
     let forced = json!([{ "from": poor, "to": token, "data": transfer, "gas": "0x30d40" }]);
     let hash = chain.ok("eth_sendTransaction", forced).await;
     let receipt = chain.ok("eth_getTransactionReceipt", json!([hash])).await;
     assert_eq!(receipt["status"], "0x0");
     assert!(quantity(&receipt["gasUsed"]) > 21_000);
+}
+
+#[tokio::test]
+async fn log_indices_count_through_the_block() {
+    let chain = Chain::new();
+    let (owner, other) = (chain.node.accounts()[0], chain.node.accounts()[1]);
+    let input = Erc20Params::new("Gold", "GLD", U256::from(1000), owner).init_code();
+    let hash = chain.ok("eth_sendTransaction", json!([{ "from": owner, "data": input }])).await;
+    let token = chain.ok("eth_getTransactionReceipt", json!([hash])).await["contractAddress"].clone();
+    chain.ok("evm_setAutomine", json!([false])).await;
+    let transfer = format!("0xa9059cbb{:0>64}{:064x}", hex(&other.to_string()), 10);
+    for request in [
+        json!({ "from": owner, "to": token, "data": transfer, "gas": "0x30d40" }),
+        json!({ "from": owner, "to": other, "value": "0x1" }),
+        json!({ "from": owner, "to": token, "data": transfer, "gas": "0x30d40" }),
+        json!({ "from": owner, "data": input }),
+    ] {
+        chain.ok("eth_sendTransaction", json!([request])).await;
+    }
+    chain.ok("evm_mine", json!([])).await;
+    let receipts = chain.ok("eth_getBlockReceipts", json!(["latest"])).await;
+    let receipts = receipts.as_array().unwrap();
+    let logs_of = |receipt: &Value| receipt["logs"].as_array().unwrap().clone();
+    assert_eq!(receipts.iter().map(|receipt| logs_of(receipt).len()).collect::<Vec<_>>(), [1, 0, 1, 2]);
+    let logs: Vec<Value> = receipts.iter().flat_map(logs_of).collect();
+    for (index, log) in logs.iter().enumerate() {
+        assert_eq!(quantity(&log["logIndex"]), index as u64);
+    }
+    let by_block = json!([{ "blockHash": receipts[0]["blockHash"] }]);
+    assert_eq!(chain.ok("eth_getLogs", by_block).await, json!(logs));
+    for receipt in receipts {
+        assert_eq!(chain.ok("eth_getTransactionReceipt", json!([receipt["transactionHash"]])).await, *receipt);
+    }
 }
 
 #[tokio::test]
@@ -253,7 +286,7 @@ async fn unlocked_accounts_sign() {
 }
 
 #[tokio::test]
-async fn filters_tell_what_is_new() {
+async fn filters_return_changes_since_the_last_poll() {
     let chain = Chain::new();
     let blocks = chain.ok("eth_newBlockFilter", json!([])).await;
     let pending = chain.ok("eth_newPendingTransactionFilter", json!([])).await;
@@ -275,7 +308,7 @@ async fn filters_tell_what_is_new() {
 }
 
 #[tokio::test]
-async fn the_pending_block_holds_the_pool() {
+async fn the_pending_block_has_the_pooled_transactions() {
     let chain = Chain::new();
     chain.ok("evm_setAutomine", json!([false])).await;
     let hash = chain.ok("eth_sendRawTransaction", json!([chain.signed_transfer(0)])).await;
@@ -284,12 +317,12 @@ async fn the_pending_block_holds_the_pool() {
     assert_eq!(chain.ok("eth_getTransactionByHash", json!([hash])).await["blockHash"], Value::Null);
 }
 
-/// A quantity's number.
+/// Parses a quantity.
 pub(crate) fn quantity(value: &Value) -> u64 {
     u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()
 }
 
-/// The digits of hex text.
+/// Returns hex text without `0x`.
 fn hex(text: &str) -> &str {
     text.trim_start_matches("0x")
 }

@@ -1,4 +1,4 @@
-//! Mining modes, the pool, time, snapshots, cheats, dumps.
+//! Mining modes, the pool, time, snapshots, cheatcodes, dumps.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ async fn height(chain: &Chain) -> u64 {
 }
 
 #[tokio::test]
-async fn queued_transactions_say_why_they_wait() {
+async fn queued_transactions_have_a_reason() {
     let chain = Chain::new();
     chain.ok("evm_setAutomine", json!([false])).await;
     assert_eq!(chain.ok("anvil_getAutomine", json!([])).await, false);
@@ -38,7 +38,7 @@ async fn queued_transactions_say_why_they_wait() {
 #[tokio::test]
 async fn thirty_shuffled_nonces_are_all_mined() {
     let chain = Chain::new();
-    // 11 is prime to 30: a fixed shuffle.
+    // 11 and 30 are coprime: a fixed permutation.
     for index in 0..30_u64 {
         chain.ok("eth_sendRawTransaction", json!([chain.signed_transfer(index * 11 % 30)])).await;
     }
@@ -63,7 +63,7 @@ async fn a_revert_undoes_everything_and_newer_snapshots() {
 }
 
 #[tokio::test]
-async fn time_moves_by_hand() {
+async fn time_is_set_by_methods() {
     let chain = Chain::new();
     let time = async || quantity(&chain.ok("eth_getBlockByNumber", json!(["latest", false])).await["timestamp"]);
     let start = time().await;
@@ -81,7 +81,7 @@ async fn time_moves_by_hand() {
 }
 
 #[tokio::test]
-async fn blocks_are_mined_by_number_and_distance() {
+async fn blocks_are_mined_by_count_and_interval() {
     let chain = Chain::new();
     chain.ok("hardhat_mine", json!(["0x64", "0xa"])).await;
     assert_eq!(height(&chain).await, 100);
@@ -91,9 +91,9 @@ async fn blocks_are_mined_by_number_and_distance() {
     assert_eq!(chain.error("anvil_mine", json!(["0xffffffffff"])).await.0, -32602);
 }
 
-/// The test's runtime has one thread: had the sender waited on it, nobody else would have been answered.
+/// The test's runtime has one thread: a sender that waited on it would block all readers.
 #[tokio::test]
-async fn readers_are_answered_while_a_sender_waits_for_the_writer() {
+async fn reads_are_served_while_a_send_waits_for_the_writer() {
     let service = Service::start().await;
     let node = service.platform.default_blockchain().node().clone();
     let mining = service.rpc("evm_mine", json!([{ "blocks": 1_500 }]));
@@ -116,7 +116,7 @@ async fn readers_are_answered_while_a_sender_waits_for_the_writer() {
 }
 
 #[tokio::test]
-async fn state_is_set_by_hand() {
+async fn state_is_set_by_methods() {
     let chain = Chain::new();
     let address = format!("0x{}", "ab".repeat(20));
     for prefix in ["anvil", "hardhat"] {
@@ -132,14 +132,14 @@ async fn state_is_set_by_hand() {
 }
 
 #[tokio::test]
-async fn impersonated_accounts_send_until_they_are_not() {
+async fn impersonated_accounts_send_until_impersonation_stops() {
     let chain = Chain::new();
     let stranger = format!("0x{}", "cd".repeat(20));
     let send = json!([{ "from": stranger, "to": chain.account(1), "value": "0x1" }]);
     chain.ok("anvil_setBalance", json!([stranger, "0xde0b6b3a7640000"])).await;
     assert_eq!(chain.error("eth_sendTransaction", send.clone()).await.0, -32000);
     chain.ok("hardhat_impersonateAccount", json!([stranger])).await;
-    assert_eq!(chain.ok("eth_accounts", json!([])).await[10], stranger, "clients look there before they send");
+    assert_eq!(chain.ok("eth_accounts", json!([])).await[10], stranger, "clients check this list before they send");
     let hash = chain.ok("eth_sendTransaction", send.clone()).await;
     assert_eq!(chain.ok("eth_getTransactionReceipt", json!([hash])).await["status"], "0x1");
     chain.ok("anvil_stopImpersonatingAccount", json!([stranger])).await;
@@ -149,7 +149,7 @@ async fn impersonated_accounts_send_until_they_are_not() {
 }
 
 #[tokio::test]
-async fn the_next_block_can_be_set_up() {
+async fn parameters_of_the_next_block_are_set() {
     let chain = Chain::new();
     chain.ok("anvil_setNextBlockBaseFeePerGas", json!(["0x2540be400"])).await;
     chain.ok("evm_mine", json!([])).await;
@@ -162,7 +162,7 @@ async fn the_next_block_can_be_set_up() {
 }
 
 #[tokio::test]
-async fn pooled_transactions_can_be_dropped() {
+async fn pooled_transactions_are_dropped() {
     let chain = Chain::new();
     chain.ok("evm_setAutomine", json!([false])).await;
     let hash = chain.ok("eth_sendRawTransaction", json!([chain.signed_transfer(0)])).await;
@@ -174,7 +174,7 @@ async fn pooled_transactions_can_be_dropped() {
 }
 
 #[tokio::test]
-async fn a_dump_is_loaded_elsewhere_and_is_byte_equal() {
+async fn a_dump_loads_into_another_node_and_dumps_to_equal_bytes() {
     let chain = Chain::new();
     chain.ok("eth_sendRawTransaction", json!([chain.signed_transfer(0)])).await;
     let dump = chain.ok("anvil_dumpState", json!([])).await;

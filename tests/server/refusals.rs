@@ -1,4 +1,4 @@
-//! Transactions that are not taken: each with its own clear error, and the node goes on.
+//! Rejected transactions: each has its own error message, and the node continues.
 
 use chainbox::primitives::{Transaction, TransactionRequest, U256, hex};
 use serde_json::json;
@@ -21,12 +21,12 @@ fn sign(chain: &Chain, request: TransactionRequest) -> Transaction {
 }
 
 #[tokio::test]
-async fn every_bad_transaction_has_its_words() {
+async fn every_invalid_transaction_has_its_message() {
     let chain = Chain::new();
     let good = request(&chain);
     let raw = |request: TransactionRequest| sign(&chain, request).encoded().to_string();
     let huge = U256::from(10).pow(U256::from(30));
-    for (name, raw, words) in [
+    for (name, raw, part) in [
         ("another chain", raw(TransactionRequest { chain_id: Some(999), ..good.clone() }), "chain id"),
         (
             "another chain, legacy",
@@ -58,7 +58,7 @@ async fn every_bad_transaction_has_its_words() {
     ] {
         let (code, message) = chain.error("eth_sendRawTransaction", json!([raw])).await;
         assert_eq!(code, -32000, "{name}: {message}");
-        assert!(message.contains(words), "{name}: {message}");
+        assert!(message.contains(part), "{name}: {message}");
     }
     chain.ok("eth_sendRawTransaction", json!([raw(good.clone())])).await;
     let (_, message) = chain.error("eth_sendRawTransaction", json!([raw(good)])).await;
@@ -84,7 +84,7 @@ async fn replacement_needs_ten_percent_more() {
 }
 
 #[tokio::test]
-async fn evm_bytecode_is_named() {
+async fn evm_bytecode_has_an_error_of_its_own() {
     let chain = Chain::new();
     let bytecode = hex::encode_prefixed(hex!("6080604052348015600e575f80fd5b50"));
     let (_, message) = chain.error("eth_estimateGas", json!([{ "from": chain.account(0), "data": bytecode }])).await;
@@ -103,7 +103,7 @@ async fn unsupported_fields_of_requests_are_named() {
         }
         json!([request])
     };
-    for (extra, words) in [
+    for (extra, part) in [
         (json!({ "type": "0x3" }), "EIP-4844"),
         (json!({ "blobVersionedHashes": [] }), "EIP-4844"),
         (json!({ "type": "0x4" }), "EIP-7702"),
@@ -114,7 +114,7 @@ async fn unsupported_fields_of_requests_are_named() {
         for method in ["eth_sendTransaction", "eth_call", "eth_estimateGas"] {
             let (code, message) = chain.error(method, with(extra.clone())).await;
             assert_eq!(code, -32602, "{method} {extra}: {message}");
-            assert!(message.contains(words), "{method}: {message}");
+            assert!(message.contains(part), "{method}: {message}");
         }
     }
     let stranger = format!("0x{}", "99".repeat(20));

@@ -19,9 +19,9 @@ async fn health_is_open_and_enveloped() {
 }
 
 #[tokio::test]
-async fn credentials_are_needed_and_scopes_bind() {
+async fn credentials_and_scopes_are_required() {
     let service = Service::start().await;
-    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]);
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
     let key = service.api_key.clone();
     let bearer = format!("Bearer {key}");
     let json_type = ("content-type", "application/json");
@@ -147,7 +147,7 @@ async fn bodies_are_validated_field_by_field() {
 }
 
 #[tokio::test]
-async fn wrong_paths_and_methods_are_told() {
+async fn unknown_paths_and_methods_are_errors() {
     let service = Service::start().await;
     let lost = service.rest("GET", "/v1/nothing", Value::Null).await;
     assert_eq!((lost.status, lost.json()["error"]["code"].as_str()), (404, Some("NOT_FOUND")));
@@ -183,7 +183,7 @@ async fn a_token_is_deployed_from_its_template() {
 }
 
 #[tokio::test]
-async fn a_wrong_deployment_is_refused() {
+async fn an_invalid_deployment_is_refused() {
     let service = Service::start().await;
     let good =
         json!({ "blockchainId": "bc_default", "template": "erc20-token", "params": { "name": "G", "symbol": "G" } });
@@ -215,7 +215,7 @@ async fn a_wrong_deployment_is_refused() {
 }
 
 #[tokio::test]
-async fn too_little_balance_says_how_much() {
+async fn an_insufficient_balance_has_both_amounts() {
     let service = Service::start().await;
     let body = json!({ "name": "poor", "config": { "nativeToken": { "premine": "1" } } });
     let chain = service.rest("POST", "/v1/blockchains", body).await.json()["data"].clone();
@@ -229,7 +229,7 @@ async fn too_little_balance_says_how_much() {
 }
 
 #[tokio::test]
-async fn metrics_have_both_shapes() {
+async fn metrics_have_both_names_of_each_figure() {
     let service = Service::start().await;
     service.rpc("anvil_mine", json!(["0x5", "0x2"])).await;
     let from = service.platform.default_blockchain().node().accounts()[0].to_string();
@@ -272,7 +272,7 @@ async fn the_document_describes_every_route() {
     assert_eq!(schemas["DeployContract"]["required"], json!(["blockchainId", "template", "params"]));
 }
 
-/// What the document shows as an example of each field, and nothing else, is taken.
+/// A body of the examples of all fields is accepted.
 #[tokio::test]
 async fn the_documents_examples_are_accepted() {
     let service = Service::start().await;

@@ -16,10 +16,10 @@ async fn post(service: &Service, key: &str, method: &str, params: Value) -> Repl
 
 async fn ok(service: &Service, method: &str, params: Value) -> Value {
     let reply = post(service, &service.api_key, method, params).await;
-    let answer = reply.json();
-    assert_eq!((reply.status, &answer["id"]), (200, &json!(7)));
-    assert!(answer.get("error").is_none(), "{method}: {answer}");
-    answer["result"].clone()
+    let response = reply.json();
+    assert_eq!((reply.status, &response["id"]), (200, &json!(7)));
+    assert!(response.get("error").is_none(), "{method}: {response}");
+    response["result"].clone()
 }
 
 async fn error(service: &Service, method: &str, params: Value) -> Value {
@@ -114,17 +114,21 @@ async fn errors_carry_the_rest_code() {
             "VALIDATION_ERROR",
         ),
     ] {
-        let answer = error(&service, method, params.clone()).await;
-        assert_eq!((&answer["code"], &answer["data"]["code"]), (&json!(code), &json!(rest)), "{params}: {answer}");
+        let response = error(&service, method, params.clone()).await;
+        assert_eq!(
+            (&response["code"], &response["data"]["code"]),
+            (&json!(code), &json!(rest)),
+            "{params}: {response}"
+        );
     }
     let unknown = error(&service, "blockchain.fly", json!({})).await;
     assert_eq!(unknown["message"], "the method blockchain.fly does not exist/is not available");
 }
 
 #[tokio::test]
-async fn credentials_and_scopes_bind_here_too() {
+async fn credentials_and_scopes_are_required() {
     let service = Service::start().await;
-    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]);
+    let reader = service.platform.create_api_key("reader", &[Scope::BlockchainRead]).unwrap();
     let read = json!({ "blockchainId": "bc_default" });
     assert!(post(&service, &reader, "blockchain.getBlock", read).await.json()["result"].is_object());
     let send = json!({ "blockchainId": "bc_default", "signedTransaction": "0x" });

@@ -31,12 +31,12 @@ impl Socket {
         }
         let head = String::from_utf8(head).unwrap();
         assert!(head.starts_with("HTTP/1.1 101"), "{head}");
-        // The answer to the RFC's own sample key (RFC 6455, 1.3).
+        // The value for the RFC's sample key (RFC 6455, 1.3).
         assert!(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="), "{head}");
         Self { stream, notifications: Vec::new(), next_id: 0 }
     }
 
-    /// One masked text frame; the mask is zero, so that the text goes out as it is.
+    /// Sends a text frame, masked with zero, which leaves the text as it is.
     async fn send(&mut self, text: &str) {
         let mut frame = vec![0x81];
         match text.len() {
@@ -67,10 +67,10 @@ impl Socket {
                 }
             }
         };
-        timeout(Duration::from_secs(10), read).await.expect("an answer within ten seconds")
+        timeout(Duration::from_secs(10), read).await.expect("a message within ten seconds")
     }
 
-    /// Calls a method; notifications that come before its answer are kept.
+    /// Calls a method; keeps notifications that arrive before the response.
     async fn call(&mut self, method: &str, params: Value) -> Value {
         self.next_id += 1;
         let id = self.next_id;
@@ -84,10 +84,11 @@ impl Socket {
         }
     }
 
-    /// The next notification of a subscription.
+    /// Returns the next notification of a subscription.
     async fn next(&mut self, subscription: &Value) -> Value {
         loop {
-            if let Some(at) = self.notifications.iter().position(|news| news["params"]["subscription"] == *subscription)
+            if let Some(at) =
+                self.notifications.iter().position(|message| message["params"]["subscription"] == *subscription)
             {
                 return self.notifications.remove(at)["params"]["result"].take();
             }
@@ -121,7 +122,7 @@ async fn heads_logs_and_pending_transactions_are_pushed() {
 }
 
 #[tokio::test]
-async fn a_revert_takes_logs_back_first() {
+async fn a_revert_sends_removed_logs() {
     let service = Service::start().await;
     let mut socket = Socket::connect(&service, "/").await;
     let snapshot = socket.call("evm_snapshot", json!([])).await["result"].clone();
@@ -145,17 +146,17 @@ async fn plain_calls_batches_and_errors_work_as_over_http() {
     let mut socket = Socket::connect(&service, "/v1/blockchains/bc_default/eth").await;
     let unknown = socket.call("eth_nothing", json!([])).await;
     assert_eq!(unknown["error"]["message"], "the method eth_nothing does not exist/is not available");
-    let wrong = socket.call("eth_subscribe", json!(["weather"])).await;
+    let wrong = socket.call("eth_subscribe", json!(["noSuchTopic"])).await;
     assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
     socket.send(r#"[{"jsonrpc":"2.0","id":1,"method":"eth_chainId","params":[]},{"jsonrpc":"2.0","id":2,"method":"net_version","params":[]}]"#).await;
-    let answers = socket.receive().await;
-    assert_eq!((&answers[0]["result"], &answers[1]["result"]), (&json!("0x7a69"), &json!("31337")));
+    let responses = socket.receive().await;
+    assert_eq!((&responses[0]["result"], &responses[1]["result"]), (&json!("0x7a69"), &json!("31337")));
 }
 
 #[tokio::test]
-async fn http_says_that_subscriptions_need_a_websocket() {
+async fn subscriptions_over_http_are_an_error() {
     let service = Service::start().await;
-    let answer = service.rpc("eth_subscribe", json!(["newHeads"])).await;
-    assert_eq!(answer["error"]["code"], -32601);
-    assert!(answer["error"]["message"].as_str().unwrap().starts_with("notifications not supported"), "{answer}");
+    let response = service.rpc("eth_subscribe", json!(["newHeads"])).await;
+    assert_eq!(response["error"]["code"], -32601);
+    assert!(response["error"]["message"].as_str().unwrap().starts_with("notifications not supported"), "{response}");
 }

@@ -1,4 +1,4 @@
-//! The flags, each also an environment variable `CHAINBOX_*`.
+//! Flags of the command line; each is an environment variable `CHAINBOX_*` too.
 
 use std::{net::IpAddr, path::PathBuf};
 
@@ -7,7 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
 
-/// Chain id of a development chain unless another is asked for.
+/// Chain id of a development chain by default.
 pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
 
 /// A blockchain network in a box.
@@ -21,7 +21,7 @@ pub(crate) const DEFAULT_CHAIN_ID: u64 = 31_337;
 Examples:
   chainbox dev                                   a chain at http://127.0.0.1:8545 with ten funded accounts
   cast block-number                              any Ethereum client works: ethers, viem, web3.py, cast, wallets
-  chainbox sim --list                            scenarios of five consensus protocols, each with what it shows
+  chainbox sim --list                            scenarios of five consensus protocols, with their expected outcome
   chainbox sim pbft-primary-crash --svg run.svg  one of them, drawn as a space-time diagram
 
 `chainbox dev --help` explains every flag."
@@ -31,62 +31,62 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// Subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Run a development chain: one process, funded accounts, Ethereum JSON-RPC and the service API on one port
     #[command(after_help = "\
 Examples:
-  chainbox dev                                   blocks as transactions come, everything in memory
+  chainbox dev                                   a block for each transaction, everything in memory
   chainbox dev --block-time 5                    a block every five seconds
-  chainbox dev --no-mining                       blocks only by evm_mine
-  chainbox dev --db-path ./chain                 the chain survives a restart
+  chainbox dev --no-mining                       blocks by evm_mine only
+  chainbox dev --db-path ./chain                 the chain survives a restart (needs a binary with RocksDB)
   chainbox dev --load-state a.dump --dump-state a.dump
                                                  start from a file, write it back on Ctrl-C
   chainbox dev --port 0 --quiet --config-out node.json
-                                                 for scripts: a free port, nothing on the console, and
-                                                 accounts, keys, URLs and API key as JSON once it answers
+                                                 for scripts: a free port, no console output, and a file
+                                                 with accounts, keys, URLs and API key once it serves
 
 Every flag is also an environment variable: --block-time is CHAINBOX_BLOCK_TIME.")]
     Dev(Box<DevOptions>),
-    /// Run a scenario, or a network with planned faults, in virtual time, and check what it must show
+    /// Run a scenario, or a network with planned faults, in virtual time, and check its outcome
     #[command(after_help = "\
 Examples:
-  chainbox sim --list                            every scenario with what it must show
-  chainbox sim raft-leader-crash --svg run.svg   and a picture of it
+  chainbox sim --list                            every scenario with its expected outcome
+  chainbox sim raft-leader-crash --svg run.svg   run one and draw it
   chainbox sim poa-double-signing --trace run.ndjson
-                                                 everything that happened, for `chainbox replay`
+                                                 record every event, for `chainbox replay`
   chainbox sim --protocol pbft --validators 7 --plan faults.toml --for 2m
-                                                 no script: seven validators, the faults of a file, two minutes
+                                                 seven validators and the faults of a file, for two minutes
 
 Exit status:
-  0  what it must show was shown, or every invariant held
-  1  it could not be done: a plan that can't be read, a file that can't be written
-  2  it can't be asked for: an unknown flag or scenario, or a number of validators that it can't be played with
-  3  the outcome did not show, or an invariant does not hold
+  0  the outcome is as expected, and every invariant holds
+  1  the command failed: a plan that can't be read, a file that can't be written
+  2  the command line is invalid: an unknown flag or scenario, or a number of validators that the scenario can't have
+  3  the outcome is not as expected, or an invariant is violated
 
-With --json, statuses 1 and 2 print {\"error\": \"...\"}, unless the flags themselves can't be read.")]
+With --json, statuses 1 and 2 print {\"error\": \"...\"}, unless a flag is invalid.")]
     Sim(Box<SimOptions>),
-    /// Run a recorded trace again without its seed, or a finding of a campaign, step by step
+    /// Replay a recorded trace, or a finding of a campaign, step by step
     #[command(after_help = "\
 Examples:
-  chainbox replay run.ndjson                     run it again and compare every output
-  chainbox replay run.ndjson --step --until 3s   and show what happens until then
+  chainbox replay run.ndjson                     run the trace again and compare every output
+  chainbox replay run.ndjson --step --until 3s   print the steps of the first three seconds
   chainbox replay regressions/pbft-17.toml       a finding of a campaign, with its shrunk plan
 
 The exit status is 3 when the run shows a violation.")]
     Replay(ReplayOptions),
-    /// Run many seeds with planned faults, in two phases each, on all cores or a part of them on each of many machines
+    /// Run many seeds with planned faults, in two phases each, on all cores, or a shard of the seeds on each of several machines
     #[command(after_help = "\
 Examples:
   chainbox campaign --protocol pbft --seeds 0..10000 --out pbft.ndjson
   chainbox campaign --protocol pbft --seeds 0..10000 --out pbft.ndjson --resume
-                                                 after it was stopped: only what is missing
+                                                 continue a stopped campaign with the missing seeds
   chainbox campaign --protocol raft --seeds 0..10000 --shard 2/4 --out raft-2.ndjson
-                                                 every fourth seed; a scheduler's environment names the shard too
+                                                 every fourth seed; the environment variables of schedulers set it too
   chainbox campaign merge raft-*.ndjson --expect 0..10000
 
-Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there is one.")]
+Each finding is shrunk and written as a file for `chainbox replay`. The exit status is 3 when there are findings.")]
     Campaign(Box<CampaignOptions>),
 }
 
@@ -99,54 +99,54 @@ pub(crate) struct DevOptions {
     /// Port to listen on; 0 picks a free one
     #[arg(long, short, env = "CHAINBOX_PORT", default_value_t = 8545, help_heading = "Server")]
     pub(crate) port: u16,
-    /// Further host name that requests may name (against DNS rebinding); repeatable
+    /// Host name to accept in requests beside localhost and IP addresses (protection against DNS rebinding); repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_host: Vec<String>,
-    /// Origin whose pages may call when not on loopback, `*` for all; repeatable
+    /// Origin of browser pages to accept when not on loopback, `*` for all; repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_origin: Vec<String>,
 
     /// Number of funded, unlocked accounts
     #[arg(long, short, env = "CHAINBOX_ACCOUNTS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = "Accounts")]
     pub(crate) accounts: u32,
-    /// What each account holds, in whole tokens (10^18 of the smallest unit)
+    /// Balance of each account, in whole tokens (10^18 of the smallest unit)
     #[arg(long, env = "CHAINBOX_BALANCE", default_value_t = 10_000, help_heading = "Accounts")]
     pub(crate) balance: u64,
-    /// BIP-39 phrase that the accounts are derived from
+    /// BIP-39 mnemonic that the accounts are derived from
     #[arg(long, short, env = "CHAINBOX_MNEMONIC", default_value = DEFAULT_MNEMONIC, hide_default_value = true, help_heading = "Accounts")]
     pub(crate) mnemonic: String,
 
     /// Chain id (EIP-155)
     #[arg(long, env = "CHAINBOX_CHAIN_ID", default_value_t = DEFAULT_CHAIN_ID, value_parser = clap::value_parser!(u64).range(1..), help_heading = "Chain")]
     pub(crate) chain_id: u64,
-    /// How blocks are agreed on: poa, pos, dpos, pbft (1 validator, or 4 and more) or raft; whole names are taken too
-    /// [default: what the genesis or the database says, else poa]
+    /// Consensus protocol: poa, pos, dpos, pbft (1 validator, or 4 and more) or raft, or its whole name
+    /// [default: that of the genesis or the database, else poa]
     #[arg(long, env = "CHAINBOX_CONSENSUS", value_name = "PROTOCOL", value_parser = protocol, help_heading = "Chain")]
     pub(crate) consensus: Option<ConsensusKind>,
-    /// Number of validators [default: as many as the genesis or the database lists, else 1]
+    /// Number of validators [default: those of the genesis or the database, else 1]
     #[arg(long, env = "CHAINBOX_VALIDATORS", value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Chain")]
     pub(crate) validators: Option<u32>,
-    /// Gas of one block
+    /// Gas limit of a block
     #[arg(long, env = "CHAINBOX_GAS_LIMIT", default_value_t = 200_000_000, value_parser = clap::value_parser!(u64).range(5_000..), help_heading = "Chain")]
     pub(crate) gas_limit: u64,
     /// Base fee of the first block in wei per gas (EIP-1559); 0 turns base fees off
     #[arg(long, env = "CHAINBOX_BASE_FEE", value_name = "WEI", help_heading = "Chain")]
     pub(crate) base_fee: Option<u64>,
-    /// Seed of everything drawn at random; the same seed gives the same chain
+    /// Seed of the chain's randomness; the same seed gives the same chain
     #[arg(long, env = "CHAINBOX_SEED", default_value_t = 0, help_heading = "Chain")]
     pub(crate) seed: u64,
 
-    /// Mine a block every so many seconds instead of one for each transaction
+    /// Mine a block every SECONDS seconds instead of one for each transaction
     #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Mining")]
     pub(crate) block_time: Option<u64>,
-    /// Mine only when told to (evm_mine)
+    /// Mine only on request (evm_mine)
     #[arg(long, env = "CHAINBOX_NO_MINING", conflicts_with = "block_time", help_heading = "Mining")]
     pub(crate) no_mining: bool,
 
-    /// Keep the chain in a RocksDB database in this folder
+    /// Keep the chain in a RocksDB database in this folder; needs a binary built with RocksDB (cargo feature rocksdb)
     #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
     pub(crate) db_path: Option<PathBuf>,
-    /// Genesis specification (JSON) in place of the options of accounts' balance and chain
+    /// Genesis specification (JSON), which replaces the options for balance and chain
     #[arg(long, env = "CHAINBOX_GENESIS", value_name = "FILE", conflicts_with = "load_state", help_heading = "State")]
     pub(crate) genesis: Option<PathBuf>,
     /// Start from a dump made by --dump-state or anvil_dumpState
@@ -156,15 +156,15 @@ pub(crate) struct DevOptions {
     #[arg(long, env = "CHAINBOX_DUMP_STATE", value_name = "FILE", help_heading = "State")]
     pub(crate) dump_state: Option<PathBuf>,
 
-    /// Print nothing but errors
+    /// Print errors only
     #[arg(long, short, env = "CHAINBOX_QUIET", help_heading = "Output")]
     pub(crate) quiet: bool,
-    /// Write accounts, keys, mnemonic, chain id, URLs and API key as JSON once the server answers
+    /// Write accounts, keys, mnemonic, chain id, URLs and API key as JSON once the server accepts connections
     #[arg(long, env = "CHAINBOX_CONFIG_OUT", value_name = "FILE", help_heading = "Output")]
     pub(crate) config_out: Option<PathBuf>,
 }
 
-/// Reads a protocol's name.
+/// Parses the name of a protocol.
 fn protocol(name: &str) -> Result<ConsensusKind, String> {
     ConsensusKind::from_name(name).ok_or_else(|| {
         let names = ConsensusKind::ALL.map(|kind| match kind.short_name() {
@@ -182,12 +182,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_flags_are_consistent() {
+    fn the_command_line_definition_is_consistent() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn wrong_flags_are_refused_with_the_flag_named() {
+    fn invalid_flags_are_refused_by_name() {
         for (flags, named) in [
             (&["--port", "70000"][..], "--port"),
             (&["--chain-id", "0"], "--chain-id"),

@@ -1,4 +1,4 @@
-//! What the console shows when the node starts.
+//! Console output at the start of the node, and the console's styles.
 
 use std::{fmt::Write as _, net::SocketAddr};
 
@@ -7,16 +7,16 @@ use chainbox::node::Node;
 
 use crate::args::DevOptions;
 
-/// Headings.
+/// Style of headings.
 pub(crate) const HEADING: Style = Style::new().bold();
-/// What went well.
+/// Style of success.
 pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-/// What matters less.
+/// Style of secondary text.
 pub(crate) const FAINT: Style = Style::new().dimmed();
-/// What went wrong.
+/// Style of errors.
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
-/// Accounts, keys, the chain and where it is, as development nodes' users know it.
+/// Returns the banner: accounts, keys, chain and URLs, in the layout of other development nodes.
 pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api_key: &str) -> String {
     let view = node.view();
     let genesis = view.chain().genesis().block().clone();
@@ -46,7 +46,7 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
     line(format_args!("Genesis Timestamp: {}", genesis.timestamp().as_secs()));
     line(format_args!("Base Fee:          {}", view.next_base_fee()));
     line(format_args!("Gas Limit:         {}", genesis.header().gas_limit));
-    line(format_args!("\n{HEADING}API key{HEADING:#} (X-API-Key, this process only)\n=================="));
+    line(format_args!("\n{HEADING}API key{HEADING:#} (X-API-Key, valid for this process only)\n=================="));
     line(format_args!("{api_key}"));
     line(format_args!("\n{GOOD}Listening on {address}{GOOD:#}"));
     line(format_args!(

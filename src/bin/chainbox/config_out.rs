@@ -1,4 +1,4 @@
-//! `--config-out`: what a script needs to talk to the node.
+//! `--config-out`: accounts, URLs and API key of the node for scripts.
 
 use std::net::SocketAddr;
 
@@ -9,7 +9,7 @@ use chainbox::{
 };
 use serde::Serialize;
 
-/// The file's content.
+/// Content of the file.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Config {
@@ -32,7 +32,7 @@ struct Urls {
 }
 
 impl Config {
-    /// Everything about a node that listens on `address`.
+    /// Describes a node that listens on `address`.
     pub(crate) fn new(node: &Node, platform: &Platform, address: SocketAddr, api_key: &str) -> Self {
         let keys = node.keys();
         Self {

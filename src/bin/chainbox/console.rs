@@ -1,4 +1,4 @@
-//! One decoded line a transaction.
+//! The console: one decoded line per transaction.
 
 use std::fmt::Write as _;
 
@@ -12,49 +12,54 @@ use chainbox::{
 
 use crate::banner::{ERROR, FAINT, GOOD};
 
-/// Prints what is mined until the node is gone.
+/// Prints mined transactions until the node is dropped.
 pub(crate) async fn follow(node: Node) {
-    let mut news = node.subscribe();
+    let mut events = node.subscribe();
     loop {
-        match news.next().await {
+        match events.next().await {
             Ok(NodeEvent::Head { removed, added, .. }) => {
                 let mut text = String::new();
                 for block in removed.iter() {
-                    let _ = writeln!(text, "{FAINT}block {} {} left the chain{FAINT:#}", block.height(), block.hash());
+                    let _ = writeln!(
+                        text,
+                        "{FAINT}block {} {} was removed by a reorg{FAINT:#}",
+                        block.height(),
+                        block.hash()
+                    );
                 }
                 for block in added.iter() {
-                    describe(&mut text, &node, block);
+                    write_transactions(&mut text, &node, block);
                 }
                 anstream::print!("{text}");
             }
             Ok(_) => {}
             Err(SubscriptionError::Lagged { .. }) => {
-                anstream::println!("{FAINT}(too many transactions to print them all){FAINT:#}");
-                news = node.subscribe();
+                anstream::println!("{FAINT}(some transactions are not printed: there were too many){FAINT:#}");
+                events = node.subscribe();
             }
             Err(_) => return,
         }
     }
 }
 
-fn describe(text: &mut String, node: &Node, executed: &ExecutedBlock) {
+fn write_transactions(text: &mut String, node: &Node, executed: &ExecutedBlock) {
     let block = executed.block();
     for (transaction, receipt) in block.transactions().iter().zip(executed.receipts()) {
         let _ = write!(text, "block {}: {} {}", block.height(), transaction.hash(), transaction.sender());
         let _ = match transaction.to() {
-            Some(to) => write!(text, " -> {to} {}", what(transaction)),
+            Some(to) => write!(text, " -> {to} {}", action(transaction)),
             None => write!(text, " creates {}", receipt.contract_address.unwrap_or(Address::ZERO)),
         };
         let _ = write!(text, "  {} gas  ", receipt.gas_used.get());
-        let _ = match outcome(node, transaction, receipt) {
+        let _ = match failure_reason(node, transaction, receipt) {
             None => writeln!(text, "{GOOD}ok{GOOD:#}"),
             Some(reason) => writeln!(text, "{ERROR}failed: {reason}{ERROR:#}"),
         };
     }
 }
 
-/// The call, decoded by the templates' ABIs, or the amount moved.
-fn what(transaction: &Transaction) -> String {
+/// Returns the decoded call, the amount of a transfer, or the length of unknown call data.
+fn action(transaction: &Transaction) -> String {
     let input = transaction.input();
     match decode_call(input) {
         Some(call) => call,
@@ -63,8 +68,8 @@ fn what(transaction: &Transaction) -> String {
     }
 }
 
-/// Why it failed; running it again tells, as receipts do not.
-fn outcome(node: &Node, transaction: &Transaction, receipt: &Receipt) -> Option<String> {
+/// Returns the reason of a failed transaction by replaying it, as its receipt does not contain it.
+fn failure_reason(node: &Node, transaction: &Transaction, receipt: &Receipt) -> Option<String> {
     if receipt.is_success() {
         return None;
     }

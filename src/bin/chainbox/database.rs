@@ -1,4 +1,4 @@
-//! The folder that `--db-path` names, opened as a RocksDB database by binaries that have it.
+//! `--db-path`: opening a RocksDB database, in binaries that are built with RocksDB.
 
 use std::path::Path;
 
@@ -8,17 +8,17 @@ use crate::args::DevOptions;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// A database, and the genesis of the chain that it holds already.
+/// A database, with the genesis of the chain that it holds.
 pub(crate) struct Opened {
     pub(crate) database: Database,
-    /// `None` in a new database, and where the command line names a genesis itself.
+    /// Genesis of the stored chain; `None` in a new database, and with `--genesis`.
     pub(crate) genesis: Option<GenesisSpec>,
 }
 
-/// Opens the database in a folder, creating it when there is none.
+/// Opens the database in a folder, or creates it.
 ///
 /// # Errors
-/// The folder can't be opened, or it holds a chain with another id than `--chain-id` asks for.
+/// The folder can't be opened, or it holds a chain with another id than `--chain-id`.
 #[cfg(feature = "rocksdb")]
 pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure> {
     use chainbox::store::{RocksOptions, RocksStore};
@@ -31,19 +31,19 @@ pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure>
 /// Refuses: this binary was built without RocksDB.
 ///
 /// # Errors
-/// Always, with the command that builds a binary that can.
+/// Always; the error has the command that builds a binary with RocksDB.
 #[cfg(not(feature = "rocksdb"))]
 pub(crate) fn open(path: &Path, _options: &DevOptions) -> Result<Opened, Failure> {
     Err(format!(
-        "this chainbox was built without RocksDB, so it can't keep a chain in {}: run `scripts/dev --db-path {}`, or build it \
-         with `cargo build --features server,rocksdb`; without --db-path the chain is in memory, and --dump-state keeps it",
+        "--db-path {}: this chainbox was built without RocksDB. Build it with `cargo build --features server,rocksdb`, or run \
+         `scripts/dev --db-path {}`; without --db-path the chain is in memory, and --dump-state writes it to a file",
         path.display(),
         path.display(),
     )
     .into())
 }
 
-/// Genesis of the chain that a database holds, which needs no options to be opened again.
+/// Returns the genesis of the chain in a database, so that it opens without the options that created it.
 #[cfg(feature = "rocksdb")]
 fn stored_genesis(
     store: &dyn chainbox::store::KeyValue,
@@ -53,7 +53,7 @@ fn stored_genesis(
     let stored = chainbox::chain::Chain::stored_spec(store).map_err(|cause| crate::files::with_causes(&cause))?;
     match stored.as_ref().map(|genesis| genesis.chain_id) {
         Some(held) if held != options.chain_id && options.chain_id != crate::args::DEFAULT_CHAIN_ID => Err(format!(
-            "the database at {} holds the chain with id {held}, --chain-id says {}: leave it out, or choose another folder",
+            "the database at {} holds the chain with id {held}, but --chain-id is {}: omit --chain-id, or choose another folder",
             path.display(),
             options.chain_id,
         )

@@ -1,4 +1,4 @@
-//! `chainbox dev`: the node, its server, and an orderly end.
+//! `chainbox dev`: the node, its server, and their shutdown.
 
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
@@ -6,7 +6,7 @@ use chainbox::{
     chain::GenesisSpec,
     consensus::ConsensusKind,
     node::{Dump, Mining, Node, NodeBuilder},
-    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, Platform, Scope, Secret},
+    platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform, Scope, Secret},
     primitives::{Gas, U256},
     server::{self, Chains, Server, ServerConfig, WallClock},
 };
@@ -18,13 +18,13 @@ type Failure = Box<dyn Error>;
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     let node = build_node(options)?;
-    // Half of the cores answer requests: fewer threads hand work to each other less, and the rest of the machine has signatures to
-    // recover, blocks to execute and clients to run.
+    // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and
+    // run clients.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()?;
     let result = runtime.block_on(serve(options, node.clone()));
-    // Simulations that still run on blocking threads are not waited for.
+    // Calls that still run on blocking threads are not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result?;
     if let Some(path) = &options.dump_state {
@@ -35,12 +35,11 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
 }
 
 async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
-    let mut secret = [0; 32];
-    getrandom::fill(&mut secret).map_err(|cause| format!("the system gives no random numbers: {cause}"))?;
+    let secret = Secret::generate(&OsEntropy)?;
     let chain =
         Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
-    let platform = Arc::new(Platform::new(Secret::new(secret), chain));
-    let api_key = platform.create_api_key("dev", &[Scope::Admin]);
+    let platform = Arc::new(Platform::new(secret, chain));
+    let api_key = platform.create_api_key("dev", &[Scope::Admin])?;
     let chains = Chains::new(platform.clone());
     let config = ServerConfig {
         listen: (options.host, options.port).into(),
@@ -109,7 +108,7 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
     builder.build().map_err(|cause| files::with_causes(&cause).into())
 }
 
-/// The genesis, with as many validators as it lists unless another number is asked for.
+/// Adds a genesis. Its list of validators is the default for `--validators`.
 fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec) -> NodeBuilder {
     let listed = u32::try_from(genesis.validators.len()).ok().filter(|count| *count > 0);
     let builder = match (options.validators, listed) {
@@ -119,7 +118,7 @@ fn with_genesis(builder: NodeBuilder, options: &DevOptions, genesis: GenesisSpec
     builder.with_genesis(genesis)
 }
 
-/// The default chain, as the service lists it.
+/// Returns the specification of the default chain for the service.
 fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
     let view = node.view();
     BlockchainSpec {
@@ -138,7 +137,7 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
     }
 }
 
-/// Done when the process is told to stop. The handlers stand before the server answers.
+/// Completes on SIGINT or SIGTERM. The handlers are installed when this returns, before the server accepts connections.
 fn stop_signal() -> Result<impl Future<Output = ()> + Send + 'static, Failure> {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! Reading and writing files, and telling why that failed.
+//! Reading and writing files; errors have the path and all causes.
 
 use std::{
     error::Error,
@@ -9,9 +9,10 @@ use std::{
 
 type Failure = Box<dyn Error>;
 
-/// Writes `bytes` beside `path` and moves them there, so that a reader never sees half of them. Only the owner may read.
+/// Writes a file atomically, by a rename, readable by its owner only.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not the name of a file"))?;
+    let name =
+        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
     let mut temporary = name.to_os_string();
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(temporary);
@@ -30,17 +31,17 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     moved
 }
 
-/// Reads a file whole.
+/// Reads a whole file.
 pub(crate) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
     fs::read(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()).into())
 }
 
-/// Reads a file of text.
+/// Reads a text file in UTF-8.
 pub(crate) fn read_text(path: &Path) -> Result<String, Failure> {
     String::from_utf8(read(path)?).map_err(|cause| format!("{}: {cause}", path.display()).into())
 }
 
-/// Writes a file that anybody may read, and the folder that it is in.
+/// Writes a file, and creates its folder when needed.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     let failed = |cause: io::Error| format!("cannot write {}: {cause}", path.display());
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
@@ -49,7 +50,7 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     fs::write(path, bytes).map_err(|cause| failed(cause).into())
 }
 
-/// A failure and what caused it, in one line.
+/// Returns an error with its chain of causes, in one line.
 pub(crate) fn with_causes(failure: &(dyn Error + 'static)) -> String {
     let mut text = failure.to_string();
     let mut source = failure.source();

@@ -19,13 +19,13 @@ use std::{error::Error, process::ExitCode};
 
 use clap::Parser;
 
-/// Many small allocations of many threads: mimalloc serves them faster than the system's allocator.
+/// mimalloc is faster than the system's allocator for many small allocations on many threads.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Exit status of a run that does not show what it must, or that breaks something; 1 is for a command that could not be done.
-const NOT_SHOWN: u8 = 3;
-/// Exit status of what can't be asked for, as for flags that can't be read.
+/// Exit status of a run without the expected outcome, or with a violated invariant. Status 1 is for a command that failed.
+const UNEXPECTED_OUTCOME: u8 = 3;
+/// Exit status of an invalid command line.
 const USAGE: u8 = 2;
 
 fn main() -> ExitCode {
@@ -38,16 +38,16 @@ fn main() -> ExitCode {
     };
     match result {
         Ok(true) => ExitCode::SUCCESS,
-        // It has told what is wrong.
-        Ok(false) => ExitCode::from(NOT_SHOWN),
+        // The command has printed the difference.
+        Ok(false) => ExitCode::from(UNEXPECTED_OUTCOME),
         Err(failure) => {
-            tell(failure.as_ref());
+            print_error(failure.as_ref());
             ExitCode::FAILURE
         }
     }
 }
 
-/// Says what could not be done.
-fn tell(failure: &dyn Error) {
+/// Prints the error of a command.
+fn print_error(failure: &dyn Error) {
     anstream::eprintln!("{}error:{} {failure}", banner::ERROR, banner::ERROR.render_reset());
 }

@@ -42,13 +42,13 @@ pub(crate) fn run(options: &SimOptions) -> ExitCode {
     let failure = match try_run(options) {
         Ok(true) => return ExitCode::SUCCESS,
         // It has told what is wrong.
-        Ok(false) => return ExitCode::from(crate::NOT_SHOWN),
+        Ok(false) => return ExitCode::from(crate::UNEXPECTED_OUTCOME),
         Err(failure) => failure,
     };
     if options.json {
         print_json(&json!({ "error": failure.to_string() }));
     } else {
-        crate::tell(failure.as_ref());
+        crate::print_error(failure.as_ref());
     }
     if failure.is::<Refused>() { ExitCode::from(crate::USAGE) } else { ExitCode::FAILURE }
 }

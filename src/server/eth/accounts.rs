@@ -1,4 +1,4 @@
-//! Accounts and their state: balances, counts, code, slots, proofs; signing for unlocked accounts.
+//! State of accounts: balance, nonce, code, storage, proofs; and signing for unlocked accounts.
 
 use alloy_dyn_abi::TypedData;
 use alloy_primitives::{Address, B256, Bytes, U64, U256, eip191_hash_message};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::server::jsonrpc::errors::{REFUSED, RpcError, error, invalid_params};
 
-/// Slots that one proof may ask for.
+/// Storage slots of one proof.
 const PROOF_SLOTS_MAX: usize = 1024;
 
 pub(super) fn register(methods: &mut Methods) {
@@ -45,7 +45,7 @@ fn storage_at(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
     eth.view().storage(address, slot, convert::block_ref(block)).map(B256::from).map_err(convert::query_error)
 }
 
-/// EIP-1186.
+/// `eth_getProof` (EIP-1186).
 fn proof(eth: &Eth, args: &Args<'_>) -> Result<EIP1186AccountProofResponse, RpcError> {
     let address: Address = args.required(0, "address")?;
     let slots: Vec<U256> = args.required(1, "storageKeys")?;
@@ -69,19 +69,19 @@ fn proof(eth: &Eth, args: &Args<'_>) -> Result<EIP1186AccountProofResponse, RpcE
     })
 }
 
-/// EIP-191, version 0x45: address first, message second.
+/// `eth_sign`: EIP-191, version 0x45; the address comes first.
 fn sign(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     let (address, message): (Address, Bytes) = (args.required(0, "address")?, args.required(1, "message")?);
     sign_hash(eth, address, eip191_hash_message(message))
 }
 
-/// The same with the arguments the other way round, as wallets have it; the third is a password that is not needed.
+/// `personal_sign`: as `eth_sign`, but the message comes first. The third parameter, a password, is ignored.
 fn personal_sign(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     let (message, address): (Bytes, Address) = (args.required(0, "message")?, args.required(1, "address")?);
     sign_hash(eth, address, eip191_hash_message(message))
 }
 
-/// A typed message, sent as an object or as its text (EIP-712).
+/// EIP-712 typed data, as an object or as its JSON text.
 struct TypedMessage(TypedData);
 
 impl<'de> serde::Deserialize<'de> for TypedMessage {
@@ -107,13 +107,13 @@ fn sign_typed_data(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     sign_hash(eth, address, hash)
 }
 
-/// 65 bytes: r, s, and v as 27 or 28.
+/// Returns the signature of an unlocked account: 65 bytes, r, s, and v as 27 or 28.
 fn sign_hash(eth: &Eth, address: Address, hash: B256) -> Result<Bytes, RpcError> {
     let signature = eth.node.sign(address, hash).ok_or_else(|| unknown_account(address))?;
     Ok(Bytes::copy_from_slice(&signature.as_bytes()))
 }
 
-/// geth's words for an account whose key the node does not hold.
+/// Returns geth's error for an account whose key the node does not hold.
 pub(super) fn unknown_account(address: Address) -> RpcError {
     error(REFUSED, format!("unknown account {address}: this node holds no key for it"))
 }

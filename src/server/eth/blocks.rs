@@ -60,12 +60,12 @@ fn count_by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<U64>, RpcError> {
     Ok(find_by_hash(&eth.view(), args)?.map(|block| U64::from(block.block().transactions().len())))
 }
 
-/// The block that the first parameter names by number or tag.
+/// Returns the block that the first parameter names by number or tag.
 pub(super) fn find_by_number(view: &NodeView, args: &Args<'_>) -> Result<Option<ExecutedBlock>, RpcError> {
     convert::find_block(view, BlockId::Number(args.required(0, "block")?))
 }
 
-/// The block that the first parameter names by hash.
+/// Returns the block that the first parameter names by hash.
 pub(super) fn find_by_hash(view: &NodeView, args: &Args<'_>) -> Result<Option<ExecutedBlock>, RpcError> {
     convert::find_block(view, BlockId::hash(args.required::<B256>(0, "blockHash")?))
 }

@@ -39,7 +39,7 @@ fn overrides(args: &Args<'_>) -> Result<crate::chain::StateOverrides, RpcError> 
     convert::state_overrides(args.optional::<StateOverride>(2, "stateOverrides")?)
 }
 
-/// EIP-2930's list of what a call touches, and the gas it takes with that list.
+/// `eth_createAccessList`: the access list (EIP-2930) of a call, and its gas with that list.
 fn create_access_list(eth: &Eth, args: &Args<'_>) -> Result<AccessListResult, RpcError> {
     let request = convert::call_request(args.required::<TransactionRequest>(0, "transaction")?, None)?;
     let (access_list, outcome) =

@@ -1,4 +1,4 @@
-//! Between the engine's types and those of the Ethereum JSON-RPC.
+//! Conversions between the engine's types and those of the Ethereum JSON-RPC.
 
 use alloy_consensus::{ReceiptEnvelope, ReceiptWithBloom, transaction::Recovered};
 use alloy_eips::{self as eips, BlockNumberOrTag};
@@ -15,7 +15,7 @@ use crate::{
     server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
 };
 
-/// The block that a parameter names.
+/// Converts a block parameter.
 pub(crate) const fn block_ref(id: eips::BlockId) -> BlockRef {
     match id {
         eips::BlockId::Hash(hash) => BlockRef::Hash(hash.block_hash),
@@ -30,7 +30,7 @@ pub(crate) const fn block_ref(id: eips::BlockId) -> BlockRef {
     }
 }
 
-/// A block, or `None` where the RPC answers null instead of an error.
+/// Returns the block, or `None` for an unknown one, where the RPC returns null instead of an error.
 pub(crate) fn find_block(view: &NodeView, id: eips::BlockId) -> Result<Option<ExecutedBlock>, RpcError> {
     match view.block(block_ref(id)) {
         Ok(block) => Ok(Some(block)),
@@ -39,7 +39,7 @@ pub(crate) fn find_block(view: &NodeView, id: eips::BlockId) -> Result<Option<Ex
     }
 }
 
-/// A header with its hash and its block's size.
+/// Converts the header of a block, with the block's hash and size.
 pub(crate) fn header(block: &Block) -> RpcHeader {
     RpcHeader {
         hash: block.hash(),
@@ -49,7 +49,7 @@ pub(crate) fn header(block: &Block) -> RpcHeader {
     }
 }
 
-/// A block with its transactions, or with their hashes.
+/// Converts a block, with whole transactions if `full`, else with their hashes.
 pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
     let transactions = if full {
         let all = (0..block.transactions().len()).filter_map(|index| transaction_in(block, index));
@@ -61,7 +61,7 @@ pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
     RpcBlock { header: header(block), uncles: Vec::new(), transactions, withdrawals }
 }
 
-/// The block that would be mined now: the ready transactions on top of the head, not executed.
+/// Returns the pending block: the ready transactions of the pool on top of the head, not executed.
 pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
     let head = view.head().block();
     let ready = view.pooled().into_iter().filter(|pooled| pooled.waiting.is_none()).map(|pooled| pooled.transaction);
@@ -85,7 +85,7 @@ pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
     RpcBlock { header, uncles: Vec::new(), transactions, withdrawals }
 }
 
-/// The transaction at `index` of a block.
+/// Returns the transaction at `index` of a block.
 pub(crate) fn transaction_in(block: &Block, index: usize) -> Option<RpcTransaction> {
     let transaction = block.transactions().get(index)?;
     Some(RpcTransaction {
@@ -98,7 +98,7 @@ pub(crate) fn transaction_in(block: &Block, index: usize) -> Option<RpcTransacti
     })
 }
 
-/// A transaction that is in no block.
+/// Converts a transaction of the pool.
 pub(crate) fn pooled_transaction(transaction: &Transaction) -> RpcTransaction {
     RpcTransaction {
         inner: Recovered::new_unchecked(transaction.envelope().clone(), transaction.sender()),
@@ -159,7 +159,7 @@ pub(crate) fn receipt(executed: &ExecutedBlock, index: usize) -> Option<Transact
     })
 }
 
-/// A log with its place.
+/// Converts a log. `removed` marks logs of blocks that a reorg took out of the chain.
 pub(crate) fn log(found: LocatedLog, removed: bool) -> RpcLog {
     RpcLog {
         inner: found.log,
@@ -173,7 +173,7 @@ pub(crate) fn log(found: LocatedLog, removed: bool) -> RpcLog {
     }
 }
 
-/// A transaction object as the engine's request; `default_sender` stands in for a missing `from`.
+/// Converts a transaction object. `default_sender` replaces a missing `from`.
 pub(crate) fn call_request(
     request: TransactionRequest,
     default_sender: Option<Address>,
@@ -222,7 +222,7 @@ fn refuse_unsupported(request: &TransactionRequest) -> Result<(), RpcError> {
     Err(invalid_params(format!("{name} not supported: send type 0x0 (legacy), 0x1 (EIP-2930) or 0x2 (EIP-1559)")))
 }
 
-/// Overrides of a simulated call.
+/// Converts the state overrides of a simulated call.
 pub(crate) fn state_overrides(overrides: Option<StateOverride>) -> Result<StateOverrides, RpcError> {
     let mut all = StateOverrides::default();
     for (address, account) in overrides.into_iter().flatten().collect::<std::collections::BTreeMap<_, _>>() {
@@ -246,12 +246,12 @@ pub(crate) fn state_overrides(overrides: Option<StateOverride>) -> Result<StateO
     Ok(all)
 }
 
-/// The return data of a simulated call, or why there is none.
+/// Returns the return data of a simulated call, or its error.
 pub(crate) fn call_output(outcome: CallOutcome) -> Result<Bytes, RpcError> {
     outcome.success_output().cloned().ok_or_else(|| call_failure(&outcome))
 }
 
-/// A revert (code 3, with its data) or another halt (-32003).
+/// Returns the error of a failed execution: a revert (code 3, with the revert data) or another halt (-32003).
 pub(crate) fn call_failure(outcome: &CallOutcome) -> RpcError {
     match outcome.revert_data() {
         Some(data) => errors::reverted(data),
@@ -259,7 +259,7 @@ pub(crate) fn call_failure(outcome: &CallOutcome) -> RpcError {
     }
 }
 
-/// Why a query has no answer.
+/// Converts a failed query.
 pub(crate) fn query_error(cause: QueryError) -> RpcError {
     match cause {
         QueryError::UnknownHeight { .. } | QueryError::UnknownBlock { .. } | QueryError::UnknownTransaction { .. } => {
@@ -272,7 +272,7 @@ pub(crate) fn query_error(cause: QueryError) -> RpcError {
     }
 }
 
-/// Why a transaction was not taken.
+/// Converts a rejected transaction.
 pub(crate) fn send_error(cause: SendError) -> RpcError {
     match cause {
         SendError::WouldFail { outcome } => call_failure(&outcome),

@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub(super) fn register(methods: &mut Methods) {
-    methods.add_slow(&["debug_traceTransaction"], 2, trace_transaction);
-    methods.add_slow(&["debug_traceCall"], 3, trace_call);
+    methods.add_blocking(&["debug_traceTransaction"], 2, trace_transaction);
+    methods.add_blocking(&["debug_traceCall"], 3, trace_call);
     methods.add("debug_getRawTransaction", 1, |eth, args| {
         let found = eth.view().transaction(args.required(0, "hash")?).map_err(convert::query_error)?;
         Ok(match found {
@@ -29,7 +29,7 @@ pub(super) fn register(methods: &mut Methods) {
     });
 }
 
-/// The tracer and its settings.
+/// Options of a trace: the tracer and its configuration.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Tracing {
@@ -91,7 +91,7 @@ fn trace_call(eth: &Eth, args: &Args<'_>) -> Result<CallTrace, RpcError> {
     finish(tracer, &tracing.tracer_config, &outcome, request.gas.map(Gas::new))
 }
 
-/// The trace of a whole transaction: its gas counts what was paid before the first frame, too.
+/// Returns the trace with the gas of the whole transaction, which includes intrinsic gas.
 fn finish(
     tracer: CallTracer,
     config: &TracerConfig,

@@ -1,4 +1,4 @@
-//! `evm_*`, `anvil_*`, `hardhat_*`: what a developer does to a chain by hand.
+//! `evm_*`, `anvil_*`, `hardhat_*`: control of a development chain.
 
 mod cheats;
 mod mining;

@@ -1,4 +1,4 @@
-//! What gas costs (EIP-1559): prices, tips, history.
+//! Gas prices (EIP-1559): base fee, tips, history.
 
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::U128;
@@ -15,9 +15,9 @@ use crate::{
     server::jsonrpc::errors::{RpcError, invalid_params, unknown_block},
 };
 
-/// Blocks of one history, as geth bounds it.
+/// Blocks of one fee history, geth's bound.
 const HISTORY_BLOCKS_MAX: u64 = 1024;
-/// Percentiles of one history, as geth bounds it.
+/// Percentiles of one fee history, geth's bound.
 const PERCENTILES_MAX: usize = 100;
 
 pub(super) fn register(methods: &mut Methods) {
@@ -37,7 +37,7 @@ fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
     let percentiles: Vec<f64> = args.optional(2, "rewardPercentiles")?.unwrap_or_default();
     check_percentiles(&percentiles)?;
     let view = eth.view();
-    // The pending block has no fees of its own here: the history ends at the head, its last entry is the pending base fee.
+    // The pending block is not built, so the history ends at the head; the last base fee is that of the next block.
     let newest = if newest.is_pending() { BlockNumberOrTag::Latest } else { newest };
     let newest = convert::find_block(&view, BlockId::Number(newest))?.ok_or_else(|| unknown_block(newest))?;
     let count = count.min(HISTORY_BLOCKS_MAX).min(newest.height().get() + 1);
@@ -62,7 +62,7 @@ fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
     Ok(history)
 }
 
-/// The base fee of the block after `block`: the child's, or the one that the next block will have.
+/// Returns the base fee of the block after `block`, which for the head is the next block's.
 fn base_fee_after(view: &NodeView, block: &ExecutedBlock) -> Result<u64, RpcError> {
     if block.height() >= view.head().height() {
         return Ok(view.next_base_fee());
@@ -94,7 +94,7 @@ fn gas_used_ratio(block: &ExecutedBlock) -> f64 {
     }
 }
 
-/// The tips at `percentiles` of a block's gas, cheapest transaction first, as geth computes them; zeros for an empty block.
+/// Returns the tips at `percentiles` of a block's gas, ordered by tip, as geth computes them; zeros for an empty block.
 fn tips_at(executed: &ExecutedBlock, percentiles: &[f64]) -> Vec<u128> {
     let block = executed.block();
     let base_fee = block.base_fee().unwrap_or(0);

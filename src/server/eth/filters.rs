@@ -1,7 +1,7 @@
-//! Filters that a client polls: logs, blocks, pending transactions.
+//! Polled filters for logs, blocks and pending transactions.
 //!
-//! A filter remembers the block it was polled at last. What changed since then is read off the block tree when it
-//! is polled, reorgs too, so that an idle filter costs nothing.
+//! A block or log filter stores the head of its last poll. A poll reads the changes since then, reorgs included, from the
+//! block tree, so that an idle filter costs nothing.
 
 use std::{
     collections::BTreeMap,
@@ -19,7 +19,7 @@ use crate::{
     server::jsonrpc::errors::{NOT_FOUND, REFUSED, RpcError, error},
 };
 
-/// Filters at one time; the one that was polled longest ago gives way.
+/// Installed filters; past this number, a new one replaces the one whose last poll is oldest.
 const FILTERS_MAX: usize = 1024;
 
 pub(super) fn register(methods: &mut Methods) {
@@ -33,14 +33,16 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_uninstallFilter", 1, |eth, args| Ok(eth.filters.remove(args.required(0, "filter")?)));
 }
 
-/// All filters of a chain. They are the connections' and no chain state: a revert leaves them.
+/// The filters of a chain. They are not part of its state: a revert keeps them.
 #[derive(Debug, Default)]
 pub(super) struct Filters(Mutex<Table>);
 
 #[derive(Debug, Default)]
 struct Table {
     next_id: u64,
+    /// Number of polls so far, which orders filters by their last poll.
     polls: u64,
+    /// Filters by id, each with the number of its last poll.
     by_id: BTreeMap<u64, (u64, Kind)>,
 }
 
@@ -51,7 +53,7 @@ enum Kind {
     Pending(Subscription),
 }
 
-/// The head that a filter saw last.
+/// The head at the last poll of a filter.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
     height: Height,
@@ -76,7 +78,7 @@ impl Filters {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).by_id.remove(&id.to()).is_some()
     }
 
-    /// Gives the filter to `poll`.
+    /// Runs `poll` on the filter with this id.
     fn with<T>(&self, id: U64, poll: impl FnOnce(&mut Kind) -> Result<T, RpcError>) -> Result<T, RpcError> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         table.polls += 1;
@@ -128,7 +130,7 @@ fn changes(eth: &Eth, args: &Args<'_>) -> Result<FilterChanges<RpcTransaction>, 
                         *events = eth.node.subscribe_to(is_pending);
                         return Err(error(
                             REFUSED,
-                            "the filter was polled too rarely and lost transactions; it starts anew",
+                            "the filter was polled too rarely and missed transactions: it starts again from here",
                         ));
                     }
                     Err(_) => break,
@@ -142,7 +144,7 @@ fn changes(eth: &Eth, args: &Args<'_>) -> Result<FilterChanges<RpcTransaction>, 
 fn all_logs(eth: &Eth, args: &Args<'_>) -> Result<Vec<RpcLog>, RpcError> {
     let filter = eth.filters.with(args.required(0, "filter")?, |kind| match kind {
         Kind::Logs(filter, _) => Ok(filter.clone()),
-        _ => Err(error(REFUSED, "filter not found: it is no log filter")),
+        _ => Err(error(REFUSED, "filter not found: the filter with this id is not a log filter")),
     })?;
     logs::find(&eth.view(), &filter)
 }
@@ -158,7 +160,7 @@ impl Cursor {
         Self { height: head.height(), hash: head.hash() }
     }
 
-    /// The blocks removed (newest first) and added (oldest first) since the last time.
+    /// Moves to the head and returns the blocks removed (newest first) and added (oldest first) since the last poll.
     fn advance(&mut self, view: &NodeView) -> Result<(Vec<ExecutedBlock>, Vec<ExecutedBlock>), RpcError> {
         let head = view.head();
         let mut removed = Vec::new();
@@ -168,7 +170,7 @@ impl Cursor {
             if canonical.is_some_and(|block| block.hash() == common.hash) {
                 break;
             }
-            // A block that left the chain and the tree too (a revert) can't be told any more: go on from its height.
+            // A revert removes blocks from the tree too, so they can't be listed: continue from the parent's height.
             let Ok(block) = view.block(BlockRef::Hash(common.hash)) else {
                 let parent = common.height.parent().unwrap_or_default();
                 let fallback = view.block(BlockRef::Number(parent.min(head.height()))).map_err(convert::query_error)?;

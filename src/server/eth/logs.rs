@@ -1,4 +1,4 @@
-//! `eth_getLogs`, and what filters and subscriptions share with it.
+//! `eth_getLogs`, and log matching for filters and subscriptions.
 
 use alloy_eips::BlockNumberOrTag;
 use alloy_rpc_types_eth::{Filter, FilterBlockOption, Log as RpcLog};
@@ -10,7 +10,7 @@ use crate::{
     server::jsonrpc::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
 };
 
-/// Logs in one answer.
+/// Logs in one response.
 const LOGS_MAX: usize = 1_000_000;
 
 pub(super) fn register(methods: &mut Methods) {
@@ -20,14 +20,14 @@ pub(super) fn register(methods: &mut Methods) {
     });
 }
 
-/// The canonical logs that a filter asks for, oldest first.
+/// Returns the canonical logs that a filter matches, oldest first.
 pub(super) fn find(view: &NodeView, filter: &Filter) -> Result<Vec<RpcLog>, RpcError> {
     let Some(criteria) = criteria(view, filter)? else { return Ok(Vec::new()) };
     let found = view.logs(&criteria, LOGS_MAX).map_err(convert::query_error)?;
     Ok(found.into_iter().map(|log| convert::log(log, false)).collect())
 }
 
-/// The logs of one block that a filter matches, its block range left out of account.
+/// Returns the logs of one block that a filter matches, regardless of its block range.
 pub(super) fn of_block(block: &ExecutedBlock, filter: &Filter, removed: bool) -> Vec<RpcLog> {
     if !filter.matches_bloom(block.block().header().logs_bloom) {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn of_block(block: &ExecutedBlock, filter: &Filter, removed: bool) ->
     all.filter(|log| filter.matches(&log.inner)).map(|log| RpcLog { removed, ..log }).collect()
 }
 
-/// What to look for; `None` for a range that has no block yet.
+/// Converts a filter; `None` for a range without blocks.
 fn criteria(view: &NodeView, filter: &Filter) -> Result<Option<LogFilter>, RpcError> {
     let (from, to) = match filter.block_option {
         FilterBlockOption::AtBlockHash(hash) => {
@@ -53,7 +53,7 @@ fn criteria(view: &NodeView, filter: &Filter) -> Result<Option<LogFilter>, RpcEr
                 }
             };
             let (from, to) = (height(from_block)?, height(to_block)?);
-            // A poller that asks from the next block on up to the newest has missed nothing: only two given numbers can be wrong.
+            // From the next block up to a tag is what pollers ask for, so only two numbers can be an error.
             if from > to
                 && matches!(
                     (from_block, to_block),
@@ -75,19 +75,19 @@ fn criteria(view: &NodeView, filter: &Filter) -> Result<Option<LogFilter>, RpcEr
     Ok(Some(LogFilter { from, to, addresses: sorted(filter.address.iter().copied()), topics }))
 }
 
-/// Set members in a fixed order.
+/// Returns the members of a set in ascending order.
 fn sorted<T: Ord>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut values: Vec<T> = values.collect();
     values.sort_unstable();
     values
 }
 
-/// A subscription's or filter's criteria must not name a block that is past.
+/// Refuses `blockHash` in the criteria of a filter or subscription.
 pub(super) fn refuse_block_hash(filter: &Filter) -> Result<(), RpcError> {
     match filter.get_block_hash() {
-        Some(_) => {
-            Err(invalid_params("invalid argument: blockHash is for eth_getLogs; a subscription sees new blocks only"))
-        }
+        Some(_) => Err(invalid_params(
+            "invalid argument: blockHash is for eth_getLogs only; filters and subscriptions match new blocks",
+        )),
         None => Ok(()),
     }
 }

@@ -1,4 +1,4 @@
-//! Who this node is: `net_*`, `web3_*`, and the `eth_*` methods about the node itself.
+//! `net_*`, `web3_*`, `rpc_modules`, and the `eth_*` methods about the node itself.
 
 use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
 
@@ -22,7 +22,7 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("rpc_modules", 0, |_, _| Ok(modules()));
 }
 
-/// `chainbox/v<version>/<os>-<architecture>/rust`, in the form that geth's clients parse.
+/// Returns `chainbox/v<version>/<os>-<architecture>/rust`, the form that clients of geth parse.
 pub(super) fn client_version() -> String {
     format!("chainbox/v{}/{}-{}/rust", env!("CARGO_PKG_VERSION"), std::env::consts::OS, std::env::consts::ARCH)
 }
@@ -31,7 +31,7 @@ fn sha3(_: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
     Ok(keccak256(args.required::<Bytes>(0, "data")?))
 }
 
-/// The unlocked accounts, and those that are impersonated: clients refuse to send from any other.
+/// Unlocked and impersonated accounts: clients refuse to send from any other.
 fn accounts(eth: &Eth, _: &Args<'_>) -> Result<Vec<Address>, RpcError> {
     let mut accounts = eth.node.accounts().to_vec();
     let impersonated = eth.node.impersonated().into_iter().filter(|address| !eth.node.accounts().contains(address));

@@ -1,4 +1,4 @@
-//! Reading positional parameters, with errors that say what was expected and what came.
+//! Reading positional parameters; errors state the expected and the received value.
 
 use alloy_eips::BlockId;
 use alloy_primitives::{Address, B256, Bytes, U256};
@@ -9,44 +9,44 @@ use serde_json::value::RawValue;
 
 use crate::server::jsonrpc::errors::{RpcError, invalid_params};
 
-/// Characters of a wrong value that an error repeats.
+/// Characters of an invalid value that an error repeats.
 const SHOWN_MAX: usize = 100;
 
-/// The parameters of one call, split but not yet read.
+/// The parameters of one call, split but not yet parsed.
 #[derive(Debug)]
 pub(crate) struct Args<'a> {
     values: Vec<&'a RawValue>,
 }
 
-/// A type that a parameter can have.
+/// A type of parameters.
 pub(crate) trait Argument: DeserializeOwned {
-    /// What a caller has to send, for the error message.
+    /// Description of valid values, for error messages.
     const EXPECTED: &'static str;
 }
 
 impl<'a> Args<'a> {
-    /// Splits the parameters, of which there may be at most `most`.
-    pub(crate) fn read(params: &'a Params<'_>, most: usize) -> Result<Self, RpcError> {
+    /// Splits the parameters. More than `args_max` are an error.
+    pub(crate) fn read(params: &'a Params<'_>, args_max: usize) -> Result<Self, RpcError> {
         let text = params.as_str().unwrap_or("[]").trim();
         if text == "null" {
             return Ok(Self { values: Vec::new() });
         }
         let values: Vec<&RawValue> = serde_json::from_str(text)
             .map_err(|_| invalid_params(format!("invalid params: expected an array, got {}", shorten(text))))?;
-        if values.len() > most {
-            return Err(invalid_params(format!("too many arguments, want at most {most}, got {}", values.len())));
+        if values.len() > args_max {
+            return Err(invalid_params(format!("too many arguments, want at most {args_max}, got {}", values.len())));
         }
         Ok(Self { values })
     }
 
-    /// The parameter at `index`, which must be there.
+    /// Returns the parameter at `index`, which is required.
     pub(crate) fn required<T: Argument>(&self, index: usize, name: &str) -> Result<T, RpcError> {
         self.optional(index, name)?.ok_or_else(|| {
             invalid_params(format!("missing value for required argument {index} ({name}): expected {}", T::EXPECTED))
         })
     }
 
-    /// The parameter at `index`; absent and `null` are the same.
+    /// Returns the parameter at `index`, or `None` when it is absent or `null`.
     pub(crate) fn optional<T: Argument>(&self, index: usize, name: &str) -> Result<Option<T>, RpcError> {
         let Some(value) = self.values.get(index).map(|value| value.get()).filter(|text| *text != "null") else {
             return Ok(None);
@@ -60,7 +60,7 @@ impl<'a> Args<'a> {
         })
     }
 
-    /// The block parameter at `index`; `latest` when absent.
+    /// Returns the block parameter at `index`; `latest` when absent.
     pub(crate) fn block(&self, index: usize) -> Result<BlockId, RpcError> {
         Ok(self.optional(index, "block")?.unwrap_or_default())
     }
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_was_expected_and_what_came() {
+    fn errors_state_the_expected_and_the_received_value() {
         let address = |args: &Args<'_>| args.required::<Address>(0, "address").map(drop);
         assert_eq!(
             message("[\"0x12\"]", address),
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_come_in_three_forms() {
+    fn quantities_have_three_forms() {
         for text in ["[255]", "[\"0xff\"]", "[\"255\"]"] {
             let params = Params::new(Some(text));
             let args = Args::read(&params, 1).unwrap();
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn absent_parameters_are_no_parameters() {
+    fn absent_and_null_parameters_are_none() {
         for params in [Params::new(None), Params::new(Some("null")), Params::new(Some("[null]"))] {
             assert_eq!(Args::read(&params, 1).unwrap().optional::<bool>(0, "flag").unwrap(), None);
         }

@@ -1,4 +1,4 @@
-//! `txpool_*`: what waits to be mined, and why the queued ones wait.
+//! `txpool_*`: pending transactions, and queued ones with the reason.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
     Ok(json!({ "pending": of("pending"), "queued": of("queued") }))
 }
 
-/// geth's shape: pending and queued, each by sender, each by nonce in decimal.
+/// Returns geth's form: pending and queued, each by sender, then by nonce in decimal.
 fn listing(view: &NodeView, wanted: impl Fn(&Pooled) -> bool, show: impl Fn(&Pooled) -> Value) -> Value {
     let mut kinds: [BTreeMap<Address, Map<String, Value>>; 2] = Default::default();
     for pooled in view.pooled().iter().filter(|pooled| wanted(pooled)) {
@@ -47,7 +47,7 @@ fn content_of(pooled: &Pooled) -> Value {
     serde_json::to_value(convert::pooled_transaction(&pooled.transaction)).unwrap_or(Value::Null)
 }
 
-/// `to: value wei + gas limit gas x fee wei`, and why it waits when it does.
+/// Returns `to: value wei + gas limit gas x fee wei`, with the reason for a queued transaction.
 fn summary_of(pooled: &Pooled) -> Value {
     let transaction = &pooled.transaction;
     let to = transaction.to().map_or_else(|| "contract creation".to_owned(), |to| to.to_checksum(None));

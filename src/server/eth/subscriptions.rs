@@ -1,4 +1,4 @@
-//! `eth_subscribe` over WebSocket: new heads, logs (removed ones first in a reorg), pending transactions.
+//! `eth_subscribe` over WebSocket: new heads, logs (in a reorg removed ones first), pending transactions.
 
 use std::sync::{
     Arc,
@@ -32,7 +32,7 @@ pub(super) fn register(methods: &mut Methods) {
     debug_assert!(registered.is_ok(), "eth_subscribe is registered twice");
 }
 
-/// Subscription ids as Ethereum's clients expect them: hex quantities.
+/// Source of subscription ids: hex quantities, which Ethereum clients expect.
 #[derive(Debug, Default)]
 pub(crate) struct HexIds(AtomicU64);
 
@@ -46,17 +46,17 @@ impl Argument for SubscriptionKind {
     const EXPECTED: &'static str = "\"newHeads\", \"logs\", \"newPendingTransactions\" or \"syncing\"";
 }
 
-/// What is asked for.
-enum Wanted {
+/// Topic of a subscription.
+enum Topic {
     Heads,
     Logs(Box<Filter>),
     PendingHashes,
     PendingTransactions,
-    /// Never sends: this node is always in sync.
-    Nothing,
+    /// Sends nothing: this node is always in sync.
+    Syncing,
 }
 
-impl Wanted {
+impl Topic {
     fn read(params: &Params<'_>) -> Result<Self, RpcError> {
         let args = Args::read(params, 2)?;
         match args.required::<SubscriptionKind>(0, "kind")? {
@@ -72,18 +72,18 @@ impl Wanted {
                     false => Self::PendingHashes,
                 })
             }
-            SubscriptionKind::Syncing => Ok(Self::Nothing),
+            SubscriptionKind::Syncing => Ok(Self::Syncing),
             _ => Err(invalid_params(format!("invalid argument 0 (kind): expected {}", SubscriptionKind::EXPECTED))),
         }
     }
 }
 
 async fn subscribe(params: Params<'static>, pending: PendingSubscriptionSink, eth: Arc<Eth>) {
-    let wanted = match Wanted::read(&params) {
-        Ok(wanted) => wanted,
+    let topic = match Topic::read(&params) {
+        Ok(topic) => topic,
         Err(error) => return pending.reject(error).await,
     };
-    // Before the answer goes out, so that nothing after the answer is missed.
+    // Before the response is sent, so that no later event is missed.
     let mut events = eth.node.subscribe();
     let Ok(sink) = pending.accept().await else { return };
     loop {
@@ -91,25 +91,25 @@ async fn subscribe(params: Params<'static>, pending: PendingSubscriptionSink, et
             () = sink.closed() => return,
             event = events.next() => event,
         };
-        // A subscriber that is too slow is dropped, never waited for.
+        // A subscriber that is too slow is disconnected: the node does not wait for it.
         let Ok(event) = event else { return };
-        if !forward(&wanted, event, &sink).await {
+        if !forward(&topic, event, &sink).await {
             return;
         }
     }
 }
 
-/// Sends what the subscriber wants of an event; `false` when the subscriber is gone.
-async fn forward(wanted: &Wanted, event: NodeEvent, sink: &SubscriptionSink) -> bool {
-    match (wanted, event) {
-        (Wanted::Heads, NodeEvent::Head { added, .. }) => {
+/// Sends the parts of an event that belong to the topic; `false` when the subscriber has closed.
+async fn forward(topic: &Topic, event: NodeEvent, sink: &SubscriptionSink) -> bool {
+    match (topic, event) {
+        (Topic::Heads, NodeEvent::Head { added, .. }) => {
             for block in added.iter() {
                 if !send(sink, &convert::header(block.block())).await {
                     return false;
                 }
             }
         }
-        (Wanted::Logs(filter), NodeEvent::Head { removed, added, .. }) => {
+        (Topic::Logs(filter), NodeEvent::Head { removed, added, .. }) => {
             for (blocks, removed) in [(removed, true), (added, false)] {
                 for block in blocks.iter() {
                     for log in logs::of_block(block, filter, removed) {
@@ -120,8 +120,8 @@ async fn forward(wanted: &Wanted, event: NodeEvent, sink: &SubscriptionSink) -> 
                 }
             }
         }
-        (Wanted::PendingHashes, NodeEvent::Pending(transaction)) => return send(sink, &transaction.hash()).await,
-        (Wanted::PendingTransactions, NodeEvent::Pending(transaction)) => {
+        (Topic::PendingHashes, NodeEvent::Pending(transaction)) => return send(sink, &transaction.hash()).await,
+        (Topic::PendingTransactions, NodeEvent::Pending(transaction)) => {
             return send(sink, &convert::pooled_transaction(&transaction)).await;
         }
         _ => {}

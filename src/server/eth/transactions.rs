@@ -67,7 +67,7 @@ fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
     eth.node.send_request(request).map_err(convert::send_error)
 }
 
-/// Signs without sending: geth's `{ raw, tx }`.
+/// `eth_signTransaction`: signs without sending; returns geth's `{ raw, tx }`.
 fn sign(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
     let request: TransactionRequest = args.required(0, "transaction")?;
     let from: Address =

@@ -1,4 +1,4 @@
-//! One connection: hyper's HTTP/1.1 with upgrades, ended gracefully when the server stops.
+//! One connection: HTTP/1.1 with upgrades, closed after its running request when the server stops.
 
 use std::{convert::Infallible, sync::Arc, time::Duration};
 
@@ -6,18 +6,18 @@ use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::{net::TcpStream, sync::watch};
 
-use super::route::{self, Shared};
+use super::route::{self, ServerContext};
 
-/// How long a client may take to send a request's head.
+/// Time within which a client must send the head of a request.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Serves `stream` until the client leaves or the server stops.
-pub(super) async fn run(stream: TcpStream, shared: Arc<Shared>, mut stopped: watch::Receiver<bool>) {
-    // On loopback nobody starves the server with half a request, and a timer for each one would cost more than reading it.
-    let header_timeout = (!shared.is_on_loopback()).then_some(HEADER_TIMEOUT);
+/// Serves `stream` until the client closes it or the server stops.
+pub(super) async fn run(stream: TcpStream, context: Arc<ServerContext>, mut stopped: watch::Receiver<bool>) {
+    // Slow requests are an attack from other machines only, and a timer per request costs more than reading it.
+    let header_timeout = (!context.is_on_loopback()).then_some(HEADER_TIMEOUT);
     let service = service_fn(move |request: hyper::Request<Incoming>| {
-        let shared = shared.clone();
-        async move { Ok::<_, Infallible>(route::answer(shared, request).await) }
+        let context = context.clone();
+        async move { Ok::<_, Infallible>(route::respond(context, request).await) }
     });
     let connection = http1::Builder::new()
         .pipeline_flush(true)
@@ -27,7 +27,7 @@ pub(super) async fn run(stream: TcpStream, shared: Arc<Shared>, mut stopped: wat
         .with_upgrades();
     tokio::pin!(connection);
     tokio::select! {
-        // A client that breaks its connection off is no failure of ours.
+        // A client that aborts its connection is not an error of the server.
         _ = connection.as_mut() => return,
         _ = stopped.wait_for(|stopped| *stopped) => connection.as_mut().graceful_shutdown(),
     }

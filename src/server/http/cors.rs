@@ -1,4 +1,4 @@
-//! Cross-origin answers for browsers (Fetch, "CORS protocol"): open on loopback, by configuration elsewhere.
+//! Cross-origin headers for browsers (Fetch standard, "CORS protocol"): every origin on loopback, configured origins elsewhere.
 
 use hyper::{
     HeaderMap, Response, StatusCode,
@@ -7,16 +7,16 @@ use hyper::{
 
 use super::{Body, ServerConfig, guard};
 
-/// What a page may send: JSON, its API key, idempotency keys.
+/// Request headers that a page may send.
 const REQUEST_HEADERS: &str = "content-type, authorization, x-api-key, idempotency-key, x-request-id";
-/// What a page may read beside the body.
+/// Response headers that a page may read.
 const RESPONSE_HEADERS: &str = "location, x-request-id, allow";
-/// Seconds that a browser may remember a preflight's answer.
+/// Time for which a browser may cache the response to a preflight, in seconds.
 const MAX_AGE_SECS: &str = "7200";
-/// Chromium's private-network preflight.
+/// Response header of Chromium's private-network preflight.
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// The answer to a preflight (`OPTIONS` with `Access-Control-Request-Method`).
+/// Returns the response to a preflight (`OPTIONS` with `Access-Control-Request-Method`).
 pub(super) fn preflight() -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
@@ -29,9 +29,9 @@ pub(super) fn preflight() -> Response<Body> {
     response
 }
 
-/// Lets the page at `origin` read `headers`' response, when it may call at all.
+/// Adds the headers that let a page of `origin` read the response, when the origin is accepted.
 pub(super) fn allow(origin: &HeaderValue, config: &ServerConfig, on_loopback: bool, headers: &mut HeaderMap) {
-    let listed = origin.to_str().is_ok_and(|origin| guard::origin_is_listed(origin, config));
+    let listed = origin.to_str().is_ok_and(|origin| guard::is_origin_configured(origin, config));
     if on_loopback && !listed {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     } else if listed {

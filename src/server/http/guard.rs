@@ -1,8 +1,8 @@
-//! Refusing requests that a foreign page smuggles to a server on this machine (DNS rebinding).
+//! Checks of `Host` and `Origin` against DNS rebinding.
 //!
-//! A rebound name resolves to this machine, but the browser still sends that name as `Host`. So `Host` has
-//! to be an IP address, a loopback name, or a name that the configuration lists; and off loopback a
-//! browser's `Origin` has to be listed too.
+//! A rebound name resolves to this machine, but the browser still sends that name as `Host`. So `Host` must
+//! be an IP address, a loopback name, or a configured name; and off loopback a browser's `Origin` must be
+//! configured too.
 
 use std::net::IpAddr;
 
@@ -10,17 +10,17 @@ use hyper::{HeaderMap, header};
 
 use super::ServerConfig;
 
-/// Why a request is refused with 403.
+/// Reason for which a request is refused with 403.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Refusal {
-    /// `Host` names somebody else.
+    /// `Host` is none of the accepted names.
     Host(String),
-    /// `Origin` may not call.
+    /// `Origin` is not accepted.
     Origin(String),
 }
 
 impl Refusal {
-    /// What the client is told.
+    /// Returns the message for the client, with the option that accepts the name.
     pub(super) fn message(&self) -> String {
         match self {
             Self::Host(host) => format!(
@@ -38,25 +38,25 @@ pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: boo
     if let Some(host) = headers.get(header::HOST) {
         let host = host.to_str().map_err(|_| Refusal::Host("not text".to_owned()))?;
         let name = without_port(host);
-        if !is_own_name(name) && !config.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)) {
+        if !is_local_name(name) && !config.allowed_hosts.iter().any(|allowed| allowed.eq_ignore_ascii_case(name)) {
             return Err(Refusal::Host(name.to_owned()));
         }
     }
     match headers.get(header::ORIGIN) {
         Some(origin) if !on_loopback => {
             let text = origin.to_str().unwrap_or("not text");
-            if origin_is_listed(text, config) { Ok(()) } else { Err(Refusal::Origin(text.to_owned())) }
+            if is_origin_configured(text, config) { Ok(()) } else { Err(Refusal::Origin(text.to_owned())) }
         }
         _ => Ok(()),
     }
 }
 
-/// Whether the configuration lists `origin`.
-pub(super) fn origin_is_listed(origin: &str, config: &ServerConfig) -> bool {
+/// Whether the configuration accepts `origin`.
+pub(super) fn is_origin_configured(origin: &str, config: &ServerConfig) -> bool {
     config.allowed_origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
 }
 
-fn is_own_name(name: &str) -> bool {
+fn is_local_name(name: &str) -> bool {
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     bare.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
@@ -65,7 +65,7 @@ fn is_own_name(name: &str) -> bool {
             && name[name.len() - ".localhost".len()..].eq_ignore_ascii_case(".localhost")
 }
 
-/// `host` of `host:port`; the colons of an IPv6 address stand in brackets.
+/// Returns `host` of `host:port`. An IPv6 address is in brackets.
 fn without_port(host: &str) -> &str {
     match host.rsplit_once(':') {
         Some((name, port)) if !name.ends_with(':') && port.bytes().all(|digit| digit.is_ascii_digit()) => name,
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_names_are_served() {
+    fn only_local_and_configured_hosts_are_accepted() {
         for host in ["localhost:8545", "127.0.0.1", "[::1]:8545", "a.localhost", "192.168.1.4:80", "CHAIN.example:8545"]
         {
             assert_eq!(check(&headers(host, None), &config(), true), Ok(()), "{host}");
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn off_loopback_origins_have_to_be_listed() {
+    fn off_loopback_origins_must_be_configured() {
         let foreign = headers("192.168.1.4", Some("https://evil.example"));
         assert_eq!(check(&foreign, &config(), true), Ok(()));
         assert!(matches!(check(&foreign, &config(), false), Err(Refusal::Origin(_))));

@@ -1,4 +1,4 @@
-//! The page that a browser gets on `/`: what this is and where things are.
+//! The page for browsers on `/`: the chain, and the URLs of the interfaces.
 
 use hyper::{
     Response,
@@ -8,7 +8,7 @@ use hyper::{
 use super::Body;
 use crate::platform::Platform;
 
-/// A small page without scripts.
+/// Returns the page, which has no scripts. `base` is host and port for the URLs.
 pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
     let chain = platform.default_blockchain();
     let view = chain.node().view();

@@ -1,4 +1,4 @@
-//! From a request to who answers it.
+//! Routing of requests to Ethereum JSON-RPC, WebSocket sessions, the page for browsers and the REST router.
 
 use std::{
     net::SocketAddr,
@@ -35,14 +35,14 @@ use crate::server::{
     rest,
 };
 
-/// What all connections share.
+/// State of a server that its connections share.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub(super) struct ServerContext {
     chains: Chains,
     config: ServerConfig,
     address: SocketAddr,
     on_loopback: bool,
-    /// Built by the first request under `/v1`.
+    /// Built on the first request under `/v1`.
     rest: OnceLock<axum::Router>,
     websockets: Arc<Semaphore>,
     websocket_config: RpcConfig,
@@ -51,7 +51,7 @@ pub(super) struct Shared {
     server_handle: Mutex<Option<ServerHandle>>,
 }
 
-impl Shared {
+impl ServerContext {
     pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr) -> Self {
         let (stop_handle, server_handle) = stop_channel();
         let websocket_config = RpcConfig::builder()
@@ -74,12 +74,12 @@ impl Shared {
         }
     }
 
-    /// Whether only this machine can connect.
+    /// Whether the server listens on a loopback address.
     pub(super) const fn is_on_loopback(&self) -> bool {
         self.on_loopback
     }
 
-    /// Tells every WebSocket session to end.
+    /// Ends every WebSocket session.
     pub(super) fn stop_websockets(&self) {
         let handle = self.server_handle.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(handle) = handle {
@@ -88,43 +88,44 @@ impl Shared {
     }
 }
 
-/// Answers one request.
-pub(super) async fn answer(shared: Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
-    if let Err(refusal) = guard::check(request.headers(), &shared.config, shared.on_loopback) {
+/// Returns the response to one request.
+pub(super) async fn respond(context: Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+    if let Err(refusal) = guard::check(request.headers(), &context.config, context.on_loopback) {
         return plain(StatusCode::FORBIDDEN, refusal.message());
     }
     let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
-        return dispatch(&shared, request).await;
+        return dispatch(&context, request).await;
     };
     let mut response =
-        if request.method() == Method::OPTIONS { cors::preflight() } else { dispatch(&shared, request).await };
-    cors::allow(&origin, &shared.config, shared.on_loopback, response.headers_mut());
+        if request.method() == Method::OPTIONS { cors::preflight() } else { dispatch(&context, request).await };
+    cors::allow(&origin, &context.config, context.on_loopback, response.headers_mut());
     response
 }
 
-async fn dispatch(shared: &Arc<Shared>, request: Request<Incoming>) -> Response<Body> {
+async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
         if *request.method() == Method::POST {
-            return post(shared.chains.default_service(), request).await;
+            return post(context.chains.default_service(), request).await;
         }
-        return ethereum(shared, shared.chains.default_rpc().clone(), request).await;
+        return ethereum(context, context.chains.default_rpc().clone(), request).await;
     }
     let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
-    if let Some(rpc) = chain_id.and_then(|id| shared.chains.rpc(id)) {
-        return ethereum(shared, rpc, request).await;
+    if let Some(rpc) = chain_id.and_then(|id| context.chains.rpc(id)) {
+        return ethereum(context, rpc, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
-        let router = shared.rest.get_or_init(|| rest::router(shared.chains.clone())).clone();
+        let router = context.rest.get_or_init(|| rest::router(context.chains.clone())).clone();
         return match router.oneshot(request).await {
             Ok(response) => response.map(Body::new),
             Err(never) => match never {},
         };
     }
-    plain(StatusCode::NOT_FOUND, format!("nothing is at {path}: Ethereum JSON-RPC is at /, the service under /v1"))
+    let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
+    plain(StatusCode::NOT_FOUND, message)
 }
 
-/// Calls of one chain in an HTTP body.
+/// Executes the calls in the body of a POST.
 async fn post(service: &EthHttpService, request: Request<Incoming>) -> Response<Body> {
     let (parts, body) = request.into_parts();
     match framing::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
@@ -134,35 +135,36 @@ async fn post(service: &EthHttpService, request: Request<Incoming>) -> Response<
 }
 
 /// Ethereum JSON-RPC of one chain: POST, WebSocket, or a page for a browser.
-async fn ethereum(shared: &Arc<Shared>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
+async fn ethereum(context: &Arc<ServerContext>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
     if *request.method() == Method::POST {
         return post(&chain.http_service(), request).await;
     }
     if ws::is_upgrade_request(&request) {
-        return websocket(shared, chain, request).await;
+        return websocket(context, chain, request).await;
     }
     if matches!(*request.method(), Method::GET | Method::HEAD) {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
-        // The guard let only names without markup through; an absent one is our own address.
-        return page::welcome(shared.chains.platform(), &host.unwrap_or_else(|| shared.address.to_string()));
+        // The guard accepts only names without markup.
+        return page::welcome(context.chains.platform(), &host.unwrap_or_else(|| context.address.to_string()));
     }
-    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "Ethereum JSON-RPC takes POST".to_owned());
+    let mut response =
+        plain(StatusCode::METHOD_NOT_ALLOWED, "Ethereum JSON-RPC accepts POST and WebSocket upgrades".to_owned());
     response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, OPTIONS"));
     response
 }
 
-async fn websocket(shared: &Arc<Shared>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
-    let Ok(permit) = shared.websockets.clone().try_acquire_owned() else {
+async fn websocket(context: &Arc<ServerContext>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
+    let Ok(permit) = context.websockets.clone().try_acquire_owned() else {
         return plain(
             StatusCode::SERVICE_UNAVAILABLE,
-            format!("{WEBSOCKETS_MAX} WebSocket connections are open, no more are taken"),
+            format!("{WEBSOCKETS_MAX} WebSocket connections are open, which is the maximum: close one first"),
         );
     };
-    let id = shared.websocket_ids.fetch_add(1, Ordering::Relaxed);
-    let state = ConnectionState::new(shared.stop_handle.clone(), id, permit);
+    let id = context.websocket_ids.fetch_add(1, Ordering::Relaxed);
+    let state = ConnectionState::new(context.stop_handle.clone(), id, permit);
     let middleware = RpcServiceBuilder::new().layer(EthLayer(chain.clone()));
     let methods = chain.methods().clone();
-    match ws::connect(request, shared.websocket_config.clone(), methods, state, middleware).await {
+    match ws::connect(request, context.websocket_config.clone(), methods, state, middleware).await {
         Ok((response, session)) => {
             tokio::spawn(session);
             response
@@ -171,7 +173,7 @@ async fn websocket(shared: &Arc<Shared>, chain: EthRpc, request: Request<Incomin
     }
 }
 
-/// A short text.
+/// Returns a response with a line of text.
 fn plain(status: StatusCode, message: String) -> Response<Body> {
     let mut response = Response::new(Body::from(message + "\n"));
     *response.status_mut() = status;

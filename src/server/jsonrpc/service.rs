@@ -54,7 +54,7 @@ impl<D: Dispatch> RpcServiceT for JsonRpcService<D> {
             let mut entries = batch.into_iter().peekable();
             let mut notified = false;
             while let Some(entry) = entries.next() {
-                let mut answered = Vec::with_capacity(1);
+                let mut results = Vec::with_capacity(1);
                 match entry {
                     Ok(BatchEntry::Call(request)) if dispatch.is_grouped(&request) => {
                         let mut group = vec![request];
@@ -63,19 +63,19 @@ impl<D: Dispatch> RpcServiceT for JsonRpcService<D> {
                         {
                             group.push(next);
                         }
-                        answered = dispatch.call_group(group).await;
+                        results = dispatch.call_group(group).await;
                     }
-                    Ok(BatchEntry::Call(request)) => answered.push(dispatch.call(request).await),
+                    Ok(BatchEntry::Call(request)) => results.push(dispatch.call(request).await),
                     Ok(BatchEntry::Notification(notification)) => {
                         notified = true;
                         dispatch.call(without_id(notification)).await;
                     }
                     Err(entry) => {
                         let (error, id) = entry.into_parts();
-                        answered.push(MethodResponse::error(id, error));
+                        results.push(MethodResponse::error(id, error));
                     }
                 }
-                for response in answered {
+                for response in results {
                     if let Err(too_long) = responses.append(response) {
                         return too_long;
                     }

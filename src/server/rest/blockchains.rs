@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Page, Params, refuse_unknown},
     request::json_body,
     schema::{Failure, Success, SuccessPage},
@@ -27,24 +27,24 @@ use crate::{
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
 pub(super) struct CreateBlockchain {
-    /// The chain's name.
+    /// Name of the chain.
     #[schema(example = "ledger", max_length = 256)]
     name: String,
-    /// `private` or `public`.
+    /// `private` or `public`; a label that changes nothing else.
     #[schema(rename = "type", default = "private", example = "private")]
     kind: Option<String>,
-    /// proof-of-authority; the other mechanisms of the service (proof-of-stake, delegated-proof-of-stake, pbft, raft) are refused by
-    /// this version with 422.
+    /// Consensus protocol: proof-of-authority, proof-of-stake, delegated-proof-of-stake, pbft or raft.
     #[schema(default = "proof-of-authority", example = "proof-of-authority")]
     consensus: Option<String>,
-    /// Chain id (EIP-155) that no other chain here has; the next free one by default.
+    /// Chain id (EIP-155), unique in this process; the next free one by default.
     #[schema(example = 12345, minimum = 1, maximum = 9007199254740991_u64)]
     chain_id: Option<u64>,
-    /// Parameters.
+    /// Block and token parameters.
     config: Option<CreateConfig>,
-    /// Who validates, at most 100. The service holds a signing key for each; one of its own when empty.
+    /// Validators, at most 100; one by default. Addresses and names are labels: the service generates the signing key of each. pbft takes 1
+    /// validator, or 4 and more.
     validators: Option<Vec<CreateValidator>>,
-    /// Of smart-contracts, permissions, privacy.
+    /// Any of smart-contracts, permissions, privacy; labels that change nothing else.
     #[schema(example = json!(["smart-contracts"]))]
     features: Option<Vec<String>>,
 }
@@ -54,13 +54,13 @@ pub(super) struct CreateBlockchain {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
 pub(super) struct CreateConfig {
-    /// Time between blocks: a number and s, m (minute), h or d. Without it each transaction gets a block at once.
+    /// Time between blocks: a number and s, m (minute), h or d. By default each transaction is mined at once.
     #[schema(example = "5s")]
     block_time: Option<String>,
-    /// Gas of one block, a decimal integer between 1000000 and 1000000000000.
+    /// Gas limit of a block, a decimal integer between 1000000 and 1000000000000.
     #[schema(example = "30000000")]
     block_gas_limit: Option<String>,
-    /// The token that pays for gas.
+    /// Token that pays for gas.
     native_token: Option<CreateNativeToken>,
 }
 
@@ -68,13 +68,13 @@ pub(super) struct CreateConfig {
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
 pub(super) struct CreateNativeToken {
-    /// Its name.
+    /// Name of the token.
     #[schema(default = "Ether", example = "Ether")]
     name: Option<String>,
-    /// Its symbol.
+    /// Symbol of the token.
     #[schema(default = "ETH", example = "ETH")]
     symbol: Option<String>,
-    /// What exists at genesis, a decimal integer in the smallest unit; the treasury holds it.
+    /// Balance of the treasury at genesis, a decimal integer in the smallest unit.
     #[schema(default = "1000000000000000000000000", example = "1000000000000000000000000")]
     premine: Option<String>,
 }
@@ -83,10 +83,10 @@ pub(super) struct CreateNativeToken {
 #[derive(Debug, ToSchema)]
 #[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
 pub(super) struct CreateValidator {
-    /// The operator's address.
+    /// Address of the operator, a label.
     #[schema(example = "0x1111111111111111111111111111111111111111")]
     address: String,
-    /// The operator's name.
+    /// Name of the operator.
     #[schema(example = "one")]
     name: Option<String>,
 }
@@ -95,37 +95,37 @@ pub(super) struct CreateValidator {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BlockchainView {
-    /// Its id here.
+    /// Id of the chain in the service.
     #[schema(example = "bc_default")]
     id: String,
-    /// Its name.
+    /// Name of the chain.
     name: String,
     /// `private` or `public`.
     #[serde(rename = "type")]
     kind: String,
-    /// How it agrees on blocks.
+    /// Consensus protocol.
     #[schema(example = "proof-of-authority")]
     consensus: &'static str,
     /// Chain id (EIP-155).
     #[schema(example = 31337)]
     chain_id: u64,
-    /// `running`.
+    /// Always `running`.
     status: &'static str,
-    /// Parameters.
+    /// Block and token parameters.
     config: ConfigView,
-    /// Who validates.
+    /// Validators in the genesis specification; later changes of the validator set are not shown.
     validators: Vec<ValidatorView>,
     /// Declared features.
     features: Vec<String>,
-    /// The account that holds the premine; the service can sign for it.
+    /// Account that holds the premine at genesis; the service can sign for it.
     treasury: Option<String>,
-    /// Identity of this instance of the chain.
+    /// Hash of the genesis block.
     genesis_hash: String,
     /// Height of the newest block.
     current_block: u64,
     /// Path of its Ethereum JSON-RPC (POST and WebSocket).
     rpc_path: String,
-    /// When it was created: ISO 8601, UTC.
+    /// Time of creation: ISO 8601, UTC.
     created_at: String,
 }
 
@@ -133,22 +133,22 @@ pub(super) struct BlockchainView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ConfigView {
-    /// Time between blocks; null when each transaction gets a block at once.
+    /// Time between blocks; null when each transaction is mined at once.
     block_time: Option<String>,
-    /// Gas of one block.
+    /// Gas limit of the newest block.
     block_gas_limit: String,
-    /// The token that pays for gas.
+    /// Token that pays for gas.
     native_token: NativeTokenView,
 }
 
 /// A native token.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct NativeTokenView {
-    /// Its name.
+    /// Name of the token.
     name: String,
-    /// Its symbol.
+    /// Symbol of the token.
     symbol: String,
-    /// What existed at genesis, in the smallest unit.
+    /// Balance of the treasury at genesis, in the smallest unit.
     premine: String,
 }
 
@@ -156,11 +156,11 @@ pub(super) struct NativeTokenView {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ValidatorView {
-    /// The operator's address; the signer's for a validator of the service's own.
+    /// Address of the operator as given at creation; the signer's where none was given.
     address: String,
-    /// The operator's name.
+    /// Name of the operator.
     name: String,
-    /// The address whose key, held by the service, seals blocks.
+    /// Address of the signing key, which the service holds.
     signer_address: String,
 }
 
@@ -219,7 +219,7 @@ pub(super) async fn create(
     headers: HeaderMap,
     Query(params): Query<Params>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainWrite)?;
     refuse_unknown(&params, &[])?;
     let spec = BlockchainSpec::read(json_body(&headers, body)?)?;
@@ -227,18 +227,18 @@ pub(super) async fn create(
     let created = tokio::task::spawn_blocking(move || platform.create_blockchain(spec, clock::now_ms())).await;
     let chain = created.map_err(|cause| ApiError::internal(&cause))??;
     app.chains.start(&chain);
-    Answer::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
+    ApiResponse::created(&BlockchainView::new(&chain), format!("/v1/blockchains/{}", chain.id()))
 }
 
 /// Lists the chains, oldest first. Scope blockchain:read.
 #[utoipa::path(
     get, path = "/v1/blockchains", tag = "Blockchains", operation_id = "listBlockchains",
     params(
-        ("page" = Option<u64>, Query, description = "The page, from 1; default 1"), ("limit" = Option<u64>, Query, description = "Items on a page, 1 to 100; default 20"),
+        ("page" = Option<u64>, Query, description = "Number of the page, from 1; default 1"), ("limit" = Option<u64>, Query, description = "Items on a page, 1 to 100; default 20"),
         ("sort" = Option<String>, Query, description = "createdAt, name or chainId, then :asc or :desc; default createdAt:asc"),
     ),
     responses(
-        (status = 200, description = "One page", body = SuccessPage<BlockchainView>), (status = 400, description = "A query parameter is wrong", body = Failure),
+        (status = 200, description = "One page", body = SuccessPage<BlockchainView>), (status = 400, description = "A query parameter is invalid", body = Failure),
         (status = 401, description = "No valid credentials", body = Failure), (status = 403, description = "The scope is missing", body = Failure),
     ),
 )]
@@ -246,7 +246,7 @@ pub(super) async fn list(
     State(app): State<App>,
     headers: HeaderMap,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     let page = Page::read(&params, &["createdAt", "name", "chainId"])?;
     let compare = |a: &Arc<Blockchain>, b: &Arc<Blockchain>| {
@@ -257,15 +257,15 @@ pub(super) async fn list(
         };
         by_field.then_with(|| Ord::cmp(a.id(), b.id())) as Ordering
     };
-    let (chains, pagination) = page.cut(app.chains.platform().list_blockchains(), compare);
+    let (chains, pagination) = page.select(app.chains.platform().list_blockchains(), compare);
     let views: Vec<BlockchainView> = chains.iter().map(|chain| BlockchainView::new(chain)).collect();
-    Answer::page(&views, pagination)
+    ApiResponse::page(&views, pagination)
 }
 
-/// One chain. Scope blockchain:read.
+/// Returns one chain. Scope blockchain:read.
 #[utoipa::path(
     get, path = "/v1/blockchains/{blockchainId}", tag = "Blockchains", operation_id = "getBlockchain",
-    params(("blockchainId" = String, Path, description = "The chain's id")),
+    params(("blockchainId" = String, Path, description = "Id of the chain")),
     responses(
         (status = 200, description = "The chain", body = Success<BlockchainView>), (status = 401, description = "No valid credentials", body = Failure),
         (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such chain", body = Failure),
@@ -276,26 +276,26 @@ pub(super) async fn get(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
-    Answer::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
+    ApiResponse::ok(&BlockchainView::new(&*app.chains.platform().require_blockchain(&id)?))
 }
 
-/// Ethereum JSON-RPC of one chain, over POST and WebSocket, batches too; the same as `/` for the default chain. Needs no credentials.
+/// Ethereum JSON-RPC of one chain over POST and WebSocket, with batches; the same as `/` for the default chain. Needs no credentials.
 ///
-/// Errors have JSON-RPC's codes, -32000 for a refused transaction, -32001 for an unknown block, -32003 for a halt, 4444 for pruned data,
-/// and 3 with the revert's bytes for a revert.
+/// Error codes beside those of JSON-RPC 2.0: -32000 for a refused transaction, -32001 for an unknown block, -32003 for a halt, 4444 for
+/// pruned data, and 3 with the revert data for a revert.
 #[utoipa::path(
     post, path = "/v1/blockchains/{blockchainId}/eth", tag = "JSON-RPC", operation_id = "ethereumRpc", security(()),
-    params(("blockchainId" = String, Path, description = "The chain's id")),
+    params(("blockchainId" = String, Path, description = "Id of the chain")),
     request_body(content = Object, description = "A JSON-RPC 2.0 call or batch with positional parameters", example = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_blockNumber", "params": [] })),
     responses(
-        (status = 200, description = "The answer; empty for a notification", body = Object), (status = 404, description = "No such chain", body = Failure),
+        (status = 200, description = "The response; empty for a notification", body = Object), (status = 404, description = "No such chain", body = Failure),
         (status = 413, description = "The body is too long", body = Object), (status = 415, description = "The body is not application/json", body = Object),
     ),
 )]
 pub(super) async fn ethereum(Path(id): Path<String>) -> ApiError {
-    // Requests for chains that are there are answered before they come to the service's routes.
+    // The HTTP router serves existing chains before a request gets here.
     PlatformError::not_found("blockchain", &id).into()
 }

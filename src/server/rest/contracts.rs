@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Params, refuse_unknown},
     request::json_body,
     schema::{Failure, Success},
@@ -26,19 +26,19 @@ use crate::{
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body that DeploymentSpec reads")]
 pub(super) struct DeployContract {
-    /// The chain to deploy on.
+    /// Id of the chain to deploy on.
     #[schema(example = "bc_default")]
     blockchain_id: String,
-    /// erc20-token; the other templates of the service (erc721-nft, erc1155-multi, governance-dao, staking-pool, marketplace) are refused by
-    /// this version with 422.
+    /// erc20-token. The other templates of the service (erc721-nft, erc1155-multi, governance-dao, staking-pool, marketplace) are not available
+    /// in this version: 422.
     #[schema(example = "erc20-token")]
     template: String,
-    /// The template's parameters.
+    /// Parameters of the template.
     params: TokenParams,
-    /// Who deploys and owns: an account that the service can sign for. The chain's treasury by default.
+    /// Account that deploys and owns the contract. The service must be able to sign for it. The chain's treasury by default.
     #[schema(example = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266")]
     from: Option<String>,
-    /// The most gas, a decimal integer; estimated by default.
+    /// Gas limit of the transaction, a decimal integer between 21000 and 1000000000000; estimated by default.
     #[schema(example = "3000000")]
     gas_limit: Option<String>,
 }
@@ -48,16 +48,16 @@ pub(super) struct DeployContract {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body that DeploymentSpec reads")]
 pub(super) struct TokenParams {
-    /// The token's name.
+    /// Name of the token.
     #[schema(example = "Gold", max_length = 256)]
     name: String,
-    /// Its symbol.
+    /// Symbol of the token.
     #[schema(example = "GLD", max_length = 256)]
     symbol: String,
-    /// What the deployer gets, a decimal integer in the smallest unit; `decimals` never scales it.
+    /// Initial balance of the deployer, a decimal integer in the smallest unit; `decimals` does not scale it.
     #[schema(default = "0", example = "1000000000000000000000000")]
     total_supply: Option<String>,
-    /// Digits after the point that a user interface shows.
+    /// Digits after the decimal point in user interfaces.
     #[schema(default = 18, example = 18, minimum = 0, maximum = 255)]
     decimals: Option<u8>,
 }
@@ -66,27 +66,27 @@ pub(super) struct TokenParams {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeploymentView {
-    /// Its id here.
+    /// Id of the deployment.
     #[schema(example = "dep_0123456789abcdef")]
     id: String,
-    /// The chain.
+    /// Id of the chain.
     blockchain_id: String,
-    /// The template.
+    /// Name of the template.
     template: &'static str,
-    /// Where the contract is, or will be once the transaction is mined.
+    /// Address of the contract, known before the transaction is mined.
     contract_address: String,
-    /// The creating transaction.
+    /// Hash of the creating transaction.
     transaction_hash: String,
-    /// Who deployed.
+    /// Account that deployed the contract.
     from: String,
     /// `pending`, `deployed` or `failed`.
     #[schema(example = "deployed")]
     status: &'static str,
-    /// The block, once mined.
+    /// Height of the block with the transaction; null while it is pending.
     block_number: Option<u64>,
-    /// Gas used, once mined; decimal.
+    /// Gas used, a decimal integer; null while the transaction is pending.
     gas_used: Option<String>,
-    /// When it was sent: ISO 8601, UTC.
+    /// Time of sending: ISO 8601, UTC.
     created_at: String,
 }
 
@@ -135,18 +135,18 @@ pub(super) async fn deploy(
     headers: HeaderMap,
     Query(params): Query<Params>,
     body: Result<Bytes, BytesRejection>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainDeploy)?;
     refuse_unknown(&params, &[])?;
     let spec = DeploymentSpec::read(json_body(&headers, body)?)?;
     let deployment = app.chains.platform().deploy(spec, clock::now_ms())?;
-    Answer::created(&DeploymentView::new(&app, &deployment)?, format!("/v1/contracts/{}", deployment.id()))
+    ApiResponse::created(&DeploymentView::new(&app, &deployment)?, format!("/v1/contracts/{}", deployment.id()))
 }
 
-/// One deployment. Scope blockchain:read.
+/// Returns one deployment. Scope blockchain:read.
 #[utoipa::path(
     get, path = "/v1/contracts/{deploymentId}", tag = "Contracts", operation_id = "getDeployment",
-    params(("deploymentId" = String, Path, description = "The deployment's id")),
+    params(("deploymentId" = String, Path, description = "Id of the deployment")),
     responses(
         (status = 200, description = "The deployment", body = Success<DeploymentView>), (status = 401, description = "No valid credentials", body = Failure),
         (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such deployment", body = Failure),
@@ -157,9 +157,9 @@ pub(super) async fn get(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
     let deployment = app.chains.platform().require_deployment(&id)?;
-    Answer::ok(&DeploymentView::new(&app, &deployment)?)
+    ApiResponse::ok(&DeploymentView::new(&app, &deployment)?)
 }

@@ -6,56 +6,56 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Params, refuse_unknown},
     schema::{Failure, Success},
 };
 use crate::server::api_error::ApiError;
 
-/// How the service is.
+/// Health of the service.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Health {
-    /// `operational` while it answers.
+    /// `operational`, or `degraded` when a part is unhealthy.
     #[schema(example = "operational")]
     status: &'static str,
     /// Version of the software.
     #[schema(example = "0.1.0")]
     version: &'static str,
-    /// Share of the time since its start that it answered, in percent.
+    /// Always 100: the service measures no downtime, and a process that is down sends no response.
     #[schema(example = 100.0)]
     uptime: f64,
-    /// Its parts.
+    /// The service's parts.
     services: Services,
 }
 
-/// The service's parts.
+/// Health of the service's parts: `healthy` or `unhealthy`.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Services {
-    /// The store of chains and platform.
+    /// The store of the default chain: its newest state can be read.
     #[schema(example = "healthy")]
     database: &'static str,
-    /// The default chain: its head's state can be read.
+    /// The default chain: the state of its head can be read.
     #[schema(example = "healthy")]
     blockchain: &'static str,
-    /// File storage.
+    /// Always `healthy`: the service stores no files.
     #[schema(example = "healthy")]
     storage: &'static str,
 }
 
-/// How the service is. Needs no credentials.
+/// Returns the health of the service. Needs no credentials.
 #[utoipa::path(
     get, path = "/v1/health", tag = "Service", operation_id = "getHealth", security(()),
-    responses((status = 200, description = "The service answers", body = Success<Health>), (status = 400, description = "An unknown query parameter", body = Failure)),
+    responses((status = 200, description = "Health of the service", body = Success<Health>), (status = 400, description = "An unknown query parameter", body = Failure)),
 )]
-pub(super) async fn get(State(app): State<App>, Query(params): Query<Params>) -> Result<Answer, ApiError> {
+pub(super) async fn get(State(app): State<App>, Query(params): Query<Params>) -> Result<ApiResponse, ApiError> {
     refuse_unknown(&params, &[])?;
     let view = app.chains.platform().default_blockchain().node().view();
     let readable = view.state(crate::node::BlockRef::Latest).is_ok();
-    let word = |well| if well { "healthy" } else { "unhealthy" };
-    Answer::ok(&Health {
+    let status_of = |healthy| if healthy { "healthy" } else { "unhealthy" };
+    ApiResponse::ok(&Health {
         status: if readable { "operational" } else { "degraded" },
         version: env!("CARGO_PKG_VERSION"),
         uptime: 100.0,
-        services: Services { database: word(readable), blockchain: word(readable), storage: word(true) },
+        services: Services { database: status_of(readable), blockchain: status_of(readable), storage: status_of(true) },
     })
 }

@@ -15,7 +15,7 @@ use utoipa::ToSchema;
 
 use super::{
     App,
-    answer::Answer,
+    envelope::ApiResponse,
     query::{Params, refuse_unknown},
     schema::{Failure, Success},
 };
@@ -26,48 +26,48 @@ use crate::{
     server::api_error::ApiError,
 };
 
-/// Blocks that rates are taken over.
+/// Blocks over which rates are measured.
 const WINDOW_BLOCKS: u64 = 100;
 
-/// How a chain is doing. Names in pairs are the same figure: clients of both shapes of the service find theirs.
+/// Figures of a chain. Two fields with the same figure serve clients of two versions of the service.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Metrics {
     /// Height of the newest block.
     current_block: u64,
-    /// The same.
+    /// The same as currentBlock.
     block_height: u64,
-    /// Mean seconds between the last 100 blocks.
+    /// Mean time between the last 100 blocks, genesis excepted, in seconds; 0 with fewer than two blocks.
     block_time: f64,
-    /// Transactions a second over the last 100 blocks.
+    /// Transactions per second over the last 100 blocks; 0 while their timestamps span no second.
     transactions_per_second: f64,
-    /// The same.
+    /// The same as transactionsPerSecond.
     tps: f64,
-    /// Validators in the active set.
+    /// Validators in the genesis specification. Later changes of the validator set are not counted.
     active_validators: usize,
-    /// Transactions in all blocks.
+    /// Transactions in all blocks of the chain.
     total_transactions: u64,
     /// Always `0 H/s`: no block here is mined by hashing.
     #[schema(example = "0 H/s")]
     network_hashrate: &'static str,
-    /// Base fee of the next block.
+    /// Base fee of the next block, in gwei; not an average.
     #[schema(example = "0.875 gwei")]
     average_gas_price: String,
-    /// The same.
+    /// The same as averageGasPrice.
     #[schema(example = "0.875 gwei")]
     gas_price: String,
-    /// Share of the active validators that run, in percent.
+    /// Always 100: validators run in the process of the service, and their uptime is not measured.
     validator_uptime: f64,
     /// Transactions in the pool.
     mempool_size: usize,
 }
 
-/// How a chain is doing. Scope blockchain:read.
+/// Returns figures of a chain. Scope blockchain:read.
 #[utoipa::path(
     get, path = "/v1/blockchains/{blockchainId}/metrics", tag = "Blockchains", operation_id = "getBlockchainMetrics",
-    params(("blockchainId" = String, Path, description = "The chain's id")),
+    params(("blockchainId" = String, Path, description = "Id of the chain")),
     responses(
-        (status = 200, description = "The figures now", body = Success<Metrics>), (status = 401, description = "No valid credentials", body = Failure),
+        (status = 200, description = "The present figures", body = Success<Metrics>), (status = 401, description = "No valid credentials", body = Failure),
         (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such chain", body = Failure),
     ),
 )]
@@ -76,12 +76,12 @@ pub(super) async fn get(
     headers: HeaderMap,
     Path(id): Path<String>,
     Query(params): Query<Params>,
-) -> Result<Answer, ApiError> {
+) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
     refuse_unknown(&params, &[])?;
     let chain = app.chains.platform().require_blockchain(&id)?;
     let metrics = measure(&app.totals, &chain).map_err(PlatformError::internal)?;
-    Answer::ok(&metrics)
+    ApiResponse::ok(&metrics)
 }
 
 fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
@@ -117,7 +117,7 @@ fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
     })
 }
 
-/// An amount of wei in gwei, exactly.
+/// Returns an amount of wei in gwei, without rounding.
 fn gwei_text(wei: u64) -> String {
     let (whole, part) = (wei / 1_000_000_000, wei % 1_000_000_000);
     let digits = format!("{part:09}");
@@ -127,7 +127,7 @@ fn gwei_text(wei: u64) -> String {
     }
 }
 
-/// Transactions of each chain up to a block, so that the next question counts only what came since.
+/// Number of transactions of each chain up to a block, so that the next request counts only later blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Totals(Arc<Mutex<BTreeMap<String, (Height, B256, u64)>>>);
 
@@ -135,7 +135,7 @@ impl Totals {
     fn count(&self, id: &str, view: &NodeView) -> Result<u64, QueryError> {
         let head = view.head();
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(id).copied();
-        // After a revert or a reorg the counted block may be gone: count from the start.
+        // A revert or a reorg may have removed the counted block: count from genesis.
         let known = known
             .filter(|(height, hash, _)| view.block(BlockRef::Number(*height)).is_ok_and(|block| block.hash() == *hash));
         let (from, mut total) = known.map_or((0, 0), |(height, _, total)| (height.get(), total));
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn gwei_are_exact() {
+    fn amounts_in_gwei_are_exact() {
         for (wei, text) in
             [(0, "0 gwei"), (1, "0.000000001 gwei"), (875_000_000, "0.875 gwei"), (2_000_000_000, "2 gwei")]
         {

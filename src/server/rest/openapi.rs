@@ -13,12 +13,12 @@ use utoipa::{
 
 use super::schema::Failure;
 
-/// What is said about the service as a whole.
+/// The parts of the document that no handler declares.
 #[derive(OpenApi)]
 #[openapi(
     info(
         title = "chainbox",
-        description = "Blockchains, contracts and queries. Answers under /v1 come in an envelope (`success`, `data`, `meta`; lists: `pagination`), except /v1/rpc and this document. Amounts are decimal integer strings of the smallest unit. Unknown fields and query parameters are refused by name.",
+        description = "Blockchains, contracts and queries. Responses under /v1 have an envelope (`success`, `data`, `meta`; lists: `pagination`), except /v1/rpc and this document. Amounts are decimal integer strings of the smallest unit. Unknown fields and query parameters are refused by name.",
         license(name = "MIT OR Apache-2.0", identifier = "MIT OR Apache-2.0"),
     ),
     components(schemas(Failure)),
@@ -46,12 +46,12 @@ impl Modify for Security {
     }
 }
 
-/// The document as text.
+/// Returns the document as JSON text.
 pub(super) fn render(document: utoipa::openapi::OpenApi) -> Arc<str> {
     document.to_json().unwrap_or_else(|cause| format!("{{\"error\":\"{cause}\"}}")).into()
 }
 
-/// `GET /v1/openapi.json`; not enveloped, as tools read it. Needs no credentials.
+/// `GET /v1/openapi.json`. Without the envelope, because tools read it, and without credentials.
 pub(super) async fn serve(document: Arc<str>) -> Response {
     let json = HeaderValue::from_static("application/json");
     ([(header::CONTENT_TYPE, json)], document.to_string()).into_response()

@@ -1,4 +1,4 @@
-//! Query parameters: pagination and sorting; unknown ones are refused by name.
+//! Query parameters: pagination and sorting. Unknown parameters are refused by name.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -8,10 +8,10 @@ use crate::server::api_error::ApiError;
 const LIMIT_DEFAULT: usize = 20;
 const LIMIT_MAX: usize = 100;
 
-/// A query's parameters.
+/// Query parameters by name.
 pub(super) type Params = BTreeMap<String, String>;
 
-/// One page of a sorted list.
+/// Requested page of a sorted list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Page {
     number: usize,
@@ -41,13 +41,13 @@ impl Page {
         Ok(Self { number, limit, sort_field: field.to_owned(), descending: direction == "desc" })
     }
 
-    /// Which field to sort by.
+    /// Name of the field to sort by.
     pub(super) fn sort_field(&self) -> &str {
         &self.sort_field
     }
 
-    /// Sorts, cuts the page out, and says where it is.
-    pub(super) fn cut<T>(&self, mut all: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> (Vec<T>, Pagination) {
+    /// Sorts a list by `compare` and returns the page with its position.
+    pub(super) fn select<T>(&self, mut all: Vec<T>, compare: impl Fn(&T, &T) -> Ordering) -> (Vec<T>, Pagination) {
         all.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
         let total = all.len();
         let total_pages = total.div_ceil(self.limit);
@@ -64,7 +64,7 @@ impl Page {
     }
 }
 
-/// Refuses what is not among `known`.
+/// Refuses parameters that are not in `known`.
 pub(super) fn refuse_unknown(params: &Params, known: &[&str]) -> Result<(), ApiError> {
     match params.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
@@ -78,14 +78,14 @@ pub(super) fn refuse_unknown(params: &Params, known: &[&str]) -> Result<(), ApiE
     }
 }
 
-fn integer(params: &Params, name: &str, least: usize, most: usize, default: usize) -> Result<usize, ApiError> {
+fn integer(params: &Params, name: &str, min: usize, max: usize, default: usize) -> Result<usize, ApiError> {
     let Some(text) = params.get(name) else { return Ok(default) };
     match text.parse() {
-        Ok(number) if (least..=most).contains(&number) => Ok(number),
-        _ if most == usize::MAX => {
-            Err(ApiError::bad_request(format!("{name} must be an integer of at least {least}, got {text:?}")))
+        Ok(number) if (min..=max).contains(&number) => Ok(number),
+        _ if max == usize::MAX => {
+            Err(ApiError::bad_request(format!("{name} must be an integer of at least {min}, got {text:?}")))
         }
-        _ => Err(ApiError::bad_request(format!("{name} must be an integer between {least} and {most}, got {text:?}"))),
+        _ => Err(ApiError::bad_request(format!("{name} must be an integer between {min} and {max}, got {text:?}"))),
     }
 }
 
@@ -98,16 +98,16 @@ mod tests {
     }
 
     #[test]
-    fn pages_are_cut_at_their_bounds() {
+    fn a_page_has_its_items_and_its_position() {
         let page = Page::read(&params(&[("page", "2"), ("limit", "3"), ("sort", "n:desc")]), &["n"]).unwrap();
-        let (items, pagination) = page.cut((1..=7).collect(), Ord::cmp);
+        let (items, pagination) = page.select((1..=7).collect(), Ord::cmp);
         assert_eq!(items, [4, 3, 2]);
         assert_eq!((pagination.total, pagination.total_pages), (7, 3));
         assert!(pagination.has_next && pagination.has_prev);
     }
 
     #[test]
-    fn bounds_and_unknown_names_are_told() {
+    fn errors_name_bounds_and_unknown_parameters() {
         for (pair, part) in [
             (("limit", "101"), "between 1 and 100"),
             (("page", "0"), "at least 1"),

@@ -12,7 +12,7 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::{App, answer::REQUEST_ID};
+use super::{App, envelope::REQUEST_ID};
 use crate::{
     platform::{Caller, Scope},
     server::{api_error::ApiError, clock, credentials},

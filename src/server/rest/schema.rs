@@ -1,16 +1,16 @@
-//! The shapes that the service sends and takes, as the OpenAPI document shows them.
+//! The envelope in the OpenAPI document.
 
 use serde::Serialize;
 use utoipa::ToSchema;
 
-/// Where a page stands in its list.
+/// Position of a page in its list.
 #[derive(Clone, Copy, Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Pagination {
-    /// The page, from 1.
+    /// Number of the page, from 1.
     #[schema(example = 1)]
     pub(super) page: usize,
-    /// The most items on a page.
+    /// Maximum number of items on a page.
     #[schema(example = 20)]
     pub(super) limit: usize,
     /// Items in the whole list.
@@ -25,19 +25,19 @@ pub(super) struct Pagination {
     pub(super) has_prev: bool,
 }
 
-/// Beside every successful answer.
+/// Metadata of a successful response.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Meta {
-    /// The request's id, also in `X-Request-Id`.
+    /// Id of the request, also in `X-Request-Id`.
     #[schema(example = "req_19a0c0ffee000001")]
     request_id: String,
-    /// When it was answered: ISO 8601, UTC.
+    /// Time of the response: ISO 8601, UTC.
     #[schema(example = "2026-01-02T03:04:05.678Z")]
     timestamp: String,
 }
 
-/// A successful answer.
+/// A successful response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Success<T> {
     /// Always true.
@@ -45,7 +45,7 @@ pub(super) struct Success<T> {
     success: bool,
     /// The resource.
     data: T,
-    /// About the request.
+    /// Metadata of the response.
     meta: Meta,
 }
 
@@ -55,25 +55,25 @@ pub(super) struct SuccessPage<T> {
     /// Always true.
     #[schema(example = true)]
     success: bool,
-    /// The page's items.
+    /// Items of the page.
     data: Vec<T>,
-    /// About the request.
+    /// Metadata of the response.
     meta: Meta,
-    /// Where the page stands.
+    /// Position of the page.
     pagination: Pagination,
 }
 
-/// An error.
+/// An error response.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Failure {
     /// Always false.
     #[schema(example = false)]
     success: bool,
-    /// What is wrong.
+    /// The error.
     error: FailureError,
 }
 
-/// What is wrong.
+/// Code, message and details of an error.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct FailureError {
@@ -81,15 +81,15 @@ pub(super) struct FailureError {
     /// UNSUPPORTED_MEDIA_TYPE, VALIDATION_ERROR or INTERNAL_ERROR.
     #[schema(example = "VALIDATION_ERROR")]
     code: String,
-    /// For people.
+    /// Description for people; may change between versions.
     #[schema(example = "the request body failed validation: name: expected a non-empty string")]
     message: String,
-    /// By code. VALIDATION_ERROR: `fields`, each with `path`, `expected`, `got`, `message`. INSUFFICIENT_BALANCE: `required` and `available`.
+    /// Details by code. VALIDATION_ERROR: `fields`, each with `path`, `expected`, `got`, `message`. INSUFFICIENT_BALANCE: `required` and `available`.
     /// FORBIDDEN: `requiredScope`. NOT_FOUND: `resource` and `id`.
     #[schema(value_type = Object)]
     details: serde_json::Value,
-    /// The request's id, also in `X-Request-Id`.
+    /// Id of the request, also in `X-Request-Id`.
     request_id: String,
-    /// When it was answered: ISO 8601, UTC.
+    /// Time of the response: ISO 8601, UTC.
     timestamp: String,
 }

@@ -31,7 +31,7 @@ pub(super) struct RpcFailure {
 }
 
 impl RpcFailure {
-    /// The caller lacks a scope.
+    /// The caller lacks a scope: code -32006.
     pub(super) fn forbidden(scope: Scope) -> Self {
         Self::of(FORBIDDEN, &ApiError::forbidden(scope.name()))
     }
@@ -67,7 +67,7 @@ impl From<PlatformError> for RpcFailure {
             PlatformError::BadRequest { .. } | PlatformError::Validation { .. } => INVALID_PARAMS,
             PlatformError::NotFound { .. } => NOT_FOUND,
             PlatformError::Pruned { .. } => PRUNED,
-            PlatformError::Internal { .. } => INTERNAL_ERROR,
+            PlatformError::Internal { .. } | PlatformError::Entropy(_) => INTERNAL_ERROR,
             _ => REFUSED,
         };
         Self::of(code, &ApiError::from(cause))

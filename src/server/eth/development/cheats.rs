@@ -1,4 +1,4 @@
-//! Setting state by hand, impersonation, dumps, resets. Answers have anvil's types: typed clients decode them strictly.
+//! Cheatcodes: setting state, impersonation, dumps, resets. Results have anvil's types, which typed clients decode strictly.
 
 use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use serde_json::{Value, json};
@@ -21,7 +21,10 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["anvil_setStorageAt", "hardhat_setStorageAt"], 3, set_storage_at);
     methods.add_all(&["anvil_setCode", "hardhat_setCode"], 2, set_code);
     methods.add_all(&["anvil_setCoinbase", "hardhat_setCoinbase"], 1, |_, _| {
-        Err::<bool, _>(error(UNSUPPORTED, "the coinbase is not settable: the protocol decides who authors a block"))
+        Err::<bool, _>(error(
+            UNSUPPORTED,
+            "the coinbase cannot be set: the consensus protocol selects the author of a block",
+        ))
     });
     methods.add_all(&["anvil_setNextBlockBaseFeePerGas", "hardhat_setNextBlockBaseFeePerGas"], 1, |eth, args| {
         let Quantity(base_fee) = args.required(0, "baseFee")?;
@@ -34,10 +37,7 @@ pub(super) fn register(methods: &mut Methods) {
         Ok(true)
     });
     methods.add_all(&["anvil_setPrevRandao", "hardhat_setPrevRandao"], 1, |_, _| {
-        Err::<bool, _>(error(
-            UNSUPPORTED,
-            "prevRandao is not settable: proof of authority has none, its mixHash is zero (EIP-225)",
-        ))
+        Err::<bool, _>(error(UNSUPPORTED, "prevRandao cannot be set: the consensus protocol decides mixHash"))
     });
     methods.add_all(&["anvil_impersonateAccount", "hardhat_impersonateAccount"], 1, |eth, args| {
         eth.node.impersonate(args.required(0, "address")?);
@@ -57,13 +57,13 @@ pub(super) fn register(methods: &mut Methods) {
         Ok(())
     });
     methods.add_all(&["anvil_removePoolTransactions"], 1, remove_of_sender);
-    methods.add_slow(&["anvil_dumpState", "hardhat_dumpState"], 1, dump);
-    methods.add_slow(&["anvil_loadState", "hardhat_loadState"], 1, load);
-    methods.add_slow(&["anvil_reset", "hardhat_reset"], 1, reset);
+    methods.add_blocking(&["anvil_dumpState", "hardhat_dumpState"], 1, dump);
+    methods.add_blocking(&["anvil_loadState", "hardhat_loadState"], 1, load);
+    methods.add_blocking(&["anvil_reset", "hardhat_reset"], 1, reset);
     methods.add_all(&["anvil_nodeInfo"], 0, node_info);
     methods.add_all(&["anvil_metadata", "hardhat_metadata"], 0, metadata);
     methods.add_all(&["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"], 1, |_, args| {
-        // The console is the command line's; accepted so that scripts made for other nodes run.
+        // Accepted so that scripts for other nodes run; console output is an option of the command line.
         args.required::<bool>(0, "enabled").map(drop)
     });
 }
@@ -93,7 +93,7 @@ fn set_code(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     Ok(())
 }
 
-/// The hash of the dropped transaction, or null when it was not in the pool.
+/// Returns the hash of the dropped transaction, or null when it was not in the pool.
 fn drop_transaction(eth: &Eth, args: &Args<'_>) -> Result<Option<B256>, RpcError> {
     let hash: B256 = args.required(0, "hash")?;
     Ok(eth.node.drop_transaction(hash).map(|_| hash))
@@ -120,7 +120,7 @@ fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     Ok(true)
 }
 
-/// Back to genesis. Forking another network is asked for by parameters, and this node has none to fork.
+/// `anvil_reset`: goes back to genesis. Parameters that ask for a fork of another network are refused.
 fn reset(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let options: Value = args.optional(0, "options")?.unwrap_or(Value::Null);
     if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
@@ -150,7 +150,7 @@ fn node_info(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
     }))
 }
 
-/// Which chain this is: a restarted node has another instance id, a wallet that cached nonces can tell.
+/// `anvil_metadata`. Clients compare the instance id, the genesis hash, to notice another chain at the same URL.
 fn metadata(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
     let view = eth.view();
     let head = view.head();
@@ -171,7 +171,7 @@ fn metadata(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
     }))
 }
 
-/// The chain's genesis hash, as hex text.
+/// Returns the genesis hash as hex text.
 fn instance_id(eth: &Eth) -> String {
     hex::encode_prefixed(eth.view().genesis_hash())
 }

@@ -1,4 +1,4 @@
-//! Mining by hand and by mode; snapshots.
+//! Mining on request, mining modes, snapshots.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ use crate::{
 };
 
 pub(super) fn register(methods: &mut Methods) {
-    methods.add_slow(&["evm_mine"], 1, evm_mine);
-    methods.add_slow(&["anvil_mine", "hardhat_mine"], 2, mine);
-    methods.add_slow(&["evm_mine_detailed", "anvil_mine_detailed"], 1, mine_detailed);
+    methods.add_blocking(&["evm_mine"], 1, evm_mine);
+    methods.add_blocking(&["anvil_mine", "hardhat_mine"], 2, mine);
+    methods.add_blocking(&["evm_mine_detailed", "anvil_mine_detailed"], 1, mine_detailed);
     methods.add_all(&["evm_setAutomine", "anvil_setAutomine"], 1, set_automine);
     methods.add_all(&["anvil_getAutomine", "hardhat_getAutomine"], 0, |eth, _| {
         Ok(matches!(eth.node.mining(), Mining::EachTransaction))
@@ -37,7 +37,7 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["evm_revert", "anvil_revert"], 1, revert);
 }
 
-/// What `evm_mine` takes: nothing, a timestamp, or `{ timestamp, blocks }`.
+/// Parameter of `evm_mine`: nothing, a timestamp, or `{ timestamp, blocks }`.
 #[derive(Clone, Copy, Debug, Default)]
 struct MineOptions {
     timestamp: Option<u64>,
@@ -105,20 +105,20 @@ fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     match (enabled, eth.node.mining()) {
         (true, _) => eth.node.set_mining(Mining::EachTransaction).map_err(mine_error)?,
         (false, Mining::EachTransaction) => eth.node.set_mining(Mining::Manual).map_err(mine_error)?,
-        // Interval mining was chosen apart from automining and stays.
+        // Interval mining is independent of automining and stays.
         (false, _) => {}
     }
     Ok(())
 }
 
-/// Milliseconds for `evm_setIntervalMining` with Hardhat, seconds with anvil: seconds are taken, as anvil's users are the many.
+/// `evm_setIntervalMining` in seconds, as in anvil; Hardhat's takes milliseconds.
 fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
     let mining = if secs == 0 { Mining::Manual } else { Mining::Interval(Duration::from_secs(secs)) };
     eth.node.set_mining(mining).map_err(mine_error)
 }
 
-/// `false` for a snapshot that is not there, or no more.
+/// `evm_revert`: `false` for an unknown or deleted snapshot.
 fn revert(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let id: U256 = args.required(0, "snapshot")?;
     match u64::try_from(id) {

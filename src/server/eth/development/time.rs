@@ -1,4 +1,4 @@
-//! Moving time.
+//! Setting the time of the chain.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::{
     },
 };
 
-/// Moving and reading the chain's time. Seconds everywhere.
+/// Registers the methods that set the chain's time. Parameters and results are seconds.
 pub(super) fn register(methods: &mut Methods) {
     methods.add_all(&["evm_increaseTime", "anvil_increaseTime"], 1, increase);
     methods.add_all(&["evm_setTime", "anvil_setTime"], 1, set);
@@ -33,13 +33,13 @@ pub(super) fn register(methods: &mut Methods) {
     });
 }
 
-/// Answers the whole shift so far in seconds, as a JSON number.
+/// Returns the total offset from the clock in seconds, as a JSON number.
 fn increase(eth: &Eth, args: &Args<'_>) -> Result<i64, RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
     Ok(eth.node.increase_time(Duration::from_secs(secs)).as_secs())
 }
 
-/// Milliseconds are taken too, as Ganache and Hardhat's plugins send them.
+/// Accepts milliseconds too, which Ganache and plugins of Hardhat send: a number above 10^12.
 fn set(eth: &Eth, args: &Args<'_>) -> Result<u64, RpcError> {
     let Quantity(time) = args.required(0, "timestamp")?;
     let secs = if time > 1_000_000_000_000 { time / 1000 } else { time };

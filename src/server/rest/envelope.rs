@@ -1,4 +1,4 @@
-//! The envelope around every answer.
+//! The envelope of every REST response.
 
 use axum::{
     Json,
@@ -13,38 +13,38 @@ use serde_json::{Value, json};
 use super::{App, schema::Pagination};
 use crate::server::{api_error::ApiError, clock};
 
-/// The header that repeats `meta.requestId`.
+/// Header that repeats `meta.requestId`.
 pub(super) const REQUEST_ID: &str = "x-request-id";
 
-/// What a handler answers when all went well; the envelope is put around it afterwards.
+/// Successful result of a handler, before [`wrap`] wraps it.
 #[derive(Clone, Debug)]
-pub(super) struct Answer {
+pub(super) struct ApiResponse {
     status: StatusCode,
     data: Value,
     pagination: Option<Pagination>,
     location: Option<String>,
 }
 
-impl Answer {
-    /// 200 with a resource.
+impl ApiResponse {
+    /// Returns 200 with a resource.
     pub(super) fn ok(data: &impl Serialize) -> Result<Self, ApiError> {
         let data = serde_json::to_value(data).map_err(|cause| ApiError::internal(&cause))?;
         Ok(Self { status: StatusCode::OK, data, pagination: None, location: None })
     }
 
-    /// 201 with a new resource and where it is.
+    /// Returns 201 with a new resource and its path.
     pub(super) fn created(data: &impl Serialize, location: String) -> Result<Self, ApiError> {
         Ok(Self { status: StatusCode::CREATED, location: Some(location), ..Self::ok(data)? })
     }
 
-    /// 200 with one page of a list.
+    /// Returns 200 with one page of a list.
     pub(super) fn page(data: &impl Serialize, pagination: Pagination) -> Result<Self, ApiError> {
         Ok(Self { pagination: Some(pagination), ..Self::ok(data)? })
     }
 }
 
-/// Carries the answer to the layer that knows the request's id.
-impl IntoResponse for Answer {
+/// Passes the result to [`wrap`], which has the request's id, as an extension.
+impl IntoResponse for ApiResponse {
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         response.extensions_mut().insert(self);
@@ -52,24 +52,24 @@ impl IntoResponse for Answer {
     }
 }
 
-/// Gives the request its id, and its answer the envelope.
-pub(super) async fn envelope(State(app): State<App>, request: Request, next: Next) -> Response {
+/// Gives the request an id and wraps the result of its handler in the envelope.
+pub(super) async fn wrap(State(app): State<App>, request: Request, next: Next) -> Response {
     let request_id = app.request_ids.of(request.headers());
     let mut response = next.run(request).await;
-    let answer = response.extensions_mut().remove::<Answer>();
+    let success = response.extensions_mut().remove::<ApiResponse>();
     let failure = response.extensions_mut().remove::<ApiError>();
     let timestamp = clock::iso_8601(clock::now_ms());
-    if let Some(answer) = answer {
+    if let Some(success) = success {
         let mut body = json!({
             "success": true,
-            "data": answer.data,
+            "data": success.data,
             "meta": { "requestId": request_id, "timestamp": timestamp },
         });
-        if let Some(pagination) = answer.pagination {
+        if let Some(pagination) = success.pagination {
             body["pagination"] = json!(pagination);
         }
         replace_body(&mut response, body);
-        if let Some(location) = answer.location.and_then(|location| HeaderValue::try_from(location).ok()) {
+        if let Some(location) = success.location.and_then(|location| HeaderValue::try_from(location).ok()) {
             response.headers_mut().insert(header::LOCATION, location);
         }
     } else if let Some(failure) = failure {
