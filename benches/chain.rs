@@ -13,7 +13,7 @@ use chainbox::{
         transactions_root,
     },
     primitives::{
-        Address, KeyPair, SenderRecovery, Timestamp, Transaction, TransactionRequest, U256, ether, gwei, keccak256,
+        Address, Gas, KeyPair, SenderRecovery, Timestamp, Transaction, TransactionRequest, U256, ether, gwei, keccak256,
     },
     state::MemoryState,
     store::MemoryStore,
@@ -38,14 +38,14 @@ fn account(n: u64) -> Address {
 }
 
 fn spec(accounts: u64) -> GenesisSpec {
-    let mut spec = GenesisSpec { allow_interventions: true, gas_limit: 10_000_000_000, ..GenesisSpec::new(CHAIN_ID) };
+    let mut spec = GenesisSpec::new(CHAIN_ID).with_interventions(true).with_gas_limit(Gas::new(10_000_000_000));
     (0..accounts).for_each(|n| spec.fund(account(n), ether(1_000_000)));
     spec
 }
 
 fn in_memory(accounts: u64) -> ChainBuilder {
     Chain::builder(spec(accounts), Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
-        .with_retention(Retention { states: Some(4), blocks: Some(8) })
+        .with_retention(Retention::new(Some(4), Some(8)))
 }
 
 /// A chain and the number of blocks that the bench has put on it.
@@ -89,8 +89,7 @@ impl Driver {
     fn block(&mut self, transactions: Vec<Arc<Transaction>>, interventions: Vec<Intervention>) {
         let count = transactions.len();
         let timestamp = self.chain.head().block().header().timestamp + 1;
-        let attributes =
-            BlockAttributes { timestamp: Timestamp::from_secs(timestamp), interventions, ..Default::default() };
+        let attributes = BlockAttributes::new(Timestamp::from_secs(timestamp)).with_interventions(interventions);
         let head = self.chain.head().hash();
         let built = self.chain.build(head, &attributes, &mut transactions.into_iter()).expect("a block");
         let hash = built.block.hash();
@@ -186,7 +185,7 @@ fn one_transfer(criterion: &mut Criterion) {
 
 /// A snapshot of chain and pool, a block on top, and back.
 fn snapshot(group: &mut BenchmarkGroup<'_, WallTime>, mut driver: Driver) {
-    let config = PoolConfig { allow_impersonated: true, ..PoolConfig::new(CHAIN_ID) };
+    let config = PoolConfig::new(CHAIN_ID).with_impersonated(true);
     let mut pool = Pool::new(config);
     let context = driver.chain.pool_context().expect("a state");
     for transaction in driver.transactions(TRANSACTIONS, None) {

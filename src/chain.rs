@@ -1,8 +1,8 @@
-//! One replica's chain: genesis, pool, execution, blocks and the block tree.
+//! One replica's chain: genesis, transaction pool, execution, blocks and the block tree.
 //!
-//! [`Chain`] builds, judges and stores blocks; which of them is the head is decided above, by a protocol's fork
-//! choice. [`Pool`] holds what waits to be mined. Both are persistent values: cloning one costs the same at any size,
-//! which is what snapshots and readers' views are.
+//! [`Chain`] builds, verifies and stores blocks. It does not choose the head: a protocol's fork choice does, in the floor
+//! above. [`Pool`] holds pending transactions. Both are persistent data structures: cloning one is O(1), which is how
+//! snapshots and readers' views are made.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -35,26 +35,43 @@
 //!
 //! | type | what it is |
 //! |---|---|
-//! | [`GenesisSpec`] | what a chain starts from, as JSON |
-//! | [`Block`], [`Receipt`] | Ethereum's formats, and what this engine keeps beside them |
+//! | [`GenesisSpec`] | the genesis specification, as JSON |
+//! | [`Block`], [`Receipt`] | Ethereum's formats, and the data that this engine keeps beside them |
 //! | [`Chain`] | the block tree, its head and finality, execution and queries |
-//! | [`Pool`] | transactions by sender and nonce, picked by fee |
-//! | [`HeaderRules`] | the seam to consensus |
+//! | [`Pool`] | pending transactions by sender and nonce, selected by fee |
+//! | [`HeaderRules`] | the header rules of a consensus protocol |
+//! | [`CommitHook`] | writes in the batch of a head or finality change |
+
+use core::fmt;
+use std::sync::Arc;
+
+use self::{context::ChainContext, header::HeaderOverrides, pending::PendingInterventions, tree::Tree};
+use crate::vm::TemplateRegistry;
 
 mod base_fee;
 mod block;
 mod cache;
+mod candidates;
+mod context;
 mod dump;
 mod error;
+mod executed_block;
 mod execution;
 mod executor;
+mod extend;
+mod finality;
 mod genesis;
-mod head;
+mod header;
+mod hook;
 mod intervention;
+mod logs;
+mod open;
+mod pending;
 mod persist;
 mod pool;
+mod prune;
+mod read;
 mod receipt;
-mod replica;
 mod roots;
 mod rules;
 mod simulate;
@@ -66,24 +83,88 @@ mod validate;
 mod version;
 
 pub use base_fee::{BaseFeeParams, next_base_fee};
-pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX};
+pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
+pub use candidates::{BuiltBlock, Candidates};
+pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
-pub use error::{BlockError, ChainError, InvalidTransaction, PoolError};
-pub use head::{CommitHook, ExecutedBlock, HeadChange};
+pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError};
+pub use executed_block::ExecutedBlock;
+pub use extend::InsertOutcome;
+pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
-pub use pool::{Added, BestTransactions, Pool, PoolConfig, PoolContext, Pooled, Waiting};
+pub use logs::{LocatedLog, LogFilter};
+pub use open::ChainBuilder;
+pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, PoolContext, PooledTransaction};
+pub use read::TransactionLocation;
 pub use receipt::Receipt;
-pub use replica::{
-    BuiltBlock, Candidates, Chain, ChainBuilder, Inserted, LocatedLog, LogFilter, Retention, TransactionIndex,
-    TransactionLocation,
-};
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
 pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, StateOverrides};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
+
+/// One replica's chain. Cloning is O(1); a clone is a snapshot.
+#[derive(Clone)]
+pub struct Chain {
+    context: Arc<ChainContext>,
+    tree: Tree,
+    genesis: ExecutedBlock,
+    head: ExecutedBlock,
+    finality: Finality,
+    pending: PendingInterventions,
+    /// Whether it writes to the store and calls commit hooks.
+    is_writer: bool,
+}
+
+impl Chain {
+    /// Returns a clone that writes nothing to the store and calls no hooks: another replica's chain over the same store.
+    #[must_use]
+    pub fn detached(&self) -> Self {
+        Self { is_writer: false, ..self.clone() }
+    }
+
+    /// The genesis specification without accounts and contracts, which are in the genesis state.
+    pub fn spec(&self) -> &Arc<GenesisSpec> {
+        &self.context.spec
+    }
+
+    /// The contract templates that the chain executes.
+    pub fn registry(&self) -> &Arc<TemplateRegistry> {
+        &self.context.registry
+    }
+
+    /// The genesis block.
+    pub const fn genesis(&self) -> &ExecutedBlock {
+        &self.genesis
+    }
+
+    /// Header fields that pending interventions set in the next block.
+    const fn header_overrides(&self) -> HeaderOverrides {
+        self.pending.overrides
+    }
+
+    fn context(&self) -> &ChainContext {
+        &self.context
+    }
+
+    /// Whether this chain's changes are written to the store.
+    fn is_persistent(&self) -> bool {
+        self.is_writer && self.context.is_durable
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Chain")
+            .field("chain_id", &self.context.spec.chain_id)
+            .field("genesis", &self.genesis.hash())
+            .field("head", &(self.head.height(), self.head.hash()))
+            .field("finalized", &self.finality.finalized.height())
+            .finish_non_exhaustive()
+    }
+}
 
 #[cfg(test)]
 mod tests;

@@ -25,7 +25,7 @@ use chainbox::{
     chain::{CallRequest, Retention},
     consensus::ConsensusKind,
     node::{BlockRef, Database, Mining, Node},
-    primitives::{Bytes, Height, U256},
+    primitives::{Bytes, Gas, Height, U256},
     state::model,
     store::{Batch, KeyValue, Order, PrefixedStore, RocksOptions, RocksStore, StoreError, Table},
     templates::{Erc20Params, erc20::interface as erc20},
@@ -115,7 +115,7 @@ fn child() {
     let [alice, bob] = [node.accounts()[0], node.accounts()[1]];
     let token = if node.view().head().height() == Height::GENESIS {
         let params = Erc20Params::new("Gold", "GLD", U256::from(1_000_000_000), alice);
-        let sent = CallRequest { from: Some(alice), input: params.init_code(), ..Default::default() };
+        let sent = CallRequest::create(params.init_code()).with_from(alice);
         let hash = node.send_request(sent).unwrap();
         node.mine(1).unwrap();
         node.receipt(hash).unwrap().unwrap().receipt().contract_address.unwrap()
@@ -130,9 +130,8 @@ fn child() {
         for _ in 0..CALLS {
             let noise = (0..CALL_BYTES / 8).flat_map(|_| random.next().to_be_bytes());
             let input: Bytes = transfer.iter().copied().chain(noise).collect::<Vec<u8>>().into();
-            let gas = Some(1_000_000);
-            node.send_request(CallRequest { from: Some(alice), to: Some(token), input, gas, ..Default::default() })
-                .unwrap();
+            let gas = Gas::new(1_000_000);
+            node.send_request(CallRequest::call(token, input).with_from(alice).with_gas(gas)).unwrap();
         }
         node.mine(1).unwrap();
         say(&format!("done {height}"));
@@ -336,7 +335,7 @@ fn open(store: Arc<dyn KeyValue>, plan: &Plan) -> Node {
         .with_consensus(plan.protocol.on_demand())
         .with_database(Database::Store(store))
         .with_mining(Mining::Manual)
-        .with_retention(Retention { states: Some(RETAINED), blocks: None })
+        .with_retention(Retention::new(Some(RETAINED), None))
         .build()
         .unwrap()
 }

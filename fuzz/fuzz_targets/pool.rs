@@ -27,12 +27,8 @@ enum Operation {
 fuzz_target!(|operations: Vec<Operation>| {
     let context =
         PoolContext { state: funded_state(), gas_limit: Gas::new(30_000_000), base_fee: BASE_FEE, is_london: true };
-    let mut pool = Pool::new(PoolConfig {
-        transactions_max: TRANSACTIONS_MAX,
-        per_sender_max: PER_SENDER_MAX,
-        allow_impersonated: true,
-        ..PoolConfig::new(CHAIN_ID)
-    });
+    let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);
+    let mut pool = Pool::new(config);
     for operation in operations.into_iter().take(OPERATIONS_MAX) {
         match operation {
             Operation::Add { from, nonce, fee, tip, value } => {

@@ -2,15 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the base fee moves. EIP-1559's constants by default.
+use crate::primitives::Gas;
+
+/// Parameters of the base fee; EIP-1559's constants by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BaseFeeParams {
-    /// Base fee of the genesis block, in the smallest unit a unit of gas.
+    /// Base fee of the genesis block, in the smallest unit per unit of gas.
     pub initial: u64,
-    /// Gas limit divided by gas target (`ELASTICITY_MULTIPLIER`).
+    /// Gas limit divided by gas target, from 1 on (`ELASTICITY_MULTIPLIER`).
     pub elasticity_multiplier: u64,
-    /// A full block raises the fee by one part in this many (`BASE_FEE_MAX_CHANGE_DENOMINATOR`).
+    /// Divisor of the largest change per block, from 1 on (`BASE_FEE_MAX_CHANGE_DENOMINATOR`).
     pub change_denominator: u64,
 }
 
@@ -20,11 +22,10 @@ impl Default for BaseFeeParams {
     }
 }
 
-/// Base fee of the child of a block that used `gas_used` of `gas_limit` at `base_fee` (EIP-1559, `validate_block`).
-///
-/// Clamped at the largest `u64`.
-pub fn next_base_fee(params: BaseFeeParams, gas_used: u64, gas_limit: u64, base_fee: u64) -> u64 {
-    let target = gas_limit / params.elasticity_multiplier.max(1);
+/// Returns the base fee of the child of a block that used `gas_used` of `gas_limit` at `base_fee` (EIP-1559,
+/// `validate_block`), clamped at `u64::MAX`.
+pub fn next_base_fee(params: BaseFeeParams, gas_used: Gas, gas_limit: Gas, base_fee: u64) -> u64 {
+    let (gas_used, target) = (gas_used.get(), gas_limit.get() / params.elasticity_multiplier.max(1));
     if target == 0 || gas_used == target {
         return base_fee;
     }
@@ -60,7 +61,7 @@ mod tests {
     fn vectors() {
         for (base_fee, limit, used, next) in VECTORS {
             assert_eq!(
-                next_base_fee(BaseFeeParams::default(), used, limit, base_fee),
+                next_base_fee(BaseFeeParams::default(), Gas::new(used), Gas::new(limit), base_fee),
                 next,
                 "{base_fee} {used}/{limit}"
             );
@@ -74,7 +75,8 @@ mod tests {
         for base_fee in [0, 1, 7, 8, 1_000, 1_000_000_007, 5_000_000_000_000] {
             for used in [0, 1, 14_999_999, 15_000_000, 15_000_001, 29_999_999, 30_000_000] {
                 let expected = theirs.next_block_base_fee(used, 30_000_000, base_fee);
-                assert_eq!(next_base_fee(ours, used, 30_000_000, base_fee), expected, "{base_fee} {used}");
+                let got = next_base_fee(ours, Gas::new(used), Gas::new(30_000_000), base_fee);
+                assert_eq!(got, expected, "{base_fee} {used}");
             }
         }
     }

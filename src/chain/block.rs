@@ -1,4 +1,4 @@
-//! Blocks: a standard Ethereum header, its transactions, and what this engine keeps beside them.
+//! Blocks: a standard Ethereum header, its transactions, and the consensus payload, seal and interventions beside them.
 
 use std::sync::Arc;
 
@@ -8,17 +8,20 @@ use alloy_primitives::{Address, B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use super::{Intervention, TransactionIndex, roots};
+use super::{intervention::Intervention, roots};
 use crate::primitives::{Gas, Height, Timestamp, Transaction, TransactionError};
 
-/// Most bytes of `extraData`; standard clients refuse more.
+/// Largest length of `extraData`, in bytes (Yellow Paper, 4.3.4).
 pub const EXTRA_DATA_BYTES_MAX: usize = 32;
 
-/// Bytes that frame a block's parts in its encodings, at most.
-const FRAMES_ROOM: usize = 64;
+/// Largest total length of the RLP headers of a block's parts, in bytes.
+const LIST_HEADERS_BYTES_MAX: usize = 64;
 
-/// A block with its hash known. Immutable but for the seal, which signs the hash and so is added after it. Cloning is O(1), and
-/// clones with other seals share all the rest.
+/// Index of a transaction in its block, from 0.
+pub type TransactionIndex = u32;
+
+/// A block with its hash. Immutable except for the seal, which signs the hash. Cloning is O(1); clones with other seals share
+/// all else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
     unsealed: Arc<Unsealed>,
@@ -29,9 +32,9 @@ pub struct Block {
 #[derive(Debug, PartialEq, Eq)]
 struct Unsealed {
     header: Header,
-    /// The header's RLP, which goes into every form of the block.
+    /// RLP of the header.
     header_rlp: Bytes,
-    /// Its keccak.
+    /// Keccak of the header's RLP.
     hash: B256,
     transactions: Vec<Arc<Transaction>>,
     payload: Bytes,
@@ -40,7 +43,7 @@ struct Unsealed {
     interventions: Vec<Intervention>,
 }
 
-/// Why bytes are not a block.
+/// Bytes that do not decode to a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BlockDecodeError {
@@ -50,30 +53,30 @@ pub enum BlockDecodeError {
     /// Bytes are left over after the block.
     #[error("invalid block encoding: {count} bytes after the block's end")]
     TrailingBytes {
-        /// How many.
+        /// Number of bytes left over.
         count: usize,
     },
-    /// One of its transactions does not decode.
+    /// A transaction does not decode.
     #[error("invalid block encoding: transaction {index}")]
     Transaction {
-        /// Its place in the block.
+        /// Index of the transaction in the block.
         index: usize,
-        /// What is wrong with it.
+        /// The decoding error.
         #[source]
         source: TransactionError,
     },
-    /// A stored block names more or fewer senders than it has transactions.
+    /// A stored block has more or fewer senders than transactions.
     #[error("invalid block encoding: {senders} senders for {transactions} transactions")]
     Senders {
-        /// Senders listed.
+        /// Number of senders.
         senders: usize,
-        /// Transactions listed.
+        /// Number of transactions.
         transactions: usize,
     },
 }
 
 impl Block {
-    /// A block of these parts, without a seal; computes the hash.
+    /// Returns a block of these parts, without a seal; computes the hash.
     pub fn new(
         header: Header,
         transactions: Vec<Arc<Transaction>>,
@@ -84,7 +87,7 @@ impl Block {
         Self::with_extra_data(header, transactions, payload, interventions, commits_to_payload)
     }
 
-    /// The same, when its maker knows already whether `extraData` is the payload's keccak.
+    /// As [`Block::new`], for a caller that knows whether `extraData` is the payload's keccak.
     pub(super) fn with_extra_data(
         header: Header,
         transactions: Vec<Arc<Transaction>>,
@@ -98,7 +101,7 @@ impl Block {
         Self { unsealed: Arc::new(unsealed), seal: Bytes::new() }
     }
 
-    /// The same block with `seal` beside it; the hash does not cover the seal.
+    /// Sets the seal, which the hash does not cover.
     #[must_use]
     pub fn with_seal(mut self, seal: impl Into<Bytes>) -> Self {
         self.seal = seal.into();
@@ -115,62 +118,62 @@ impl Block {
         self.unsealed.hash
     }
 
-    /// How many ancestors it has.
+    /// Number of ancestors of the block.
     pub fn height(&self) -> Height {
         Height::new(self.unsealed.header.number)
     }
 
-    /// The block that it extends.
+    /// Hash of the parent.
     pub fn parent_hash(&self) -> B256 {
         self.unsealed.header.parent_hash
     }
 
-    /// Its time, in seconds since the Unix epoch.
+    /// Time of the block.
     pub fn timestamp(&self) -> Timestamp {
         Timestamp::from_secs(self.unsealed.header.timestamp)
     }
 
-    /// Gas that its transactions used.
+    /// Gas used by the transactions.
     pub fn gas_used(&self) -> Gas {
         Gas::new(self.unsealed.header.gas_used)
     }
 
-    /// Price of a unit of gas that is burned (EIP-1559); `None` when the chain has no base fee.
+    /// Base fee (EIP-1559), in the smallest unit per unit of gas; `None` when the chain has none.
     pub fn base_fee(&self) -> Option<u64> {
         self.unsealed.header.base_fee_per_gas
     }
 
-    /// Its transactions, in order of execution.
+    /// The transactions, in order of execution.
     pub fn transactions(&self) -> &[Arc<Transaction>] {
         &self.unsealed.transactions
     }
 
-    /// The transaction at `index`.
+    /// Returns the transaction at `index`.
     pub fn transaction(&self, index: TransactionIndex) -> Option<&Arc<Transaction>> {
         self.unsealed.transactions.get(index as usize)
     }
 
-    /// Consensus data that `extraData` is the keccak of; empty when the protocol has none.
+    /// Consensus data whose keccak is `extraData`; empty when the protocol has none.
     pub fn payload(&self) -> &Bytes {
         &self.unsealed.payload
     }
 
-    /// Whether there is a payload and `extraData` is its keccak; known without hashing it again.
+    /// Returns whether there is a payload and `extraData` is its keccak, without hashing.
     pub fn commits_to_payload(&self) -> bool {
         self.unsealed.commits_to_payload
     }
 
-    /// The proposer's signature over the hash, in the protocol's own encoding.
+    /// The proposer's signature over the hash, in the protocol's encoding.
     pub const fn seal(&self) -> &Bytes {
         &self.seal
     }
 
-    /// What a developer changed by hand before the first transaction.
+    /// Interventions applied before the first transaction.
     pub fn interventions(&self) -> &[Intervention] {
         &self.unsealed.interventions
     }
 
-    /// Whether `other` has the same transactions, payload and interventions; seals may differ.
+    /// Returns whether `other` has the same transactions, payload and interventions; seals may differ.
     pub fn has_same_body(&self, other: &Self) -> bool {
         let same = |(a, b): (&Arc<Transaction>, &Arc<Transaction>)| Arc::ptr_eq(a, b) || a == b;
         if Arc::ptr_eq(&self.unsealed, &other.unsealed) {
@@ -182,17 +185,17 @@ impl Block {
             && self.transactions().iter().zip(other.transactions()).all(same)
     }
 
-    /// Root of the transactions trie, computed from the body.
+    /// Computes the root of the transactions trie from the body.
     pub fn computed_transactions_root(&self) -> B256 {
         roots::transactions_root(self.transactions())
     }
 
-    /// What `extraData` must be for `payload`; `None` when the payload is empty and the field is free.
+    /// Returns the `extraData` that `payload` requires; `None` for an empty payload, which requires none.
     pub fn extra_data_of(payload: &[u8]) -> Option<Bytes> {
         (!payload.is_empty()).then(|| Bytes::copy_from_slice(keccak256(payload).as_slice()))
     }
 
-    /// Length of the RLP of header, transactions and ommers, as `eth_getBlockByHash` reports it.
+    /// Length of the RLP of header, transactions and ommers, in bytes, as reported by `eth_getBlockByHash`.
     pub fn size(&self) -> usize {
         let transactions: usize = self
             .transactions()
@@ -207,32 +210,32 @@ impl Block {
         payload + alloy_rlp::length_of_length(payload)
     }
 
-    /// The whole block for another replica: RLP of `[header, transactions, payload, seal, interventions]`,
-    /// each transaction a byte string of its EIP-2718 form.
+    /// Encodes the block for another replica: RLP of `[header, transactions, payload, seal, interventions]`, each transaction
+    /// a byte string of its EIP-2718 form.
     pub fn encode(&self) -> Vec<u8> {
         self.encode_parts(false)
     }
 
-    /// The whole block for this process's own store: as [`Block::encode`] with the senders appended,
-    /// so that reading it back recovers no signature.
+    /// Encodes the block for the store: as [`Block::encode`] with the senders appended, so that decoding recovers no
+    /// signature.
     pub fn encode_stored(&self) -> Vec<u8> {
         self.encode_parts(true)
     }
 
-    /// Reads [`Block::encode`]'s form, recovering every sender.
+    /// Decodes the form of [`Block::encode`], recovering every sender.
     ///
     /// # Errors
-    /// [`BlockDecodeError`] for any bytes that `encode` does not write.
+    /// [`BlockDecodeError`] for bytes that `encode` does not give.
     pub fn decode(bytes: &[u8]) -> Result<Self, BlockDecodeError> {
         Parts::decode(bytes, false)?.into_block(|index, raw| {
             Transaction::decode(raw).map_err(|source| BlockDecodeError::Transaction { index, source })
         })
     }
 
-    /// Reads [`Block::encode_stored`]'s form, trusting the senders in it.
+    /// Decodes the form of [`Block::encode_stored`], trusting its senders.
     ///
     /// # Errors
-    /// [`BlockDecodeError`] for any bytes that `encode_stored` does not write.
+    /// [`BlockDecodeError`] for bytes that `encode_stored` does not give.
     pub fn decode_stored(bytes: &[u8]) -> Result<Self, BlockDecodeError> {
         let parts = Parts::decode(bytes, true)?;
         if parts.senders.len() != parts.transactions.len() {
@@ -246,15 +249,15 @@ impl Block {
         })
     }
 
-    /// Appends [`Block::encode_stored`]'s form.
+    /// Appends the form of [`Block::encode_stored`].
     pub(crate) fn append_stored(&self, out: &mut Vec<u8>) {
         self.append_parts(true, out);
     }
 
-    /// Bytes that its encodings need at most, but for interventions.
-    pub(crate) fn room(&self) -> usize {
+    /// Largest length of its encodings without interventions, in bytes.
+    pub(crate) fn encoded_bytes_max(&self) -> usize {
         let transactions: usize = self.transactions().iter().map(|transaction| transaction.encoded_len() + 29).sum();
-        self.unsealed.header_rlp.len() + transactions + self.payload().len() + self.seal.len() + FRAMES_ROOM
+        self.unsealed.header_rlp.len() + transactions + self.payload().len() + self.seal.len() + LIST_HEADERS_BYTES_MAX
     }
 
     fn encode_parts(&self, with_senders: bool) -> Vec<u8> {
@@ -264,7 +267,7 @@ impl Block {
     }
 
     fn append_parts(&self, with_senders: bool, out: &mut Vec<u8>) {
-        out.reserve(self.room());
+        out.reserve(self.encoded_bytes_max());
         let start = out.len();
         out.extend_from_slice(&self.unsealed.header_rlp);
         encode_transactions(self.transactions(), out);
@@ -279,7 +282,7 @@ impl Block {
     }
 }
 
-/// The bytes of [`Block::encode_stored`], in hexadecimal where the format is for people.
+/// The bytes of [`Block::encode_stored`], in hexadecimal in human-readable formats.
 impl Serialize for Block {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         Bytes::from(self.encode_stored()).serialize(serializer)
@@ -292,7 +295,7 @@ impl<'de> Deserialize<'de> for Block {
     }
 }
 
-/// The hash stands for all but the seal.
+/// The block's hash covers all but the seal.
 impl core::hash::Hash for Block {
     fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
         self.hash().hash(state);
@@ -350,7 +353,7 @@ fn encode_transactions(transactions: &[Arc<Transaction>], out: &mut Vec<u8>) {
     }
 }
 
-/// Makes a list of what was written from `start` on: its header, known only now, is moved before it.
+/// Makes an RLP list of the bytes from `start` on: appends its header, then moves it before them.
 fn wrap_list(out: &mut Vec<u8>, start: usize) {
     let end = out.len();
     alloy_rlp::Header { list: true, payload_length: end - start }.encode(out);
@@ -358,7 +361,7 @@ fn wrap_list(out: &mut Vec<u8>, start: usize) {
     out[start..].rotate_right(header);
 }
 
-/// A header with every field that this chain does not use at its standard empty value.
+/// Returns a header whose fields have the values of an empty block.
 pub(super) fn empty_header() -> Header {
     Header { ommers_hash: EMPTY_OMMER_ROOT_HASH, ..Header::default() }
 }
@@ -396,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_comes_back_whole_in_both_forms() {
+    fn blocks_round_trip_in_both_forms() {
         for transactions in [0, 1, 3] {
             let block = sample(transactions);
             assert_eq!(Block::decode(&block.encode()).unwrap(), block);

@@ -1,28 +1,33 @@
-//! Execution results shared by the replicas of a process.
+//! Caches shared by the replicas of a process: execution results, and blocks read from the store.
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use alloy_primitives::B256;
 
-use super::{Block, execution::Execution};
+use super::{
+    block::Block,
+    executed_block::{ExecutedBlock, Execution},
+};
 use crate::{
-    primitives::maps::LookupMap,
+    primitives::{Height, maps::LookupMap},
     state::{CommitId, Journal},
 };
 
-/// Most results kept; the oldest heights go first.
+/// Largest number of cached results; the lowest heights are evicted first.
 const RESULTS_MAX: usize = 256;
 
-/// Heights below a finalized block whose results are kept for replicas that are a little behind.
+/// Heights below a finalized block whose results are kept for replicas behind it.
 const HEIGHTS_BEHIND_MAX: u64 = 8;
 
-/// From block hash to post-state and receipts. Clones share one cache.
+/// Largest number of decoded blocks kept.
+const DECODED_MAX: usize = 64;
+
+/// Execution results by block hash: post-state and receipts. Clones share one cache.
 ///
-/// A replica uses a result only for a body equal to the one that gave it, on a parent that it holds; results die at
-/// finality.
+/// A replica uses a result only for an equal body on a parent version that it holds. Finality evicts results.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutionCache {
     inner: Arc<Mutex<Inner>>,
@@ -32,7 +37,7 @@ pub struct ExecutionCache {
 struct Inner {
     results: LookupMap<B256, (Arc<Block>, Execution)>,
     by_height: BTreeSet<(u64, B256)>,
-    /// The journal that made the newest version, with what it read: the next block goes on with it.
+    /// The journal that produced the newest version, with its read cache, for the next block.
     warm: Option<(CommitId, Journal)>,
 }
 
@@ -42,17 +47,17 @@ impl ExecutionCache {
         Self::default()
     }
 
-    /// How many results it holds.
+    /// Number of cached results.
     pub fn len(&self) -> usize {
         self.lock().results.len()
     }
 
-    /// Whether it holds no results.
+    /// Returns whether no result is cached.
     pub fn is_empty(&self) -> bool {
         self.lock().results.is_empty()
     }
 
-    /// The result of a block equal to `block` but for the seal.
+    /// Returns the result of a block that equals `block` except for the seal.
     pub(super) fn get(&self, block: &Block) -> Option<Execution> {
         let (known, execution) = self.lock().results.get(&block.hash()).cloned()?;
         known.has_same_body(block).then_some(execution)
@@ -67,16 +72,16 @@ impl ExecutionCache {
         }
     }
 
-    /// Forgets what finality at `height` makes useless.
-    pub(super) fn finalize(&self, height: u64) {
+    /// Evicts the results that are not needed once the block at `height` is final.
+    pub(super) fn prune_finalized(&self, height: Height) {
         let mut inner = self.lock();
-        let below = height.saturating_sub(HEIGHTS_BEHIND_MAX);
+        let below = height.get().saturating_sub(HEIGHTS_BEHIND_MAX);
         while inner.by_height.first().is_some_and(|(lowest, _)| *lowest < below) {
             inner.remove_lowest();
         }
     }
 
-    /// The warm journal, when it stands at this version.
+    /// Takes the cached journal when it is over this version.
     pub(super) fn take_journal(&self, at: CommitId) -> Option<Journal> {
         let mut inner = self.lock();
         let (_, journal) = inner.warm.take_if(|(commit, _)| *commit == at)?;
@@ -88,7 +93,7 @@ impl ExecutionCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        // What a panicking holder leaves is whole entries: results that are right or missing.
+        // A holder that panics leaves whole entries: correct results or none.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -98,5 +103,29 @@ impl Inner {
         if let Some((_, hash)) = self.by_height.pop_first() {
             self.results.remove(&hash);
         }
+    }
+}
+
+/// The blocks read last from the store, decoded; the newest at the end.
+#[derive(Debug, Default)]
+pub(super) struct DecodedBlocks(Mutex<VecDeque<ExecutedBlock>>);
+
+impl DecodedBlocks {
+    pub(super) fn get(&self, hash: B256) -> Option<ExecutedBlock> {
+        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        blocks.iter().find(|block| block.hash() == hash).cloned()
+    }
+
+    pub(super) fn put(&self, block: ExecutedBlock) {
+        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if blocks.len() >= DECODED_MAX {
+            blocks.pop_front();
+        }
+        blocks.push_back(block);
+    }
+
+    /// Evicts all, after stored blocks were removed.
+    pub(super) fn clear(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 }

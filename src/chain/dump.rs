@@ -1,4 +1,4 @@
-//! A chain as one JSON document: written byte for byte the same every time, read back without executing.
+//! A chain as one JSON document: deterministic bytes, loaded without executing blocks.
 
 use core::ops::ControlFlow;
 use std::{collections::BTreeMap, sync::Arc};
@@ -7,8 +7,18 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Block, Chain, ChainBuilder, ChainError, ExecutedBlock, GenesisAccount, GenesisSpec, Intervention,
-    execution::Execution, receipt, version::Version,
+    Chain,
+    block::Block,
+    error::{ChainError, DumpError},
+    executed_block::{ExecutedBlock, Execution},
+    hook::Finality,
+    intervention::Intervention,
+    open::ChainBuilder,
+    pending::PendingInterventions,
+    receipt,
+    spec::{GenesisAccount, GenesisSpec},
+    tree::Tree,
+    version::Version,
 };
 use crate::{
     primitives::Height,
@@ -16,18 +26,18 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// Version of the document's form.
+/// Version of the document format.
 const FORMAT: u32 = 1;
 
-/// The canonical blocks that a chain retains, the state after its head, and what was set by hand since.
+/// The canonical blocks that a chain keeps, the state after its head, and the pending interventions.
 ///
-/// States of earlier blocks are not in it: after loading they answer [`ChainError::Pruned`].
+/// States of earlier blocks are not included: reading them after loading gives [`ChainError::Pruned`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChainDump {
-    /// Version of this form: 1.
+    /// Version of the document format: 1.
     pub format: u32,
-    /// What the chain started from; contracts are among the accounts.
+    /// The genesis specification; contracts are among its accounts.
     pub genesis: GenesisSpec,
     /// Hash of the genesis block.
     pub genesis_hash: B256,
@@ -39,9 +49,9 @@ pub struct ChainDump {
     pub safe: B256,
     /// Hash of the newest finalized block.
     pub finalized: B256,
-    /// Accounts after the head.
+    /// Accounts of the state after the head.
     pub accounts: BTreeMap<Address, GenesisAccount>,
-    /// RLP of what was set by hand since the head.
+    /// RLP list of the pending interventions.
     pub interventions: Bytes,
 }
 
@@ -49,40 +59,40 @@ pub struct ChainDump {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct DumpedBlock {
-    /// Its height, for readers.
+    /// Height of the block, for human readers.
     pub number: u64,
     /// The stored form of the block.
     pub block: Bytes,
     /// The stored form of its receipts.
     pub receipts: Bytes,
-    /// Sum of the difficulties up to and with it.
+    /// Sum of the difficulties from genesis up to and including the block.
     pub total_difficulty: U256,
-    /// What it changed in the set of validators: address and weight (8 bytes, big-endian) each, sorted.
+    /// Its changes of the validator set: address and weight (8 bytes, big-endian) each, sorted.
     #[serde(default, skip_serializing_if = "super::spec::has_no_bytes")]
     pub updates: Bytes,
 }
 
 impl ChainDump {
-    /// The document's bytes; equal chains give equal bytes.
+    /// Returns the document's bytes; equal chains give equal bytes.
     pub fn to_json(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }
 
-    /// Reads [`ChainDump::to_json`]'s form.
+    /// Parses the bytes of [`ChainDump::to_json`].
     ///
     /// # Errors
-    /// [`ChainError::Dump`] for anything else, saying where.
-    pub fn from_json(bytes: &[u8]) -> Result<Self, ChainError> {
-        let dump: Self = serde_json::from_slice(bytes).map_err(|error| wrong(error.to_string()))?;
-        if dump.format != FORMAT {
-            return Err(wrong(format!("format {} is not supported, this build reads {FORMAT}", dump.format)));
+    /// [`DumpError::Json`], [`DumpError::Format`].
+    pub fn from_json(bytes: &[u8]) -> Result<Self, DumpError> {
+        let dump: Self = serde_json::from_slice(bytes)?;
+        match dump.format {
+            FORMAT => Ok(dump),
+            got => Err(DumpError::Format { got, want: FORMAT }),
         }
-        Ok(dump)
     }
 }
 
 impl Chain {
-    /// Everything that [`ChainBuilder::open_dump`] needs to go on from here.
+    /// Returns a dump that [`ChainBuilder::open_dump`] and [`Chain::load`] continue from.
     ///
     /// # Errors
     /// [`ChainError::Store`], [`ChainError::State`] when blocks or the state can't be read.
@@ -99,7 +109,7 @@ impl Chain {
             });
         }
         let accounts = dump_accounts(&*self.state_of(self.genesis().hash())?)?;
-        let waiting: Vec<Intervention> = self.waiting_interventions().cloned().collect();
+        let pending: Vec<Intervention> = self.pending_interventions().cloned().collect();
         Ok(ChainDump {
             format: FORMAT,
             genesis: GenesisSpec { accounts, ..self.spec().without_state() },
@@ -109,23 +119,22 @@ impl Chain {
             safe: self.safe().hash(),
             finalized: self.finalized().hash(),
             accounts: dump_accounts(&*self.state_of(self.head().hash())?)?,
-            interventions: alloy_rlp::encode(waiting).into(),
+            interventions: alloy_rlp::encode(pending).into(),
         })
     }
 }
 
 impl ChainBuilder {
-    /// Opens an empty store with a dump's content instead of genesis alone. Executes nothing.
-    ///
-    /// The dump's genesis specification takes the place of the builder's.
+    /// Opens an empty store with the content of a dump, by its genesis specification in place of the builder's. Executes no
+    /// block.
     ///
     /// # Errors
-    /// [`ChainError::Dump`] when the store holds blocks already or the dump contradicts itself: hashes that do not
-    /// chain, a state that does not give the head's root.
+    /// [`ChainError::Dump`] when the store holds blocks already or the dump is inconsistent; otherwise as
+    /// [`ChainBuilder::open`].
     pub fn open_dump(self, dump: &ChainDump) -> Result<Chain, ChainError> {
         let mut chain = self.with_spec(dump.genesis.clone()).open()?;
         if chain.head().hash() != chain.genesis().hash() {
-            return Err(wrong("the store holds a chain already; load into an empty one".to_owned()));
+            return Err(DumpError::StoreNotEmpty.into());
         }
         chain.load(dump)?;
         Ok(chain)
@@ -133,31 +142,30 @@ impl ChainBuilder {
 }
 
 impl Chain {
-    /// Takes a dump's content in place of its own, genesis staying: blocks, head, finality and state.
+    /// Replaces blocks, head, finality, state and pending interventions by a dump's; genesis must be the same.
     ///
     /// # Errors
-    /// [`ChainError::Dump`] when the dump is of another genesis or contradicts itself; nothing is changed then.
+    /// [`ChainError::Dump`] when the dump has another genesis or is inconsistent; the chain is then unchanged.
     pub fn load(&mut self, dump: &ChainDump) -> Result<(), ChainError> {
         if dump.genesis_hash != self.genesis().hash() || dump.genesis.without_state() != **self.spec() {
-            return Err(wrong("it is of a chain with another genesis".to_owned()));
+            return Err(DumpError::OtherGenesis { got: dump.genesis_hash, want: self.genesis().hash() }.into());
         }
         let mut next = self.at_genesis()?;
         let mut previous: Option<ExecutedBlock> = None;
         for (index, dumped) in dump.blocks.iter().enumerate() {
-            let block =
-                Block::decode_stored(&dumped.block).map_err(|error| wrong(format!("block {index}: {error}")))?;
-            let receipts = receipt::decode_receipts(&dumped.receipts)
-                .map_err(|error| wrong(format!("receipts {index}: {error}")))?;
+            let block = Block::decode_stored(&dumped.block).map_err(|source| DumpError::Block { index, source })?;
+            let receipts =
+                receipt::decode_receipts(&dumped.receipts).map_err(|source| DumpError::Receipts { index, source })?;
             let parent = previous.as_ref().map_or(next.genesis().hash(), ExecutedBlock::hash);
             let is_first_retained = previous.is_none() && block.height().get() > 1;
             if block.parent_hash() != parent && !is_first_retained {
-                return Err(wrong(format!("block {index} does not extend the one before it")));
+                return Err(DumpError::Parent { index, got: block.parent_hash(), want: parent }.into());
             }
-            if receipts.len() != block.transactions().len() {
-                return Err(wrong(format!("block {index} has {} receipts", receipts.len())));
+            let (got, want) = (receipts.len(), block.transactions().len());
+            if got != want {
+                return Err(DumpError::ReceiptCount { index, got, want }.into());
             }
-            let updates = ValidatorUpdates::from_bytes(&dumped.updates)
-                .ok_or_else(|| wrong(format!("updates {index} are no list of weights")))?;
+            let updates = ValidatorUpdates::from_bytes(&dumped.updates).ok_or(DumpError::Updates { index })?;
             let (block, receipts) = (Arc::new(block), Arc::from(receipts));
             let is_head = index + 1 == dump.blocks.len();
             let executed = if is_head {
@@ -174,17 +182,47 @@ impl Chain {
             previous = Some(executed);
         }
         if next.head().hash() != dump.head {
-            return Err(wrong(format!("its blocks end at {}, its head is {}", next.head().hash(), dump.head)));
+            return Err(DumpError::Head { got: next.head().hash(), want: dump.head }.into());
         }
         let mut interventions = dump.interventions.as_ref();
-        let waiting: Vec<Intervention> = alloy_rlp::Decodable::decode(&mut interventions)
-            .map_err(|error| wrong(format!("interventions: {error}")))?;
-        next.finish_loading(dump.safe, dump.finalized, waiting)?;
+        let pending = alloy_rlp::Decodable::decode(&mut interventions).map_err(DumpError::Interventions)?;
+        next.finish_loading(dump.safe, dump.finalized, pending)?;
         self.restore(&next)?;
         Ok(())
     }
 
-    /// The state of the dump's accounts, which must have the head's root.
+    /// Returns the same chain without blocks above genesis.
+    fn at_genesis(&self) -> Result<Self, DumpError> {
+        let genesis = self.genesis.clone();
+        if !genesis.has_state() {
+            return Err(DumpError::GenesisPruned);
+        }
+        let (finality, tree) = (Finality::at_genesis(&genesis), Tree::new(genesis.clone()));
+        let pending = PendingInterventions::default();
+        Ok(Self { tree, head: genesis, finality, pending, ..self.clone() })
+    }
+
+    /// Appends a block without verifying it.
+    fn append(&mut self, block: ExecutedBlock) {
+        self.tree.insert(block.clone());
+        self.tree.apply(&block, !self.context.is_durable);
+        self.head = block;
+    }
+
+    /// Sets finality and pending interventions.
+    fn finish_loading(
+        &mut self,
+        safe: B256,
+        finalized: B256,
+        interventions: Vec<Intervention>,
+    ) -> Result<(), ChainError> {
+        let (safe, finalized) = (self.block(safe)?, self.block(finalized)?);
+        self.finality = Finality { irreversible: finalized.height(), safe, finalized };
+        self.pending = self.apply_overrides(&self.head, interventions.into_iter().collect())?;
+        Ok(())
+    }
+
+    /// Commits the dump's accounts, whose state root must be the head's.
     fn load_state(
         &self,
         head: &Block,
@@ -197,13 +235,9 @@ impl Chain {
             return Ok(version.clone());
         }
         let spec = GenesisSpec { accounts: accounts.clone(), ..GenesisSpec::new(1) };
-        let version = self.shared().commit_alone(&spec.state_changes())?;
+        let version = self.context().commit_alone(&spec.state_changes())?;
         let got = version.commit().root;
-        if got == want {
-            Ok(version)
-        } else {
-            Err(wrong(format!("its accounts have root {got}, its head says {want}")))
-        }
+        if got == want { Ok(version) } else { Err(DumpError::StateRoot { got, want }.into()) }
     }
 }
 
@@ -226,8 +260,4 @@ fn dump_accounts(state: &dyn StateView) -> Result<BTreeMap<Address, GenesisAccou
         accounts.insert(address, GenesisAccount { balance: account.balance, nonce: account.nonce, code, storage });
     }
     Ok(accounts)
-}
-
-const fn wrong(reason: String) -> ChainError {
-    ChainError::Dump { reason }
 }

@@ -1,19 +1,19 @@
-//! Why a transaction, a block or a request was refused. Messages keep the words that client libraries match.
+//! Errors of transactions, the pool, blocks, dumps and the chain. Where Ethereum client libraries match on a message, it is geth's.
 
-use alloy_primitives::{Address, B64, B256, Bloom, U256};
+use alloy_primitives::{Address, B256, Bloom, U256};
 
-use super::{BlockDecodeError, RuleError, SpecError};
+use super::{block::BlockDecodeError, rules::RuleError, spec::SpecError};
 use crate::{
     primitives::{Gas, Height, Timestamp},
     state::StateError,
     store::StoreError,
 };
 
-/// Why a transaction can't be executed at all. A transaction that executes and fails is no error but a receipt.
+/// A transaction that can't be executed. One that is executed and fails is no error: it has a receipt.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InvalidTransaction {
-    /// Its nonce was used already.
+    /// The nonce was used already.
     #[error("nonce too low: address {address}, tx: {got} state: {want}")]
     NonceTooLow {
         /// The sender.
@@ -33,30 +33,30 @@ pub enum InvalidTransaction {
         /// The sender's next nonce.
         want: u64,
     },
-    /// The sender's nonce can't grow any more (EIP-2681).
+    /// The nonce is the largest possible (EIP-2681).
     #[error("nonce has max value: address {address}, nonce: {nonce}")]
     NonceMax {
         /// The sender.
         address: Address,
-        /// The refused nonce.
+        /// The transaction's nonce.
         nonce: u64,
     },
-    /// The balance does not cover the largest cost.
+    /// The sender's balance is below the transaction's largest cost.
     #[error("insufficient funds for gas * price + value: address {address} have {have} want {want}")]
     InsufficientFunds {
         /// The sender.
         address: Address,
-        /// Its balance.
+        /// The sender's balance, in the smallest unit.
         have: U256,
-        /// Gas limit times price, and the value.
+        /// Gas limit times price plus the value, in the smallest unit.
         want: U256,
     },
-    /// The gas limit is below what any execution costs.
+    /// The gas limit is below the intrinsic gas.
     #[error("intrinsic gas too low: have {}, want {}", have.get(), want.get())]
     IntrinsicGas {
         /// The transaction's gas limit.
         have: Gas,
-        /// What data, access list and creation cost before anything runs.
+        /// The intrinsic gas: the cost of data, access list and creation.
         want: Gas,
     },
     /// The gas limit is above the block's.
@@ -64,10 +64,10 @@ pub enum InvalidTransaction {
     GasLimitAboveBlock {
         /// The transaction's gas limit.
         have: Gas,
-        /// The block's.
+        /// The block's gas limit.
         limit: Gas,
     },
-    /// The rest of the block is too small for it.
+    /// The gas limit is above the gas left in the block.
     #[error("gas limit reached: block has {} left, tx needs {}", left.get(), want.get())]
     BlockFull {
         /// Gas left in the block.
@@ -75,28 +75,28 @@ pub enum InvalidTransaction {
         /// The transaction's gas limit.
         want: Gas,
     },
-    /// The most it would pay is below the base fee (EIP-1559).
+    /// The largest fee is below the base fee (EIP-1559).
     #[error(
         "max fee per gas less than block base fee: address {address}, maxFeePerGas: {max_fee}, baseFee: {base_fee}"
     )]
     FeeBelowBaseFee {
         /// The sender.
         address: Address,
-        /// What it offers.
+        /// Largest fee, in the smallest unit per unit of gas.
         max_fee: u128,
-        /// What the block asks.
+        /// Base fee of the block, in the smallest unit per unit of gas.
         base_fee: u64,
     },
-    /// The tip is above the whole price (EIP-1559).
+    /// The largest tip is above the largest fee (EIP-1559).
     #[error(
         "max priority fee per gas higher than max fee per gas: address {address}, maxPriorityFeePerGas: {tip}, maxFeePerGas: {max_fee}"
     )]
     TipAboveFee {
         /// The sender.
         address: Address,
-        /// What it offers the author.
+        /// Largest tip, in the smallest unit per unit of gas.
         tip: u128,
-        /// What it offers in all.
+        /// Largest fee, in the smallest unit per unit of gas.
         max_fee: u128,
     },
     /// The sender has code (EIP-3607).
@@ -107,32 +107,32 @@ pub enum InvalidTransaction {
         /// Keccak of its code.
         code_hash: B256,
     },
-    /// A creation with too much init code (EIP-3860).
+    /// A creation's init code is too long (EIP-3860).
     #[error("max initcode size exceeded: code size {size} limit {limit}")]
     InitCodeTooLarge {
-        /// Bytes sent.
+        /// Length of the init code, in bytes.
         size: usize,
-        /// Bytes allowed.
+        /// Largest length, in bytes.
         limit: usize,
     },
-    /// Signed for another chain (EIP-155).
+    /// The transaction is signed for another chain (EIP-155).
     #[error("invalid chain id for signer: have {have} want {want}")]
     ChainId {
-        /// What it was signed for.
+        /// The transaction's chain id.
         have: u64,
-        /// This chain.
+        /// This chain's id.
         want: u64,
     },
-    /// Nobody signed it, and the chain does not allow that.
+    /// The transaction is unsigned (impersonated), which the chain does not allow.
     #[error("invalid sender: unsigned transactions are for development chains only")]
     Impersonated,
-    /// Its type is not taken at this height yet.
+    /// The transaction type is not active at this height.
     #[error("transaction type not supported: type {ty:#04x} is taken once London is active")]
     TypeNotActive {
         /// The EIP-2718 type byte.
         ty: u8,
     },
-    /// Gas limit times price does not fit 256 bits.
+    /// The largest cost does not fit 256 bits.
     #[error("insufficient funds for gas * price + value: address {address}, the largest cost is above 2^256")]
     CostOverflow {
         /// The sender.
@@ -140,59 +140,59 @@ pub enum InvalidTransaction {
     },
 }
 
-/// Why the pool did not take a transaction.
+/// A transaction that the pool rejects.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// It could never be executed, or not now.
+    /// The transaction is invalid, or not valid at this head.
     #[error(transparent)]
     Invalid(#[from] InvalidTransaction),
-    /// It is in the pool.
+    /// The transaction is in the pool.
     #[error("already known")]
     AlreadyKnown {
-        /// Its hash.
+        /// Hash of the transaction.
         hash: B256,
     },
-    /// Another transaction of this sender and nonce is there, and this one does not pay enough more.
+    /// The pool has a transaction with this sender and nonce, and this one's fees are not enough higher.
     #[error(
         "replacement transaction underpriced: needs maxFeePerGas {fee_needed} and maxPriorityFeePerGas {tip_needed}"
     )]
     ReplacementUnderpriced {
-        /// The smallest fee that replaces.
+        /// Least `maxFeePerGas` that replaces it, in the smallest unit per unit of gas.
         fee_needed: u128,
-        /// The smallest tip that replaces.
+        /// Least `maxPriorityFeePerGas` that replaces it, in the smallest unit per unit of gas.
         tip_needed: u128,
     },
-    /// The pool is full of transactions that pay at least as much.
+    /// The pool is full of transactions with at least this fee.
     #[error("txpool is full: the cheapest of {count} pays {cheapest} per gas")]
     Full {
-        /// Transactions in the pool.
+        /// Number of transactions in the pool.
         count: usize,
-        /// What the cheapest pays at most.
+        /// Lowest `maxFeePerGas` in the pool, in the smallest unit per unit of gas.
         cheapest: u128,
     },
-    /// The sender has as many transactions in the pool as it may.
+    /// The sender has the maximum number of transactions in the pool.
     #[error("account limit exceeded: {address} has {count} transactions pooled")]
     SenderFull {
         /// The sender.
         address: Address,
-        /// How many it has.
+        /// Number of the sender's transactions in the pool.
         count: usize,
     },
     /// The sender's account could not be read.
     #[error("state could not be read: {reason}")]
     State {
-        /// What failed.
+        /// The state error.
         reason: String,
     },
 }
 
-/// What is wrong with a block, found by executing it independently. Each carries what the block says and what is right.
+/// An invalid block: the field, its value and the valid one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[allow(missing_docs, reason = "`got` is what the block says, `want` what is right, in every variant")]
+#[allow(missing_docs, reason = "`got` is the block's value, `want` the valid one, in every variant")]
 pub enum BlockError {
-    #[error("number is {got}, its parent's successor is {want}")]
+    #[error("number is {got}, the parent's successor is {want}")]
     Number { got: Height, want: Height },
     #[error("timestamp {got} is below the parent's, {parent}")]
     Timestamp { got: Timestamp, parent: Timestamp },
@@ -202,9 +202,9 @@ pub enum BlockError {
     BaseFee { got: Option<u64>, want: Option<u64> },
     #[error("ommers hash is {got}, without ommers it is {want}")]
     OmmersHash { got: B256, want: B256 },
-    #[error("field {field} is set, and this chain has none")]
+    #[error("field {field} is set, but this chain's headers don't have it")]
     UnknownField { field: &'static str },
-    #[error("extra data has {got} bytes, at most {max} fit")]
+    #[error("extra data has {got} bytes, at most {max} are valid")]
     ExtraDataLength { got: usize, max: usize },
     #[error("extra data is {got}, keccak of the payload is {want}")]
     ExtraData { got: alloy_primitives::Bytes, want: alloy_primitives::Bytes },
@@ -218,11 +218,9 @@ pub enum BlockError {
     ReceiptsRoot { got: B256, want: B256 },
     #[error("logs bloom differs from the one that execution gives")]
     LogsBloom { got: Box<Bloom>, want: Box<Bloom> },
-    #[error("nonce {got}: the protocol refuses it")]
-    Nonce { got: B64 },
     #[error("transaction {index} ({hash}) can't be executed: {reason}")]
     Transaction {
-        /// Its place in the block.
+        /// Index of the transaction in the block.
         index: usize,
         hash: B256,
         #[source]
@@ -230,36 +228,128 @@ pub enum BlockError {
     },
     #[error("system call {index} to {to} failed: {reason}")]
     SystemCall {
-        /// Its place among the block's system calls.
+        /// Index among the block's system calls.
         index: usize,
-        /// The contract.
+        /// The called contract.
         to: Address,
-        /// What it answered.
+        /// The revert or halt reason.
         reason: String,
     },
-    #[error("{count} interventions, and genesis allows none")]
+    #[error("{count} interventions, but genesis allows none; set `allowInterventions` there")]
     Interventions { count: usize },
-    #[error("the body differs from the one that the header was made with")]
-    Body,
-    #[error("executing again gave another result: {what}")]
+    #[error("a second execution gave another result: {what}")]
     Diverged { what: &'static str },
     #[error(transparent)]
     Rule(RuleError),
 }
 
-/// Why the chain could not do what it was asked.
+/// A dump that can't be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DumpError {
+    /// The bytes are not the expected JSON; the source has line and column.
+    #[error("dump: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The format version is not supported.
+    #[error("dump: format {got} is not supported, this version reads format {want}")]
+    Format {
+        /// The dump's format version.
+        got: u32,
+        /// The supported format version.
+        want: u32,
+    },
+    /// The store that the dump is to be loaded into holds blocks above genesis.
+    #[error("dump: the store holds a chain already; load the dump into an empty store")]
+    StoreNotEmpty,
+    /// The dump is of a chain with another genesis block or specification.
+    #[error("dump: its chain has genesis {got}, this chain has genesis {want}; both specifications must be the same")]
+    OtherGenesis {
+        /// The dump's genesis hash.
+        got: B256,
+        /// This chain's genesis hash.
+        want: B256,
+    },
+    /// The chain's genesis state is pruned.
+    #[error("dump: the state of genesis is pruned; load the dump into a chain that has it")]
+    GenesisPruned,
+    /// A block does not decode.
+    #[error("dump: block {index} does not decode")]
+    Block {
+        /// Index among the dump's blocks.
+        index: usize,
+        /// The decoding error.
+        #[source]
+        source: BlockDecodeError,
+    },
+    /// A block's receipts do not decode.
+    #[error("dump: receipts of block {index} do not decode: {source}")]
+    Receipts {
+        /// Index among the dump's blocks.
+        index: usize,
+        /// The decoding error.
+        #[source]
+        source: alloy_rlp::Error,
+    },
+    /// A block has more or fewer receipts than transactions.
+    #[error("dump: block {index} has {got} receipts for {want} transactions")]
+    ReceiptCount {
+        /// Index among the dump's blocks.
+        index: usize,
+        /// Number of receipts.
+        got: usize,
+        /// Number of transactions.
+        want: usize,
+    },
+    /// A block does not extend the block before it.
+    #[error("dump: block {index} has parent {got}, the block before it is {want}")]
+    Parent {
+        /// Index among the dump's blocks.
+        index: usize,
+        /// The block's parent hash.
+        got: B256,
+        /// Hash of the block before it.
+        want: B256,
+    },
+    /// A block's changes of the validator set do not decode.
+    #[error("dump: validator updates of block {index} are not a list of addresses and weights")]
+    Updates {
+        /// Index among the dump's blocks.
+        index: usize,
+    },
+    /// The last block is not the dump's head.
+    #[error("dump: its last block is {got}, its head is {want}")]
+    Head {
+        /// Hash of the last block.
+        got: B256,
+        /// The dump's head.
+        want: B256,
+    },
+    /// The accounts do not have the head's state root.
+    #[error("dump: its accounts have state root {got}, its head has {want}")]
+    StateRoot {
+        /// State root of the accounts.
+        got: B256,
+        /// The head's state root.
+        want: B256,
+    },
+    /// The pending interventions do not decode.
+    #[error("dump: interventions do not decode: {0}")]
+    Interventions(#[source] alloy_rlp::Error),
+}
+
+/// An operation on a chain that failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChainError {
-    /// The genesis specification is not usable.
+    /// The genesis specification is invalid.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// A genesis contract's constructor failed.
+    /// A genesis contract could not be deployed.
     #[error("genesis contract {address}: its constructor failed: {reason}")]
     GenesisContract {
-        /// Where it was to be.
+        /// Address of the contract.
         address: Address,
-        /// What the constructor answered.
+        /// The invalid parameter, or the constructor's revert or halt reason.
         reason: String,
     },
     /// The store holds another chain.
@@ -267,59 +357,59 @@ pub enum ChainError {
     OtherGenesis {
         /// Genesis hash in the store.
         got: B256,
-        /// Genesis hash of the specification.
+        /// Genesis hash that the specification gives.
         want: B256,
     },
-    /// Genesis was made with other templates.
+    /// The specification names another template registry.
     #[error(
-        "template registry digest is {got}, genesis names {want}: open the chain with the templates that it was made with"
+        "template registry digest is {got}, genesis names {want}; open the chain with the templates of its genesis"
     )]
     OtherRegistry {
-        /// Of the registry given.
+        /// Digest of the registry given.
         got: B256,
-        /// In the specification.
+        /// Digest in the specification.
         want: B256,
     },
     /// No block has this hash.
     #[error("unknown block {hash}")]
     UnknownBlock {
-        /// The hash.
+        /// The requested hash.
         hash: B256,
     },
-    /// The block's parent is not here.
+    /// The block's parent is unknown.
     #[error("block {hash}: unknown parent {parent}")]
     UnknownParent {
-        /// The block.
+        /// Hash of the block.
         hash: B256,
-        /// What it extends.
+        /// Hash of its parent.
         parent: B256,
     },
-    /// The canonical chain does not reach this height.
+    /// The height is above the head.
     #[error("unknown block at height {height}: the head is at {head}")]
     UnknownHeight {
-        /// What was asked for.
+        /// The requested height.
         height: Height,
-        /// The newest there is.
+        /// Height of the head.
         head: Height,
     },
-    /// What was asked for existed and was pruned by the retention policy.
+    /// The block or state was pruned by the retention policy.
     #[error("PRUNED: {what} at height {height} is gone; the oldest kept is {oldest}")]
     Pruned {
         /// `state` or `block`.
         what: &'static str,
-        /// What was asked for.
+        /// The requested height.
         height: Height,
-        /// The oldest that can be read.
+        /// Height of the oldest one kept.
         oldest: Height,
     },
-    /// The block is wrong.
+    /// The block is invalid.
     #[error("block {height} ({hash}): {reason}")]
     InvalidBlock {
-        /// Its height.
+        /// Height of the block.
         height: Height,
-        /// Its hash.
+        /// Hash of the block.
         hash: B256,
-        /// What is wrong with it.
+        /// The invalid field.
         #[source]
         reason: BlockError,
     },
@@ -329,12 +419,12 @@ pub enum ChainError {
     /// A view of a system contract failed.
     #[error("{signature} of a system contract failed: {reason}")]
     SystemView {
-        /// Which view.
+        /// Signature of the called function.
         signature: &'static str,
-        /// What it answered.
+        /// The revert or halt reason.
         reason: String,
     },
-    /// Finality never moves back or to a side chain.
+    /// The change would revert a finalized block, or finalize a block that is not canonical.
     #[error("finalized block {finalized} is not an ancestor of {block}")]
     BelowFinality {
         /// The newest finalized block.
@@ -342,31 +432,28 @@ pub enum ChainError {
         /// The block that contradicts it.
         block: B256,
     },
-    /// More blocks or logs than one answer may hold.
+    /// The result is larger than the bound.
     #[error("query returned more than {max} results; narrow the range")]
     TooManyResults {
-        /// The bound.
+        /// Largest number of results.
         max: usize,
     },
-    /// A dump is not usable here.
-    #[error("dump: {reason}")]
-    Dump {
-        /// What is wrong.
-        reason: String,
-    },
-    /// Stored bytes are no block.
+    /// The dump can't be loaded.
+    #[error(transparent)]
+    Dump(#[from] DumpError),
+    /// A stored block does not decode.
     #[error("stored block {hash} does not decode")]
     Corrupt {
-        /// Its hash.
+        /// Hash of the block.
         hash: B256,
-        /// What is wrong with it.
+        /// The decoding error.
         #[source]
         source: BlockDecodeError,
     },
-    /// The state floor failed.
+    /// The state could not be read or committed.
     #[error(transparent)]
     State(#[from] StateError),
-    /// The store failed; nothing was changed.
+    /// The store failed; the chain is unchanged.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -1,10 +1,11 @@
-//! Executing transactions one after the other, as a block does.
+//! Executing the transactions of a block in order.
 
 use alloy_consensus::Eip658Value;
 use alloy_primitives::{Address, Bytes, U256};
 
 use super::{
-    InvalidTransaction, Receipt,
+    error::InvalidTransaction,
+    receipt::Receipt,
     validate::{self, Rules},
 };
 use crate::{
@@ -24,7 +25,7 @@ pub(super) struct Executor<'a> {
     logs: u32,
 }
 
-/// What a transaction did, with what receipts leave out.
+/// A transaction's receipt, with the outcome and output that the receipt leaves out.
 #[derive(Clone, Debug)]
 pub(super) struct Executed {
     pub(super) receipt: Receipt,
@@ -32,12 +33,12 @@ pub(super) struct Executed {
     pub(super) output: Bytes,
 }
 
-/// Why there is no result.
+/// An execution without a result.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// The transaction can't be executed; nothing was changed.
+    /// The transaction is invalid; the journal is unchanged.
     Invalid(InvalidTransaction),
-    /// The state can't be read; the journal is not usable any more.
+    /// The state can't be read; the journal must be discarded.
     State(StateError),
 }
 
@@ -53,14 +54,14 @@ impl From<StateError> for Failure {
     }
 }
 
-/// What a transaction pays, settled before its message runs.
+/// The gas and prices of a transaction, fixed before its message runs.
 #[derive(Clone, Copy, Debug)]
-struct Purchase {
-    /// Gas left for the message.
+struct GasPurchase {
+    /// Gas for the message: the gas limit minus the intrinsic gas.
     gas: Gas,
-    /// Price of a unit of gas.
+    /// Effective gas price, in the smallest unit per unit of gas.
     price: U256,
-    /// The part of it that the author gets.
+    /// The part of the price that the author gets.
     tip: U256,
 }
 
@@ -80,9 +81,9 @@ impl<'a> Executor<'a> {
         self.gas_used
     }
 
-    /// Executes one transaction and answers its receipt.
+    /// Executes one transaction.
     ///
-    /// Order of the Yellow Paper, 6: check, buy gas, run, refund, pay the author. The base fee is burned: nobody gets it.
+    /// In the order of the Yellow Paper, 6: validate, buy gas, run the message, refund, pay the author. The base fee is burned.
     pub(super) fn run(
         &mut self,
         transaction: &Transaction,
@@ -97,13 +98,13 @@ impl<'a> Executor<'a> {
             None => vm::execute(self.journal, &self.context, self.registry, &message)?,
         };
         let created = (message.kind == MessageKind::Create).then_some(message.to);
-        let used = self.settle(transaction, &purchase, &result)?;
+        let used = self.settle_gas(transaction, &purchase, &result)?;
         self.gas_used = self.gas_used.saturating_add(used);
         let receipt = self.receipt(transaction, used, purchase.price, &result, created);
         Ok(Executed { receipt, outcome: result.outcome, output: result.output })
     }
 
-    fn buy_gas(&mut self, transaction: &Transaction) -> Result<Purchase, Failure> {
+    fn buy_gas(&mut self, transaction: &Transaction) -> Result<GasPurchase, Failure> {
         let intrinsic = validate::check_fields(transaction, &self.rules)?;
         let (have, limit) = (transaction.gas_limit(), self.context.gas_limit);
         if have > limit {
@@ -123,10 +124,10 @@ impl<'a> Executor<'a> {
         validate::check_sender_code(transaction, account.code_hash)?;
         validate::check_funds(transaction, account.balance)?;
         let (tip, price) = (U256::from(tip), U256::from(tip) + U256::from(base_fee));
-        // `check_funds` covers it: the price is at most the largest one.
+        // `check_funds` covers it: the effective price is at most the largest fee.
         self.journal.set_balance(&address, account.balance - price * U256::from(have.get()))?;
         self.journal.set_nonce(&address, account.nonce + 1)?;
-        Ok(Purchase { gas: have.saturating_sub(intrinsic), price, tip })
+        Ok(GasPurchase { gas: have.saturating_sub(intrinsic), price, tip })
     }
 
     fn warm_access_list(&mut self, transaction: &Transaction) -> Result<(), StateError> {
@@ -139,17 +140,17 @@ impl<'a> Executor<'a> {
         Ok(())
     }
 
-    /// Gives unused gas back to the sender, pays the author; answers the gas used.
-    fn settle(
+    /// Refunds unused gas to the sender and pays the author; returns the gas used.
+    fn settle_gas(
         &mut self,
         transaction: &Transaction,
-        purchase: &Purchase,
+        purchase: &GasPurchase,
         result: &FrameResult,
     ) -> Result<Gas, StateError> {
         let spent = transaction.gas_limit().saturating_sub(result.gas_left);
         let used = spent.saturating_sub(GasSchedule::STANDARD.capped_refund(spent, self.journal.refund()));
         let back = transaction.gas_limit().saturating_sub(used);
-        // Sums of what existed before: they can't overflow on a chain whose supply fits 256 bits.
+        // Both amounts were in the sender's balance: the sums can't overflow while the supply fits 256 bits.
         self.journal.add_balance(&transaction.sender(), purchase.price * U256::from(back.get()))?;
         if !purchase.tip.is_zero() {
             let author = self.rules.tips_to.unwrap_or(self.context.beneficiary);

@@ -1,4 +1,4 @@
-//! The genesis block: its state, made from the specification.
+//! Building the genesis block and its state from the specification.
 
 use std::sync::Arc;
 
@@ -8,11 +8,15 @@ use alloy_primitives::{Address, Bytes, U256};
 use serde_json::{Map, Value};
 
 use super::{
-    Block, ChainError, ExecutedBlock, GenesisContract, GenesisSpec, GenesisValidator, SpecError, execution::Execution,
-    replica::Shared, version::Version,
+    block::Block,
+    context::ChainContext,
+    error::ChainError,
+    executed_block::{ExecutedBlock, Execution},
+    spec::{GenesisContract, GenesisSpec, GenesisValidator, SpecError},
+    version::Version,
 };
 use crate::{
-    primitives::{Gas, Height, Timestamp},
+    primitives::{Gas, Height},
     state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges},
     system::{
         ValidatorUpdates,
@@ -21,27 +25,27 @@ use crate::{
     vm::{self, BlockContext, Marker, Message, MessageKind, TemplateRegistry},
 };
 
-/// Gas that a genesis contract's constructor may use.
+/// Gas limit of a genesis contract's constructor.
 const CONSTRUCTOR_GAS: Gas = Gas::new(1_000_000_000);
 
-/// Makes the genesis block and commits its state.
-pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
-    let spec = &shared.spec;
-    let accounts = shared.commit_alone(&spec.state_changes())?;
+/// Builds the genesis block and commits its state.
+pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, ChainError> {
+    let spec = &context.spec;
+    let accounts = context.commit_alone(&spec.state_changes())?;
     let version = if spec.contracts.is_empty() && spec.staking.is_none() {
         accounts
     } else {
         let mut journal = Journal::new(accounts.view()?);
         if let Some(params) = spec.staking.as_ref().filter(|_| !spec.has_staking_contract()) {
-            bond(spec, params, &shared.registry, &mut journal)?;
+            deploy_staking(spec, params, &context.registry, &mut journal)?;
         }
         for contract in &spec.contracts {
-            construct(spec, &shared.registry, &mut journal, contract)?;
+            deploy(spec, &context.registry, &mut journal, contract)?;
         }
-        // One commit for all, so that the genesis version stands alone on the empty one.
+        // One commit, so that the genesis version has the empty version as its parent.
         let mut changes = spec.state_changes();
         merge(&mut changes, journal.take_changes());
-        shared.commit_alone(&changes)?
+        context.commit_alone(&changes)?
     };
     let block = Block::new(spec.header(version.commit().root), Vec::new(), Bytes::new(), Vec::new());
     let execution =
@@ -49,14 +53,15 @@ pub(super) fn make(shared: &Shared) -> Result<ExecutedBlock, ChainError> {
     Ok(ExecutedBlock::new(Arc::new(block), execution, spec.difficulty))
 }
 
-impl Shared {
-    /// A version with `changes` alone, on top of the empty state.
+impl ChainContext {
+    /// Commits `changes` on top of the empty state.
     pub(super) fn commit_alone(&self, changes: &StateChanges) -> Result<Arc<Version>, ChainError> {
         let empty = Version::stored(self.state.clone(), Commit { id: CommitId::EMPTY, root: EMPTY_ROOT });
         self.commit_changes(&Arc::new(empty), changes)
     }
 }
 
+/// Merges `later` changes into `changes`.
 fn merge(changes: &mut StateChanges, later: StateChanges) {
     changes.codes.extend(later.codes);
     let later = later.accounts.into_iter().map(|(address, mut change)| {
@@ -70,7 +75,8 @@ fn merge(changes: &mut StateChanges, later: StateChanges) {
     changes.accounts.extend(later);
 }
 
-fn construct(
+/// Deploys a contract of the specification.
+fn deploy(
     spec: &GenesisSpec,
     registry: &TemplateRegistry,
     journal: &mut Journal,
@@ -78,11 +84,11 @@ fn construct(
 ) -> Result<(), ChainError> {
     let failed = |reason: String| ChainError::GenesisContract { address: contract.address, reason };
     let init_code = init_code(registry, contract).map_err(failed)?;
-    create(spec, registry, journal, (contract.address, contract.deployer), &init_code)
+    run_constructor(spec, registry, journal, (contract.address, contract.deployer), &init_code)
 }
 
-/// Makes the staking contract, with the validators' stakes bonded.
-fn bond(
+/// Deploys the staking contract with the validators' stakes bonded.
+fn deploy_staking(
     spec: &GenesisSpec,
     params: &StakingParams,
     registry: &TemplateRegistry,
@@ -93,16 +99,18 @@ fn bond(
         let total = sum.checked_add(*stake).filter(|_| !stake.is_zero());
         sum = total.ok_or_else(|| SpecError::Field {
             field: "validators",
-            reason: format!("{address} has a stake of {stake}; every validator of a chain with `staking` needs one"),
+            reason: format!(
+                "{address} has a stake of {stake}; every validator of a chain with `staking` needs a stake"
+            ),
         })?;
     }
     journal.set_balance(&STAKING_ADDRESS, sum)?;
     let stakes = spec.validators.iter().map(|validator| (validator.address, validator.stake));
     let init_code = StakingTemplate::init_code(params, stakes);
-    create(spec, registry, journal, (STAKING_ADDRESS, Address::ZERO), &init_code)
+    run_constructor(spec, registry, journal, (STAKING_ADDRESS, Address::ZERO), &init_code)
 }
 
-/// The registry with what the specification needs besides.
+/// Returns the registry with the templates that the specification needs besides.
 pub(super) fn complete_registry(
     spec: &GenesisSpec,
     registry: Arc<TemplateRegistry>,
@@ -122,7 +130,7 @@ pub(super) fn complete_registry(
     }
 }
 
-fn create(
+fn run_constructor(
     spec: &GenesisSpec,
     registry: &TemplateRegistry,
     journal: &mut Journal,
@@ -133,9 +141,9 @@ fn create(
     let context = BlockContext {
         chain_id: spec.chain_id,
         height: Height::GENESIS,
-        timestamp: Timestamp::from_secs(spec.timestamp),
+        timestamp: spec.timestamp,
         beneficiary: spec.coinbase,
-        gas_limit: spec.block_gas_limit(),
+        gas_limit: spec.gas_limit,
         base_fee: 0,
         prev_randao: spec.mix_hash,
     };
@@ -153,7 +161,7 @@ fn create(
     if result.is_success() { Ok(()) } else { Err(failed(format!("{:?} with {}", result.outcome, result.output))) }
 }
 
-/// The template's marker and its constructor's parameters, taken from JSON by name.
+/// Returns the template's marker followed by the ABI-encoded constructor parameters.
 fn init_code(registry: &TemplateRegistry, contract: &GenesisContract) -> Result<Bytes, String> {
     let name = &contract.template;
     let template = registry.by_name(name).ok_or_else(|| {
@@ -162,33 +170,33 @@ fn init_code(registry: &TemplateRegistry, contract: &GenesisContract) -> Result<
     })?;
     let abi = template.abi();
     let inputs = abi.constructor.map(|constructor| constructor.inputs).unwrap_or_default();
-    let params = fields(&inputs, &contract.params).map_err(|reason| format!("{name}: {reason}"))?;
+    let params = abi_values(&inputs, &contract.params).map_err(|reason| format!("{name}: {reason}"))?;
     Ok(Marker(template.id()).init_code(&DynSolValue::Tuple(params).abi_encode_params()))
 }
 
-/// Named values in the order of the ABI. A flag that is left out is false; everything else must be given.
-fn fields(inputs: &[Param], given: &Map<String, Value>) -> Result<Vec<DynSolValue>, String> {
+/// Returns named values in the order of the ABI. A missing `bool` is false; every other value is required.
+fn abi_values(inputs: &[Param], given: &Map<String, Value>) -> Result<Vec<DynSolValue>, String> {
     if let Some(unknown) = given.keys().find(|key| !inputs.iter().any(|input| input.name == **key)) {
         let known: Vec<_> = inputs.iter().map(|input| input.name.as_str()).collect();
         return Err(format!("there is no parameter {unknown:?}; known: {}", known.join(", ")));
     }
     let value_of = |input: &Param| match given.get(&input.name) {
-        Some(value) => field(input, value).map_err(|reason| format!("parameter {:?}: {reason}", input.name)),
+        Some(value) => abi_value(input, value).map_err(|reason| format!("parameter {:?}: {reason}", input.name)),
         None if input.ty == "bool" => Ok(DynSolValue::Bool(false)),
         None => Err(format!("parameter {:?} ({}) is missing", input.name, input.ty)),
     };
     inputs.iter().map(value_of).collect()
 }
 
-/// A parameter's value; a struct is an object by its members' names.
-fn field(input: &Param, json: &Value) -> Result<DynSolValue, String> {
+/// Returns the value of a parameter; a struct is an object with its members' names.
+fn abi_value(input: &Param, json: &Value) -> Result<DynSolValue, String> {
     match (input.ty.as_str(), json) {
-        ("tuple", Value::Object(members)) => fields(&input.components, members).map(DynSolValue::Tuple),
+        ("tuple", Value::Object(members)) => abi_values(&input.components, members).map(DynSolValue::Tuple),
         _ => coerce(&DynSolType::parse(&input.ty).map_err(|error| error.to_string())?, json),
     }
 }
 
-/// A value of an ABI type from JSON: numbers plain or as strings, lists as lists, the rest as text.
+/// Converts JSON to a value of an ABI type: numbers as numbers or strings, arrays as arrays, others as strings.
 fn coerce(ty: &DynSolType, json: &Value) -> Result<DynSolValue, String> {
     match (ty, json) {
         (DynSolType::Array(inner), Value::Array(items)) => {
@@ -199,12 +207,5 @@ fn coerce(ty: &DynSolType, json: &Value) -> Result<DynSolValue, String> {
         (_, Value::Number(number)) => ty.coerce_str(&number.to_string()).map_err(|error| error.to_string()),
         (DynSolType::Bool, Value::Bool(value)) => Ok(DynSolValue::Bool(*value)),
         (_, other) => Err(format!("expected {ty}, found {other}")),
-    }
-}
-
-impl GenesisContract {
-    /// A contract of the template `name` at `address`, its parameters by the names in the template's ABI.
-    pub fn new(address: Address, template: &str, params: Map<String, Value>) -> Self {
-        Self { address, template: template.to_owned(), params, deployer: Address::ZERO }
     }
 }

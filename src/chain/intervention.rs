@@ -1,58 +1,61 @@
-//! What a developer sets by hand between blocks, recorded so that every replica repeats it.
+//! Interventions: changes that a developer makes between blocks, recorded in the next block so that every replica applies them.
 
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
 
-/// One change made by hand. Applied before the first transaction of the block that records it, in order.
+use crate::primitives::Gas;
+
+/// A change of the state or of header fields outside transactions. Applied in order, before the first transaction of the
+/// block that records it.
 ///
-/// Refused unless genesis has `allowInterventions`.
+/// Invalid unless genesis has `allowInterventions`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Intervention {
-    /// The balance of `address` becomes `balance`, in the smallest unit.
+    /// Sets an account's balance.
     Balance {
-        /// Whose.
+        /// The account.
         address: Address,
-        /// New balance.
+        /// New balance, in the smallest unit.
         balance: U256,
     },
-    /// The nonce of `address` becomes `nonce`.
+    /// Sets an account's nonce.
     Nonce {
-        /// Whose.
+        /// The account.
         address: Address,
-        /// New transaction count.
+        /// New nonce.
         nonce: u64,
     },
-    /// The code of `address` becomes `code`.
+    /// Sets an account's code.
     Code {
-        /// Whose.
+        /// The account.
         address: Address,
         /// New code; empty removes it.
         code: Bytes,
     },
-    /// A storage slot becomes `value`.
+    /// Sets a storage slot.
     Storage {
-        /// Whose.
+        /// The account.
         address: Address,
-        /// Which slot.
+        /// The slot.
         slot: U256,
         /// New value; zero clears the slot.
         value: U256,
     },
-    /// The base fee of the block that records it, in place of EIP-1559's.
+    /// Sets the base fee of the block that records it, in place of EIP-1559's.
     BaseFee {
-        /// Price of a unit of gas, in the smallest unit.
+        /// Base fee, in the smallest unit per unit of gas.
         per_gas: u64,
     },
-    /// The gas limit from the block that records it on, in place of the bound of 1/1024 a block.
+    /// Sets the gas limit from the block that records it on, without the bound of 1/1024 per block.
     GasLimit {
-        /// New limit.
-        gas: u64,
+        /// New gas limit; raised to [`GAS_LIMIT_MIN`](super::GAS_LIMIT_MIN).
+        gas: Gas,
     },
 }
 
 impl Intervention {
-    /// The account that it changes, if it changes one.
+    /// Returns the account that it changes; `None` for header fields.
     pub const fn address(&self) -> Option<Address> {
         match self {
             Self::Balance { address, .. }
@@ -64,7 +67,7 @@ impl Intervention {
     }
 }
 
-/// The one encoding of all kinds: `[kind, address, first, second, code]`, what a kind does not use being empty.
+/// The RLP encoding of all kinds: `[kind, address, first, second, code]`; unused fields are empty.
 #[derive(RlpEncodable, RlpDecodable)]
 struct Fields {
     kind: u8,
@@ -85,7 +88,7 @@ impl From<&Intervention> for Fields {
             Intervention::Code { address, code } => fields(2, address, zero, zero, code.clone()),
             Intervention::Storage { address, slot, value } => fields(3, address, *slot, *value, none),
             Intervention::BaseFee { per_gas } => fields(4, &Address::ZERO, U256::from(*per_gas), zero, none),
-            Intervention::GasLimit { gas } => fields(5, &Address::ZERO, U256::from(*gas), zero, none),
+            Intervention::GasLimit { gas } => fields(5, &Address::ZERO, U256::from(gas.get()), zero, none),
         }
     }
 }
@@ -102,7 +105,7 @@ impl TryFrom<Fields> for Intervention {
             2 => Self::Code { address, code: fields.code.clone() },
             3 => Self::Storage { address, slot: first, value: second },
             4 => Self::BaseFee { per_gas: number()? },
-            5 => Self::GasLimit { gas: number()? },
+            5 => Self::GasLimit { gas: Gas::new(number()?) },
             _ => return Err(alloy_rlp::Error::Custom("unknown kind of intervention")),
         };
         let again = Fields::from(&intervention);
@@ -137,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_comes_back() {
+    fn every_kind_round_trips() {
         let address = Address::repeat_byte(3);
         let all = vec![
             Intervention::Balance { address, balance: U256::MAX },
@@ -145,7 +148,7 @@ mod tests {
             Intervention::Code { address, code: vec![1, 2, 3].into() },
             Intervention::Storage { address, slot: U256::from(4), value: U256::from(5) },
             Intervention::BaseFee { per_gas: 9 },
-            Intervention::GasLimit { gas: 30_000_000 },
+            Intervention::GasLimit { gas: Gas::new(30_000_000) },
         ];
         let bytes = alloy_rlp::encode(&all);
         assert_eq!(Vec::<Intervention>::decode(&mut bytes.as_slice()).unwrap(), all);

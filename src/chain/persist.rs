@@ -1,32 +1,34 @@
-//! How a chain lies in its store, and reading it back.
+//! The layout of a chain in its store: writing and reading it.
 //!
 //! | table | key | value |
 //! |---|---|---|
 //! | `Meta` | `chain/head`, `chain/safe`, `chain/finalized` | block hash |
-//! | `Meta` | `chain/irreversible` | height (u64) up to which nothing is ever taken back |
+//! | `Meta` | `chain/irreversible` | height (u64) up to which no block is ever reverted |
 //! | `Meta` | `chain/genesis` | genesis hash |
 //! | `Meta` | `chain/spec` | JSON of the genesis specification without accounts and contracts, which are in the state |
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
-//! | `Meta` | `chain/updates/` + block hash | changes of the validator set, where the block made any: address, weight (u64) each |
-//! | `Blocks` | block hash | commit id (u64; all ones without state), total difficulty (32 bytes), the stored form of the block |
+//! | `Meta` | `chain/updates/` + block hash | the block's changes of the validator set, if any: address, weight (u64) each |
+//! | `Blocks` | block hash | commit id (u64; all ones without a state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
 //! | `Canonical` | height (u64) | block hash |
 //! | `Transactions` | transaction hash | height (u64), index (u32) of a canonical block |
 //!
 //! Numbers are big-endian.
 
-use core::ops::ControlFlow;
-use std::{
-    collections::VecDeque,
-    sync::{Mutex, PoisonError},
-};
-
 use alloy_primitives::{B256, Bytes, U256, hex};
 use alloy_rlp::Decodable;
+use core::ops::ControlFlow;
 
 use super::{
-    Block, ChainError, ExecutedBlock, GenesisSpec, Intervention, TransactionIndex, execution::Execution, receipt,
-    replica::Shared, version::Version,
+    block::{Block, TransactionIndex},
+    context::ChainContext,
+    error::ChainError,
+    executed_block::{ExecutedBlock, Execution},
+    hook::Finality,
+    intervention::Intervention,
+    receipt,
+    spec::GenesisSpec,
+    version::Version,
 };
 use crate::{
     primitives::Height,
@@ -41,46 +43,26 @@ const FINALIZED: &[u8] = b"chain/finalized";
 const IRREVERSIBLE: &[u8] = b"chain/irreversible";
 const GENESIS: &[u8] = b"chain/genesis";
 const SPEC: &[u8] = b"chain/spec";
-const HAND: &[u8] = b"chain/hand/";
+const PENDING: &[u8] = b"chain/hand/";
 const UPDATES: &[u8] = b"chain/updates/";
 
-/// Blocks read back and kept decoded.
-const DECODED_MAX: usize = 64;
-
-/// In place of a commit id: the block came without its state.
+/// Stored in place of a commit id for a block without a state.
 const NO_STATE: u64 = u64::MAX;
 
-/// Hashes that say where a chain stands.
+/// The stored head and finality of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Heads {
     pub(super) head: B256,
     pub(super) safe: B256,
     pub(super) finalized: B256,
-    /// Up to this height nothing is ever taken back.
+    /// Height up to which no block is ever reverted.
     pub(super) irreversible: Height,
 }
 
-/// The last blocks that were read back, the newest at the end.
-#[derive(Debug, Default)]
-pub(super) struct Decoded(Mutex<VecDeque<ExecutedBlock>>);
-
-impl Decoded {
-    fn get(&self, hash: B256) -> Option<ExecutedBlock> {
-        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        blocks.iter().find(|block| block.hash() == hash).cloned()
-    }
-
-    fn put(&self, block: ExecutedBlock) {
-        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if blocks.len() >= DECODED_MAX {
-            blocks.pop_front();
-        }
-        blocks.push_back(block);
-    }
-
-    /// Forgets all, after something stored was removed.
-    pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+impl Heads {
+    pub(super) fn of(head: &ExecutedBlock, finality: &Finality) -> Self {
+        let Finality { safe, finalized, irreversible } = finality;
+        Self { head: head.hash(), safe: safe.hash(), finalized: finalized.hash(), irreversible: *irreversible }
     }
 }
 
@@ -108,7 +90,7 @@ pub(super) fn put_canonical(block: &ExecutedBlock, batch: &mut Batch) {
     batch.put(Table::Canonical, height, block.hash().to_vec());
     let places = (0_u32..).zip(block.block().transactions());
     let mut sorted: Vec<_> = places.map(|(index, transaction)| (transaction.hash(), index)).collect();
-    // A sorted table takes neighbours one after the other more quickly.
+    // Writing in key order is faster.
     sorted.sort_unstable();
     for (hash, index) in sorted {
         let place = [height.as_slice(), &index.to_be_bytes()].concat();
@@ -116,7 +98,7 @@ pub(super) fn put_canonical(block: &ExecutedBlock, batch: &mut Batch) {
     }
 }
 
-/// Takes a block off the canonical indices; additions must follow removals in a batch.
+/// Removes a block from the canonical indices; in a batch, additions must follow removals.
 pub(super) fn remove_canonical(block: &ExecutedBlock, batch: &mut Batch) {
     batch.delete(Table::Canonical, block.height().get().to_be_bytes());
     for transaction in block.block().transactions() {
@@ -146,7 +128,7 @@ pub(super) fn put_spec(spec: &GenesisSpec, batch: &mut Batch) {
     batch.put(Table::Meta, SPEC, spec.without_state().to_json());
 }
 
-/// The specification in a store, without accounts and contracts.
+/// Reads the specification in a store, without accounts and contracts.
 pub(super) fn spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, StoreError> {
     let Some(json) = store.get(Table::Meta, SPEC)? else { return Ok(None) };
     serde_json::from_slice(&json).map(Some).map_err(|error| corrupt(Table::Meta, SPEC, error.to_string()))
@@ -160,18 +142,18 @@ pub(super) fn put_heads(heads: Heads, batch: &mut Batch) {
 }
 
 pub(super) fn put_intervention(index: usize, intervention: &Intervention, batch: &mut Batch) {
-    batch.put(Table::Meta, hand_key(index), alloy_rlp::encode(intervention));
+    batch.put(Table::Meta, pending_key(index), alloy_rlp::encode(intervention));
 }
 
 pub(super) fn remove_interventions(count: usize, batch: &mut Batch) {
-    (0..count).for_each(|index| batch.delete(Table::Meta, hand_key(index)));
+    (0..count).for_each(|index| batch.delete(Table::Meta, pending_key(index)));
 }
 
-fn hand_key(index: usize) -> Vec<u8> {
-    [HAND, &u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes()].concat()
+fn pending_key(index: usize) -> Vec<u8> {
+    [PENDING, &u32::try_from(index).unwrap_or(u32::MAX).to_be_bytes()].concat()
 }
 
-/// The genesis hash in a store; `None` when it holds no chain.
+/// Reads the genesis hash in a store; `None` when it holds no chain.
 pub(super) fn genesis(store: &dyn KeyValue) -> Result<Option<B256>, StoreError> {
     hash_under(store, Table::Meta, GENESIS)
 }
@@ -182,38 +164,43 @@ pub(super) fn heads(store: &dyn KeyValue) -> Result<Heads, StoreError> {
         hash_under(store, Table::Meta, key)?.ok_or_else(missing)
     };
     let height = store.get(Table::Meta, IRREVERSIBLE)?.and_then(|value| <[u8; 8]>::try_from(&value[..]).ok());
-    let height = height.ok_or_else(|| corrupt(Table::Meta, IRREVERSIBLE, "is no height".to_owned()))?;
+    let height = height.ok_or_else(|| corrupt(Table::Meta, IRREVERSIBLE, "is not a height".to_owned()))?;
     let irreversible = Height::new(u64::from_be_bytes(height));
     Ok(Heads { head: read(HEAD)?, safe: read(SAFE)?, finalized: read(FINALIZED)?, irreversible })
 }
 
 pub(super) fn interventions(store: &dyn KeyValue) -> Result<Vec<Intervention>, StoreError> {
     let (mut found, mut wrong) = (Vec::new(), None);
-    store.scan(Table::Meta, HAND, Order::Ascending, &mut |key, mut value| match Intervention::decode(&mut value) {
-        Ok(intervention) => {
-            found.push(intervention);
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
-            wrong = Some(corrupt(Table::Meta, key, error.to_string()));
-            ControlFlow::Break(())
-        }
-    })?;
+    store.scan(
+        Table::Meta,
+        PENDING,
+        Order::Ascending,
+        &mut |key, mut value| match Intervention::decode(&mut value) {
+            Ok(intervention) => {
+                found.push(intervention);
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                wrong = Some(corrupt(Table::Meta, key, error.to_string()));
+                ControlFlow::Break(())
+            }
+        },
+    )?;
     wrong.map_or(Ok(found), Err)
 }
 
-impl Shared {
-    /// A stored block; `None` when the store is not durable or has no such block.
+impl ChainContext {
+    /// Reads a stored block; `None` when the store is not durable or has no such block.
     pub(super) fn load(&self, hash: B256) -> Result<Option<ExecutedBlock>, ChainError> {
         if !self.is_durable {
             return Ok(None);
         }
-        if let Some(block) = self.decoded.get(hash) {
+        if let Some(block) = self.decoded_blocks.get(hash) {
             return Ok(Some(block));
         }
         let Some(value) = self.store.get(Table::Blocks, hash.as_slice())? else { return Ok(None) };
         let block = self.decode(hash, &value)?;
-        self.decoded.put(block.clone());
+        self.decoded_blocks.put(block.clone());
         Ok(Some(block))
     }
 
@@ -237,7 +224,9 @@ impl Shared {
             let index = <[u8; 4]>::try_from(index).ok()?;
             Some((Height::new(u64::from_be_bytes(*height)), u32::from_be_bytes(index)))
         });
-        parsed.map(Some).ok_or_else(|| corrupt(Table::Transactions, hash.as_slice(), "is no place".to_owned()))
+        parsed
+            .map(Some)
+            .ok_or_else(|| corrupt(Table::Transactions, hash.as_slice(), "is not a height and an index".to_owned()))
     }
 
     fn decode(&self, hash: B256, value: &Bytes) -> Result<ExecutedBlock, ChainError> {
@@ -267,7 +256,7 @@ impl Shared {
         let key = updates_key(hash);
         let Some(value) = self.store.get(Table::Meta, &key)? else { return Ok(ValidatorUpdates::NONE) };
         ValidatorUpdates::from_bytes(&value)
-            .ok_or_else(|| corrupt(Table::Meta, &key, "is no list of weights".to_owned()))
+            .ok_or_else(|| corrupt(Table::Meta, &key, "is not a list of addresses and weights".to_owned()))
     }
 }
 

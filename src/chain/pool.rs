@@ -1,4 +1,4 @@
-//! Transactions that wait to be mined.
+//! The pool of pending transactions.
 
 mod best;
 #[cfg(test)]
@@ -12,7 +12,9 @@ use imbl::OrdMap;
 
 pub use self::best::BestTransactions;
 use super::{
-    HeadChange, Intervention, InvalidTransaction, PoolError,
+    error::{InvalidTransaction, PoolError},
+    hook::HeadChange,
+    intervention::Intervention,
     validate::{self, Rules},
 };
 use crate::{
@@ -20,23 +22,25 @@ use crate::{
     state::StateView,
 };
 
-/// Bounds and rules of a pool.
+/// Configuration of a pool: bounds and rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PoolConfig {
-    /// The chain that transactions must be signed for.
+    /// Chain id of valid transactions.
     pub chain_id: u64,
-    /// Most transactions in the pool.
+    /// Largest number of transactions.
     pub transactions_max: usize,
-    /// Most transactions of one sender.
+    /// Largest number of transactions of one sender.
     pub per_sender_max: usize,
-    /// How much more a replacement pays on both fee fields, in percent.
+    /// Least increase of both fee fields in a replacement, in percent.
     pub replacement_percent: u8,
-    /// Whether unsigned (impersonated) transactions are taken.
+    /// Whether unsigned (impersonated) transactions are valid.
     pub allow_impersonated: bool,
 }
 
 impl PoolConfig {
-    /// A pool of the chain with this id, with bounds that suit a development node.
+    /// Returns the configuration for the chain with this id, with the bounds of a development node: 131,072 transactions,
+    /// 16,384 of one sender.
     pub const fn new(chain_id: u64) -> Self {
         Self {
             chain_id,
@@ -46,9 +50,27 @@ impl PoolConfig {
             allow_impersonated: false,
         }
     }
+
+    /// Sets the largest number of transactions, in the pool and of one sender.
+    #[must_use]
+    pub const fn with_limits(self, transactions_max: usize, per_sender_max: usize) -> Self {
+        Self { transactions_max, per_sender_max, ..self }
+    }
+
+    /// Sets the least increase of both fee fields in a replacement, in percent.
+    #[must_use]
+    pub const fn with_replacement_percent(self, replacement_percent: u8) -> Self {
+        Self { replacement_percent, ..self }
+    }
+
+    /// Sets whether unsigned (impersonated) transactions are valid.
+    #[must_use]
+    pub const fn with_impersonated(self, allow_impersonated: bool) -> Self {
+        Self { allow_impersonated, ..self }
+    }
 }
 
-/// What the pool looks at when it takes a transaction or follows the head.
+/// The head's data that the pool validates against.
 #[derive(Clone, Debug)]
 pub struct PoolContext {
     /// The newest state.
@@ -57,51 +79,51 @@ pub struct PoolContext {
     pub gas_limit: Gas,
     /// Base fee of the next block; 0 when the chain has none.
     pub base_fee: u64,
-    /// Whether London's rules hold in the next block (EIP-1559).
+    /// Whether London is active in the next block (EIP-1559).
     pub is_london: bool,
 }
 
-/// What became of a transaction that the pool took.
+/// The result of [`Pool::add`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Added {
-    /// Whether it can be mined in the next block; otherwise an earlier nonce is missing.
+pub struct AddOutcome {
+    /// Whether the transaction is ready; otherwise it is queued: an earlier nonce is missing.
     pub is_ready: bool,
     /// The transaction that it replaced.
     pub replaced: Option<Arc<Transaction>>,
-    /// Cheaper transactions that made room for it.
+    /// Cheaper transactions evicted in its favour.
     pub evicted: Vec<Arc<Transaction>>,
 }
 
 /// A transaction in the pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pooled {
+pub struct PooledTransaction {
     /// The transaction.
     pub transaction: Arc<Transaction>,
-    /// Number of its arrival; earlier ones win ties.
+    /// Sequence number of its arrival; the lower one wins a tie.
     pub arrival: u64,
-    /// Why it is not ready, when it is not.
-    pub waiting: Option<Waiting>,
+    /// Why the next block can't contain it; `None` when it can.
+    pub excluded: Option<ExclusionReason>,
 }
 
-/// Why a transaction waits.
+/// A reason why the next block can't contain a pooled transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Waiting {
-    /// Earlier nonces of its sender are missing.
+pub enum ExclusionReason {
+    /// Earlier nonces of the sender are missing.
     #[error("nonce gap: waits for nonce {missing}")]
     NonceGap {
-        /// The first that is missing.
+        /// The first missing nonce.
         missing: u64,
     },
-    /// It pays less than the next block's base fee.
+    /// The largest fee is below the next block's base fee.
     #[error("maxFeePerGas {max_fee} is below the next block's base fee {base_fee}")]
     BaseFee {
-        /// What it offers.
+        /// Largest fee, in the smallest unit per unit of gas.
         max_fee: u128,
-        /// What the next block asks.
+        /// Base fee of the next block, in the smallest unit per unit of gas.
         base_fee: u64,
     },
-    /// Its sender can't pay for it any more.
+    /// The sender's balance is below the transaction's largest cost.
     #[error("insufficient funds: {address} can't cover its largest cost")]
     Funds {
         /// The sender.
@@ -109,23 +131,23 @@ pub enum Waiting {
     },
 }
 
-/// Transactions by sender and nonce. Cloning costs the same at any size.
+/// Pending transactions by sender and nonce. Cloning is O(1).
 ///
-/// A transaction is *ready* when every nonce from its sender's next one up to it is here; otherwise it is *queued*.
+/// A transaction is *ready* when the pool has every nonce from its sender's next one up to its own; otherwise it is *queued*.
 #[derive(Clone, Debug)]
 pub struct Pool {
     config: PoolConfig,
-    senders: OrdMap<Address, Queue>,
+    senders: OrdMap<Address, SenderQueue>,
     by_hash: OrdMap<B256, (Address, u64)>,
-    /// Cheapest first; of two that pay the same, the younger goes first.
+    /// Cheapest first; of two with the same fee, the later arrival first.
     by_fee: OrdMap<(u128, Reverse<u64>), B256>,
     arrivals: u64,
 }
 
 /// One sender's transactions.
 #[derive(Clone, Debug)]
-struct Queue {
-    /// The sender's transaction count in the newest state.
+struct SenderQueue {
+    /// The sender's nonce in the newest state.
     next_nonce: u64,
     transactions: OrdMap<u64, Entry>,
 }
@@ -136,8 +158,8 @@ struct Entry {
     arrival: u64,
 }
 
-impl Queue {
-    /// The nonce after the ready ones.
+impl SenderQueue {
+    /// Returns the nonce after the ready transactions.
     fn ready_end(&self) -> u64 {
         let run = (self.next_nonce..)
             .zip(self.transactions.range(self.next_nonce..))
@@ -146,18 +168,18 @@ impl Queue {
     }
 }
 
-/// Coming and going.
+/// Adding and removing.
 impl Pool {
     /// An empty pool.
     pub fn new(config: PoolConfig) -> Self {
         Self { config, senders: OrdMap::new(), by_hash: OrdMap::new(), by_fee: OrdMap::new(), arrivals: 0 }
     }
 
-    /// Takes a transaction that came from a client or another replica.
+    /// Validates a transaction and adds it.
     ///
     /// # Errors
     /// [`PoolError`]; the pool is then unchanged.
-    pub fn add(&mut self, transaction: Arc<Transaction>, context: &PoolContext) -> Result<Added, PoolError> {
+    pub fn add(&mut self, transaction: Arc<Transaction>, context: &PoolContext) -> Result<AddOutcome, PoolError> {
         let (hash, sender, nonce) = (transaction.hash(), transaction.sender(), transaction.nonce());
         if self.by_hash.contains_key(&hash) {
             return Err(PoolError::AlreadyKnown { hash });
@@ -187,10 +209,10 @@ impl Pool {
         }
         self.put(transaction, next_nonce);
         let is_ready = self.senders.get(&sender).is_some_and(|queue| nonce < queue.ready_end());
-        Ok(Added { is_ready, replaced, evicted })
+        Ok(AddOutcome { is_ready, replaced, evicted })
     }
 
-    /// Takes a transaction out; later nonces of its sender wait then.
+    /// Removes a transaction; later nonces of its sender become queued.
     pub fn remove(&mut self, hash: &B256) -> Option<Arc<Transaction>> {
         let (sender, nonce) = self.by_hash.remove(hash)?;
         let queue = self.senders.get_mut(&sender)?;
@@ -202,20 +224,20 @@ impl Pool {
         Some(entry.transaction)
     }
 
-    /// Takes everything out.
+    /// Removes all transactions.
     pub fn clear(&mut self) {
         let arrivals = self.arrivals;
         *self = Self { arrivals, ..Self::new(self.config) };
     }
 
-    /// Follows the head: drops what was mined, takes back what a reorg reverted.
+    /// Updates the pool after a head change: removes mined transactions, adds reverted ones again.
     ///
-    /// Answers the transactions that can't be mined any more and are in no applied block, with the reason.
+    /// Returns the dropped transactions, which are no longer valid and in no applied block, each with the reason.
     pub fn on_head(&mut self, change: &HeadChange, context: &PoolContext) -> Vec<(Arc<Transaction>, PoolError)> {
         let mut changed = BTreeSet::new();
         let mut mined = BTreeSet::new();
         for executed in &change.applied {
-            changed.extend(executed.block().interventions().iter().filter_map(nonce_owner));
+            changed.extend(executed.block().interventions().iter().filter_map(account_of_nonce));
             for transaction in executed.block().transactions() {
                 changed.insert(transaction.sender());
                 if change.is_reorg() {
@@ -225,7 +247,7 @@ impl Pool {
             }
         }
         for executed in &change.reverted {
-            changed.extend(executed.block().interventions().iter().filter_map(nonce_owner));
+            changed.extend(executed.block().interventions().iter().filter_map(account_of_nonce));
             changed.extend(executed.block().transactions().iter().map(|transaction| transaction.sender()));
         }
         let mut dropped = Vec::new();
@@ -243,9 +265,9 @@ impl Pool {
         dropped
     }
 
-    /// Looks at a sender's account again, after something other than a block changed its nonce.
+    /// Reads a sender's nonce again, after something other than a block changed it.
     ///
-    /// Answers the transactions whose nonces are used up.
+    /// Returns the dropped transactions, whose nonces are below it, each with the reason.
     pub fn refresh_sender(&mut self, sender: Address, context: &PoolContext) -> Vec<(Arc<Transaction>, PoolError)> {
         let Some(queue) = self.senders.get_mut(&sender) else { return Vec::new() };
         let Ok(account) = context.state.account(&sender) else { return Vec::new() };
@@ -266,12 +288,13 @@ impl Pool {
         self.arrivals += 1;
         self.by_hash.insert(hash, (sender, nonce));
         self.by_fee.insert(fee_key(&entry), hash);
-        let queue = self.senders.entry(sender).or_insert_with(|| Queue { next_nonce, transactions: OrdMap::new() });
+        let queue =
+            self.senders.entry(sender).or_insert_with(|| SenderQueue { next_nonce, transactions: OrdMap::new() });
         queue.next_nonce = next_nonce;
         queue.transactions.insert(nonce, entry);
     }
 
-    /// What can be judged without executing; answers the sender's next nonce.
+    /// Checks the validity rules that need no execution; returns the sender's next nonce.
     fn check(&self, transaction: &Transaction, context: &PoolContext) -> Result<u64, PoolError> {
         let PoolConfig { chain_id, allow_impersonated, .. } = self.config;
         validate::check_fields(
@@ -308,12 +331,12 @@ impl Pool {
         Err(PoolError::ReplacementUnderpriced { fee_needed, tip_needed })
     }
 
-    /// The cheapest transaction when the pool is full and it pays less than `newcomer`.
-    fn to_evict(&self, newcomer: &Transaction) -> Result<Option<B256>, PoolError> {
+    /// Returns the cheapest transaction when the pool is full; an error when `new` does not pay more.
+    fn to_evict(&self, new: &Transaction) -> Result<Option<B256>, PoolError> {
         let count = self.by_hash.len();
         match self.by_fee.get_min() {
             Some(((cheapest, _), hash)) if count >= self.config.transactions_max => {
-                let pays_more = newcomer.max_fee_per_gas() > *cheapest;
+                let pays_more = new.max_fee_per_gas() > *cheapest;
                 pays_more.then_some(Some(*hash)).ok_or(PoolError::Full { count, cheapest: *cheapest })
             }
             _ => Ok(None),
@@ -323,60 +346,61 @@ impl Pool {
 
 /// Reading.
 impl Pool {
-    /// The bounds and rules.
+    /// The pool's configuration.
     pub const fn config(&self) -> &PoolConfig {
         &self.config
     }
 
-    /// Ready transactions, best tip first; ties by arrival. The iterator keeps the pool as it is now.
+    /// Returns the ready transactions, highest tip first, ties by arrival, over a snapshot of the pool.
     pub fn best(&self, base_fee: u64) -> BestTransactions {
         BestTransactions::new(self.clone(), base_fee)
     }
 
-    /// The transaction with this hash.
+    /// Returns the transaction with this hash.
     pub fn get(&self, hash: &B256) -> Option<Arc<Transaction>> {
         let (sender, nonce) = self.by_hash.get(hash)?;
         self.by_nonce(sender, *nonce)
     }
 
-    /// The sender's transaction with this nonce.
+    /// Returns the sender's transaction with this nonce.
     pub fn by_nonce(&self, sender: &Address, nonce: u64) -> Option<Arc<Transaction>> {
         Some(self.senders.get(sender)?.transactions.get(&nonce)?.transaction.clone())
     }
 
-    /// The nonce that follows the sender's ready transactions; `None` when it has none ready.
+    /// Returns the nonce after the sender's ready transactions; `None` when it has none.
     pub fn pending_nonce(&self, sender: &Address) -> Option<u64> {
         let queue = self.senders.get(sender)?;
         let end = queue.ready_end();
         (end > queue.next_nonce).then_some(end)
     }
 
-    /// Transactions in the pool.
+    /// Number of transactions.
     pub fn len(&self) -> usize {
         self.by_hash.len()
     }
 
-    /// Whether it holds none.
+    /// Returns whether the pool has no transactions.
     pub fn is_empty(&self) -> bool {
         self.by_hash.is_empty()
     }
 
-    /// How many are ready and how many are queued. Costs what the pool holds.
+    /// Returns the numbers of ready and queued transactions, in time linear in the pool's size.
     pub fn counts(&self) -> (usize, usize) {
-        let ready_of = |queue: &Queue| usize::try_from(queue.ready_end() - queue.next_nonce).unwrap_or(usize::MAX);
+        let ready_of =
+            |queue: &SenderQueue| usize::try_from(queue.ready_end() - queue.next_nonce).unwrap_or(usize::MAX);
         let ready = self.senders.values().map(ready_of).sum();
         (ready, self.len() - ready)
     }
 
-    /// Everything in the pool with why it waits, by sender and nonce.
-    pub fn content(&self, context: &PoolContext) -> Vec<Pooled> {
-        let of_queue = |(sender, queue): (&Address, &Queue)| {
+    /// Returns all transactions in the order of sender and nonce.
+    pub fn content(&self, context: &PoolContext) -> Vec<PooledTransaction> {
+        let of_queue = |(sender, queue): (&Address, &SenderQueue)| {
             let end = queue.ready_end();
             let balance = context.state.account(sender).ok().flatten().unwrap_or_default().balance;
-            let pooled = |entry: &Entry| Pooled {
+            let pooled = |entry: &Entry| PooledTransaction {
                 transaction: entry.transaction.clone(),
                 arrival: entry.arrival,
-                waiting: why_it_waits(&entry.transaction, end, balance, context.base_fee),
+                excluded: exclusion_reason(&entry.transaction, end, balance, context.base_fee),
             };
             queue.transactions.values().map(pooled).collect::<Vec<_>>()
         };
@@ -384,23 +408,29 @@ impl Pool {
     }
 }
 
-fn why_it_waits(transaction: &Transaction, ready_end: u64, balance: U256, base_fee: u64) -> Option<Waiting> {
+fn exclusion_reason(
+    transaction: &Transaction,
+    ready_end: u64,
+    balance: U256,
+    base_fee: u64,
+) -> Option<ExclusionReason> {
     let max_fee = transaction.max_fee_per_gas();
     if transaction.nonce() >= ready_end {
-        return Some(Waiting::NonceGap { missing: ready_end });
+        return Some(ExclusionReason::NonceGap { missing: ready_end });
     }
     if max_fee < u128::from(base_fee) {
-        return Some(Waiting::BaseFee { max_fee, base_fee });
+        return Some(ExclusionReason::BaseFee { max_fee, base_fee });
     }
     let is_covered = transaction.max_cost().is_some_and(|cost| cost <= balance);
-    (!is_covered).then(|| Waiting::Funds { address: transaction.sender() })
+    (!is_covered).then(|| ExclusionReason::Funds { address: transaction.sender() })
 }
 
 fn fee_key(entry: &Entry) -> (u128, Reverse<u64>) {
     (entry.transaction.max_fee_per_gas(), Reverse(entry.arrival))
 }
 
-const fn nonce_owner(intervention: &Intervention) -> Option<Address> {
+/// Returns the account whose nonce the intervention sets.
+const fn account_of_nonce(intervention: &Intervention) -> Option<Address> {
     match intervention {
         Intervention::Nonce { address, .. } => Some(*address),
         _ => None,

@@ -1,4 +1,4 @@
-//! What a transaction did: status, gas, logs.
+//! Receipts: status, gas and logs of an executed transaction.
 
 use alloy_consensus::{Eip658Value, RlpEncodableReceipt};
 use alloy_primitives::{Address, Bloom, Log};
@@ -6,45 +6,45 @@ use alloy_rlp::{BufMut, Decodable, Encodable};
 
 use crate::primitives::Gas;
 
-/// A transaction's receipt: the fields that the receipts root covers and, beside them, what clients are told.
+/// A transaction's receipt: the fields that the receipts root covers, and derived fields for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
     /// The transaction's EIP-2718 type byte.
     pub ty: u8,
-    /// Status (EIP-658), gas used in the block up to and with this transaction, and logs: what the root covers.
+    /// Status (EIP-658), cumulative gas used and logs: the fields that the receipts root covers.
     pub inner: alloy_consensus::Receipt<Log>,
-    /// Gas that this transaction used, refunds taken off.
+    /// Gas used by this transaction, after refunds.
     pub gas_used: Gas,
-    /// What it paid for one unit of gas, in the smallest unit.
+    /// Price paid, in the smallest unit per unit of gas.
     pub effective_gas_price: u128,
-    /// Where its contract is, for a creation, also for a failed one.
+    /// Address of the created contract, for a creation, also for a failed one.
     pub contract_address: Option<Address>,
-    /// Place of its first log among the block's logs.
+    /// Index of its first log among the block's logs, from 0.
     pub first_log_index: u32,
 }
 
 impl Receipt {
-    /// Whether it succeeded; a failed transaction has no logs and moved no value.
+    /// Returns whether the transaction succeeded; a failed one has no logs and moved no value.
     pub const fn is_success(&self) -> bool {
         matches!(self.inner.status, Eip658Value::Eip658(true))
     }
 
-    /// Gas used in the block up to and with this transaction.
+    /// Gas used in the block up to and including this transaction.
     pub const fn cumulative_gas_used(&self) -> Gas {
         Gas::new(self.inner.cumulative_gas_used)
     }
 
-    /// Its logs, in order.
+    /// Logs of the transaction, in order.
     pub fn logs(&self) -> &[Log] {
         &self.inner.logs
     }
 
-    /// Bloom filter of its logs (Yellow Paper, 4.3.1); computed anew.
+    /// Computes the bloom filter of the logs (Yellow Paper, 4.3.1).
     pub fn bloom(&self) -> Bloom {
         self.inner.logs.iter().collect()
     }
 
-    /// The EIP-2718 form that the receipts root covers; `bloom` is [`Receipt::bloom`]'s value.
+    /// Encodes the EIP-2718 form that the receipts root covers; `bloom` must be [`Receipt::bloom`].
     pub fn encode_2718(&self, bloom: &Bloom, out: &mut dyn BufMut) {
         if self.ty != 0 {
             out.put_u8(self.ty);
@@ -53,7 +53,7 @@ impl Receipt {
     }
 }
 
-/// The stored form: `[type, gas used, price, contract or empty, first log, consensus part without its bloom]`.
+/// The stored form, in RLP: `[type, gas used, price, contract or empty, first log, consensus part without its bloom]`.
 impl Encodable for Receipt {
     fn encode(&self, out: &mut dyn BufMut) {
         alloy_rlp::Header { list: true, payload_length: self.payload_length() }.encode(out);
@@ -113,13 +113,13 @@ fn contract_bytes(address: Option<&Address>) -> &[u8] {
     address.map_or(&[], |address| address.as_slice())
 }
 
-/// Reads what [`encode_receipts`] wrote; total on arbitrary bytes.
+/// Decodes the bytes of [`encode_receipts`]; never panics.
 pub(super) fn decode_receipts(mut bytes: &[u8]) -> alloy_rlp::Result<Vec<Receipt>> {
     let receipts = Vec::decode(&mut bytes)?;
     if bytes.is_empty() { Ok(receipts) } else { Err(alloy_rlp::Error::UnexpectedLength) }
 }
 
-/// The stored form of a block's receipts.
+/// Encodes the stored form of a block's receipts.
 pub(super) fn encode_receipts(receipts: &[Receipt]) -> Vec<u8> {
     let mut out = Vec::with_capacity(64 * receipts.len());
     alloy_rlp::encode_list::<_, Receipt>(receipts, &mut out);
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads the EIP-2718 form back, as a check of another client's bytes would.
+    /// Decodes the EIP-2718 form.
     fn decode_2718(bytes: &[u8]) -> alloy_consensus::ReceiptWithBloom<alloy_consensus::Receipt<Log>> {
         let mut rest = if bytes[0] < 0x80 { &bytes[1..] } else { bytes };
         alloy_consensus::Receipt::rlp_decode_with_bloom(&mut rest).unwrap()
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn receipts_come_back_from_both_forms() {
+    fn receipts_round_trip_in_both_forms() {
         for (ty, success, logs, contract) in [(0, true, 0, false), (1, false, 0, true), (2, true, 2, false)] {
             let receipt = receipt(ty, success, logs, contract);
             let stored = encode_receipts(std::slice::from_ref(&receipt));

@@ -1,4 +1,4 @@
-//! Roots over a block's ordered lists: transactions and receipts.
+//! Trie roots of a block's transactions and receipts.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{B256, Bloom};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 
-use super::Receipt;
+use super::receipt::Receipt;
 use crate::primitives::Transaction;
 
-/// Root of the trie from the RLP of a transaction's index to its EIP-2718 form (Yellow Paper, 4.3.2).
+/// Computes the root of the trie from the RLP of a transaction's index to its EIP-2718 form (Yellow Paper, 4.3.2).
 pub fn transactions_root(transactions: &[Arc<Transaction>]) -> B256 {
     ordered_trie_root_with_encoder(transactions, |transaction, out| transaction.envelope().encode_2718(out))
 }
 
-/// Root of the trie from the RLP of a receipt's index to its EIP-2718 form, and the bloom of all logs.
+/// Computes the root of the trie from the RLP of a receipt's index to its EIP-2718 form, and the bloom of all logs.
 pub fn receipts_root(receipts: &[Receipt]) -> (B256, Bloom) {
     let mut all = Bloom::ZERO;
     let root = ordered_trie_root_with_encoder(receipts, |receipt, out| {

@@ -1,4 +1,4 @@
-//! The seam to consensus: who may make which header, and who earns its fees.
+//! The interface to consensus: header rules, fee recipient and system calls of a protocol.
 
 use core::fmt::Debug;
 use std::sync::Arc;
@@ -6,94 +6,148 @@ use std::sync::Arc;
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256};
 
-use super::{Block, Intervention};
+use super::{block::Block, intervention::Intervention};
 use crate::{
     primitives::{Gas, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
 
-/// The fields of a new block that its maker chooses; everything else follows from the parent and from execution.
+/// The fields of a new block that its builder chooses; all others follow from the parent and from execution.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct BlockAttributes {
-    /// Its time; never below the parent's.
+    /// Time of the block; at least the parent's.
     pub timestamp: Timestamp,
-    /// The header's `miner`: who earns the fees, unless [`HeaderRules::author`] says otherwise.
+    /// The header's `miner`: the fee recipient, unless [`HeaderRules::author`] gives another.
     pub beneficiary: Address,
-    /// The header's difficulty, as the protocol sets it.
+    /// The header's difficulty, defined by the protocol.
     pub difficulty: U256,
     /// The header's `mixHash`, which contracts read as `prevRandao`.
     pub mix_hash: B256,
-    /// The header's nonce, as the protocol sets it.
+    /// The header's nonce, defined by the protocol.
     pub nonce: B64,
-    /// Consensus data kept beside the block; when not empty, `extraData` becomes its keccak.
+    /// Consensus data stored beside the block; when not empty, `extraData` is its keccak.
     pub payload: Bytes,
-    /// `extraData` of a block without payload; at most 32 bytes.
+    /// `extraData` of a block without a payload, at most 32 bytes.
     pub extra_data: Bytes,
-    /// Gas limit to move towards (at most 1/1024 a block, Yellow Paper 4.3.4); `None` keeps the parent's.
+    /// Target gas limit, approached by less than 1/1024 per block (Yellow Paper, 4.3.4); `None` keeps the parent's.
     pub gas_limit: Option<Gas>,
-    /// Changes by hand, in order; refused unless genesis allows them.
+    /// Interventions recorded by the block, in order; invalid unless genesis allows them.
     pub interventions: Vec<Intervention>,
 }
 
-/// Why a protocol refuses a block or can't judge it.
+impl BlockAttributes {
+    /// Returns the attributes of a block at `timestamp`, with the defaults of all other fields.
+    pub fn new(timestamp: Timestamp) -> Self {
+        Self { timestamp, ..Self::default() }
+    }
+
+    /// Sets the header's `miner`.
+    #[must_use]
+    pub fn with_beneficiary(self, beneficiary: Address) -> Self {
+        Self { beneficiary, ..self }
+    }
+
+    /// Sets the header's difficulty.
+    #[must_use]
+    pub fn with_difficulty(self, difficulty: U256) -> Self {
+        Self { difficulty, ..self }
+    }
+
+    /// Sets the header's `mixHash`.
+    #[must_use]
+    pub fn with_mix_hash(self, mix_hash: B256) -> Self {
+        Self { mix_hash, ..self }
+    }
+
+    /// Sets the header's nonce.
+    #[must_use]
+    pub fn with_nonce(self, nonce: B64) -> Self {
+        Self { nonce, ..self }
+    }
+
+    /// Sets the consensus payload.
+    #[must_use]
+    pub fn with_payload(self, payload: impl Into<Bytes>) -> Self {
+        Self { payload: payload.into(), ..self }
+    }
+
+    /// Sets `extraData` of a block without a payload.
+    #[must_use]
+    pub fn with_extra_data(self, extra_data: impl Into<Bytes>) -> Self {
+        Self { extra_data: extra_data.into(), ..self }
+    }
+
+    /// Sets the target gas limit.
+    #[must_use]
+    pub fn with_gas_limit(self, gas_limit: Gas) -> Self {
+        Self { gas_limit: Some(gas_limit), ..self }
+    }
+
+    /// Sets the interventions that the block records.
+    #[must_use]
+    pub fn with_interventions(self, interventions: Vec<Intervention>) -> Self {
+        Self { interventions, ..self }
+    }
+}
+
+/// A block that a protocol's rules reject or can't verify yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuleError {
-    /// A header or payload field is not what the protocol demands.
-    #[error("{field} is {got}, the protocol demands {want}")]
+    /// A header or payload field is not the one that the protocol requires.
+    #[error("{field} is {got}, the protocol requires {want}")]
     Field {
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
-        /// What the block says.
+        /// The block's value.
         got: String,
-        /// What it would have to say.
+        /// The required value.
         want: String,
     },
-    /// The seal is missing or not by somebody who may make this block.
+    /// The seal is missing, malformed or by another signer than the block's producer.
     #[error("seal refused: {reason}")]
     Seal {
-        /// Why.
+        /// The fault of the seal.
         reason: String,
     },
-    /// Something that the judgement needs is not here yet; judge again later.
+    /// Data that verification needs is missing; verify again once it is there.
     #[error("can't be judged yet: {reason}")]
     Pending {
-        /// What is missing.
+        /// The missing data.
         reason: String,
     },
 }
 
-/// Looks up the headers of a block's ancestors. Object-safe, and stays so.
+/// Lookup of a block's ancestors. Object-safe, and stays so.
 pub trait Ancestors: Debug {
-    /// The block with this hash, when it is known and not pruned.
+    /// Returns the block with this hash; `None` when it is unknown or pruned.
     fn block(&self, hash: B256) -> Option<Arc<Block>>;
 
-    /// What executing that block changed in the set of validators; nothing for an unknown one.
+    /// Returns the changes of the validator set made by executing the block; none for an unknown block.
     fn updates(&self, hash: B256) -> ValidatorUpdates {
         let _ = hash;
         ValidatorUpdates::NONE
     }
 }
 
-/// A protocol's rules for headers, judged without its live state. Object-safe, and stays so.
+/// A protocol's rules for headers, independent of its running state. Object-safe, and stays so.
 ///
-/// The chain itself judges everything that execution decides: number, gas, roots, bloom, base fee. An implementation judges
-/// the rest: difficulty, mix hash, nonce, payload, timing and seal.
+/// The chain verifies the fields that execution decides: number, gas, roots, bloom, base fee. An implementation verifies
+/// the others: difficulty, mix hash, nonce, payload, timing and seal.
 pub trait HeaderRules: Debug + Send + Sync {
-    /// Judges `block`, whose parent is `parent`.
-    ///
-    /// Must answer the same for the same block on every machine.
+    /// Verifies `block`, whose parent is `parent`. Must be deterministic: the same result for the same block on every node.
     ///
     /// # Errors
-    /// [`RuleError`] when the protocol refuses the block.
+    /// [`RuleError`] when the block is invalid or can't be verified yet.
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError>;
 
-    /// Calls to system contracts that the execution of a block begins with; by default none.
+    /// Returns the calls to system contracts that the execution of a block begins with; by default none.
     ///
-    /// On a chain with stake whose protocol makes none, the chain itself makes one: the author is the proposer, nobody was
+    /// On a chain with stake whose protocol returns none, the chain makes one: the author is the proposer and no validator was
     /// absent (see [`begin_block`](crate::system::staking::begin_block)).
     ///
-    /// They follow from the context alone: whoever builds the block and whoever checks it make the same.
+    /// Must depend on `context` only, so that building and verifying a block make the same calls.
     ///
     /// # Errors
     /// [`RuleError`] when the payload can't be read; the block is then invalid.
@@ -102,13 +156,13 @@ pub trait HeaderRules: Debug + Send + Sync {
         Ok(Vec::new())
     }
 
-    /// Who earns the fees of a block with this header; by default its beneficiary.
+    /// Returns the fee recipient of a block with this header; by default its beneficiary.
     fn author(&self, header: &Header) -> Address {
         header.beneficiary
     }
 }
 
-/// Takes every header: for chains whose blocks are scripted by hand.
+/// Accepts every header: for scripted chains without a protocol.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AnyHeader;
 
@@ -122,6 +176,6 @@ impl HeaderRules for AnyHeader {
 mod tests {
     use super::*;
 
-    /// The promise of object safety.
+    /// The traits are object-safe.
     const _: fn(&dyn HeaderRules, &dyn Ancestors) = |_, _| {};
 }

@@ -1,4 +1,4 @@
-//! Running a message without a transaction: `eth_call`, gas estimates, traces. Nothing is ever committed.
+//! Running messages without committing them: `eth_call`, gas estimates, access lists, traces.
 
 mod estimate;
 mod request;
@@ -11,9 +11,13 @@ use alloy_primitives::{Address, B256, Bytes, Log, U256};
 
 pub use self::request::{AccountOverride, CallRequest, StateOverrides};
 use super::{
-    BlockAttributes, Chain, ChainError, ExecutedBlock, InvalidTransaction,
-    execution::{apply_interventions, invalid_block, next_header, system_call_error},
+    Chain,
+    error::{ChainError, InvalidTransaction},
+    executed_block::ExecutedBlock,
+    execution::{apply_interventions, invalid_block, system_call_error},
     executor::{Executed, Executor, Failure},
+    header::next_header,
+    rules::BlockAttributes,
     system_calls,
 };
 use crate::{
@@ -25,35 +29,35 @@ use crate::{
 /// The state and the block that a message runs in.
 #[derive(Clone, Debug)]
 pub struct CallContext {
-    /// What it reads.
+    /// The state that the message reads.
     pub state: Arc<dyn StateView>,
-    /// What contracts see of the block.
+    /// The block context that contracts read.
     pub block: BlockContext,
 }
 
-/// How a message ended.
+/// The result of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallOutcome {
     /// Success, revert, or halt.
     pub outcome: Outcome,
     /// Return data; revert data after a revert; deployed code after a creation.
     pub output: Bytes,
-    /// Gas that it used, intrinsic gas and refunds counted as in a transaction.
+    /// Gas used, with intrinsic gas and refunds as in a transaction.
     pub gas_used: Gas,
     /// Logs in order; none after a failure.
     pub logs: Vec<Log>,
-    /// The contract that it would have created.
+    /// Address of the contract that a creation would deploy.
     pub created: Option<Address>,
 }
 
-/// Why a message could not be run at all.
+/// A message that could not be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CallError {
-    /// As a transaction it would be refused.
+    /// The message is invalid as a transaction.
     #[error(transparent)]
     Invalid(#[from] InvalidTransaction),
-    /// An override gives both the whole storage and a difference.
+    /// An override has both the whole storage and a difference.
     #[error("account {address} has both state and stateDiff; give one")]
     Override {
         /// The account.
@@ -62,7 +66,7 @@ pub enum CallError {
     /// The transaction to trace is in no canonical block.
     #[error("transaction {hash} not found")]
     UnknownTransaction {
-        /// Its hash.
+        /// Hash of the transaction.
         hash: B256,
     },
     /// The chain could not be read.
@@ -98,27 +102,27 @@ impl From<Failure> for CallError {
 }
 
 impl CallOutcome {
-    /// Whether it neither reverted nor halted.
+    /// Returns whether the message neither reverted nor halted.
     pub const fn is_success(&self) -> bool {
         matches!(self.outcome, Outcome::Success)
     }
 
-    /// Return data of a success.
+    /// Returns the return data of a success.
     pub const fn success_output(&self) -> Option<&Bytes> {
         if self.is_success() { Some(&self.output) } else { None }
     }
 
-    /// Data of a revert.
+    /// Returns the data of a revert.
     pub const fn revert_data(&self) -> Option<&Bytes> {
         if matches!(self.outcome, Outcome::Revert) { Some(&self.output) } else { None }
     }
 
-    /// Why it halted.
+    /// Returns the reason of a halt.
     pub const fn halt(&self) -> Option<HaltReason> {
         if let Outcome::Halt(reason) = self.outcome { Some(reason) } else { None }
     }
 
-    /// In words: `success`, `execution reverted: <reason>` or the reason of the halt.
+    /// Describes the outcome: `success`, `execution reverted: <reason>` or the reason of the halt.
     pub fn describe(&self) -> String {
         match self.outcome {
             Outcome::Success => "success".to_owned(),
@@ -135,33 +139,33 @@ impl CallOutcome {
 
 /// Calling, estimating, tracing.
 impl Chain {
-    /// Runs in `block`, over the state after it; for the head with what was set by hand since.
+    /// Returns the context of `block` over the state after it; for the head, with pending interventions applied.
     ///
     /// # Errors
     /// [`ChainError::Pruned`], [`ChainError::State`].
     pub fn call_context(&self, block: &ExecutedBlock) -> Result<CallContext, ChainError> {
         let hash = block.hash();
         let state = if hash == self.head().hash() { self.latest_state()? } else { self.state_of(hash)? };
-        Ok(CallContext { state, block: self.shared().context(block.block().header()) })
+        Ok(CallContext { state, block: self.context().block_context(block.block().header()) })
     }
 
-    /// Runs in the next block, over the newest state.
+    /// Returns the context of the next block over the newest state.
     ///
     /// # Errors
     /// [`ChainError::State`].
     pub fn next_call_context(&self, attributes: &BlockAttributes) -> Result<CallContext, ChainError> {
-        let mut by_hand = self.header_by_hand();
-        attributes.interventions.iter().for_each(|intervention| by_hand.add(intervention));
-        let header = next_header(self.spec(), self.head().block(), attributes, by_hand);
-        Ok(CallContext { state: self.latest_state()?, block: self.shared().context(&header) })
+        let mut overrides = self.header_overrides();
+        attributes.interventions.iter().for_each(|intervention| overrides.add(intervention));
+        let header = next_header(self.spec(), self.head().block(), attributes, overrides);
+        Ok(CallContext { state: self.latest_state()?, block: self.context().block_context(&header) })
     }
 
-    /// Runs a message as a transaction would run it, but for signature, nonce and the sender's code.
+    /// Runs a message like a transaction, without checking signature, nonce and the sender's code.
     ///
-    /// Without a gas price gas costs nothing and contracts see no base fee.
+    /// Without a gas price, gas is free and contracts read a base fee of 0.
     ///
     /// # Errors
-    /// [`CallError::Invalid`] when value or gas can't be paid or are below what any execution costs,
+    /// [`CallError::Invalid`] when the sender can't pay value and gas or the gas limit is below the intrinsic gas,
     /// [`CallError::Override`], [`CallError::Chain`].
     pub fn call(
         &self,
@@ -176,7 +180,7 @@ impl Chain {
         self.run_call(&mut journal, context, request, gas, inspector)
     }
 
-    /// As [`Chain::call`], with all that it would change.
+    /// As [`Chain::call`]; also returns the state changes that the message makes.
     ///
     /// # Errors
     /// As [`Chain::call`].
@@ -187,14 +191,15 @@ impl Chain {
         overrides: &StateOverrides,
     ) -> Result<(CallOutcome, StateChanges), CallError> {
         let mut journal = request::journal(context, overrides)?;
-        // What is overridden is no change of the message's.
+        // Overrides are not changes made by the message.
         let _overridden = journal.take_changes();
         let gas = request.price(&context.block)?.gas_limit(request, &mut journal, &context.block)?;
         let outcome = self.run_call(&mut journal, context, request, gas, None)?;
         Ok((outcome, journal.take_changes()))
     }
 
-    /// The addresses and slots that a message touches, but for those that every transaction has warm (EIP-2930).
+    /// Returns the access list of a message: the addresses and slots it accesses, without those warm in every transaction
+    /// (EIP-2930).
     ///
     /// # Errors
     /// As [`Chain::call`].
@@ -230,12 +235,12 @@ impl Chain {
         let block = place.block.block();
         let mut journal = Journal::new(self.state_of(block.parent_hash())?);
         apply_interventions(&mut journal, block.interventions())?;
-        let shared = self.shared();
+        let context = self.context();
         let parent = self.block(block.parent_hash())?;
-        system_calls::run(shared, &mut journal, block.header(), parent.block().header(), block.payload())
+        system_calls::run(context, &mut journal, block.header(), parent.block().header(), block.payload())
             .map_err(|failure| system_call_error(failure, |reason| invalid_block(block, reason)))?;
-        let rules = shared.tx_rules(block.height().get());
-        let mut executor = Executor::new(&mut journal, &shared.registry, shared.context(block.header()), rules);
+        let rules = context.tx_rules(block.height());
+        let mut executor = Executor::new(&mut journal, &context.registry, context.block_context(block.header()), rules);
         let index = place.index as usize;
         for earlier in &block.transactions()[..index] {
             executor.run(earlier, None)?;
@@ -245,7 +250,7 @@ impl Chain {
         Ok(CallOutcome { outcome, output, gas_used, logs: receipt.inner.logs, created })
     }
 
-    /// Runs a message with `gas` over a journal with its overrides; the journal keeps what it did.
+    /// Runs a message with `gas` over a journal, which keeps its changes.
     fn run_call(
         &self,
         journal: &mut Journal,

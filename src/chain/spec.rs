@@ -1,4 +1,4 @@
-//! What a chain starts from: the genesis specification, JSON that a person writes.
+//! The genesis specification and its JSON form.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +6,21 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256, keccak256};
 use serde::{Deserialize, Serialize};
 
-use super::{BaseFeeParams, block::empty_header};
+use super::{
+    base_fee::BaseFeeParams,
+    block::{EXTRA_DATA_BYTES_MAX, empty_header},
+};
 use crate::{
-    primitives::{Gas, Wallet, amount, ether},
+    primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
     state::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges},
     system::staking::{STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT},
     vm::Marker,
 };
 
 /// Smallest gas limit of a block (Yellow Paper, 4.3.4).
-pub const GAS_LIMIT_MIN: u64 = 5_000;
+pub const GAS_LIMIT_MIN: Gas = Gas::new(5_000);
 
-/// Everything that decides a chain's genesis block and rules.
+/// The genesis block and the rules of a chain.
 ///
 /// Amounts are whole numbers of the smallest unit: decimal or 0x strings, or plain numbers. Unknown fields are refused.
 ///
@@ -32,26 +35,27 @@ pub const GAS_LIMIT_MIN: u64 = 5_000;
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct GenesisSpec {
     /// EIP-155 chain id; from 1 on.
     #[serde(with = "amount::small")]
     pub chain_id: u64,
-    /// What people call the chain.
+    /// Display name of the chain.
     #[serde(default)]
     pub name: String,
-    /// Time of the genesis block, in seconds since the Unix epoch.
-    #[serde(default, with = "amount::small")]
-    pub timestamp: u64,
-    /// Gas limit of a block.
-    #[serde(default = "default_gas_limit", with = "amount::small")]
-    pub gas_limit: u64,
+    /// Time of the genesis block; in JSON, seconds since the Unix epoch.
+    #[serde(default, with = "timestamp_json")]
+    pub timestamp: Timestamp,
+    /// Gas limit of the genesis block, at least [`GAS_LIMIT_MIN`].
+    #[serde(default = "default_gas_limit", with = "gas_json")]
+    pub gas_limit: Gas,
     /// EIP-1559 parameters, or `"off"` for headers without a base fee.
     #[serde(default)]
     pub base_fee: BaseFee,
-    /// From which height which rules hold.
+    /// Activation heights of forks.
     #[serde(default)]
     pub forks: ForkRules,
-    /// At most 32 bytes of the genesis header.
+    /// `extraData` of the genesis header, at most 32 bytes.
     #[serde(default)]
     pub extra_data: Bytes,
     /// Beneficiary of the genesis header.
@@ -66,29 +70,30 @@ pub struct GenesisSpec {
     /// Nonce of the genesis header.
     #[serde(default)]
     pub nonce: B64,
-    /// Time between blocks, in milliseconds, for protocols and drivers that keep to one.
+    /// Time between blocks, in milliseconds, for protocols and drivers that produce at an interval.
     #[serde(default = "default_block_time_ms", with = "amount::small")]
     pub block_time_ms: u64,
-    /// Accounts that exist from the start.
+    /// Accounts of the genesis state.
     #[serde(default)]
     pub accounts: BTreeMap<Address, GenesisAccount>,
-    /// Contracts made from templates in the genesis state, in this order.
+    /// Contracts deployed from templates in the genesis state, in this order.
     #[serde(default)]
     pub contracts: Vec<GenesisContract>,
-    /// The first validators, in the protocol's order.
+    /// The initial validators, in the protocol's order.
     #[serde(default)]
     pub validators: Vec<GenesisValidator>,
-    /// Stake: with it the genesis state has the staking contract at [`STAKING_ADDRESS`], in which the validators' stakes are bonded
-    /// (made on top of the accounts' balances). Without it there is no stake.
+    /// Parameters of the staking contract at [`STAKING_ADDRESS`], in which genesis bonds the validators' stakes (minted on top
+    /// of the accounts' balances); `None` for a chain without stake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staking: Option<StakingParams>,
-    /// The consensus protocol's own section; this floor only carries it.
+    /// The consensus protocol's section; not read by the chain.
     #[serde(default)]
     pub consensus: serde_json::Value,
-    /// Digest of the template registry; when given, opening with another registry is refused.
+    /// Digest of the template registry; when set, opening with another registry is an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub registry_digest: Option<B256>,
-    /// Development only: blocks may carry balances and the like set by hand, and unsigned (impersonated) transactions.
+    /// Whether blocks may record [interventions](super::Intervention) and contain unsigned (impersonated) transactions; for
+    /// development only.
     #[serde(default)]
     pub allow_interventions: bool,
 }
@@ -96,33 +101,35 @@ pub struct GenesisSpec {
 /// An account of the genesis state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct GenesisAccount {
-    /// In the smallest unit.
+    /// Balance, in the smallest unit.
     #[serde(with = "amount")]
     pub balance: U256,
     /// Transaction count.
     #[serde(with = "amount::small")]
     pub nonce: u64,
-    /// Code, in hexadecimal.
+    /// Contract code; in JSON, hexadecimal.
     #[serde(skip_serializing_if = "has_no_bytes")]
     pub code: Bytes,
-    /// Storage: slot to value, both numbers or 0x strings.
+    /// Storage values by slot; in JSON, numbers or 0x strings.
     #[serde(with = "amount::slots", skip_serializing_if = "BTreeMap::is_empty")]
     pub storage: BTreeMap<U256, U256>,
 }
 
-/// A contract of the genesis state, made by running its template's constructor.
+/// A contract of the genesis state, deployed by running its template's constructor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct GenesisContract {
-    /// Where it lives.
+    /// Address of the contract.
     pub address: Address,
-    /// Name of the template, such as `erc20-token`; its newest version is taken.
+    /// Name of the template, such as `erc20-token`; its newest version is deployed.
     pub template: String,
     /// Constructor parameters by the names in the template's ABI; numbers may be strings.
     #[serde(default)]
     pub params: serde_json::Map<String, serde_json::Value>,
-    /// Who the constructor sees as its caller.
+    /// The caller of the constructor.
     #[serde(default)]
     pub deployer: Address,
 }
@@ -130,10 +137,11 @@ pub struct GenesisContract {
 /// A validator of the genesis state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
 pub struct GenesisValidator {
-    /// Address of the key that seals.
+    /// Address of the validator's key.
     pub address: Address,
-    /// What people call it.
+    /// Display name of the validator.
     #[serde(default)]
     pub name: String,
     /// Bonded stake, in the smallest unit; ignored on chains without `staking`.
@@ -141,47 +149,49 @@ pub struct GenesisValidator {
     pub stake: U256,
 }
 
-/// EIP-1559, or no base fee at all.
+/// Base fee of a chain: EIP-1559, or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BaseFee {
-    /// Headers carry no base fee, the whole price goes to the author. JSON: `"off"`.
+    /// Headers have no base fee and the author gets the whole gas price. JSON: `"off"`.
     Off,
-    /// The base fee follows demand and is burned. JSON: an object, its missing fields EIP-1559's.
+    /// EIP-1559: the base fee follows gas usage and is burned. JSON: an object; missing fields have EIP-1559's values.
     Dynamic(BaseFeeParams),
 }
 
-/// From which height the rules of a fork hold; `null` is never. Gas costs the same at every height.
+/// Activation heights of forks; `None` (JSON: `null`) is never. The gas schedule is the same at every height.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[non_exhaustive]
 pub struct ForkRules {
-    /// London: headers carry a base fee, beginning with [`BaseFeeParams::initial`], and type 2 transactions are taken (EIP-1559).
-    pub london: Option<u64>,
+    /// London: headers have a base fee, beginning with [`BaseFeeParams::initial`], and type 2 transactions are valid
+    /// (EIP-1559).
+    pub london: Option<Height>,
 }
 
-/// Why a genesis specification is not usable.
+/// An invalid genesis specification.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SpecError {
-    /// The text is not the expected JSON; the cause names line and column.
+    /// The text is not the expected JSON; the source has line and column.
     #[error("genesis: {0}")]
     Json(#[from] serde_json::Error),
-    /// A field has a value that no chain can have.
+    /// A field's value is invalid.
     #[error("genesis field `{field}`: {reason}")]
     Field {
-        /// Its name in the JSON.
+        /// Name of the field in JSON.
         field: &'static str,
-        /// What is wrong and what would be right.
+        /// The value, the valid ones.
         reason: String,
     },
 }
 
 impl GenesisSpec {
-    /// A chain of this id with the defaults of every other field.
+    /// Returns the specification with this chain id and the defaults of all other fields.
     pub fn new(chain_id: u64) -> Self {
         Self {
             chain_id,
             name: String::new(),
-            timestamp: 0,
+            timestamp: Timestamp::default(),
             gas_limit: default_gas_limit(),
             base_fee: BaseFee::default(),
             forks: ForkRules::default(),
@@ -201,7 +211,8 @@ impl GenesisSpec {
         }
     }
 
-    /// A development chain: id 31337, interventions allowed, the first `accounts` addresses of `wallet` with 10,000 tokens each.
+    /// Returns the specification of a development chain: id 31337, interventions allowed, 10,000 tokens for each of the first
+    /// `accounts` addresses of `wallet`.
     pub fn dev(wallet: &Wallet, accounts: u32) -> Self {
         let mut spec = Self { allow_interventions: true, name: "chainbox".to_owned(), ..Self::new(31_337) };
         for key in wallet.keys(0, accounts).unwrap_or_default() {
@@ -215,50 +226,110 @@ impl GenesisSpec {
         self.accounts.entry(address).or_default().balance = balance;
     }
 
-    /// The same with `balance` for `address`.
+    /// Sets the balance of an account, keeping its other fields.
     #[must_use]
     pub fn with_balance(mut self, address: Address, balance: U256) -> Self {
         self.fund(address, balance);
         self
     }
 
-    /// Reads and checks JSON.
+    /// Sets the display name.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Sets the time of the genesis block.
+    #[must_use]
+    pub fn with_timestamp(self, timestamp: Timestamp) -> Self {
+        Self { timestamp, ..self }
+    }
+
+    /// Sets the gas limit of the genesis block.
+    #[must_use]
+    pub fn with_gas_limit(self, gas_limit: Gas) -> Self {
+        Self { gas_limit, ..self }
+    }
+
+    /// Sets the base fee.
+    #[must_use]
+    pub fn with_base_fee(self, base_fee: BaseFee) -> Self {
+        Self { base_fee, ..self }
+    }
+
+    /// Sets an account, in place of one with the same address.
+    #[must_use]
+    pub fn with_account(mut self, address: Address, account: GenesisAccount) -> Self {
+        self.accounts.insert(address, account);
+        self
+    }
+
+    /// Adds a contract after the others.
+    #[must_use]
+    pub fn with_contract(mut self, contract: GenesisContract) -> Self {
+        self.contracts.push(contract);
+        self
+    }
+
+    /// Sets the initial validators.
+    #[must_use]
+    pub fn with_validators(self, validators: Vec<GenesisValidator>) -> Self {
+        Self { validators, ..self }
+    }
+
+    /// Adds the staking contract.
+    #[must_use]
+    pub fn with_staking(self, staking: StakingParams) -> Self {
+        Self { staking: Some(staking), ..self }
+    }
+
+    /// Sets whether blocks may record interventions and contain unsigned transactions.
+    #[must_use]
+    pub fn with_interventions(self, allow_interventions: bool) -> Self {
+        Self { allow_interventions, ..self }
+    }
+
+    /// Parses and checks JSON.
     ///
     /// # Errors
-    /// [`SpecError`], saying where and what would be right.
+    /// [`SpecError`] with the place and the valid values.
     pub fn from_json(text: &str) -> Result<Self, SpecError> {
         let spec: Self = serde_json::from_str(text)?;
         spec.check()?;
         Ok(spec)
     }
 
-    /// The JSON form, indented, every field written; equal specifications give equal text.
+    /// Returns the JSON form, indented, with every field; equal specifications give equal text.
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// Checks the fields that types can't.
+    /// Checks the fields that their types don't.
     ///
     /// # Errors
-    /// [`SpecError::Field`] for the first that no chain can have.
+    /// [`SpecError::Field`] for the first invalid field.
     pub fn check(&self) -> Result<(), SpecError> {
-        let wrong = |field, reason: String| Err(SpecError::Field { field, reason });
+        let invalid = |field, reason: String| Err(SpecError::Field { field, reason });
         if self.chain_id == 0 {
-            return wrong("chainId", "0 is no chain id; choose from 1 on, 31337 for development".to_owned());
+            return invalid(
+                "chainId",
+                "0 is not a valid chain id; choose one from 1 on, 31337 for development".to_owned(),
+            );
         }
         if self.gas_limit < GAS_LIMIT_MIN {
-            return wrong("gasLimit", format!("{} is below {GAS_LIMIT_MIN}", self.gas_limit));
+            return invalid("gasLimit", format!("{} is below {}", self.gas_limit.get(), GAS_LIMIT_MIN.get()));
         }
-        if self.extra_data.len() > super::EXTRA_DATA_BYTES_MAX {
+        if self.extra_data.len() > EXTRA_DATA_BYTES_MAX {
             let length = self.extra_data.len();
-            return wrong("extraData", format!("{length} bytes, at most {} fit", super::EXTRA_DATA_BYTES_MAX));
+            return invalid("extraData", format!("has {length} bytes; at most {} are valid", EXTRA_DATA_BYTES_MAX));
         }
         if let BaseFee::Dynamic(params) = self.base_fee
             && (params.elasticity_multiplier == 0 || params.change_denominator == 0)
         {
-            return wrong(
+            return invalid(
                 "baseFee",
-                "elasticityMultiplier and changeDenominator start at 1; write \"off\" for no base fee".to_owned(),
+                "elasticityMultiplier and changeDenominator must be at least 1; write \"off\" for no base fee"
+                    .to_owned(),
             );
         }
         if let Some(params) = &self.staking {
@@ -267,50 +338,56 @@ impl GenesisSpec {
         let mut seen = std::collections::BTreeSet::new();
         for validator in &self.validators {
             if !seen.insert(validator.address) {
-                return wrong("validators", format!("{} is listed twice", validator.address));
+                return invalid("validators", format!("{} is listed twice", validator.address));
             }
         }
         for contract in &self.contracts {
             if !seen.insert(contract.address)
                 || self.accounts.get(&contract.address).is_some_and(|a| !a.code.is_empty())
             {
-                return wrong("contracts", format!("{} is taken already", contract.address));
+                return invalid(
+                    "contracts",
+                    format!("{} has a contract or a validator already; choose another address", contract.address),
+                );
             }
         }
         Ok(())
     }
 
-    /// Stakes are all given, or none yet.
+    /// Checks the staking parameters, and that the validators' stakes are all set or all zero.
     fn check_staking(&self, params: &StakingParams) -> Result<(), SpecError> {
-        let wrong = |field, reason: String| Err(SpecError::Field { field, reason });
+        let invalid = |field, reason: String| Err(SpecError::Field { field, reason });
         if let Err(error) = params.check() {
-            return wrong("staking", error.to_string());
+            return invalid("staking", error.to_string());
         }
-        let taken = self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| !account.code.is_empty());
-        if (taken && !self.has_staking_contract())
+        let is_occupied = self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| !account.code.is_empty());
+        if (is_occupied && !self.has_staking_contract())
             || self.contracts.iter().any(|contract| contract.address == STAKING_ADDRESS)
         {
-            return wrong("staking", format!("{STAKING_ADDRESS} is the staking contract's address; choose another"));
+            return invalid(
+                "staking",
+                format!("{STAKING_ADDRESS} is the staking contract's address; choose another for this contract"),
+            );
         }
         if self.validators.iter().all(|validator| validator.stake.is_zero()) {
             return Ok(());
         }
         match self.validators.iter().find(|validator| validator.stake < WEIGHT_UNIT) {
-            Some(GenesisValidator { address, stake, .. }) => wrong(
+            Some(GenesisValidator { address, stake, .. }) => invalid(
                 "validators",
-                format!("{address} has a stake of {stake}; give it at least {WEIGHT_UNIT} (one gwei), or leave it out"),
+                format!("{address} has a stake of {stake}; give it at least {WEIGHT_UNIT} (one gwei), or remove it"),
             ),
             None => Ok(()),
         }
     }
 
-    /// Whether the staking contract is among the accounts already, as in a dump.
+    /// Returns whether the staking contract is among the accounts, as in a dump.
     pub(super) fn has_staking_contract(&self) -> bool {
         let marker = Marker(StakingTemplate::ID).to_bytes();
         self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| account.code.as_ref() == marker)
     }
 
-    /// The accounts as changes to the empty state; contracts come from running their constructors on top.
+    /// Returns the accounts as changes to the empty state, without the contracts, whose constructors run on top of them.
     pub fn state_changes(&self) -> StateChanges {
         let mut changes = StateChanges::default();
         for (address, account) in &self.accounts {
@@ -328,7 +405,7 @@ impl GenesisSpec {
         changes
     }
 
-    /// The specification without accounts and contracts: what is left to know once they are in the state.
+    /// Returns the specification without accounts and contracts, which are in the state once genesis is built.
     #[must_use]
     pub fn without_state(&self) -> Self {
         let (accounts, contracts, consensus) = (BTreeMap::new(), Vec::new(), self.consensus.clone());
@@ -336,7 +413,7 @@ impl GenesisSpec {
         Self { name, extra_data, accounts, contracts, validators, consensus, ..*self }
     }
 
-    /// The genesis header over a state with this root.
+    /// Returns the genesis header over a state with this root.
     pub fn header(&self, state_root: B256) -> Header {
         Header {
             beneficiary: self.coinbase,
@@ -344,24 +421,37 @@ impl GenesisSpec {
             transactions_root: EMPTY_ROOT,
             receipts_root: EMPTY_ROOT,
             difficulty: self.difficulty,
-            gas_limit: self.gas_limit,
-            timestamp: self.timestamp,
+            gas_limit: self.gas_limit.get(),
+            timestamp: self.timestamp.as_secs(),
             extra_data: self.extra_data.clone(),
             mix_hash: self.mix_hash,
             nonce: self.nonce,
-            base_fee_per_gas: self.base_fee.params().filter(|_| self.forks.is_london(0)).map(|params| params.initial),
+            base_fee_per_gas: self
+                .base_fee
+                .params()
+                .filter(|_| self.forks.is_london(Height::GENESIS))
+                .map(|params| params.initial),
             ..empty_header()
         }
     }
+}
 
-    /// The gas limit as a typed amount.
-    pub const fn block_gas_limit(&self) -> Gas {
-        Gas::new(self.gas_limit)
+impl GenesisContract {
+    /// Returns a contract of `template` at `address`; `params` are named as in the template's ABI.
+    pub fn new(address: Address, template: &str, params: serde_json::Map<String, serde_json::Value>) -> Self {
+        Self { address, template: template.to_owned(), params, deployer: Address::ZERO }
+    }
+}
+
+impl GenesisValidator {
+    /// Returns a validator with this key's address and bonded stake, in the smallest unit, without a name.
+    pub const fn new(address: Address, stake: U256) -> Self {
+        Self { address, name: String::new(), stake }
     }
 }
 
 impl BaseFee {
-    /// The parameters, unless it is off.
+    /// Returns the parameters; `None` when off.
     pub const fn params(&self) -> Option<BaseFeeParams> {
         match self {
             Self::Off => None,
@@ -377,15 +467,15 @@ impl Default for BaseFee {
 }
 
 impl ForkRules {
-    /// Whether London's rules hold at `height`.
-    pub fn is_london(&self, height: u64) -> bool {
+    /// Returns whether London is active at `height`.
+    pub fn is_london(&self, height: Height) -> bool {
         self.london.is_some_and(|from| height >= from)
     }
 }
 
 impl Default for ForkRules {
     fn default() -> Self {
-        Self { london: Some(0) }
+        Self { london: Some(Height::GENESIS) }
     }
 }
 
@@ -393,7 +483,7 @@ impl Default for ForkRules {
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum BaseFeeJson {
-    Word(String),
+    Keyword(String),
     Params(BaseFeeParams),
 }
 
@@ -410,9 +500,9 @@ impl<'de> Deserialize<'de> for BaseFee {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let expected = "expected \"off\" or {\"initial\", \"elasticityMultiplier\", \"changeDenominator\"}";
         match BaseFeeJson::deserialize(deserializer) {
-            Ok(BaseFeeJson::Word(word)) if word == "off" => Ok(Self::Off),
+            Ok(BaseFeeJson::Keyword(keyword)) if keyword == "off" => Ok(Self::Off),
             Ok(BaseFeeJson::Params(params)) => Ok(Self::Dynamic(params)),
-            Ok(BaseFeeJson::Word(_)) | Err(_) => Err(serde::de::Error::custom(format_args!("baseFee: {expected}"))),
+            Ok(BaseFeeJson::Keyword(_)) | Err(_) => Err(serde::de::Error::custom(format_args!("baseFee: {expected}"))),
         }
     }
 }
@@ -421,12 +511,42 @@ pub(super) fn has_no_bytes(bytes: &Bytes) -> bool {
     bytes.is_empty()
 }
 
-const fn default_gas_limit() -> u64 {
-    30_000_000
+const fn default_gas_limit() -> Gas {
+    Gas::new(30_000_000)
 }
 
 const fn default_block_time_ms() -> u64 {
     1_000
+}
+
+/// JSON of a [`Gas`] amount: as [`amount::small`].
+mod gas_json {
+    use serde::{Deserializer, Serializer};
+
+    use crate::primitives::{Gas, amount::small};
+
+    pub(super) fn serialize<S: Serializer>(gas: &Gas, serializer: S) -> Result<S::Ok, S::Error> {
+        small::serialize(&gas.get(), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Gas, D::Error> {
+        small::deserialize(deserializer).map(Gas::new)
+    }
+}
+
+/// JSON of a [`Timestamp`]: its seconds, as [`amount::small`].
+mod timestamp_json {
+    use serde::{Deserializer, Serializer};
+
+    use crate::primitives::{Timestamp, amount::small};
+
+    pub(super) fn serialize<S: Serializer>(time: &Timestamp, serializer: S) -> Result<S::Ok, S::Error> {
+        small::serialize(&time.as_secs(), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
+        small::deserialize(deserializer).map(Timestamp::from_secs)
+    }
 }
 
 #[cfg(test)]
@@ -435,11 +555,11 @@ mod tests {
 
     use super::*;
 
-    /// Ethereum's own genesis block, whose state root and hash everybody knows.
+    /// Ethereum's genesis block, whose state root and hash are published.
     #[test]
     fn mainnet_genesis_header() {
         let spec = GenesisSpec {
-            gas_limit: 5_000,
+            gas_limit: GAS_LIMIT_MIN,
             base_fee: BaseFee::Off,
             difficulty: U256::from(17_179_869_184_u64),
             nonce: b64!("0000000000000042"),
@@ -452,7 +572,7 @@ mod tests {
     }
 
     #[test]
-    fn json_comes_back_and_missing_fields_have_defaults() {
+    fn json_round_trips_and_missing_fields_have_defaults() {
         let spec = GenesisSpec::from_json(
             r#"{ "chainId": "0x539", "gasLimit": "10000000", "baseFee": {"initial": 7},
                  "accounts": { "0x0000000000000000000000000000000000000001":
@@ -461,7 +581,7 @@ mod tests {
                  "consensus": {"protocol": "clique"} }"#,
         )
         .unwrap();
-        assert_eq!((spec.chain_id, spec.gas_limit), (1337, 10_000_000));
+        assert_eq!((spec.chain_id, spec.gas_limit.get()), (1337, 10_000_000));
         assert_eq!(spec.base_fee, BaseFee::Dynamic(BaseFeeParams { initial: 7, ..Default::default() }));
         let account = &spec.accounts[&Address::with_last_byte(1)];
         assert_eq!(account.storage, BTreeMap::from([(U256::from(1), U256::from(9)), (U256::from(2), U256::from(4))]));
@@ -471,7 +591,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_would_be_right() {
+    fn errors_name_the_valid_values() {
         for (json, words) in [
             (r#"{"chainId": 0}"#, "31337"),
             (r#"{"chainId": 1, "gaslimit": 5}"#, "unknown field `gaslimit`"),

@@ -3,22 +3,27 @@
 use alloy_primitives::U256;
 use alloy_sol_types::SolCall;
 
-use super::{CallError, CallOutcome, CallRequest, Chain, ChainError, ExecutedBlock, StateOverrides};
+use super::{
+    Chain,
+    error::ChainError,
+    executed_block::ExecutedBlock,
+    simulate::{CallError, CallOutcome, CallRequest, StateOverrides},
+};
 use crate::system::staking::{
     PAGE_MAX, STAKING_ADDRESS, ValidatorRecord,
     interface::{validatorCall, validatorsCall},
 };
 
 impl Chain {
-    /// Whether the chain has stake.
+    /// Returns whether the chain has a staking contract.
     pub fn has_stake(&self) -> bool {
         self.spec().staking.is_some()
     }
 
-    /// Calls a view of the staking contract over the state after `block`.
+    /// Calls a view function of the staking contract over the state after `block`.
     ///
     /// # Errors
-    /// [`CallError::Chain`]: a pruned state, and [`ChainError::NoStake`] on a chain without stake.
+    /// [`CallError::Chain`] for a pruned state, and with [`ChainError::NoStake`] on a chain without stake.
     pub fn staking_view<C: SolCall>(&self, block: &ExecutedBlock, view: &C) -> Result<C::Return, CallError> {
         if !self.has_stake() {
             return Err(ChainError::NoStake.into());
@@ -27,12 +32,12 @@ impl Chain {
         let input = view.abi_encode().into();
         let request = CallRequest { to: Some(STAKING_ADDRESS), input, ..CallRequest::default() };
         let outcome = self.call(&context, &request, &StateOverrides::new(), None)?;
-        let answer = outcome.success_output().and_then(|output| C::abi_decode_returns_validate(output).ok());
-        answer.ok_or_else(|| failed::<C>(&outcome).into())
+        let returned = outcome.success_output().and_then(|output| C::abi_decode_returns_validate(output).ok());
+        returned.ok_or_else(|| failed::<C>(&outcome).into())
     }
 
-    /// The validators of the staking contract after `block`, in the order of its list; those that left too while somebody has
-    /// stake with them. Whether the protocol counts them is not said.
+    /// Returns the validators of the staking contract after `block`, in the order of its list, including those that left and
+    /// still have stake. The protocol's active set may be smaller.
     ///
     /// # Errors
     /// As [`Chain::staking_view`].
@@ -48,7 +53,7 @@ impl Chain {
         }
     }
 
-    /// What the staking contract knows of one address after `block`.
+    /// Returns the staking contract's record of one address after `block`.
     ///
     /// # Errors
     /// As [`Chain::staking_view`].

@@ -1,9 +1,9 @@
-//! What the protocol does at the start of a block, and what a block changed in the set of validators.
+//! Running a block's system calls, and the block's changes of the validator set.
 
 use alloy_consensus::Header;
 use alloy_primitives::{Bytes, U256};
 
-use super::{BlockError, Receipt, block::empty_header, replica::Shared};
+use super::{block::empty_header, context::ChainContext, error::BlockError, receipt::Receipt};
 use crate::{
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal, StateError},
@@ -11,15 +11,15 @@ use crate::{
     vm::{self, BlockContext, Message, Outcome},
 };
 
-/// Gas of one system call: no part of the block's, and so much that only an endless call meets it.
+/// Gas limit of one system call, outside the block's gas; only an unbounded call reaches it.
 const SYSTEM_CALL_GAS: Gas = Gas::new(1_000_000_000);
 
-/// Why a block's system calls did not all succeed.
+/// A failed system call.
 #[derive(Debug)]
 pub(super) enum SystemCallFailure {
     /// The block is invalid.
     Invalid(BlockError),
-    /// The state can't be read; the journal is not usable any more.
+    /// The state can't be read; the journal must be discarded.
     State(StateError),
 }
 
@@ -29,15 +29,15 @@ impl From<StateError> for SystemCallFailure {
     }
 }
 
-/// Runs the calls that the protocol begins this block with; answers what they changed in the set of validators.
+/// Runs the system calls at the start of a block; returns their changes of the validator set.
 pub(super) fn run(
-    shared: &Shared,
+    context: &ChainContext,
     journal: &mut Journal,
     header: &Header,
     parent: &Header,
     payload: &Bytes,
 ) -> Result<Vec<ValidatorUpdate>, SystemCallFailure> {
-    // What follows from execution is not known to the builder, so nobody sees it.
+    // Fields that follow from execution are unknown when building, so the rules never see them.
     let header = Header {
         gas_used: 0,
         logs_bloom: empty_header().logs_bloom,
@@ -46,39 +46,39 @@ pub(super) fn run(
         receipts_root: empty_header().receipts_root,
         ..header.clone()
     };
-    let mut calls = shared
+    let mut calls = context
         .rules
-        .system_calls(&SystemContext { header: &header, parent, payload, has_stake: shared.spec.staking.is_some() })
+        .system_calls(&SystemContext { header: &header, parent, payload, has_stake: context.spec.staking.is_some() })
         .map_err(|error| SystemCallFailure::Invalid(BlockError::Rule(error)))?;
-    if calls.is_empty() && shared.spec.staking.is_some() {
-        calls.push(staking::begin_block(shared.rules.author(&header), &[]));
+    if calls.is_empty() && context.spec.staking.is_some() {
+        calls.push(staking::begin_block(context.rules.author(&header), &[]));
     }
     let mut changes = Vec::new();
     if calls.is_empty() {
         return Ok(changes);
     }
-    let context = shared.context(&header);
+    let block_context = context.block_context(&header);
     for (index, call) in calls.iter().enumerate() {
-        run_one(shared, journal, &context, call, index)?;
+        run_one(context, journal, &block_context, call, index)?;
         changes.extend(staking::weight_changes(journal.logs()));
     }
     Ok(changes)
 }
 
 fn run_one(
-    shared: &Shared,
+    context: &ChainContext,
     journal: &mut Journal,
-    context: &BlockContext,
+    block_context: &BlockContext,
     call: &SystemCall,
     index: usize,
 ) -> Result<(), SystemCallFailure> {
     let failed = |reason| SystemCallFailure::Invalid(BlockError::SystemCall { index, to: call.to, reason });
     journal.begin_transaction();
     if journal.code_hash(&call.to)? == EMPTY_CODE_HASH {
-        return Err(failed("there is no contract; does genesis have `staking`?".to_owned()));
+        return Err(failed("there is no contract; a staking contract needs `staking` in genesis".to_owned()));
     }
     let message = Message::call(SYSTEM_ADDRESS, call.to, U256::ZERO, &call.input, SYSTEM_CALL_GAS);
-    let result = vm::execute(journal, context, &shared.registry, &message)?;
+    let result = vm::execute(journal, block_context, &context.registry, &message)?;
     match result.outcome {
         Outcome::Success => Ok(()),
         Outcome::Halt(reason) => Err(failed(reason.to_string())),
@@ -89,13 +89,13 @@ fn run_one(
     }
 }
 
-impl Shared {
-    /// What a block changed in the set of validators: by its system calls first, then by its transactions.
-    pub(super) fn updates(&self, by_calls: Vec<ValidatorUpdate>, receipts: &[Receipt]) -> ValidatorUpdates {
+impl ChainContext {
+    /// Returns a block's changes of the validator set: by its system calls first, then by its transactions.
+    pub(super) fn updates(&self, call_updates: Vec<ValidatorUpdate>, receipts: &[Receipt]) -> ValidatorUpdates {
         if self.spec.staking.is_none() {
             return ValidatorUpdates::NONE;
         }
         let logs = receipts.iter().flat_map(|receipt| &receipt.inner.logs);
-        ValidatorUpdates::new(by_calls.into_iter().chain(staking::weight_changes(logs)))
+        ValidatorUpdates::new(call_updates.into_iter().chain(staking::weight_changes(logs)))
     }
 }

@@ -1,8 +1,9 @@
-//! The chain as a whole: building, importing, reorganising, reopening.
+//! The chain as a whole: building, inserting, reorgs, hooks, reopening.
 
 mod dumping;
 pub(super) mod fixture;
 mod headers;
+mod hooks;
 mod model;
 mod reopening;
 mod staking;

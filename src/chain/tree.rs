@@ -1,4 +1,4 @@
-//! The blocks that a replica holds in memory, and which of them are canonical.
+//! The tree of blocks in memory and the canonical chain in it.
 
 mod canonical;
 mod index;
@@ -8,32 +8,32 @@ use std::collections::BTreeSet;
 use alloy_primitives::B256;
 use imbl::OrdMap;
 
-use self::{canonical::Canonical, index::Runs};
-use super::{ExecutedBlock, TransactionIndex};
+use self::{canonical::Canonical, index::SortedRuns};
+use super::{block::TransactionIndex, executed_block::ExecutedBlock};
 use crate::primitives::{Height, maps::PersistentMap};
 
-/// Young hashes are moved to the sorted runs when there are so many.
-const YOUNG_MAX: usize = 1_024;
+/// Number of recent hashes at which they are moved to the sorted runs.
+const RECENT_MAX: usize = 1_024;
 
-/// Persistent maps of blocks: cloning costs the same at any size.
+/// Blocks in persistent maps: cloning is O(1).
 ///
-/// Blocks are kept in the order of their heights, so that growing touches the same few nodes however long the chain is;
-/// only looking for an old block by its hash alone searches.
+/// Blocks are ordered by height, so that appending costs the same at any length of the chain; only finding an old block by
+/// its hash alone searches.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tree {
     blocks: OrdMap<(u64, B256), ExecutedBlock>,
-    /// Heights of the blocks that came last.
-    young: PersistentMap<B256, u64>,
-    /// Heights of the others, and of some that are gone.
-    old: Runs,
-    /// The lowest height above genesis at which a state may still be held.
+    /// Heights of the blocks inserted last.
+    recent: PersistentMap<B256, u64>,
+    /// Heights of the other blocks, and of some that were removed.
+    older: SortedRuns,
+    /// The lowest height above genesis at which a state may be kept.
     states_from: u64,
     canonical: Canonical,
-    transactions: Runs,
+    transactions: SortedRuns,
 }
 
 impl Tree {
-    /// A tree with genesis alone, which is never pruned.
+    /// Returns a tree with genesis, which is never pruned.
     pub(super) fn new(genesis: ExecutedBlock) -> Self {
         let mut tree = Self::default();
         tree.canonical.put(0, genesis.hash());
@@ -43,42 +43,42 @@ impl Tree {
 
     pub(super) fn insert(&mut self, block: ExecutedBlock) {
         let (height, hash) = (block.height().get(), block.hash());
-        if self.young.len() >= YOUNG_MAX {
+        if self.recent.len() >= RECENT_MAX {
             let oldest = self.lowest().map_or(0, |(oldest, _)| oldest);
-            self.old.add_blocks(self.young.iter().map(|(hash, height)| (*hash, *height)), oldest);
-            // Genesis, below the oldest, is always at hand.
+            self.older.add_blocks(self.recent.iter().map(|(hash, height)| (*hash, *height)), oldest);
+            // Genesis is below the oldest, but never removed.
             let genesis = self.canonical(Height::GENESIS);
-            self.young = genesis.map(|hash| (hash, 0_u64)).into_iter().collect();
+            self.recent = genesis.map(|hash| (hash, 0_u64)).into_iter().collect();
         }
         if block.has_state() {
             self.states_from = self.states_from.min(height);
         }
-        self.young.insert(hash, height);
+        self.recent.insert(hash, height);
         self.blocks.insert((height, hash), block);
     }
 
-    /// Puts a block that differs in its seal alone in the place of the one that is here.
+    /// Replaces a block by one that differs in its seal only.
     pub(super) fn replace(&mut self, block: ExecutedBlock) {
         if let Some(kept) = self.blocks.get_mut(&(block.height().get(), block.hash())) {
             *kept = block;
         }
     }
 
-    /// The block with this hash, wherever it is.
+    /// Returns the block with this hash.
     pub(super) fn get(&self, hash: &B256) -> Option<&ExecutedBlock> {
-        let height = match self.young.get(hash) {
+        let height = match self.recent.get(hash) {
             Some(height) => *height,
-            None => self.old.find(hash, |height, _| self.find(&(height, *hash)).is_some())?.0,
+            None => self.older.find(hash, |height, _| self.find(&(height, *hash)).is_some())?.0,
         };
         self.find(&(height, *hash))
     }
 
-    /// The block with this hash if it is at `height`.
+    /// Returns the block with this hash if it is at `height`.
     pub(super) fn get_at(&self, height: Height, hash: B256) -> Option<&ExecutedBlock> {
         self.find(&(height.get(), hash))
     }
 
-    /// Most questions are about the highest block, or one that would be higher: they need no search.
+    /// Returns a block by key, without a search for the highest block and above.
     fn find(&self, key: &(u64, B256)) -> Option<&ExecutedBlock> {
         match self.blocks.get_max() {
             Some((highest, block)) if highest == key => Some(block),
@@ -91,22 +91,22 @@ impl Tree {
         self.canonical.get(height.get())
     }
 
-    /// Lowest canonical height above genesis that is held; `head` when there is none.
+    /// Returns the lowest canonical height above genesis in the tree; `head` when there is none.
     pub(super) fn oldest(&self, head: Height) -> Height {
         self.canonical.lowest().map_or(head, Height::new)
     }
 
-    /// Lowest canonical height above genesis whose state is held; `head` when there is none.
+    /// Returns the lowest height above genesis whose state is kept; `head` when there is none.
     pub(super) fn oldest_state(&self, head: Height) -> Height {
         let mut held = self.blocks.range((self.states_from.max(1), B256::ZERO)..);
         let oldest = held.find(|(_, block)| block.has_state());
         oldest.map_or(head, |((height, _), _)| Height::new(*height))
     }
 
-    /// Makes a block canonical; `index` says whether its transactions are to be found here.
+    /// Makes a block canonical; with `index`, also indexes its transactions.
     pub(super) fn apply(&mut self, block: &ExecutedBlock, index: bool) {
         let (height, hash) = (block.height().get(), block.hash());
-        // One that was read back from a store, where its transactions are found too, is not held yet.
+        // A block read from the store, which indexes its transactions, is not in the tree yet.
         if !index && self.find(&(height, hash)).is_none() {
             self.insert(block.clone());
         }
@@ -118,22 +118,22 @@ impl Tree {
         }
     }
 
-    /// Takes a block off the canonical chain; it stays in the tree.
+    /// Removes a block from the canonical chain; it stays in the tree.
     pub(super) fn revert(&mut self, block: &ExecutedBlock) {
         self.canonical.remove(block.height().get());
     }
 
-    /// Where a canonical transaction is that was indexed here.
+    /// Finds a canonical transaction that was indexed in the tree.
     pub(super) fn transaction(&self, hash: &B256) -> Option<(Height, TransactionIndex)> {
-        let is_it = |height: u64, index: TransactionIndex| {
+        let is_match = |height: u64, index: TransactionIndex| {
             let block = self.canonical.get(height).and_then(|hash| self.blocks.get(&(height, hash)));
             let found = block.and_then(|block| block.block().transaction(index));
             found.is_some_and(|transaction| transaction.hash() == *hash)
         };
-        self.transactions.find(hash, is_it).map(|(height, index)| (Height::new(height), index))
+        self.transactions.find(hash, is_match).map(|(height, index)| (Height::new(height), index))
     }
 
-    /// Lets go of the states of blocks below `height`, but for genesis.
+    /// Drops the states of blocks below `height`, except genesis.
     pub(super) fn drop_states_below(&mut self, height: u64) {
         let from = self.states_from.max(1);
         if height <= from {
@@ -155,16 +155,16 @@ impl Tree {
 
     fn prune(&mut self, key: (u64, B256)) {
         if let Some(block) = self.blocks.get_mut(&key) {
-            block.prune();
+            block.drop_state();
         }
     }
 
-    /// Whether any block is not canonical. Every canonical block is here, so counting tells.
+    /// Returns whether any block is not canonical: the tree has all canonical blocks, so the counts differ then.
     fn has_side_blocks(&self) -> bool {
         self.blocks.len() != self.canonical.len()
     }
 
-    /// Lets go of blocks below `height`, but for genesis.
+    /// Removes blocks below `height`, except genesis.
     pub(super) fn drop_blocks_below(&mut self, height: u64) {
         if height <= 1 {
             return;
@@ -174,14 +174,14 @@ impl Tree {
         }
     }
 
-    /// Lets go of blocks above `height`.
+    /// Removes blocks above `height`.
     pub(super) fn drop_blocks_above(&mut self, height: u64) {
         while let Some(key) = self.blocks.get_max().map(|(key, _)| *key).filter(|(highest, _)| *highest > height) {
             self.remove(key);
         }
     }
 
-    /// Lets go of blocks in these heights that are not canonical, and of all that extend them.
+    /// Removes the blocks at these heights that are not canonical, and their descendants.
     pub(super) fn drop_side_blocks(&mut self, heights: core::ops::RangeInclusive<u64>) {
         if !self.has_side_blocks() {
             return;
@@ -189,17 +189,17 @@ impl Tree {
         let range = (*heights.start(), B256::ZERO)..=(*heights.end(), B256::repeat_byte(0xff));
         let is_side = |(height, hash): &(u64, B256)| self.canonical.get(*height) != Some(*hash);
         let sides = self.blocks.range(range).map(|(key, _)| key).filter(|key| is_side(key));
-        let mut gone: BTreeSet<(u64, B256)> = sides.copied().collect();
-        if gone.is_empty() {
+        let mut removed: BTreeSet<(u64, B256)> = sides.copied().collect();
+        if removed.is_empty() {
             return;
         }
         // Parents come before their children in this order, so one pass finds every descendant.
         for (key, block) in self.blocks.range((heights.end().saturating_add(1), B256::ZERO)..) {
-            if gone.contains(&(key.0 - 1, block.block().parent_hash())) {
-                gone.insert(*key);
+            if removed.contains(&(key.0 - 1, block.block().parent_hash())) {
+                removed.insert(*key);
             }
         }
-        for key in gone {
+        for key in removed {
             self.remove(key);
         }
     }
@@ -210,7 +210,7 @@ impl Tree {
     }
 
     fn remove(&mut self, key: (u64, B256)) {
-        self.young.remove(&key.1);
+        self.recent.remove(&key.1);
         self.blocks.remove(&key);
         if self.canonical.get(key.0) == Some(key.1) {
             self.canonical.remove(key.0);

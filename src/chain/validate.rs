@@ -1,28 +1,28 @@
-//! What makes a transaction executable at all: the checks that pool and executor share.
+//! Validity checks of transactions that pool and executor share.
 
 use alloy_primitives::{Address, B256, U256};
 
-use super::InvalidTransaction;
+use super::error::InvalidTransaction;
 use crate::{
     primitives::{Gas, Transaction},
     state::EMPTY_CODE_HASH,
     vm::GasSchedule,
 };
 
-/// What a chain says about its transactions at one height.
+/// The rules for transactions at one height.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rules {
-    /// The chain that they must be signed for.
+    /// Chain id of valid transactions.
     pub(super) chain_id: u64,
-    /// Whether unsigned ones are taken.
+    /// Whether unsigned (impersonated) transactions are valid.
     pub(super) allow_impersonated: bool,
-    /// Whether type 2 is taken.
+    /// Whether London is active: type 2 transactions are valid.
     pub(super) is_london: bool,
-    /// Who gets their tips, when it is not the block's beneficiary.
+    /// Recipient of tips; `None` for the block's author.
     pub(super) tips_to: Option<Address>,
 }
 
-/// Checks everything that needs no state; answers the intrinsic gas.
+/// Checks the rules that need no state; returns the intrinsic gas.
 pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<Gas, InvalidTransaction> {
     let address = transaction.sender();
     if let Some(have) = transaction.chain_id().filter(|have| *have != rules.chain_id) {
@@ -51,7 +51,7 @@ pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<G
     if have < want { Err(InvalidTransaction::IntrinsicGas { have, want }) } else { Ok(want) }
 }
 
-/// EIP-3607: a sender has no code; an impersonated one may.
+/// Checks that the sender has no code (EIP-3607), unless impersonated.
 pub(super) fn check_sender_code(transaction: &Transaction, code_hash: B256) -> Result<(), InvalidTransaction> {
     if code_hash == EMPTY_CODE_HASH || transaction.is_impersonated() {
         return Ok(());
@@ -59,7 +59,7 @@ pub(super) fn check_sender_code(transaction: &Transaction, code_hash: B256) -> R
     Err(InvalidTransaction::SenderHasCode { address: transaction.sender(), code_hash })
 }
 
-/// The balance covers gas limit times the largest price, and the value.
+/// Checks that the balance covers gas limit times the largest fee plus the value.
 pub(super) fn check_funds(transaction: &Transaction, have: U256) -> Result<(), InvalidTransaction> {
     let address = transaction.sender();
     let want = transaction.max_cost().ok_or(InvalidTransaction::CostOverflow { address })?;

@@ -1,4 +1,4 @@
-//! A version of the state that lives as long as somebody holds it.
+//! Reference-counted versions of the state.
 
 use std::sync::{
     Arc, Mutex, PoisonError,
@@ -10,25 +10,25 @@ use crate::{
     store::Batch,
 };
 
-/// One state version, shared by the block that made it, the empty blocks after it and everybody's snapshots.
+/// A state version, shared by the block that produced it, the empty blocks after it and snapshots.
 ///
-/// Dropping the last holder gives the version back to the store, unless it was made durable.
+/// Dropping the last reference discards the version in the state store, unless it is durable.
 #[derive(Debug)]
 pub(super) struct Version {
     store: Arc<dyn StateStore>,
     commit: Commit,
-    /// What makes it durable, until it is.
+    /// The writes that make it durable; `None` once they are made.
     pending: Mutex<Option<Batch>>,
     is_durable: AtomicBool,
 }
 
 impl Version {
-    /// A version just committed; `batch` makes it durable.
+    /// Returns a version just committed; `batch` makes it durable.
     pub(super) fn new(store: Arc<dyn StateStore>, commit: Commit, batch: Batch) -> Self {
         Self { store, commit, pending: Mutex::new(Some(batch)), is_durable: AtomicBool::new(false) }
     }
 
-    /// A version that the store holds durably.
+    /// Returns a version that is durable in the store.
     pub(super) fn stored(store: Arc<dyn StateStore>, commit: Commit) -> Self {
         Self { store, commit, pending: Mutex::new(None), is_durable: AtomicBool::new(true) }
     }
@@ -41,7 +41,7 @@ impl Version {
         self.store.view(self.commit.id)
     }
 
-    /// Adds what makes it durable to `batch`; nothing when it is. Call [`Version::set_durable`] once that is written.
+    /// Adds to `batch` the writes that make it durable, if any are left. Call [`Version::set_durable`] once they are made.
     pub(super) fn write_to(&self, batch: &mut Batch) {
         let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
         for write in pending.iter().flat_map(Batch::writes).cloned() {

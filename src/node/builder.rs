@@ -134,7 +134,7 @@ impl NodeBuilder {
         let wallet = Wallet::from_phrase(&self.mnemonic)?;
         let keys = wallet.keys(0, self.accounts)?;
         let genesis = self.genesis_for(&keys);
-        let start = Timestamp::from_secs(genesis.timestamp);
+        let start = genesis.timestamp;
         let clock = self.clock.take().unwrap_or_else(|| Arc::new(ManualClock::new(start)));
         let (seed, validators) = (self.chain.seed, self.chain.validators.clone());
         let network = self.network(genesis)?;
@@ -167,7 +167,7 @@ impl NodeBuilder {
 
     fn genesis_for(&mut self, keys: &[KeyPair]) -> GenesisSpec {
         let mut default = GenesisSpec {
-            timestamp: GENESIS_TIME.as_secs(),
+            timestamp: GENESIS_TIME,
             allow_interventions: true,
             name: "chainbox".to_owned(),
             ..GenesisSpec::new(DEFAULT_CHAIN_ID)

@@ -57,7 +57,7 @@ impl Node {
     /// # Errors
     /// As [`Node::set_balance`].
     pub fn set_block_gas_limit(&self, gas_limit: Gas) -> Result<(), InterventionError> {
-        self.intervene(Intervention::GasLimit { gas: gas_limit.get() })
+        self.intervene(Intervention::GasLimit { gas: gas_limit })
     }
 
     fn intervene(&self, intervention: Intervention) -> Result<(), InterventionError> {

@@ -99,7 +99,7 @@ impl Node {
             return Err(SendError::UnknownAccount { address: from });
         }
         let gas_limit = match request.gas {
-            Some(gas) => gas,
+            Some(gas) => gas.get(),
             None => self.estimate_with_margin(&CallRequest { from: Some(from), ..request.clone() })?,
         };
         let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());

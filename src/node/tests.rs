@@ -13,7 +13,7 @@ use super::{
 use crate::{
     chain::{CallRequest, CommitHook, GenesisSpec, HeadChange, PoolError},
     consensus::ConsensusKind,
-    primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, B256, Bytes, Gas, Timestamp, Transaction, TransactionRequest, U256, ether},
     sim::ChainOptionsError,
     store::{Batch, MemoryStore, StoreError},
     templates::{Erc20Params, erc20::interface as erc20},
@@ -110,7 +110,7 @@ fn a_transaction_behind_a_nonce_gap_waits_with_the_reason() {
     assert!(node.receipt(hash).unwrap().is_none());
     let waiting = node.view().pooled();
     assert_eq!(waiting.len(), 1);
-    assert_eq!(waiting[0].waiting.unwrap().to_string(), "nonce gap: waits for nonce 0");
+    assert_eq!(waiting[0].excluded.unwrap().to_string(), "nonce gap: waits for nonce 0");
     assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Pending).unwrap(), 0);
 }
 
@@ -169,7 +169,7 @@ fn a_reverting_transaction_is_mined_and_its_reason_recovered() {
         from: Some(bob),
         to: Some(token.address()),
         input: alloy_sol_types::SolCall::abi_encode(&call).into(),
-        gas: Some(100_000),
+        gas: Some(Gas::new(100_000)),
         ..Default::default()
     };
     let head = node.view().head().height();

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{Clock, ClockOffset, MinedTransaction, Mining, QueryError, clock::BlockTime};
 use crate::{
-    chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, Pooled, TransactionIndex},
+    chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, PooledTransaction, TransactionIndex},
     consensus::ValidatorSet,
     primitives::{Address, B256, Bytes, Height, Timestamp, Transaction, U256},
     sim::validator_records,
@@ -303,7 +303,7 @@ impl NodeView {
     }
 
     /// The pool's transactions, each with the reason where it is not ready.
-    pub fn pooled(&self) -> Vec<Pooled> {
+    pub fn pooled(&self) -> Vec<PooledTransaction> {
         self.pool.content(&self.context)
     }
 

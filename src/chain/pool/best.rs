@@ -1,4 +1,4 @@
-//! Picking ready transactions, best tip first.
+//! Iteration over ready transactions, highest tip first.
 
 use core::cmp::Reverse;
 use std::{collections::BinaryHeap, sync::Arc};
@@ -7,20 +7,20 @@ use alloy_primitives::Address;
 
 use super::Pool;
 use crate::{
-    chain::{Candidates, InvalidTransaction},
+    chain::{candidates::Candidates, error::InvalidTransaction},
     primitives::Transaction,
 };
 
-/// Tip, then earliest arrival; the rest finds the transaction and never decides, arrivals being unique.
+/// Tip, then earliest arrival, which is unique; sender and nonce identify the transaction.
 type Rank = (u128, Reverse<u64>, Address, u64);
 
-/// Ready transactions by tip; each sender's in the order of their nonces. See [`Pool::best`].
+/// Ready transactions by tip, those of one sender in the order of nonces. See [`Pool::best`].
 #[derive(Clone, Debug)]
 pub struct BestTransactions {
     pool: Pool,
     base_fee: u64,
     heads: BinaryHeap<Rank>,
-    /// Sender and nonce of the transaction given last; its successor competes once it was not refused.
+    /// Sender and nonce of the transaction returned last; unless it is marked invalid, its successor is a candidate.
     last: Option<(Address, u64)>,
 }
 
@@ -32,7 +32,7 @@ impl BestTransactions {
         best
     }
 
-    /// Where a transaction stands; `None` when it is not there or does not cover the base fee.
+    /// Returns the rank of a transaction; `None` when it is not in the pool or its fee is below the base fee.
     fn rank(&self, sender: Address, nonce: u64) -> Option<Rank> {
         let entry = self.pool.senders.get(&sender)?.transactions.get(&nonce)?;
         let tip = entry.transaction.effective_tip_per_gas(self.base_fee)?;
@@ -51,7 +51,7 @@ impl Candidates for BestTransactions {
         self.pool.by_nonce(&sender, nonce)
     }
 
-    fn refuse(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {
+    fn mark_invalid(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {
         self.last = None;
     }
 }

@@ -1,4 +1,4 @@
-//! The pool by example, and against a model that keeps a plain list.
+//! The pool by example, and against a model over a plain map.
 
 use std::{
     collections::BTreeMap,
@@ -49,7 +49,7 @@ fn request(nonce: u64, fee: u128) -> TransactionRequest {
 }
 
 fn transaction(index: u8, nonce: u64, fee: u128) -> Arc<Transaction> {
-    // Impersonated ones are cheap to make.
+    // Impersonated transactions need no signature.
     Arc::new(request(nonce, fee).impersonate(address_of(index)).unwrap())
 }
 
@@ -63,7 +63,7 @@ fn drain(mut best: BestTransactions) -> Vec<Arc<Transaction>> {
 }
 
 #[test]
-fn ready_ones_come_by_tip_and_a_senders_by_nonce() {
+fn ready_transactions_are_ordered_by_tip_and_per_sender_by_nonce() {
     let (mut pool, context) = (dev_pool(), context(&[0, 0, 0]));
     let order = [(0, 1, 90), (1, 0, 50), (0, 0, 20), (2, 0, 50), (2, 1, 5)];
     for (index, nonce, fee) in order {
@@ -71,21 +71,21 @@ fn ready_ones_come_by_tip_and_a_senders_by_nonce() {
     }
     let best: Vec<_> = drain(pool.best(BASE_FEE)).iter().map(|t| (t.sender(), t.nonce())).collect();
     let key = |index| address_of(index);
-    // 1 came before 2 with the same tip; 0's second waits for its first; 5 is below the base fee.
+    // 1 arrived before 2 with the same tip; 0's second follows its first; 5 is below the base fee.
     assert_eq!(best, [(key(1), 0), (key(2), 0), (key(0), 0), (key(0), 1)]);
     assert_eq!(pool.counts(), (5, 0));
     assert_eq!(pool.pending_nonce(&key(0)), Some(2));
 }
 
 #[test]
-fn refusing_one_holds_back_its_successors() {
+fn marking_one_invalid_excludes_its_successors() {
     let (mut pool, context) = (dev_pool(), context(&[0, 0]));
     for (index, nonce) in [(0, 0), (0, 1), (1, 0)] {
         pool.add(transaction(index, nonce, 50), &context).unwrap();
     }
     let mut best = pool.best(BASE_FEE);
     let first = best.next().unwrap();
-    best.refuse(&first, &InvalidTransaction::Impersonated);
+    best.mark_invalid(&first, &InvalidTransaction::Impersonated);
     let rest = drain(best);
     assert_eq!(rest.iter().map(|t| t.sender()).collect::<Vec<_>>(), [address_of(1)]);
 }
@@ -94,13 +94,13 @@ fn refusing_one_holds_back_its_successors() {
 fn a_gap_is_queued_with_the_reason_until_it_is_filled() {
     let (mut pool, context) = (dev_pool(), context(&[3]));
     assert!(!pool.add(transaction(0, 5, 50), &context).unwrap().is_ready);
-    assert_eq!(pool.content(&context)[0].waiting, Some(Waiting::NonceGap { missing: 3 }));
+    assert_eq!(pool.content(&context)[0].excluded, Some(ExclusionReason::NonceGap { missing: 3 }));
     assert_eq!((pool.counts(), pool.pending_nonce(&address_of(0))), ((0, 1), None));
     assert!(pool.add(transaction(0, 3, 5), &context).unwrap().is_ready);
     assert!(pool.add(transaction(0, 4, 50), &context).unwrap().is_ready);
     assert_eq!(pool.pending_nonce(&address_of(0)), Some(6));
-    let waiting: Vec<_> = pool.content(&context).into_iter().map(|pooled| pooled.waiting).collect();
-    assert_eq!(waiting, [Some(Waiting::BaseFee { max_fee: 5, base_fee: BASE_FEE }), None, None]);
+    let excluded: Vec<_> = pool.content(&context).into_iter().map(|pooled| pooled.excluded).collect();
+    assert_eq!(excluded, [Some(ExclusionReason::BaseFee { max_fee: 5, base_fee: BASE_FEE }), None, None]);
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn a_replacement_pays_a_tenth_more_on_both_fees() {
 }
 
 #[test]
-fn bounds_hold_and_the_cheapest_goes() {
+fn bounds_hold_and_the_cheapest_is_evicted() {
     let (mut pool, context) = (dev_pool(), context(&[0, 0, 0]));
     for nonce in 0..4 {
         pool.add(transaction(0, nonce, 50 + u128::from(nonce)), &context).unwrap();
@@ -140,7 +140,7 @@ fn bounds_hold_and_the_cheapest_goes() {
 }
 
 #[test]
-fn what_can_never_be_mined_is_refused_with_the_words_clients_know() {
+fn invalid_transactions_are_rejected_with_geths_messages() {
     let context = context(&[3]);
     let base = || TransactionRequest { nonce: 3, ..request(3, 50) };
     let rich = TransactionRequest { value: gwei(1_000_000), ..base() };
@@ -178,7 +178,7 @@ fn thirty_shuffled_nonces_are_all_mined() {
 }
 
 #[test]
-fn a_reorg_brings_its_transactions_back() {
+fn a_reorg_adds_reverted_transactions_again() {
     let mut chain = chain();
     let mut pool = Pool::new(PoolConfig::new(CHAIN_ID));
     let genesis = chain.head().hash();
@@ -188,7 +188,7 @@ fn a_reorg_brings_its_transactions_back() {
     }
     mine(&mut chain, &mut pool);
     assert!(pool.is_empty());
-    // The other branch mines one of them and another first transaction of the second sender.
+    // The side branch has one of them and a conflicting transaction of the second sender.
     let rival = transfer(1, 0, TO, 2);
     let side = build_on(&chain, genesis, 50, vec![one.clone(), rival]).block;
     chain.insert(Arc::new(side.clone())).unwrap();
@@ -208,10 +208,10 @@ fn mine(chain: &mut Chain, pool: &mut Pool) {
     assert!(pool.on_head(&change, &chain.pool_context().unwrap()).is_empty());
 }
 
-/// The same rules over a plain list.
+/// The pool's rules over a plain map.
 #[derive(Debug, Default)]
 struct Model {
-    /// By sender and nonce: fee and arrival.
+    /// Fee and arrival by sender and nonce.
     entries: BTreeMap<(u8, u64), (u128, u64)>,
     arrivals: u64,
     nonces: [u64; 3],
@@ -247,7 +247,7 @@ impl Model {
         (first..).take_while(|nonce| self.entries.contains_key(&(index, *nonce))).collect()
     }
 
-    /// Picks the best head again and again.
+    /// Selects the best head repeatedly.
     fn best(&self) -> Vec<(u8, u64)> {
         let mut next = self.nonces;
         let mut picked = Vec::new();
@@ -268,7 +268,7 @@ impl Model {
 enum Step {
     Add(u8, u64, u128),
     Remove(u8, u64),
-    /// A sender's nonce grows by something else than the pool's transactions.
+    /// A sender's nonce grows by transactions outside the pool.
     Use(u8, u64),
 }
 
@@ -285,7 +285,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn agrees_with_a_plain_list(steps in vec(step(), 1..60)) {
+    fn agrees_with_a_plain_map(steps in vec(step(), 1..60)) {
         let (mut pool, mut model) = (dev_pool(), Model::default());
         for step in steps {
             let now = context(&model.nonces);
@@ -294,7 +294,7 @@ proptest! {
                     let before = pool.clone();
                     let taken = pool.add(transaction(index, nonce, fee), &now);
                     if taken.is_err() {
-                        prop_assert_eq!(pool.content(&now), before.content(&now), "a refusal changes nothing");
+                        prop_assert_eq!(pool.content(&now), before.content(&now), "a rejected transaction changes nothing");
                     }
                     prop_assert_eq!(taken.is_ok(), model.add(index, nonce, fee), "{:?}", taken);
                 }
@@ -340,11 +340,11 @@ fn check(pool: &Pool, model: &Model) -> Result<(), TestCaseError> {
 }
 
 #[test]
-fn balances_are_looked_at_when_listing() {
+fn content_reads_current_balances() {
     let (mut pool, context) = (dev_pool(), context(&[0]));
     pool.add(transaction(0, 0, 50), &context).unwrap();
     let broke = PoolContext { state: Arc::new(MapView::default()), ..context };
     let address = address_of(0);
-    assert_eq!(pool.content(&broke)[0].waiting, Some(Waiting::Funds { address }));
+    assert_eq!(pool.content(&broke)[0].excluded, Some(ExclusionReason::Funds { address }));
     assert_eq!(U256::from(pool.len()), U256::from(1));
 }

@@ -1,4 +1,4 @@
-//! The smallest gas limit with which a message succeeds.
+//! Gas estimation: a binary search for the smallest gas limit with which a message succeeds.
 
 use super::{CallContext, CallError, CallRequest, EstimateError, StateOverrides, request};
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
     vm::GasSchedule,
 };
 
-/// The search ends when the bounds are within one part in this many of each other.
+/// The search ends when the bounds differ by at most one part in this many.
 const PRECISION: u64 = 64;
 
 impl Chain {
-    /// A gas limit with which the message succeeds, at most 1/64 above the smallest.
+    /// Returns a gas limit with which the message succeeds, at most 1/64 above the smallest.
     ///
     /// # Errors
     /// [`EstimateError::Call`] as [`Chain::call`]; [`EstimateError::Failed`] when it fails with any gas limit.
@@ -40,7 +40,7 @@ impl Chain {
             return Err(EstimateError::Failed(outcome.into()));
         }
         let mut low = outcome.gas_used.get().max(intrinsic).saturating_sub(1);
-        // What it spent before refunds and kept back for its calls (EIP-150) mostly suffices: try that first.
+        // The gas spent before refunds, with the part withheld from calls (EIP-150), mostly suffices: try that first.
         let spent = outcome.gas_used.get().saturating_add(tried.refund());
         let likely = spent.saturating_add(GasSchedule::STANDARD.call_stipend).saturating_mul(64) / 63;
         let mut next = likely;
@@ -48,14 +48,14 @@ impl Chain {
             if (low + 1..high).contains(&next) {
                 if succeeds(next)? { high = next } else { low = next }
             }
-            // Most messages need little more than they use: never go further than twice the lower bound.
+            // Most messages need little more than they use: try at most twice the lower bound.
             next = low.saturating_add((high - low) / 2).min(low.saturating_mul(2));
         }
         Ok(Gas::new(high))
     }
 }
 
-/// Whether it only moves value to an account without code.
+/// Returns whether the message only sends value to an account without code.
 fn is_plain_transfer(journal: &mut Journal, request: &CallRequest) -> Result<bool, CallError> {
     let Some(to) = request.to else { return Ok(false) };
     Ok(request.input.is_empty() && request.access_list.is_none() && journal.code_hash(&to)? == EMPTY_CODE_HASH)

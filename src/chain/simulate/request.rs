@@ -1,4 +1,4 @@
-//! What is asked: a message with optional fields, and accounts as they are to be taken for.
+//! Call requests and state overrides.
 
 use std::collections::BTreeMap;
 
@@ -6,80 +6,129 @@ use alloy_primitives::{Address, Bytes, U256};
 
 use super::{CallContext, CallError};
 use crate::{
-    chain::InvalidTransaction,
+    chain::error::InvalidTransaction,
     primitives::{AccessList, Gas},
     state::{Journal, StateError},
     vm::{BlockContext, GasSchedule},
 };
 
-/// A message to run; what is left out has the default of `eth_call`.
+/// A message to run; fields that are `None` have the defaults of `eth_call`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CallRequest {
-    /// Sender; the zero address without it.
+    /// Sender; by default the zero address.
     pub from: Option<Address>,
-    /// Recipient, or `None` for a creation.
+    /// Recipient; `None` for a contract creation.
     pub to: Option<Address>,
-    /// Amount to move, in the smallest unit.
+    /// Value sent, in the smallest unit.
     pub value: U256,
     /// Call data or init code.
     pub input: Bytes,
-    /// The most gas that it may use; the block's limit without it.
-    pub gas: Option<u64>,
-    /// Price of a unit of gas of the older transaction types.
+    /// Gas limit, capped by the block's; by default the block's.
+    pub gas: Option<Gas>,
+    /// Gas price of transaction types before EIP-1559, in the smallest unit per unit of gas.
     pub gas_price: Option<u128>,
-    /// EIP-1559: the most paid for one unit of gas.
+    /// Largest fee (EIP-1559), in the smallest unit per unit of gas.
     pub max_fee_per_gas: Option<u128>,
-    /// EIP-1559: the most of it that goes to the author.
+    /// Largest tip (EIP-1559), in the smallest unit per unit of gas.
     pub max_priority_fee_per_gas: Option<u128>,
-    /// Nonce; the sender's without it.
+    /// Nonce; by default the sender's.
     pub nonce: Option<u64>,
-    /// The chain that it is meant for.
+    /// Chain id; when set, it must be the chain's.
     pub chain_id: Option<u64>,
-    /// Addresses and slots declared beforehand (EIP-2930).
+    /// Access list (EIP-2930).
     pub access_list: Option<AccessList>,
 }
 
-/// An account as a call is to take it for.
+/// Values that replace an account's during a call; `None` keeps the state's.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AccountOverride {
-    /// In the smallest unit.
+    /// Balance, in the smallest unit.
     pub balance: Option<U256>,
-    /// Transaction count.
+    /// Nonce.
     pub nonce: Option<u64>,
     /// Code.
     pub code: Option<Bytes>,
-    /// The whole storage: every other slot is zero.
+    /// The whole storage; every other slot is zero.
     pub state: Option<BTreeMap<U256, U256>>,
-    /// Slots that differ.
+    /// Storage slots to replace; the others keep their values.
     pub state_diff: Option<BTreeMap<U256, U256>>,
 }
 
 /// Overrides by account, as the third parameter of `eth_call`.
 pub type StateOverrides = BTreeMap<Address, AccountOverride>;
 
-/// What gas costs a message.
+/// The gas prices of a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Price {
-    /// What a unit costs.
+    /// Effective gas price, in the smallest unit per unit of gas.
     pub(super) price: U256,
-    /// The most that a unit may cost.
+    /// Largest fee, in the smallest unit per unit of gas.
     max_fee: U256,
-    /// The base fee that contracts see.
+    /// The base fee that contracts read.
     pub(super) seen_base_fee: u64,
 }
 
 impl CallRequest {
-    /// The sender, or the zero address.
+    /// Returns a call of `to` with `input`.
+    pub fn call(to: Address, input: impl Into<Bytes>) -> Self {
+        Self { to: Some(to), input: input.into(), ..Self::default() }
+    }
+
+    /// Returns a contract creation with `init_code`.
+    pub fn create(init_code: impl Into<Bytes>) -> Self {
+        Self { input: init_code.into(), ..Self::default() }
+    }
+
+    /// Sets the sender.
+    #[must_use]
+    pub fn with_from(self, from: Address) -> Self {
+        Self { from: Some(from), ..self }
+    }
+
+    /// Sets the value sent, in the smallest unit.
+    #[must_use]
+    pub fn with_value(self, value: U256) -> Self {
+        Self { value, ..self }
+    }
+
+    /// Sets the gas limit.
+    #[must_use]
+    pub fn with_gas(self, gas: Gas) -> Self {
+        Self { gas: Some(gas), ..self }
+    }
+
+    /// Sets the largest fee and the largest tip (EIP-1559), in the smallest unit per unit of gas.
+    #[must_use]
+    pub fn with_fees(self, max_fee_per_gas: u128, max_priority_fee_per_gas: u128) -> Self {
+        let (fee, tip) = (Some(max_fee_per_gas), Some(max_priority_fee_per_gas));
+        Self { max_fee_per_gas: fee, max_priority_fee_per_gas: tip, ..self }
+    }
+
+    /// Sets the nonce.
+    #[must_use]
+    pub fn with_nonce(self, nonce: u64) -> Self {
+        Self { nonce: Some(nonce), ..self }
+    }
+
+    /// Sets the access list (EIP-2930).
+    #[must_use]
+    pub fn with_access_list(self, access_list: AccessList) -> Self {
+        Self { access_list: Some(access_list), ..self }
+    }
+
+    /// Returns the sender, by default the zero address.
     pub fn sender(&self) -> Address {
         self.from.unwrap_or_default()
     }
 
-    /// What it costs before anything runs.
+    /// Returns the intrinsic gas.
     pub(super) fn intrinsic(&self) -> Gas {
         GasSchedule::STANDARD.intrinsic(&self.input, self.to.is_none(), self.access_list.as_ref())
     }
 
-    /// What gas costs in `block`: nothing when no price is given.
+    /// Returns the gas prices in `block`: zero when the request has none.
     pub(super) fn price(&self, block: &BlockContext) -> Result<Price, InvalidTransaction> {
         let address = self.sender();
         if let Some(have) = self.chain_id.filter(|id| *id != block.chain_id) {
@@ -102,12 +151,12 @@ impl CallRequest {
 }
 
 impl Price {
-    /// The most that gas and value cost; `None` above 2^256.
+    /// Returns the largest cost of gas and value; `None` from 2^256 on.
     pub(super) fn cost(&self, gas: Gas, value: U256) -> Option<U256> {
         self.max_fee.checked_mul(U256::from(gas.get()))?.checked_add(value)
     }
 
-    /// The gas asked for, or all of the block's that the sender can pay.
+    /// Returns the requested gas limit, or as much of the block's as the sender can pay.
     pub(super) fn gas_limit(
         &self,
         request: &CallRequest,
@@ -115,7 +164,7 @@ impl Price {
         block: &BlockContext,
     ) -> Result<Gas, StateError> {
         if let Some(gas) = request.gas {
-            return Ok(Gas::new(gas.min(block.gas_limit.get())));
+            return Ok(gas.min(block.gas_limit));
         }
         if self.max_fee.is_zero() {
             return Ok(block.gas_limit);
@@ -125,7 +174,7 @@ impl Price {
     }
 }
 
-/// A journal over the context's state with the overrides in it.
+/// Returns a journal over the context's state with the overrides applied.
 pub(super) fn journal(context: &CallContext, overrides: &StateOverrides) -> Result<Journal, CallError> {
     let mut journal = Journal::new(context.state.clone());
     for (address, change) in overrides {
@@ -169,7 +218,7 @@ fn apply(
     Ok(())
 }
 
-/// Warms what the request's access list names.
+/// Marks the addresses and slots of the request's access list as warm.
 pub(super) fn warm(journal: &mut Journal, request: &CallRequest) -> Result<(), StateError> {
     for item in request.access_list.iter().flat_map(|list| &list.0) {
         journal.access_account(&item.address)?;

@@ -38,7 +38,7 @@ fn token_transfer(token: Address, value: u64) -> CallRequest {
 }
 
 #[test]
-fn a_call_answers_and_commits_nothing() {
+fn a_call_returns_output_and_commits_nothing() {
     let (chain, token) = with_token();
     let context = chain.call_context(chain.head()).unwrap();
     let (outcome, changes) = chain.call_with_changes(&context, &token_transfer(token, 5), &no_overrides()).unwrap();
@@ -67,7 +67,7 @@ fn an_estimate_is_enough_and_little_more() {
 }
 
 #[test]
-fn failures_carry_their_data_and_words() {
+fn failures_have_data_and_messages() {
     let (chain, token) = with_token();
     let context = chain.call_context(chain.head()).unwrap();
     let error = chain.estimate_gas(&context, &token_transfer(token, 1_001), &no_overrides()).unwrap_err();
@@ -78,7 +78,7 @@ fn failures_carry_their_data_and_words() {
     let poor = CallRequest { from: Some(BOB), to: Some(token), value: U256::from(1), ..Default::default() };
     let words = chain.call(&context, &poor, &no_overrides(), None).unwrap_err().to_string();
     assert!(words.starts_with("insufficient funds for gas * price + value"), "{words}");
-    let starved = CallRequest { gas: Some(20_000), ..token_transfer(token, 1) };
+    let starved = CallRequest { gas: Some(Gas::new(20_000)), ..token_transfer(token, 1) };
     let words = chain.call(&context, &starved, &no_overrides(), None).unwrap_err().to_string();
     assert!(words.starts_with("intrinsic gas too low"), "{words}");
 }
@@ -109,7 +109,7 @@ fn a_mined_transaction_is_traced_as_it_ran() {
         let request = TransactionRequest { input, gas_limit: 100_000, ..request(nonce, token, 0) };
         Arc::new(request.sign(&key(0)).unwrap())
     };
-    // The second spends what is left after the first: alone it would succeed.
+    // Alone the second would succeed; after the first the balance is too small.
     let (first, second) = (call(1, 600), call(2, 600));
     extend(&mut chain, vec![first.clone(), second.clone()]);
     for (transaction, index) in [(first, 0), (second, 1)] {
@@ -145,7 +145,7 @@ fn a_price_is_paid_and_shown() {
     let request = CallRequest {
         from: Some(key(0).address()),
         to: Some(BOB),
-        gas: Some(21_000),
+        gas: Some(Gas::new(21_000)),
         max_fee_per_gas: Some(1),
         ..Default::default()
     };

@@ -1,4 +1,4 @@
-//! Dumps: byte-equal, loaded without executing, refused when they contradict themselves.
+//! Dumps: deterministic bytes, loaded without executing, rejected when inconsistent.
 
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn grown() -> Chain {
 }
 
 #[test]
-fn a_dump_comes_back_whole() {
+fn a_dump_round_trips() {
     let chain = grown();
     let bytes = chain.dump().unwrap().to_json();
     assert_eq!(bytes, chain.dump().unwrap().to_json(), "two dumps are byte-equal");
@@ -55,7 +55,7 @@ fn an_empty_chain_can_be_dumped() {
 }
 
 #[test]
-fn a_running_chain_takes_a_dump_of_its_genesis() {
+fn a_running_chain_loads_a_dump_of_its_genesis() {
     let dump = grown().dump().unwrap();
     let mut other = chain();
     extend(&mut other, vec![transfer(2, 0, BOB, 1)]);
@@ -64,7 +64,7 @@ fn a_running_chain_takes_a_dump_of_its_genesis() {
 }
 
 #[test]
-fn a_dump_that_contradicts_itself_changes_nothing() {
+fn an_inconsistent_dump_changes_nothing() {
     let honest = grown().dump().unwrap();
     let mut missing = honest.clone();
     missing.blocks.remove(1);

@@ -6,7 +6,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use crate::{
     chain::{
-        Block, BlockAttributes, BuiltBlock, Chain, ChainBuilder, ExecutedBlock, GenesisSpec, HeadChange, Inserted,
+        Block, BlockAttributes, BuiltBlock, Chain, ChainBuilder, ExecutedBlock, GenesisSpec, HeadChange, InsertOutcome,
     },
     primitives::{Gas, KeyPair, Timestamp, Transaction, TransactionRequest, ether},
     state::MemoryState,
@@ -71,7 +71,7 @@ pub(in crate::chain) fn build_on(
     chain.build(parent, &attributes(timestamp), &mut transactions.into_iter()).unwrap()
 }
 
-/// Builds on the head and moves it there.
+/// Builds a block on the head and makes it the head.
 pub(in crate::chain) fn extend(chain: &mut Chain, transactions: Vec<Arc<Transaction>>) -> HeadChange {
     let timestamp = chain.head().block().header().timestamp + 1;
     let built = build_on(chain, chain.head().hash(), timestamp, transactions);
@@ -79,10 +79,10 @@ pub(in crate::chain) fn extend(chain: &mut Chain, transactions: Vec<Arc<Transact
     adopt(chain, built.block)
 }
 
-/// Inserts a block and moves the head to it.
+/// Inserts a block and makes it the head.
 pub(in crate::chain) fn adopt(chain: &mut Chain, block: Block) -> HeadChange {
     let hash = block.hash();
-    assert_eq!(chain.insert(Arc::new(block)).unwrap(), Inserted::New);
+    assert_eq!(chain.insert(Arc::new(block)).unwrap(), InsertOutcome::New);
     chain.set_head(hash).unwrap()
 }
 

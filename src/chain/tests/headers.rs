@@ -1,4 +1,4 @@
-//! Each header field, tampered with, is refused by its own error with both values.
+//! Each invalid header field is rejected with an error of its own that has both values.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn refused(chain: &mut Chain, block: &Block, tamper: impl FnOnce(&mut Header)) -
     let tampered = Block::new(header, parts.0, parts.1, parts.2);
     let hash = tampered.hash();
     let error = chain.insert(Arc::new(tampered)).unwrap_err();
-    assert!(!chain.contains(hash), "a refused block is not kept");
+    assert!(!chain.contains(hash), "a rejected block is not kept");
     match error {
         ChainError::InvalidBlock { reason, hash: named, .. } if named == hash => reason,
         other => panic!("{other}"),
@@ -36,7 +36,7 @@ fn refused(chain: &mut Chain, block: &Block, tamper: impl FnOnce(&mut Header)) -
 }
 
 #[test]
-fn every_field_is_judged() {
+fn every_field_is_verified() {
     let (mut chain, block) = honest();
     let honest = block.header().clone();
     let mut check = |tamper: fn(&mut Header)| refused(&mut chain, &block, tamper);
@@ -85,7 +85,8 @@ fn every_field_is_judged() {
 
 #[test]
 fn time_never_goes_back_and_may_stand_still() {
-    let mut chain = builder_of(crate::chain::GenesisSpec { timestamp: 100, ..spec() }).open().unwrap();
+    let mut chain =
+        builder_of(crate::chain::GenesisSpec { timestamp: Timestamp::from_secs(100), ..spec() }).open().unwrap();
     let block = build_on(&chain, chain.head().hash(), 100, vec![]).block;
     let got = refused(&mut chain, &block, |header| header.timestamp = 99);
     assert_eq!(got, BlockError::Timestamp { got: Timestamp::from_secs(99), parent: Timestamp::from_secs(100) });
@@ -98,7 +99,7 @@ fn a_body_must_be_the_one_of_its_header() {
     let fewer = Block::new(block.header().clone(), block.transactions()[..1].to_vec(), block.payload().clone(), vec![]);
     let error = chain.insert(Arc::new(fewer.clone())).unwrap_err();
     assert!(matches!(error, ChainError::InvalidBlock { reason: BlockError::TransactionsRoot { .. }, .. }));
-    // Also where the honest block's result is in the cache.
+    // Also when the valid block's result is in the cache.
     chain.insert(Arc::new(block.clone())).unwrap();
     let mut other = builder().open().unwrap();
     other.build(other.head().hash(), &attributes(5), &mut block.transactions().to_vec().into_iter()).unwrap();
@@ -126,7 +127,7 @@ fn an_unknown_parent_is_its_own_error() {
     assert!(matches!(chain.insert(Arc::new(orphan)), Err(ChainError::UnknownParent { parent: B256::ZERO, .. })));
 }
 
-/// Demands difficulty 2, nonce zero and a seal.
+/// Requires difficulty 2, nonce zero and a seal.
 #[derive(Debug)]
 struct Strict;
 
@@ -150,7 +151,7 @@ impl HeaderRules for Strict {
 }
 
 #[test]
-fn the_protocols_rules_are_asked_even_for_a_block_built_here() {
+fn header_rules_apply_to_a_block_built_here_too() {
     let mut chain = builder().with_rules(Arc::new(Strict)).open().unwrap();
     let attributes = crate::chain::BlockAttributes { difficulty: U256::from(2), ..attributes(1) };
     let transactions = vec![transfer(0, 0, Address::repeat_byte(1), 1)];
@@ -160,5 +161,5 @@ fn the_protocols_rules_are_asked_even_for_a_block_built_here() {
     assert!(seal(chain.insert(Arc::new(block.clone())).unwrap_err()));
     adopt(&mut chain, block.with_seal(vec![1]));
     assert_eq!(chain.head().total_difficulty(), U256::from(2));
-    assert!(!balance(&chain, chain.head(), Address::repeat_byte(0xaa)).is_zero(), "the author earns the fees");
+    assert!(!balance(&chain, chain.head(), Address::repeat_byte(0xaa)).is_zero(), "the author gets the fees");
 }

@@ -1,4 +1,4 @@
-//! Random histories of a chain, in memory and durable, against a model that keeps a plain list of blocks.
+//! Random histories of a chain, in memory and durable, against a model with a list of blocks.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -19,20 +19,17 @@ const CAROL: Address = Address::repeat_byte(0xca);
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// A block with so many transfers on some known block, which then becomes the head or not.
-    Block {
-        parent: usize,
-        transfers: u64,
-        adopt: bool,
-    },
-    /// Some known block becomes the head.
+    /// Builds a block with `transfers` transfers on a known block; makes it the head if `adopt`.
+    Block { parent: usize, transfers: u64, adopt: bool },
+    /// Makes a known block the head.
     Head(usize),
-    /// The head's ancestor so many blocks below becomes final.
+    /// Finalizes the head's ancestor this many blocks below it.
     Finalize(u64),
-    /// Carol's balance is set by hand.
+    /// Sets Carol's balance by an intervention.
     Set(u64),
-    /// A snapshot is taken, or the last one restored.
+    /// Takes a snapshot.
     Snapshot,
+    /// Restores the last snapshot.
     Restore,
 }
 
@@ -49,14 +46,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What a block is to the model.
+/// A block of the model.
 #[derive(Clone, Debug)]
 struct Known {
     hash: B256,
-    /// Place of its parent in the list; genesis names itself.
+    /// Index of its parent in the list; genesis is its own.
     parent: usize,
     height: u64,
-    /// Transfers to Bob up to and with it: his balance and the sender's nonce.
+    /// Transfers to Bob up to and including the block: his balance and the sender's nonce.
     transfers: u64,
     carol: u64,
     transactions: Vec<Arc<Transaction>>,
@@ -66,7 +63,7 @@ struct Known {
 struct Heads {
     head: usize,
     finalized: usize,
-    /// What Carol's balance was set to since the head.
+    /// Carol's balance set by the pending interventions.
     carol: Option<u64>,
     waiting: Vec<u64>,
 }
@@ -87,7 +84,7 @@ impl Model {
         Self { blocks: vec![genesis], heads, snapshot: None, stamp: 1 }
     }
 
-    /// The way from genesis to `at`.
+    /// The path from genesis to `at`.
     fn path(&self, mut at: usize) -> Vec<usize> {
         let mut path = vec![at];
         while at != 0 {
@@ -201,7 +198,7 @@ impl Model {
         let newest = chain.latest_state().unwrap().account(&CAROL).unwrap().unwrap_or_default().balance;
         let carol = self.heads.carol.unwrap_or(self.blocks[self.heads.head].carol);
         assert_eq!(newest, U256::from(carol));
-        assert_eq!(chain.waiting_interventions().count(), self.heads.waiting.len());
+        assert_eq!(chain.pending_interventions().count(), self.heads.waiting.len());
     }
 }
 
@@ -219,7 +216,7 @@ proptest! {
     }
 
     #[test]
-    fn a_durable_chain_agrees_and_so_does_what_is_reopened(steps in vec(step(), 1..20)) {
+    fn a_durable_chain_agrees_before_and_after_reopening(steps in vec(step(), 1..20)) {
         let disk = Arc::new(Disk::default());
         let mut chain = on(disk.clone()).open().unwrap();
         let mut model = Model::new(&chain);

@@ -1,4 +1,4 @@
-//! Durable chains: reopening, failing writes, hooks, retention. The store is in memory and says that it is durable.
+//! Durable chains: reopening, failing writes, retention. The store is in memory and claims to be durable.
 
 use core::ops::ControlFlow;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 
 use super::fixture::*;
 use crate::{
-    chain::{Chain, ChainBuilder, ChainError, CommitHook, GenesisSpec, HeadChange, Intervention, Retention},
+    chain::{Chain, ChainBuilder, ChainError, GenesisSpec, Intervention, Retention},
     primitives::{Height, ether},
     state::{PagedState, StateView},
     store::{Batch, FailingStore, KeyValue, MemoryStore, Order, StoreError, Table},
@@ -15,7 +15,7 @@ use crate::{
 
 const BOB: Address = Address::repeat_byte(0xb0);
 
-/// A store in memory that stands for a disk.
+/// A store in memory that claims to be durable.
 #[derive(Debug, Default)]
 pub(super) struct Disk(MemoryStore);
 
@@ -43,7 +43,7 @@ impl KeyValue for Disk {
     }
 }
 
-/// Everything as it would be after the process died now.
+/// A copy of the disk as a crash would leave it.
 pub(super) fn disk_as_it_is(disk: &Disk) -> Arc<Disk> {
     Arc::new(Disk(disk.0.clone()))
 }
@@ -52,7 +52,7 @@ pub(super) fn on(store: Arc<dyn KeyValue>) -> ChainBuilder {
     Chain::builder(spec(), Arc::new(PagedState::open(store.clone()).unwrap()), store)
 }
 
-/// The root that the state's leaves give when a new state is made of them.
+/// The root of a new state with the same leaves.
 fn rebuilt_root(state: &dyn StateView) -> B256 {
     let mut spec = GenesisSpec::new(1);
     state
@@ -66,7 +66,7 @@ fn rebuilt_root(state: &dyn StateView) -> B256 {
 }
 
 #[test]
-fn everything_is_there_after_reopening() {
+fn reopening_restores_everything() {
     let disk = Arc::new(Disk::default());
     let mut chain = on(disk.clone()).open().unwrap();
     let transactions: Vec<_> = (0..300).map(|nonce| transfer(0, nonce, BOB, 1)).collect();
@@ -84,7 +84,7 @@ fn everything_is_there_after_reopening() {
     let mut chain = on(disk_as_it_is(&disk)).open().unwrap();
     assert_eq!(chain.head().hash(), before.head().hash());
     assert_eq!((chain.safe().height().get(), chain.finalized().height().get()), (595, 590));
-    assert_eq!(chain.waiting_interventions().count(), 2);
+    assert_eq!(chain.pending_interventions().count(), 2);
     assert_eq!(chain.latest_state().unwrap().account(&BOB).unwrap().unwrap().nonce, 2);
     for height in [1, 2, 77, 300, 599, 600] {
         let block = chain.block_at(Height::new(height)).unwrap();
@@ -94,6 +94,8 @@ fn everything_is_there_after_reopening() {
     }
     let place = chain.transaction(transactions[10].hash()).unwrap().unwrap();
     assert_eq!((place.block.height().get(), place.index), (21, 0));
+    let receipt = chain.receipt(transactions[10].hash()).unwrap().unwrap();
+    assert_eq!(receipt, before.block_at(Height::new(21)).unwrap().receipts()[0]);
     let change = extend(&mut chain, vec![transfer(0, 300, BOB, 1)]);
     assert_eq!(change.new.block().interventions().len(), 2);
     assert_eq!(balance(&chain, chain.head(), BOB), ether(1) + U256::from(1));
@@ -175,34 +177,6 @@ fn a_failed_write_leaves_everything_as_before() {
     }
 }
 
-/// Notes each head under its height.
-#[derive(Debug)]
-struct Outbox;
-
-impl CommitHook for Outbox {
-    fn on_head(&self, change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError> {
-        batch.put(Table::Platform, change.new.height().get().to_be_bytes(), change.new.hash().to_vec());
-        Ok(())
-    }
-}
-
-#[test]
-fn a_hook_writes_with_the_block_or_not_at_all() {
-    let disk = Arc::new(Disk::default());
-    let failing = Arc::new(FailingStore::new(disk.clone(), 2));
-    let mut chain = on(failing).with_hook(Arc::new(Outbox)).open().unwrap();
-    let mut replica = chain.replica();
-    let block = build_on(&chain, chain.head().hash(), 1, vec![]).block;
-    chain.insert(Arc::new(block.clone())).unwrap();
-    assert!(chain.set_head(block.hash()).is_err());
-    let key = 1_u64.to_be_bytes();
-    assert_eq!(disk.get(Table::Platform, &key).unwrap(), None);
-    adopt(&mut replica, block.clone());
-    assert_eq!(disk.get(Table::Platform, &key).unwrap(), None, "only the writer calls hooks");
-    chain.set_head(block.hash()).unwrap();
-    assert_eq!(disk.get(Table::Platform, &key).unwrap().unwrap(), block.hash().to_vec());
-}
-
 #[test]
 fn another_chain_is_refused_and_the_specification_is_kept() {
     let disk = Arc::new(Disk::default());
@@ -214,7 +188,7 @@ fn another_chain_is_refused_and_the_specification_is_kept() {
         Chain::builder(spec, Arc::new(PagedState::open(store.clone()).unwrap()), store).open()
     };
     assert_eq!(open(stored.clone()).unwrap().head().hash(), on(disk.clone()).open().unwrap().head().hash());
-    let refused = open(GenesisSpec { gas_limit: 6_000, ..stored.clone() }).unwrap_err();
+    let refused = open(GenesisSpec { gas_limit: gas(6_000), ..stored.clone() }).unwrap_err();
     assert!(matches!(refused, ChainError::OtherGenesis { .. }));
     let refused = open(GenesisSpec { registry_digest: Some(B256::ZERO), ..stored }).unwrap_err();
     assert!(matches!(refused, ChainError::OtherRegistry { .. }));

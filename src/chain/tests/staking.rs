@@ -1,4 +1,4 @@
-//! System calls at the start of a block, the staking contract in genesis, and what a block changes in the set of validators.
+//! System calls at the start of a block, the staking contract in genesis, and changes of the validator set.
 
 use std::sync::Arc;
 
@@ -28,7 +28,8 @@ use crate::{
 const V1: Address = Address::with_last_byte(0xa1);
 const V2: Address = Address::with_last_byte(0xa2);
 
-/// The beneficiary made the block; the payload says what else to call: `p` penalizes V1 by a token, `x` calls nobody, `r` reverts.
+/// The beneficiary is the proposer. Each byte of the payload is a further call: `p` penalizes V1 by one token, `x` calls an
+/// address without code, `r` reverts.
 #[derive(Debug)]
 struct Rules;
 
@@ -69,8 +70,8 @@ fn attributes_with(timestamp: u64, payload: &'static [u8]) -> BlockAttributes {
     BlockAttributes { beneficiary: V1, payload: Bytes::from_static(payload), ..attributes(timestamp) }
 }
 
-/// The next block on the head, by every step that a replica takes.
-fn grow(chain: &mut Chain, payload: &'static [u8], transactions: Vec<Arc<Transaction>>) -> Vec<ValidatorUpdate> {
+/// Builds the next block and makes it the head; returns its changes of the validator set.
+fn build_next(chain: &mut Chain, payload: &'static [u8], transactions: Vec<Arc<Transaction>>) -> Vec<ValidatorUpdate> {
     let timestamp = chain.head().block().header().timestamp + 1;
     let built =
         chain.build(chain.head().hash(), &attributes_with(timestamp, payload), &mut transactions.into_iter()).unwrap();
@@ -114,7 +115,7 @@ fn genesis_bonds_the_stakes() {
 #[test]
 fn system_calls_run_first_outside_gas_and_receipts() {
     let mut chain = staked(staked_spec()).open().unwrap();
-    assert_eq!(grow(&mut chain, b"p", vec![]), [update(V1, 9)]);
+    assert_eq!(build_next(&mut chain, b"p", vec![]), [update(V1, 9)]);
     let head = chain.head();
     assert_eq!((head.block().header().gas_used, head.receipts().len()), (0, 0));
     let totals = view(&chain, &sol::totalsCall {});
@@ -126,20 +127,20 @@ fn system_calls_run_first_outside_gas_and_receipts() {
 fn transactions_come_after_and_the_last_change_counts() {
     let mut chain = staked(staked_spec()).open().unwrap();
     let delegate = transaction(0, ether(4), &sol::delegateCall { validator: V1 });
-    assert_eq!(grow(&mut chain, b"p", vec![delegate]), [update(V1, 13)]);
+    assert_eq!(build_next(&mut chain, b"p", vec![delegate]), [update(V1, 13)]);
     assert_eq!(chain.head().receipts()[0].first_log_index, 0);
     assert_eq!(chain.head().receipts()[0].inner.logs.len(), 2, "Delegated and WeightChanged");
     let refused = transaction(1, U256::ZERO, &sol::undelegateCall { validator: V2, amount: ether(1) });
-    assert_eq!(grow(&mut chain, b"", vec![refused]), []);
+    assert_eq!(build_next(&mut chain, b"", vec![refused]), []);
 }
 
-/// Another replica, which executes for itself, comes to the same block and the same updates.
+/// Another replica's own execution gives the same block and the same updates.
 #[test]
-fn verifying_gives_what_building_gave() {
+fn verifying_gives_the_updates_of_building() {
     let mut chain = staked(staked_spec()).open().unwrap();
     let mut other = staked(staked_spec()).open().unwrap();
     let delegate = transaction(0, ether(4), &sol::delegateCall { validator: V2 });
-    grow(&mut chain, b"pp", vec![delegate]);
+    build_next(&mut chain, b"pp", vec![delegate]);
     adopt(&mut other, chain.head().block().as_ref().clone());
     assert_eq!(other.head().updates(), chain.head().updates());
     assert_eq!(other.head().updates().as_slice(), [update(V1, 8), update(V2, 24)]);
@@ -175,13 +176,13 @@ fn a_block_without_its_system_calls_has_another_state() {
     let mut chain = staked(staked_spec()).open().unwrap();
     let error = chain.insert(Arc::new(built.block)).unwrap_err();
     assert!(matches!(error, ChainError::InvalidBlock { reason: BlockError::StateRoot { .. }, .. }), "{error}");
-    // Where the protocol makes none, the author is still the proposer.
+    // Without the protocol's calls the chain makes one, with the author as the proposer.
     adopt(&mut plain, without);
     assert_eq!(view(&plain, &sol::totalsCall {}).minted, gwei(5));
 }
 
 #[test]
-fn updates_come_back_from_the_store_and_from_a_dump() {
+fn updates_round_trip_through_the_store_and_a_dump() {
     let disk = Arc::new(Disk::default());
     let open = |disk: Arc<dyn KeyValue>| {
         Chain::builder(staked_spec(), Arc::new(PagedState::open(disk.clone()).unwrap()), disk)
@@ -190,10 +191,10 @@ fn updates_come_back_from_the_store_and_from_a_dump() {
             .unwrap()
     };
     let mut chain = open(disk.clone());
-    grow(&mut chain, b"p", vec![]);
+    build_next(&mut chain, b"p", vec![]);
     let delegate = transaction(0, ether(4), &sol::delegateCall { validator: V2 });
-    grow(&mut chain, b"", vec![delegate]);
-    grow(&mut chain, b"", vec![]);
+    build_next(&mut chain, b"", vec![delegate]);
+    build_next(&mut chain, b"", vec![]);
     let hashes: Vec<_> = (1..=3).map(|height| chain.hash_at(crate::primitives::Height::new(height)).unwrap()).collect();
     let want = [vec![update(V1, 9)], vec![update(V2, 24)], vec![]];
 
@@ -206,14 +207,14 @@ fn updates_come_back_from_the_store_and_from_a_dump() {
         assert_eq!(reopened.updates_of(*hash).as_slice(), want.as_slice());
         assert_eq!(dumped.updates_of(*hash).as_slice(), want.as_slice());
     }
-    assert_eq!(grow(&mut reopened, b"p", vec![]), [update(V1, 8)]);
+    assert_eq!(build_next(&mut reopened, b"p", vec![]), [update(V1, 8)]);
 }
 
 #[test]
 fn tracing_a_transaction_repeats_the_system_calls() {
     let mut chain = staked(staked_spec()).open().unwrap();
     let all = transaction(0, ether(1), &sol::delegateCall { validator: V1 });
-    grow(&mut chain, b"p", vec![all.clone()]);
+    build_next(&mut chain, b"p", vec![all.clone()]);
     let outcome = chain.trace_transaction(all.hash(), &mut CallTracer::default()).unwrap();
     assert_eq!(outcome.outcome, Outcome::Success);
     assert_eq!(outcome.logs, chain.head().receipts()[0].inner.logs);
@@ -222,26 +223,26 @@ fn tracing_a_transaction_repeats_the_system_calls() {
 #[test]
 fn a_call_before_the_next_block_needs_no_system_calls() {
     let mut chain = staked(staked_spec()).open().unwrap();
-    grow(&mut chain, b"", vec![]);
+    build_next(&mut chain, b"", vec![]);
     let context = chain.next_call_context(&attributes_with(9, b"?")).unwrap();
     let input = sol::totalsCall {}.abi_encode().into();
     let request = CallRequest { to: Some(STAKING_ADDRESS), input, ..CallRequest::default() };
     assert!(chain.call(&context, &request, &Default::default(), None).unwrap().is_success());
 }
 
-/// Nobody has the key of the system address, and money is made in system calls alone.
+/// The system address has no key, and only system calls mint.
 #[test]
 fn no_transaction_is_a_system_call() {
     let mut chain = staked(staked_spec()).open().unwrap();
     let forged = transaction(0, U256::ZERO, &sol::beginBlockCall { proposer: V1, absent: vec![] });
-    grow(&mut chain, b"", vec![forged]);
+    build_next(&mut chain, b"", vec![forged]);
     assert!(!chain.head().receipts()[0].inner.status.coerce_status());
     assert_eq!(view(&chain, &sol::totalsCall {}).minted, gwei(5), "by the system call of the block itself");
     assert_ne!(key(0).address(), SYSTEM_ADDRESS);
 }
 
 #[test]
-fn genesis_without_a_stake_says_what_to_change() {
+fn genesis_without_a_stake_is_an_error_that_names_the_field() {
     for (stakes, want) in [([10, 0], "at least"), ([0, 0], "every validator")] {
         let mut spec = staked_spec();
         for (validator, stake) in spec.validators.iter_mut().zip(stakes) {

@@ -1,4 +1,4 @@
-//! Building, importing, reorganising, finality, interventions, snapshots, retention.
+//! Building, inserting, reorgs, finality, interventions, snapshots, retention, receipts.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, U256};
 use super::fixture::*;
 use crate::{
     chain::{
-        BlockError, Chain, ChainError, ExecutionCache, GenesisSpec, Inserted, Intervention, InvalidTransaction,
+        BlockError, Chain, ChainError, ExecutionCache, GenesisSpec, InsertOutcome, Intervention, InvalidTransaction,
         Retention,
     },
     primitives::{Height, ether},
@@ -24,8 +24,8 @@ fn a_block_built_here_is_imported_elsewhere() {
     let change = extend(&mut ours, vec![transfer(0, 0, BOB, 7), transfer(0, 1, BOB, 8), transfer(1, 0, BOB, 9)]);
     assert_eq!(change.applied.len(), 1);
     let block = change.new.block().clone();
-    assert_eq!(theirs.insert(block.clone()).unwrap(), Inserted::New);
-    assert_eq!(theirs.insert(block.clone()).unwrap(), Inserted::Known);
+    assert_eq!(theirs.insert(block.clone()).unwrap(), InsertOutcome::New);
+    assert_eq!(theirs.insert(block.clone()).unwrap(), InsertOutcome::Known);
     assert_eq!(theirs.head().height(), Height::GENESIS, "inserting does not move the head");
     theirs.set_head(block.hash()).unwrap();
     assert_eq!(balance(&theirs, theirs.head(), BOB), U256::from(24));
@@ -54,7 +54,7 @@ fn candidates_that_cannot_run_are_left_out_with_the_reason() {
 
 #[test]
 fn a_full_block_leaves_the_rest_for_the_next() {
-    let mut chain = builder_of(GenesisSpec { gas_limit: 50_000, ..spec() }).open().unwrap();
+    let mut chain = builder_of(GenesisSpec { gas_limit: gas(50_000), ..spec() }).open().unwrap();
     let candidates: Vec<_> = (0..3).map(|nonce| transfer(0, nonce, BOB, 1)).collect();
     let built = build_on(&chain, chain.head().hash(), 1, candidates.clone());
     assert_eq!(built.block.transactions().len(), 2);
@@ -64,7 +64,7 @@ fn a_full_block_leaves_the_rest_for_the_next() {
 }
 
 #[test]
-fn a_reorg_lists_what_left_and_what_joined() {
+fn a_reorg_lists_reverted_and_applied_blocks() {
     let mut chain = chain();
     let genesis = chain.head().hash();
     let (one, two) = (transfer(0, 0, BOB, 1), transfer(0, 1, BOB, 2));
@@ -90,6 +90,9 @@ fn a_reorg_lists_what_left_and_what_joined() {
     assert!(chain.transaction(two.hash()).unwrap().is_none(), "no longer canonical");
     let place = chain.transaction(one.hash()).unwrap().unwrap();
     assert_eq!((place.block.hash(), place.index), (side[0], 0));
+    assert_eq!(place.transaction().unwrap().hash(), one.hash());
+    assert_eq!(chain.receipt(one.hash()).unwrap().as_ref(), place.receipt());
+    assert_eq!(chain.receipt(two.hash()).unwrap(), None, "no longer canonical");
     assert_eq!(balance(&chain, chain.head(), BOB), U256::from(6));
     assert_eq!(balance(&chain, &old_head, BOB), U256::from(3), "the other branch can still be read");
 }
@@ -112,7 +115,7 @@ fn finality_drops_side_blocks_and_forbids_going_back() {
 }
 
 #[test]
-fn advisory_finality_moves_back_down_to_what_is_irreversible() {
+fn advisory_finality_moves_back_to_the_irreversible_height() {
     let mut chain = chain();
     extend(&mut chain, vec![]);
     let first = chain.head().hash();
@@ -130,7 +133,7 @@ fn advisory_finality_moves_back_down_to_what_is_irreversible() {
 }
 
 #[test]
-fn interventions_are_seen_at_once_and_repeated_by_every_replica() {
+fn interventions_apply_at_once_and_on_every_replica() {
     let (mut ours, mut theirs) = (chain(), chain());
     let slot = U256::from(3);
     for intervention in [
@@ -139,7 +142,7 @@ fn interventions_are_seen_at_once_and_repeated_by_every_replica() {
         Intervention::Storage { address: BOB, slot, value: U256::from(9) },
         Intervention::Code { address: Address::repeat_byte(1), code: vec![0xef, 1].into() },
         Intervention::BaseFee { per_gas: 123 },
-        Intervention::GasLimit { gas: 12_000_000 },
+        Intervention::GasLimit { gas: gas(12_000_000) },
     ] {
         ours.intervene(intervention).unwrap();
     }
@@ -147,7 +150,7 @@ fn interventions_are_seen_at_once_and_repeated_by_every_replica() {
     assert_eq!(balance(&ours, ours.head(), BOB), U256::ZERO, "the head itself is unchanged");
     assert_eq!(ours.next_base_fee(), Some(123));
     extend(&mut ours, vec![]);
-    assert_eq!(ours.waiting_interventions().count(), 0);
+    assert_eq!(ours.pending_interventions().count(), 0);
     let block = ours.head().block().clone();
     assert_eq!((block.base_fee(), block.header().gas_limit), (Some(123), 12_000_000));
     theirs.insert(block.clone()).unwrap();
@@ -155,14 +158,14 @@ fn interventions_are_seen_at_once_and_repeated_by_every_replica() {
     let state = theirs.latest_state().unwrap();
     assert_eq!(state.account(&BOB).unwrap().unwrap().nonce, 7);
     assert_eq!(state.storage(&BOB, &slot).unwrap(), U256::from(9));
-    // The limit set by hand stays; the base fee follows demand again.
+    // The gas limit stays; the base fee follows EIP-1559 again.
     extend(&mut ours, vec![]);
     assert_eq!(ours.head().block().header().gas_limit, 12_000_000);
     assert_eq!(ours.head().block().base_fee(), Some(123 - 123 / 8));
 }
 
 #[test]
-fn a_production_chain_refuses_what_is_for_development() {
+fn a_production_chain_rejects_interventions_and_unsigned_transactions() {
     let strict = || builder_of(GenesisSpec { allow_interventions: false, ..spec() }).open().unwrap();
     let mut chain = strict();
     let refused = chain.intervene(Intervention::Nonce { address: BOB, nonce: 1 }).unwrap_err();
@@ -177,7 +180,7 @@ fn replicas_share_one_execution_and_paranoid_ones_compare() {
     for paranoid in [false, true] {
         let cache = ExecutionCache::new();
         let mut first = builder().with_cache(cache.clone()).with_paranoid(paranoid).open().unwrap();
-        let mut second = first.replica();
+        let mut second = first.detached();
         extend(&mut first, vec![transfer(0, 0, BOB, 1)]);
         let block = first.head().block().clone();
         second.insert(block.clone()).unwrap();
@@ -191,7 +194,7 @@ fn replicas_share_one_execution_and_paranoid_ones_compare() {
 }
 
 #[test]
-fn a_snapshot_brings_everything_back() {
+fn a_snapshot_restores_everything() {
     let mut chain = chain();
     extend(&mut chain, vec![transfer(0, 0, BOB, 1)]);
     chain.intervene(Intervention::Balance { address: BOB, balance: ether(1) }).unwrap();
@@ -212,7 +215,7 @@ fn a_snapshot_brings_everything_back() {
 }
 
 #[test]
-fn retention_in_memory_answers_pruned_and_frees_states() {
+fn retention_in_memory_prunes_and_frees_states() {
     let state = Arc::new(MemoryState::new());
     let retention = Retention { states: Some(3), blocks: Some(6) };
     let builder = Chain::builder(spec(), state.clone(), Arc::new(MemoryStore::new()));
@@ -234,7 +237,7 @@ fn retention_in_memory_answers_pruned_and_frees_states() {
     assert!(chain.block_at(Height::new(34)).is_ok());
     assert!(chain.transaction(first.hash()).unwrap().is_none());
     assert!(matches!(chain.block_at(Height::new(41)), Err(ChainError::UnknownHeight { .. })));
-    // Genesis, the retained ones, and those that the execution cache holds for replicas behind.
+    // Genesis, the states kept, and those that the execution cache keeps for replicas behind.
     assert!(state.versions() <= 2 + 4 + 10, "{} versions", state.versions());
 }
 
@@ -297,7 +300,7 @@ fn a_token_can_be_part_of_genesis() {
 
 #[test]
 fn london_begins_at_its_height() {
-    let forks = crate::chain::ForkRules { london: Some(2) };
+    let forks = crate::chain::ForkRules { london: Some(Height::new(2)) };
     let mut chain = builder_of(GenesisSpec { forks, ..spec() }).open().unwrap();
     assert_eq!((chain.genesis().block().base_fee(), chain.next_base_fee()), (None, None));
     let typed = transfer(0, 0, BOB, 1);

@@ -1,53 +1,53 @@
-//! Which blocks are canonical.
+//! The canonical chain by height.
 
 use alloy_primitives::B256;
 use imbl::Vector;
 
-/// Hashes of the canonical blocks that are held: genesis, and those of a run of heights. Cloning is O(1).
+/// Hashes of the canonical blocks in memory: genesis and a contiguous range of heights. Cloning is O(1).
 #[derive(Clone, Debug, Default)]
 pub(super) struct Canonical {
     genesis: Option<B256>,
-    /// The height of the first of `hashes`.
+    /// Height of the first of `hashes`.
     first: u64,
     hashes: Vector<B256>,
 }
 
 impl Canonical {
     pub(super) fn get(&self, height: u64) -> Option<B256> {
-        if height == 0 { self.genesis } else { self.hashes.get(self.place(height)?).copied() }
+        if height == 0 { self.genesis } else { self.hashes.get(self.position(height)?).copied() }
     }
 
-    /// Lowest height above genesis.
+    /// Returns the lowest height above genesis.
     pub(super) fn lowest(&self) -> Option<u64> {
         (!self.hashes.is_empty()).then_some(self.first)
     }
 
-    /// How many they are, with genesis.
+    /// Number of hashes, including genesis.
     pub(super) fn len(&self) -> usize {
         self.hashes.len() + usize::from(self.genesis.is_some())
     }
 
-    /// Puts the block of this height in its place: after the highest, or where another was. Anywhere else a new run begins.
+    /// Sets the block of a height in the range or next above it. Any other height starts a new range.
     pub(super) fn put(&mut self, height: u64, hash: B256) {
-        match self.place(height) {
+        match self.position(height) {
             _ if height == 0 => self.genesis = Some(hash),
-            Some(place) if place < self.hashes.len() => drop(self.hashes.set(place, hash)),
-            Some(place) if place == self.hashes.len() && place > 0 => self.hashes.push_back(hash),
+            Some(position) if position < self.hashes.len() => drop(self.hashes.set(position, hash)),
+            Some(position) if position == self.hashes.len() && position > 0 => self.hashes.push_back(hash),
             _ => (self.first, self.hashes) = (height, Vector::unit(hash)),
         }
     }
 
-    /// Takes out the lowest height, or a higher one and all above it.
+    /// Removes the lowest height, or a higher one and all above it.
     pub(super) fn remove(&mut self, height: u64) {
-        match self.place(height) {
+        match self.position(height) {
             _ if height == 0 => self.genesis = None,
             Some(0) if self.hashes.pop_front().is_some() => self.first += 1,
-            Some(place) if place < self.hashes.len() => self.hashes.truncate(place),
+            Some(position) if position < self.hashes.len() => self.hashes.truncate(position),
             _ => {}
         }
     }
 
-    fn place(&self, height: u64) -> Option<usize> {
+    fn position(&self, height: u64) -> Option<usize> {
         usize::try_from(height.checked_sub(self.first)?).ok()
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_grows_at_its_end_and_shrinks_at_both() {
+    fn a_range_grows_at_its_end_and_shrinks_at_both() {
         let mut canonical = Canonical::default();
         canonical.put(0, hash(9));
         assert_eq!((canonical.lowest(), canonical.len()), (None, 1));
@@ -74,12 +74,16 @@ mod tests {
         canonical.remove(4);
         assert_eq!((canonical.lowest(), canonical.get(6), canonical.len()), (Some(6), Some(hash(6)), 4));
         canonical.remove(7);
-        assert_eq!((canonical.get(7), canonical.get(8), canonical.len()), (None, None, 2), "what was above went along");
+        assert_eq!(
+            (canonical.get(7), canonical.get(8), canonical.len()),
+            (None, None, 2),
+            "the heights above are removed too"
+        );
         canonical.remove(6);
         assert_eq!((canonical.lowest(), canonical.get(0)), (None, Some(hash(9))));
         canonical.put(3, hash(3));
         assert_eq!((canonical.lowest(), canonical.get(3)), (Some(3), Some(hash(3))));
         canonical.put(7, hash(7));
-        assert_eq!((canonical.lowest(), canonical.get(3), canonical.len()), (Some(7), None, 2), "a new run");
+        assert_eq!((canonical.lowest(), canonical.get(3), canonical.len()), (Some(7), None, 2), "a new range");
     }
 }

@@ -1,69 +1,69 @@
-//! Finding transactions, and old blocks, by hash: sorted runs of places, merged as they grow.
+//! The index of transactions, and of old blocks, by hash: sorted runs, merged as they grow (a log-structured merge tree).
 //!
-//! A block adds one run of its transactions; a run is merged into the one before it unless that is twice as long. So there are few runs, each
-//! transaction is moved a few times in all, and cloning shares every run. Nothing is taken out: who asks checks what is found, and
-//! places in blocks that are gone fall out of the next merge.
+//! A block adds one run of its transactions; a run is merged into the one before it unless that is twice as long. So there are
+//! few runs, each entry is moved O(log n) times, and clones share every run. Entries are not removed: the caller of `find`
+//! verifies a match, and a merge drops the entries of pruned blocks.
 
 use std::sync::Arc;
 
 use alloy_primitives::B256;
 
-use crate::chain::TransactionIndex;
+use crate::chain::block::TransactionIndex;
 
-/// A run of this length is not merged into another, so that no block waits long for it.
+/// A run of this length is not merged into another, which bounds the time of an insertion.
 const RUN_MAX: usize = 1 << 19;
 
-/// Where things with a hash are, or were.
+/// Entries by hash prefix, the newest run at the end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Runs(Vec<Arc<[Place]>>);
+pub(super) struct SortedRuns(Vec<Arc<[Entry]>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Place {
+struct Entry {
     /// The first bytes of the hash.
     prefix: u64,
     height: u64,
     index: TransactionIndex,
 }
 
-impl Runs {
-    /// Adds the transactions of the block at `height`, in order; places below height `oldest` may be forgotten.
+impl SortedRuns {
+    /// Adds the transactions of the block at `height`, in order; entries below the height `oldest` may be dropped.
     pub(super) fn add(&mut self, height: u64, hashes: impl Iterator<Item = B256>, oldest: u64) {
-        let place = |(index, hash): (TransactionIndex, B256)| Place { prefix: prefix(&hash), height, index };
-        self.add_run((0..).zip(hashes).map(place).collect(), oldest);
+        let entry = |(index, hash): (TransactionIndex, B256)| Entry { prefix: prefix(&hash), height, index };
+        self.add_run((0..).zip(hashes).map(entry).collect(), oldest);
     }
 
-    /// Adds many blocks at once, each a hash and its height.
+    /// Adds blocks, each a hash and its height.
     pub(super) fn add_blocks(&mut self, blocks: impl Iterator<Item = (B256, u64)>, oldest: u64) {
-        let place = |(hash, height): (B256, u64)| Place { prefix: prefix(&hash), height, index: 0 };
-        self.add_run(blocks.map(place).collect(), oldest);
+        let entry = |(hash, height): (B256, u64)| Entry { prefix: prefix(&hash), height, index: 0 };
+        self.add_run(blocks.map(entry).collect(), oldest);
     }
 
-    fn add_run(&mut self, mut run: Vec<Place>, oldest: u64) {
+    fn add_run(&mut self, mut run: Vec<Entry>, oldest: u64) {
         if run.is_empty() {
             return;
         }
         run.sort_unstable();
         while let Some(before) = self.0.pop_if(|before| before.len() < 2 * run.len() && before.len() < RUN_MAX) {
-            run.extend(before.iter().filter(|place| place.height >= oldest));
-            // Two sorted runs one after the other: the sort merges them.
+            run.extend(before.iter().filter(|entry| entry.height >= oldest));
+            // The sort merges two consecutive sorted runs.
             run.sort();
             run.dedup();
         }
         self.0.push(run.into());
     }
 
-    /// The newest place under `hash` that `is_it`; hashes may share what is compared here.
+    /// Returns the newest entry of `hash` for which `is_match` holds; other hashes may have the same prefix.
     pub(super) fn find(
         &self,
         hash: &B256,
-        is_it: impl Fn(u64, TransactionIndex) -> bool,
+        is_match: impl Fn(u64, TransactionIndex) -> bool,
     ) -> Option<(u64, TransactionIndex)> {
         let prefix = prefix(hash);
-        let places = self.0.iter().rev().flat_map(|run| {
-            let start = run.partition_point(|place| place.prefix < prefix);
-            run[start..].iter().take_while(move |place| place.prefix == prefix)
+        let entries = self.0.iter().rev().flat_map(|run| {
+            let start = run.partition_point(|entry| entry.prefix < prefix);
+            run[start..].iter().take_while(move |entry| entry.prefix == prefix)
         });
-        places.map(|place| (place.height, place.index)).find(|(height, index)| is_it(*height, *index))
+        entries.map(|entry| (entry.height, entry.index)).find(|(height, index)| is_match(*height, *index))
     }
 }
 
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// Hashes of which some share their first bytes.
+    /// Hashes of which pairs have the same prefix.
     fn hash(number: u64) -> B256 {
         let mut hash = keccak256((number / 2).to_be_bytes());
         hash.0[31] = number as u8;
@@ -85,8 +85,8 @@ mod tests {
     }
 
     #[test]
-    fn places_are_found_through_merges_until_they_are_too_old() {
-        let mut runs = Runs::default();
+    fn entries_are_found_through_merges_until_they_are_too_old() {
+        let mut runs = SortedRuns::default();
         let count = |height: u64| if height.is_multiple_of(10) { 300 } else { height % 3 };
         let mut held = Vec::new();
         let mut next = 0;
@@ -97,9 +97,9 @@ mod tests {
             runs.add(height, hashes.into_iter(), height.saturating_sub(100));
         }
         assert!(runs.0.len() < 20, "{} runs", runs.0.len());
-        assert!(runs.0.iter().map(|run| run.len()).sum::<usize>() < held.len(), "nothing was forgotten");
-        for (hash, place) in held.iter().filter(|(_, (height, _))| *height >= 300) {
-            assert_eq!(runs.find(hash, |height, index| (height, index) == *place), Some(*place));
+        assert!(runs.0.iter().map(|run| run.len()).sum::<usize>() < held.len(), "nothing was dropped");
+        for (hash, entry) in held.iter().filter(|(_, (height, _))| *height >= 300) {
+            assert_eq!(runs.find(hash, |height, index| (height, index) == *entry), Some(*entry));
         }
         assert_eq!(runs.find(&held[held.len() - 1].0, |_, _| false), None);
         assert_eq!(runs.find(&B256::ZERO, |_, _| true), None);

@@ -82,7 +82,7 @@ impl Journal {
     pub(super) fn body(&mut self, block: &Block) {
         let (height, place) = (block.height(), body_place(&block.hash()));
         if self.kept.entry(height).or_default().insert((BODY, place)) {
-            let value = checked_record(block.room(), |out| out.stored_block(block));
+            let value = checked_record(block.encoded_bytes_max(), |out| out.stored_block(block));
             self.waiting.push(Record::new(key_in(BODY, height, place), value));
         }
     }

@@ -115,7 +115,7 @@ pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
 
 /// A block that was sealed, which may have to be said again after a crash: nobody else may have it.
 pub(super) fn sealed(block: &Block) -> Record {
-    Record::new(sealed_key(block.height()), checked_record(block.room(), |out| out.stored_block(block)))
+    Record::new(sealed_key(block.height()), checked_record(block.encoded_bytes_max(), |out| out.stored_block(block)))
 }
 
 /// Forgets the block that was sealed at this height.

@@ -92,7 +92,7 @@ fn decode_hard_state(content: &[u8]) -> Option<HardState> {
 /// An entry that follows on one of `prev_term`.
 pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
     entry.record(prev_term, || {
-        let room = entry.block.as_ref().map_or(0, |block| block.room());
+        let room = entry.block.as_ref().map_or(0, |block| block.encoded_bytes_max());
         let value = checked_record(16 + room, |out| {
             out.u64(entry.term);
             out.u64(prev_term);

@@ -64,7 +64,7 @@ pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
 /// Returns the pending block: the ready transactions of the pool on top of the head, not executed.
 pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
     let head = view.head().block();
-    let ready = view.pooled().into_iter().filter(|pooled| pooled.waiting.is_none()).map(|pooled| pooled.transaction);
+    let ready = view.pooled().into_iter().filter(|pooled| pooled.excluded.is_none()).map(|pooled| pooled.transaction);
     let transactions = if full {
         BlockTransactions::Full(ready.map(|transaction| pooled_transaction(&transaction)).collect())
     } else {
@@ -165,7 +165,7 @@ pub(crate) fn log(found: LocatedLog, removed: bool) -> RpcLog {
         inner: found.log,
         block_hash: Some(found.block_hash),
         block_number: Some(found.height.get()),
-        block_timestamp: Some(found.timestamp),
+        block_timestamp: Some(found.timestamp.as_secs()),
         transaction_hash: Some(found.transaction_hash),
         transaction_index: Some(u64::from(found.transaction_index)),
         log_index: Some(u64::from(found.log_index)),
@@ -198,7 +198,7 @@ pub(crate) fn call_request(
         }),
         value: request.value.unwrap_or_default(),
         input,
-        gas: request.gas,
+        gas: request.gas.map(crate::primitives::Gas::new),
         gas_price: request.gas_price,
         max_fee_per_gas: request.max_fee_per_gas,
         max_priority_fee_per_gas: request.max_priority_fee_per_gas,

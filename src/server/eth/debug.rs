@@ -88,7 +88,7 @@ fn trace_call(eth: &Eth, args: &Args<'_>) -> Result<CallTrace, RpcError> {
     let block = convert::block_ref(args.block(1)?);
     let mut tracer = CallTracer::new().with_logs(tracing.tracer_config.with_log);
     let outcome = eth.view().call(&request, block, &overrides, Some(&mut tracer)).map_err(convert::query_error)?;
-    finish(tracer, &tracing.tracer_config, &outcome, request.gas.map(Gas::new))
+    finish(tracer, &tracing.tracer_config, &outcome, request.gas)
 }
 
 /// Returns the trace with the gas of the whole transaction, which includes intrinsic gas.

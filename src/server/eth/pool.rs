@@ -6,7 +6,7 @@ use alloy_primitives::{Address, U64};
 use serde_json::{Map, Value, json};
 
 use super::{Eth, Methods, convert, params::Args};
-use crate::{chain::Pooled, node::NodeView, server::jsonrpc::errors::RpcError};
+use crate::{chain::PooledTransaction, node::NodeView, server::jsonrpc::errors::RpcError};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("txpool_status", 0, status);
@@ -17,7 +17,7 @@ pub(super) fn register(methods: &mut Methods) {
 
 fn status(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
     let pool = eth.view().pooled();
-    let queued = pool.iter().filter(|pooled| pooled.waiting.is_some()).count();
+    let queued = pool.iter().filter(|pooled| pooled.excluded.is_some()).count();
     Ok(json!({ "pending": U64::from(pool.len() - queued), "queued": U64::from(queued) }))
 }
 
@@ -29,10 +29,14 @@ fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
 }
 
 /// Returns geth's form: pending and queued, each by sender, then by nonce in decimal.
-fn listing(view: &NodeView, wanted: impl Fn(&Pooled) -> bool, show: impl Fn(&Pooled) -> Value) -> Value {
+fn listing(
+    view: &NodeView,
+    wanted: impl Fn(&PooledTransaction) -> bool,
+    show: impl Fn(&PooledTransaction) -> Value,
+) -> Value {
     let mut kinds: [BTreeMap<Address, Map<String, Value>>; 2] = Default::default();
     for pooled in view.pooled().iter().filter(|pooled| wanted(pooled)) {
-        let kind = usize::from(pooled.waiting.is_some());
+        let kind = usize::from(pooled.excluded.is_some());
         let by_nonce = kinds[kind].entry(pooled.transaction.sender()).or_default();
         by_nonce.insert(pooled.transaction.nonce().to_string(), show(pooled));
     }
@@ -43,12 +47,12 @@ fn listing(view: &NodeView, wanted: impl Fn(&Pooled) -> bool, show: impl Fn(&Poo
     json!({ "pending": pending, "queued": queued })
 }
 
-fn content_of(pooled: &Pooled) -> Value {
+fn content_of(pooled: &PooledTransaction) -> Value {
     serde_json::to_value(convert::pooled_transaction(&pooled.transaction)).unwrap_or(Value::Null)
 }
 
 /// Returns `to: value wei + gas limit gas x fee wei`, with the reason for a queued transaction.
-fn summary_of(pooled: &Pooled) -> Value {
+fn summary_of(pooled: &PooledTransaction) -> Value {
     let transaction = &pooled.transaction;
     let to = transaction.to().map_or_else(|| "contract creation".to_owned(), |to| to.to_checksum(None));
     let mut text = format!(
@@ -57,7 +61,7 @@ fn summary_of(pooled: &Pooled) -> Value {
         transaction.gas_limit().get(),
         transaction.max_fee_per_gas()
     );
-    if let Some(reason) = &pooled.waiting {
+    if let Some(reason) = &pooled.excluded {
         text = format!("{text} ({reason})");
     }
     text.into()

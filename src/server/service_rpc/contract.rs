@@ -88,7 +88,7 @@ pub(super) fn execute(chains: &Chains, fields: &mut Fields) -> Result<Value, Rpc
     let target = RawTarget::read(fields);
     let from = fields.address("from");
     let value = fields.amount("value").unwrap_or_default();
-    let gas = gas_limit(fields);
+    let gas = gas_limit(fields).map(crate::primitives::Gas::new);
     fields.finish_mut()?;
     let (chain, contract) = (required(chain)?, required(contract)?);
     let target = target.resolve(chain.node(), contract)?;

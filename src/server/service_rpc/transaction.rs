@@ -36,7 +36,7 @@ pub(super) fn simulate(chains: &Chains, fields: &mut Fields) -> Result<Value, Rp
         to: fields.address("to"),
         value: fields.amount("value").unwrap_or_default(),
         input: bytes(fields, "data").unwrap_or_default(),
-        gas: gas_limit(fields),
+        gas: gas_limit(fields).map(crate::primitives::Gas::new),
         ..Default::default()
     };
     fields.finish_mut()?;
@@ -54,7 +54,7 @@ pub(super) fn simulate(chains: &Chains, fields: &mut Fields) -> Result<Value, Rp
                 to: transaction.to(),
                 value: transaction.value(),
                 input: transaction.input().clone(),
-                gas: Some(transaction.gas_limit().get()),
+                gas: Some(transaction.gas_limit()),
                 ..Default::default()
             }
         }

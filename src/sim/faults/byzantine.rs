@@ -63,7 +63,7 @@ impl Candidates for Censored<'_> {
         }
     }
 
-    fn refuse(&mut self, transaction: &Transaction, reason: &InvalidTransaction) {
-        self.from.refuse(transaction, reason);
+    fn mark_invalid(&mut self, transaction: &Transaction, reason: &InvalidTransaction) {
+        self.from.mark_invalid(transaction, reason);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     replica::{Replica, process::Process},
 };
 use crate::{
-    chain::{Added, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
+    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
     consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
     primitives::{B256, Bytes, Height, Transaction},
     sim::trace::Incident,
@@ -33,7 +33,7 @@ impl Network {
     ///
     /// # Errors
     /// [`NetworkError::Pool`] when the pool does not take it.
-    pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<Added, NetworkError> {
+    pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<AddOutcome, NetworkError> {
         if self.replica(replica)?.process() != Process::Running {
             return Err(NetworkError::Down { replica });
         }
@@ -111,7 +111,7 @@ impl Network {
         let failed = |replica: ReplicaId| move |source| NetworkError::Chain { replica, source };
         primary.chain_mut().intervene(intervention.clone()).map_err(failed(primary.id()))?;
         for replica in others {
-            if !replica.chain_mut().follow_hand(primary.chain()) {
+            if !replica.chain_mut().copy_overrides_from(primary.chain()) {
                 let id = replica.id();
                 replica.chain_mut().intervene(intervention.clone()).map_err(failed(id))?;
             }

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::{
     chain::{
-        Added, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
+        AddOutcome, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
@@ -218,7 +218,7 @@ impl Replica {
 
     /// The same in memory only.
     pub(in crate::sim) fn forked(&self) -> Self {
-        Self { chain: self.chain.replica(), durable: None, ..self.clone() }
+        Self { chain: self.chain.detached(), durable: None, ..self.clone() }
     }
 
     /// The same with what its protocol keeps, as it was stored.
@@ -313,7 +313,7 @@ impl Replica {
     }
 
     /// Takes a transaction from a client or a peer.
-    pub(in crate::sim) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<Added, NetworkError> {
+    pub(in crate::sim) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<AddOutcome, NetworkError> {
         let context = self.chain.pool_context().map_err(|source| self.chain_error(source))?;
         Ok(self.pool.add(transaction, &context)?)
     }
@@ -572,5 +572,5 @@ impl Candidates for Only<'_> {
         self.rest.next().cloned()
     }
 
-    fn refuse(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
+    fn mark_invalid(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
 }

@@ -90,7 +90,7 @@ impl NetworkBuilder {
             if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
                 durable.replace(number, kept.iter())?;
             }
-            let chain = if number == ReplicaId::default() { chain.clone() } else { chain.replica() };
+            let chain = if number == ReplicaId::default() { chain.clone() } else { chain.detached() };
             let replica = Replica::new(number, address, machine, chain, pool.clone(), durable.clone());
             replicas.push(replica.with_records(&kept));
         }
@@ -204,7 +204,7 @@ const fn pool_config(genesis: &GenesisSpec) -> PoolConfig {
 
 /// A store belongs to one protocol: the records of another would be misread.
 fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), NetworkError> {
-    let Some(stored) = Chain::stored_spec(store).map_err(primary_error)? else { return Ok(()) };
+    let Some(stored) = Chain::stored_spec(store).map_err(|error| primary_error(error.into()))? else { return Ok(()) };
     let Ok(stored) = ConsensusConfig::deserialize_section(&stored.consensus) else { return Ok(()) };
     if stored.kind() == config.kind() {
         return Ok(());

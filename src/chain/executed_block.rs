@@ -1,6 +1,5 @@
-//! Executed blocks and how the head moves along them.
+//! Blocks with the result of their execution.
 
-use core::fmt::Debug;
 use std::sync::{
     Arc,
     atomic::{AtomicBool, Ordering},
@@ -8,19 +7,29 @@ use std::sync::{
 
 use alloy_primitives::{B256, Bytes, U256};
 
-use super::{Block, Receipt, execution::Execution, version::Version};
+use super::{block::Block, receipt::Receipt, version::Version};
 use crate::{
     primitives::Height,
-    state::Commit,
-    store::{Batch, StoreError},
+    state::{Commit, CommitId},
     system::ValidatorUpdates,
 };
 
-/// A block with what its execution gave. Cheap to clone.
+/// The result of executing a block.
+#[derive(Clone, Debug)]
+pub(super) struct Execution {
+    pub(super) receipts: Arc<[Receipt]>,
+    pub(super) version: Arc<Version>,
+    /// The parent's version that it was executed on; two replicas may have equal states under different ids.
+    pub(super) parent: CommitId,
+    /// Its changes of the validator set.
+    pub(super) updates: ValidatorUpdates,
+}
+
+/// A block with the result of its execution. Cloning is O(1).
 #[derive(Clone, Debug)]
 pub struct ExecutedBlock {
     inner: Arc<Inner>,
-    /// `None` once the retention policy let go of the state. Beside the rest, so that letting go copies nothing.
+    /// `None` once the state is pruned. Not in `inner`, so that pruning copies nothing.
     version: Option<Arc<Version>>,
 }
 
@@ -31,7 +40,7 @@ struct Inner {
     updates: ValidatorUpdates,
     commit: Commit,
     total_difficulty: U256,
-    /// Whether the store has the block.
+    /// Whether the block is in the store.
     is_stored: AtomicBool,
 }
 
@@ -53,7 +62,7 @@ impl ExecutedBlock {
         Self::with_state(block, execution, total_difficulty, false)
     }
 
-    /// A block read back from the store.
+    /// Returns a block read from the store.
     pub(super) fn stored(block: Block, execution: Execution, total_difficulty: U256) -> Self {
         Self::with_state(Arc::new(block), execution, total_difficulty, true)
     }
@@ -65,7 +74,7 @@ impl ExecutedBlock {
         Self { inner, version: Some(version) }
     }
 
-    /// A block whose state is not kept.
+    /// Returns a block whose state is not kept.
     pub(super) fn without_state(
         block: Arc<Block>,
         receipts: Arc<[Receipt]>,
@@ -73,7 +82,7 @@ impl ExecutedBlock {
         total_difficulty: U256,
         is_stored: bool,
     ) -> Self {
-        let commit = Commit { id: crate::state::CommitId::EMPTY, root: block.header().state_root };
+        let commit = Commit { id: CommitId::EMPTY, root: block.header().state_root };
         let is_stored = AtomicBool::new(is_stored);
         let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
         Self { inner, version: None }
@@ -84,32 +93,32 @@ impl ExecutedBlock {
         &self.inner.block
     }
 
-    /// Its hash.
+    /// Hash of the block.
     pub fn hash(&self) -> B256 {
         self.inner.block.hash()
     }
 
-    /// Its height.
+    /// Height of the block.
     pub fn height(&self) -> Height {
         self.inner.block.height()
     }
 
-    /// One receipt a transaction, in order.
+    /// Receipts of its transactions, in order.
     pub fn receipts(&self) -> &[Receipt] {
         &self.inner.receipts
     }
 
-    /// The state after it.
+    /// Commit of the state after the block.
     pub fn commit(&self) -> Commit {
         self.inner.commit
     }
 
-    /// Sum of the difficulties from genesis up to and with this block.
+    /// Sum of the difficulties from genesis up to and including this block.
     pub fn total_difficulty(&self) -> U256 {
         self.inner.total_difficulty
     }
 
-    /// Whether its state can still be read.
+    /// Returns whether its state is kept.
     pub fn has_state(&self) -> bool {
         self.version.is_some()
     }
@@ -118,18 +127,18 @@ impl ExecutedBlock {
         self.version.as_ref()
     }
 
-    /// Lets go of the state.
-    pub(super) fn prune(&mut self) {
+    /// Drops the state.
+    pub(super) fn drop_state(&mut self) {
         self.version = None;
     }
 
-    /// The same block with another seal.
+    /// Returns the block with another seal.
     pub(super) fn resealed(&self, seal: Bytes) -> Self {
         let block = Arc::new(self.inner.block.as_ref().clone().with_seal(seal));
         Self { inner: Arc::new(Inner { block, ..self.inner.copied() }), version: self.version.clone() }
     }
 
-    /// What executing it changed in the set of validators.
+    /// Changes of the validator set made by the block.
     pub fn updates(&self) -> &ValidatorUpdates {
         &self.inner.updates
     }
@@ -138,50 +147,11 @@ impl ExecutedBlock {
         self.inner.is_stored.load(Ordering::Relaxed)
     }
 
-    /// Notes that the batch with this block and its state was written.
+    /// Marks block and state as written to the store.
     pub(super) fn set_stored(&self) {
         self.inner.is_stored.store(true, Ordering::Relaxed);
         if let Some(version) = &self.version {
             version.set_durable();
         }
     }
-}
-
-/// How the head moved.
-#[derive(Clone, Debug)]
-pub struct HeadChange {
-    /// The head before.
-    pub old: ExecutedBlock,
-    /// The head now.
-    pub new: ExecutedBlock,
-    /// Blocks that left the canonical chain, newest first.
-    pub reverted: Vec<ExecutedBlock>,
-    /// Blocks that joined it, oldest first.
-    pub applied: Vec<ExecutedBlock>,
-}
-
-impl HeadChange {
-    /// Whether canonical blocks were taken back.
-    pub const fn is_reorg(&self) -> bool {
-        !self.reverted.is_empty()
-    }
-}
-
-/// Writes into the batch that makes a head change durable. Object-safe, and stays so.
-pub trait CommitHook: Debug + Send + Sync {
-    /// Adds what must be stored together with `change`; called before it is written.
-    ///
-    /// A hook must give the same writes for the same change: a failed write is tried again with a new call.
-    ///
-    /// # Errors
-    /// [`StoreError`] stops the head from moving.
-    fn on_head(&self, change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError>;
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The promise of object safety.
-    const _: fn(&dyn CommitHook) = |_| {};
 }

@@ -1,0 +1,118 @@
+//! Specification, stores, rules and caches, shared by the clones of a chain; states and block contexts made from them.
+
+use std::sync::Arc;
+
+use alloy_consensus::Header;
+
+use super::{
+    cache::{DecodedBlocks, ExecutionCache},
+    error::ChainError,
+    hook::CommitHook,
+    rules::HeaderRules,
+    spec::GenesisSpec,
+    validate::Rules,
+    version::Version,
+};
+use crate::{
+    primitives::{Gas, Height, Timestamp},
+    state::{Journal, StateChanges, StateStore},
+    store::{Batch, KeyValue},
+    system::staking::STAKING_ADDRESS,
+    vm::{BlockContext, TemplateRegistry},
+};
+
+/// Number of states and blocks kept below the head. Genesis and blocks that are not final are always kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Retention {
+    /// Readable states, in blocks below the head; `None` keeps all.
+    pub states: Option<u64>,
+    /// Blocks and receipts, in blocks below the head; `None` keeps all. A pruned block's state is pruned too.
+    pub blocks: Option<u64>,
+}
+
+impl Retention {
+    /// Returns a policy that keeps this many states and blocks below the head; `None` keeps all.
+    pub const fn new(states: Option<u64>, blocks: Option<u64>) -> Self {
+        Self { states, blocks }
+    }
+
+    /// Keeps everything: the default on a durable store.
+    pub const ALL: Self = Self { states: None, blocks: None };
+
+    /// Keeps 10,000 states and 200,000 blocks: the default in memory.
+    pub const MEMORY: Self = Self { states: Some(10_000), blocks: Some(200_000) };
+}
+
+/// The data that a chain and its clones share.
+#[derive(Debug)]
+pub(super) struct ChainContext {
+    pub(super) spec: Arc<GenesisSpec>,
+    pub(super) state: Arc<dyn StateStore>,
+    pub(super) store: Arc<dyn KeyValue>,
+    pub(super) registry: Arc<TemplateRegistry>,
+    pub(super) rules: Arc<dyn HeaderRules>,
+    pub(super) cache: ExecutionCache,
+    pub(super) hooks: Vec<Arc<dyn CommitHook>>,
+    pub(super) retention: Retention,
+    pub(super) is_durable: bool,
+    pub(super) is_paranoid: bool,
+    pub(super) decoded_blocks: DecodedBlocks,
+}
+
+impl ChainContext {
+    /// Returns a journal over `version`: the cached one that produced it, with its read cache, or a new one.
+    pub(super) fn journal_at(&self, version: &Version) -> Result<Journal, ChainError> {
+        match self.cache.take_journal(version.commit().id) {
+            Some(journal) => Ok(journal),
+            None => Ok(Journal::new(version.view()?)),
+        }
+    }
+
+    /// Commits a journal's changes on top of `parent` and caches the journal for the next block.
+    pub(super) fn commit(&self, parent: &Arc<Version>, mut journal: Journal) -> Result<Arc<Version>, ChainError> {
+        let changes = journal.take_changes();
+        let version = self.commit_changes(parent, &changes)?;
+        if journal.carry_on(version.view()?).is_ok() {
+            self.cache.put_journal(version.commit().id, journal);
+        }
+        Ok(version)
+    }
+
+    /// Commits `changes` on top of `parent`; returns `parent` itself when there are none.
+    pub(super) fn commit_changes(
+        &self,
+        parent: &Arc<Version>,
+        changes: &StateChanges,
+    ) -> Result<Arc<Version>, ChainError> {
+        if changes.is_empty() {
+            return Ok(parent.clone());
+        }
+        let mut batch = Batch::new();
+        let commit = self.state.commit(parent.commit().id, changes, &mut batch)?;
+        Ok(Arc::new(Version::new(self.state.clone(), commit, batch)))
+    }
+
+    /// Returns the block context that contracts read in a block with this header.
+    pub(super) fn block_context(&self, header: &Header) -> BlockContext {
+        BlockContext {
+            chain_id: self.spec.chain_id,
+            height: Height::new(header.number),
+            timestamp: Timestamp::from_secs(header.timestamp),
+            beneficiary: self.rules.author(header),
+            gas_limit: Gas::new(header.gas_limit),
+            base_fee: header.base_fee_per_gas.unwrap_or(0),
+            prev_randao: header.mix_hash,
+        }
+    }
+
+    /// Returns the rules for transactions at `height`.
+    pub(super) fn tx_rules(&self, height: Height) -> Rules {
+        Rules {
+            chain_id: self.spec.chain_id,
+            allow_impersonated: self.spec.allow_interventions,
+            is_london: self.spec.forks.is_london(height),
+            tips_to: self.spec.staking.filter(|params| params.share_fees).map(|_| STAKING_ADDRESS),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Extending a chain: building and inserting blocks, moving the head, restoring snapshots.
+
+use std::sync::Arc;
+
+use alloy_primitives::{B256, Bytes};
+use imbl::Vector;
+
+use super::{
+    Chain,
+    block::Block,
+    candidates::{BuiltBlock, Candidates},
+    error::{BlockError, ChainError},
+    executed_block::{ExecutedBlock, Execution},
+    execution::{self, invalid_block, total_difficulty},
+    hook::{Finality, HeadChange},
+    pending::PendingInterventions,
+    persist::{self, Heads},
+    rules::BlockAttributes,
+};
+use crate::{primitives::Height, store::Batch};
+
+/// The result of [`Chain::insert`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InsertOutcome {
+    /// The block was verified and added to the tree.
+    New,
+    /// The block was in the tree or in the store already.
+    Known,
+}
+
+/// Blocks to revert (newest first) and to apply (oldest first) on the way from one head to another.
+type Path = (Vec<ExecutedBlock>, Vec<ExecutedBlock>);
+
+impl Chain {
+    /// Executes candidates on top of `parent` until the block is full or there are no more.
+    ///
+    /// Nothing is stored; the result is kept in the execution cache for [`Chain::insert`]. When `parent` is the head,
+    /// pending interventions are put before those of `attributes`.
+    ///
+    /// # Errors
+    /// [`ChainError`]; the chain is then unchanged.
+    pub fn build(
+        &self,
+        parent: B256,
+        attributes: &BlockAttributes,
+        candidates: &mut dyn Candidates,
+    ) -> Result<BuiltBlock, ChainError> {
+        let parent = self.block(parent)?;
+        let is_on_head = parent.hash() == self.head.hash();
+        let pending = if is_on_head { self.pending.interventions.clone() } else { Vector::new() };
+        let interventions = pending.into_iter().chain(attributes.interventions.iter().cloned()).collect();
+        let built = execution::build(&self.context, &parent, attributes, interventions, candidates)?;
+        self.context.cache.insert(Arc::new(built.block.clone()), built.execution);
+        Ok(BuiltBlock { block: built.block, left_out: built.left_out })
+    }
+
+    /// Verifies a block by executing it and adds it to the tree. Does not move the head.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownParent`], [`ChainError::InvalidBlock`] with the invalid field, [`ChainError::Store`]; the
+    /// chain is then unchanged.
+    pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, ChainError> {
+        let hash = block.hash();
+        if self.contains_at(block.height(), hash) {
+            return Ok(InsertOutcome::Known);
+        }
+        let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
+            Err(ChainError::UnknownBlock { .. }) => {
+                return Err(ChainError::UnknownParent { hash, parent: block.parent_hash() });
+            }
+            found => found?,
+        };
+        execution::verify_rules(&self.context, &parent, &block, self)?;
+        let execution = self.execution_of(&parent, &block)?;
+        let total = total_difficulty(&parent, block.header());
+        self.tree.insert(ExecutedBlock::new(block, execution, total));
+        Ok(InsertOutcome::New)
+    }
+
+    /// Replaces the seal of a block that is not canonical, such as a proposal's signature by a certificate. The hash does
+    /// not cover the seal. A canonical block keeps its seal.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::Store`]; the chain is then unchanged.
+    pub fn reseal(&mut self, hash: B256, seal: Bytes) -> Result<(), ChainError> {
+        let block = self.block(hash)?;
+        if !self.is_canonical_block(&block) && *block.block().seal() != seal {
+            self.tree.replace(block.resealed(seal));
+        }
+        Ok(())
+    }
+
+    /// Returns the block's execution result, from the cache or by executing it.
+    fn execution_of(&self, parent: &ExecutedBlock, block: &Arc<Block>) -> Result<Execution, ChainError> {
+        let (cache, is_paranoid) = (&self.context.cache, self.context.is_paranoid);
+        // A result made on another copy of the parent's state would depend on a version that nothing keeps.
+        let parent_version = parent.version().map(|version| version.commit().id);
+        match cache.get(block).filter(|known| is_paranoid || Some(known.parent) == parent_version) {
+            Some(execution) if !is_paranoid => Ok(execution),
+            Some(other) => {
+                let own = execution::verify(&self.context, parent, block)?;
+                let same = own.receipts == other.receipts && own.version.commit().root == other.version.commit().root;
+                let diverged = BlockError::Diverged { what: "receipts or state root" };
+                if same { Ok(own) } else { Err(invalid_block(block, diverged)) }
+            }
+            None => {
+                let own = execution::verify(&self.context, parent, block)?;
+                cache.insert(block.clone(), own.clone());
+                Ok(own)
+            }
+        }
+    }
+
+    /// Moves the head to a block of the tree.
+    ///
+    /// One batch makes durable: the applied blocks, their state, receipts and indices, the head, and the hooks' writes.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; the chain is then unchanged.
+    pub fn set_head(&mut self, hash: B256) -> Result<HeadChange, ChainError> {
+        let new = self.block(hash)?;
+        let (reverted, applied) = self.path_to(&new)?;
+        let fork = self.head.height().get() - reverted.len() as u64;
+        let Finality { safe, finalized, irreversible } = &self.finality;
+        if fork < irreversible.get() {
+            return Err(ChainError::BelowFinality { finalized: finalized.hash(), block: hash });
+        }
+        // Advisory finality above the fork moves back to the fork.
+        let at_most_fork = |block: &ExecutedBlock| match reverted.last() {
+            Some(lowest) if block.height().get() > fork => self.block(lowest.block().parent_hash()),
+            _ => Ok(block.clone()),
+        };
+        let finality =
+            Finality { safe: at_most_fork(safe)?, finalized: at_most_fork(finalized)?, irreversible: *irreversible };
+        let change = HeadChange { old: self.head.clone(), new: new.clone(), reverted, applied };
+        let pending = self.pending_after(&change)?;
+        self.persist(&change, &finality, &pending)?;
+        (self.head, self.finality, self.pending) = (new, finality, pending);
+        self.update_tree(&change);
+        Ok(change)
+    }
+
+    /// Switches to `snapshot`, an earlier clone of this chain or of another chain over the same store, also past finality.
+    ///
+    /// # Errors
+    /// [`ChainError::Store`]; the chain is then unchanged.
+    pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, ChainError> {
+        let (reverted, applied) = snapshot.path_between(&self.head, self)?;
+        let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
+        self.persist(&change, &snapshot.finality, &snapshot.pending)?;
+        *self = Self { context: self.context.clone(), is_writer: self.is_writer, ..snapshot.clone() };
+        Ok(change)
+    }
+
+    /// Returns this chain as it was when its head was `hash`, without the blocks above: the state of a replica that lost
+    /// its newest blocks in a crash. Only genesis is final in it. [`Chain::restore`] switches to it.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`].
+    pub fn rewound(&self, hash: B256) -> Result<Self, ChainError> {
+        let head = self.block(hash)?;
+        let (reverted, applied) = self.path_to(&head)?;
+        let mut tree = self.tree.clone();
+        reverted.iter().for_each(|block| tree.revert(block));
+        applied.iter().for_each(|block| tree.apply(block, !self.context.is_durable));
+        tree.drop_blocks_above(head.height().get());
+        let finality = Finality::at_genesis(&self.genesis);
+        Ok(Self { tree, head, finality, pending: PendingInterventions::default(), ..self.clone() })
+    }
+
+    /// The path from the head to `target`.
+    fn path_to(&self, target: &ExecutedBlock) -> Result<Path, ChainError> {
+        if target.block().parent_hash() == self.head.hash() {
+            return Ok((Vec::new(), vec![target.clone()]));
+        }
+        walk(self.head.clone(), target.clone(), self, self)
+    }
+
+    /// The path from `old`, a block of `other`, to the head of this chain.
+    fn path_between(&self, old: &ExecutedBlock, other: &Self) -> Result<Path, ChainError> {
+        walk(old.clone(), self.head.clone(), other, self)
+    }
+
+    /// Writes a head change with the finality and the pending interventions after it, and the hooks' writes. This chain
+    /// must still be as before the change.
+    fn persist(
+        &self,
+        change: &HeadChange,
+        finality: &Finality,
+        pending: &PendingInterventions,
+    ) -> Result<(), ChainError> {
+        let mut batch = Batch::new();
+        if self.is_persistent() {
+            change.reverted.iter().for_each(|block| persist::remove_canonical(block, &mut batch));
+            for block in &change.applied {
+                if !block.is_stored() {
+                    persist::put_block(block, &mut batch);
+                }
+                persist::put_canonical(block, &mut batch);
+            }
+            persist::put_heads(Heads::of(&change.new, finality), &mut batch);
+            persist::remove_interventions(self.pending.interventions.len(), &mut batch);
+            for (index, intervention) in pending.interventions.iter().enumerate() {
+                persist::put_intervention(index, intervention, &mut batch);
+            }
+            self.prune_stored(change.new.height(), finality.irreversible, &mut batch)?;
+        }
+        if self.is_writer {
+            for hook in &self.context.hooks {
+                hook.on_head(change, &mut batch)?;
+            }
+        }
+        self.call_finality_hooks(finality, &mut batch)?;
+        if !batch.is_empty() {
+            self.context.store.write(batch)?;
+        }
+        if self.is_persistent() {
+            change.applied.iter().for_each(ExecutedBlock::set_stored);
+        }
+        Ok(())
+    }
+}
+
+/// Walks from two blocks down to their last common ancestor. `old` is looked up in `from`, `new` in `to`.
+fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain) -> Result<Path, ChainError> {
+    let (mut reverted, mut applied) = (Vec::new(), Vec::new());
+    let lower = |height: Height| height.parent().unwrap_or_default();
+    while old.hash() != new.hash() {
+        let (old_height, new_height) = (old.height(), new.height());
+        if old_height >= new_height {
+            let parent = from.block_near(lower(old_height), old.block().parent_hash())?;
+            reverted.push(core::mem::replace(&mut old, parent));
+        }
+        if new_height >= old_height {
+            let parent = to.block_near(lower(new_height), new.block().parent_hash())?;
+            applied.push(core::mem::replace(&mut new, parent));
+        }
+    }
+    applied.reverse();
+    Ok((reverted, applied))
+}

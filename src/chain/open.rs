@@ -1,0 +1,187 @@
+//! Opening a chain: at genesis, or at the head that its store holds.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+
+use super::{
+    Chain,
+    cache::{DecodedBlocks, ExecutionCache},
+    context::{ChainContext, Retention},
+    error::ChainError,
+    genesis,
+    hook::{CommitHook, Finality},
+    pending::PendingInterventions,
+    persist::{self, Heads},
+    rules::{AnyHeader, HeaderRules},
+    spec::GenesisSpec,
+    tree::Tree,
+};
+use crate::{
+    state::StateStore,
+    store::{Batch, KeyValue, StoreError},
+    templates,
+    vm::TemplateRegistry,
+};
+
+/// The options that a chain is opened with; see [`Chain::builder`].
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until `open`"]
+pub struct ChainBuilder {
+    spec: Arc<GenesisSpec>,
+    state: Arc<dyn StateStore>,
+    store: Arc<dyn KeyValue>,
+    registry: Option<Arc<TemplateRegistry>>,
+    rules: Arc<dyn HeaderRules>,
+    cache: ExecutionCache,
+    hooks: Vec<Arc<dyn CommitHook>>,
+    retention: Option<Retention>,
+    is_paranoid: bool,
+}
+
+impl ChainBuilder {
+    /// Sets the contract templates; by default the built-in ones.
+    pub fn with_registry(self, registry: Arc<TemplateRegistry>) -> Self {
+        Self { registry: Some(registry), ..self }
+    }
+
+    /// Sets the protocol's header rules; by default [`AnyHeader`].
+    pub fn with_rules(self, rules: Arc<dyn HeaderRules>) -> Self {
+        Self { rules, ..self }
+    }
+
+    /// Shares an execution cache with other replicas.
+    pub fn with_cache(self, cache: ExecutionCache) -> Self {
+        Self { cache, ..self }
+    }
+
+    pub(super) fn with_spec(self, spec: GenesisSpec) -> Self {
+        Self { spec: spec.into(), ..self }
+    }
+
+    /// Adds a hook that writes into the batch of each change of head or finality. Hooks are called in the order given.
+    pub fn with_hook(mut self, hook: Arc<dyn CommitHook>) -> Self {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// Sets how many states and blocks are kept; by default [`Retention::ALL`] on a durable store, [`Retention::MEMORY`]
+    /// elsewhere.
+    pub fn with_retention(self, retention: Retention) -> Self {
+        Self { retention: Some(retention), ..self }
+    }
+
+    /// Executes every block, also when the cache has its result, and compares the two.
+    pub fn with_paranoid(self, is_paranoid: bool) -> Self {
+        Self { is_paranoid, ..self }
+    }
+
+    /// Opens the chain: at its stored head, or at genesis when the store is empty, which writes the genesis block.
+    ///
+    /// # Errors
+    /// [`ChainError`]: an invalid specification, another registry than the specification names, a store with another chain,
+    /// a failing store.
+    pub fn open(self) -> Result<Chain, ChainError> {
+        self.spec.check()?;
+        let registry = self.registry.unwrap_or_else(|| Arc::new(templates::builtin().clone()));
+        if let Some(want) = self.spec.registry_digest.filter(|want| *want != registry.digest()) {
+            return Err(ChainError::OtherRegistry { got: registry.digest(), want });
+        }
+        let registry = genesis::complete_registry(&self.spec, registry)?;
+        let is_durable = self.store.is_durable();
+        let retention = self.retention.unwrap_or(if is_durable { Retention::ALL } else { Retention::MEMORY });
+        let context = ChainContext {
+            spec: self.spec,
+            state: self.state,
+            store: self.store,
+            registry,
+            rules: self.rules,
+            cache: self.cache,
+            hooks: self.hooks,
+            retention,
+            is_durable,
+            is_paranoid: self.is_paranoid,
+            decoded_blocks: DecodedBlocks::default(),
+        };
+        match persist::genesis(&*context.store)?.filter(|_| is_durable) {
+            Some(genesis) => reopen(context, genesis),
+            None => create(context),
+        }
+    }
+}
+
+/// Opening.
+impl Chain {
+    /// Returns a builder for the chain of `spec` over these stores.
+    pub fn builder(
+        spec: impl Into<Arc<GenesisSpec>>,
+        state: Arc<dyn StateStore>,
+        store: Arc<dyn KeyValue>,
+    ) -> ChainBuilder {
+        ChainBuilder {
+            spec: spec.into(),
+            state,
+            store,
+            registry: None,
+            rules: Arc::new(AnyHeader),
+            cache: ExecutionCache::new(),
+            hooks: Vec::new(),
+            retention: None,
+            is_paranoid: false,
+        }
+    }
+
+    /// Reads the specification of the chain in a store, to open it without another source; `None` when the store holds no
+    /// chain.
+    ///
+    /// Accounts and contracts are left out: they are in the state.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it can't be read.
+    pub fn stored_spec(store: &dyn KeyValue) -> Result<Option<GenesisSpec>, StoreError> {
+        persist::spec(store)
+    }
+}
+
+fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
+    let genesis = genesis::build(&context)?;
+    context.spec = context.spec.without_state().into();
+    let finality = Finality::at_genesis(&genesis);
+    if context.is_durable {
+        let mut batch = Batch::new();
+        persist::put_genesis(genesis.hash(), &mut batch);
+        persist::put_spec(&context.spec, &mut batch);
+        persist::put_block(&genesis, &mut batch);
+        persist::put_canonical(&genesis, &mut batch);
+        persist::put_heads(Heads::of(&genesis, &finality), &mut batch);
+        context.store.write(batch)?;
+        genesis.set_stored();
+    }
+    let (head, tree) = (genesis.clone(), Tree::new(genesis.clone()));
+    let pending = PendingInterventions::default();
+    Ok(Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true })
+}
+
+/// Opens the chain in a store. Reads genesis, the head and the blocks of its finality; all others are read on demand.
+fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, ChainError> {
+    context.spec = context.spec.without_state().into();
+    let heads = persist::heads(&*context.store)?;
+    let read = |hash| context.load(hash)?.ok_or(ChainError::UnknownBlock { hash });
+    let genesis = read(genesis)?;
+    let want = context.spec.header(genesis.commit().root).hash_slow();
+    if genesis.hash() != want {
+        return Err(ChainError::OtherGenesis { got: genesis.hash(), want });
+    }
+    let (head, safe, finalized) = (read(heads.head)?, read(heads.safe)?, read(heads.finalized)?);
+    let finality = Finality { safe, finalized, irreversible: heads.irreversible };
+    let mut tree = Tree::new(genesis.clone());
+    if head.hash() != genesis.hash() {
+        tree.insert(head.clone());
+        tree.apply(&head, false);
+    }
+    let interventions = persist::interventions(&*context.store)?;
+    let pending = PendingInterventions::default();
+    let mut chain = Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true };
+    chain.pending = chain.apply_overrides(&chain.head, interventions.into_iter().collect())?;
+    Ok(chain)
+}

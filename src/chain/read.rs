@@ -1,0 +1,245 @@
+//! Reading a chain: heads, blocks, states, transactions, receipts.
+
+use std::sync::Arc;
+
+use alloy_primitives::B256;
+
+use super::{
+    Chain,
+    block::{Block, TransactionIndex},
+    error::ChainError,
+    executed_block::ExecutedBlock,
+    header::expected_base_fee,
+    pool::PoolContext,
+    receipt::Receipt,
+    rules::Ancestors,
+    version::Version,
+};
+use crate::{
+    primitives::{Gas, Height, Transaction},
+    state::{StateError, StateView},
+    system::ValidatorUpdates,
+};
+
+/// The block and the index of a canonical transaction.
+#[derive(Clone, Debug)]
+pub struct TransactionLocation {
+    /// The block that contains it.
+    pub block: ExecutedBlock,
+    /// Its index in the block, from 0.
+    pub index: TransactionIndex,
+}
+
+impl TransactionLocation {
+    /// The transaction; `None` only for an index that the block doesn't have.
+    pub fn transaction(&self) -> Option<&Arc<Transaction>> {
+        self.block.block().transaction(self.index)
+    }
+
+    /// Its receipt; `None` only for an index that the block doesn't have.
+    pub fn receipt(&self) -> Option<&Receipt> {
+        self.block.receipts().get(self.index as usize)
+    }
+}
+
+/// Heads.
+impl Chain {
+    /// The newest canonical block.
+    pub const fn head(&self) -> &ExecutedBlock {
+        &self.head
+    }
+
+    /// The newest block that the protocol calls safe; genesis at first.
+    pub const fn safe(&self) -> &ExecutedBlock {
+        &self.finality.safe
+    }
+
+    /// The newest block that the protocol calls finalized; genesis at first. It is never reverted unless finality is
+    /// advisory.
+    pub const fn finalized(&self) -> &ExecutedBlock {
+        &self.finality.finalized
+    }
+}
+
+/// Blocks and states.
+impl Chain {
+    /// Returns whether the block is in the tree or in the store, canonical or not.
+    pub fn contains(&self, hash: B256) -> bool {
+        self.tree.get(&hash).is_some() || self.context.has_stored(hash)
+    }
+
+    /// Returns the changes of the validator set made by executing a block; none for an unknown block.
+    pub fn updates_of(&self, hash: B256) -> ValidatorUpdates {
+        self.block(hash).map(|block| block.updates().clone()).unwrap_or_default()
+    }
+
+    /// Returns a block of the tree or the store, canonical or not.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::Store`].
+    pub fn block(&self, hash: B256) -> Result<ExecutedBlock, ChainError> {
+        if hash == self.head.hash() {
+            return Ok(self.head.clone());
+        }
+        match self.tree.get(&hash) {
+            Some(block) => Ok(block.clone()),
+            None => self.context.load(hash)?.ok_or(ChainError::UnknownBlock { hash }),
+        }
+    }
+
+    /// Returns a block by hash, without a search when it is at `height`.
+    pub(super) fn block_near(&self, height: Height, hash: B256) -> Result<ExecutedBlock, ChainError> {
+        if hash == self.head.hash() {
+            return Ok(self.head.clone());
+        }
+        self.tree.get_at(height, hash).map_or_else(|| self.block(hash), |block| Ok(block.clone()))
+    }
+
+    /// Returns whether the block with this height and hash is in the tree or in the store.
+    pub(super) fn contains_at(&self, height: Height, hash: B256) -> bool {
+        self.tree.get_at(height, hash).is_some() || self.context.has_stored(hash)
+    }
+
+    /// Returns the canonical block at a height.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownHeight`], [`ChainError::Pruned`], [`ChainError::Store`].
+    pub fn block_at(&self, height: Height) -> Result<ExecutedBlock, ChainError> {
+        self.block(self.hash_at(height)?)
+    }
+
+    /// Returns the hash of the canonical block at a height.
+    ///
+    /// # Errors
+    /// As [`Chain::block_at`].
+    pub fn hash_at(&self, height: Height) -> Result<B256, ChainError> {
+        let head = self.head.height();
+        if height > head {
+            return Err(ChainError::UnknownHeight { height, head });
+        }
+        let known = match self.tree.canonical(height) {
+            Some(hash) => Some(hash),
+            None => self.context.stored_canonical(height)?,
+        };
+        known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.oldest_block() })
+    }
+
+    /// Returns the lowest height above genesis whose block is kept; the head's when there is none.
+    pub fn oldest_block(&self) -> Height {
+        let head = self.head.height();
+        match self.context.retention.blocks {
+            _ if !self.context.is_durable => self.tree.oldest(head),
+            None => Height::new(head.get().min(1)),
+            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.finality.irreversible.get()).max(1)),
+        }
+    }
+
+    /// Returns whether the block is the head or one of its ancestors.
+    pub fn is_canonical(&self, hash: B256) -> bool {
+        self.block(hash).is_ok_and(|block| self.is_canonical_block(&block))
+    }
+
+    pub(super) fn is_canonical_block(&self, block: &ExecutedBlock) -> bool {
+        block.hash() == self.head.hash()
+            || self.hash_at(block.height()).is_ok_and(|canonical| canonical == block.hash())
+    }
+
+    /// Returns the state after a block.
+    ///
+    /// # Errors
+    /// [`ChainError::UnknownBlock`], [`ChainError::Pruned`], [`ChainError::State`].
+    pub fn state_of(&self, hash: B256) -> Result<Arc<dyn StateView>, ChainError> {
+        let block = self.block(hash)?;
+        match self.version_of(&block)?.view() {
+            Err(StateError::Pruned { .. }) => Err(self.pruned_state(&block)),
+            view => Ok(view?),
+        }
+    }
+
+    /// Returns the newest state: the head's, with pending interventions applied.
+    ///
+    /// # Errors
+    /// [`ChainError::State`].
+    pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
+        match &self.pending.version {
+            Some(version) => Ok(version.view()?),
+            None => Ok(self.version_of(&self.head)?.view()?),
+        }
+    }
+
+    pub(super) fn version_of<'a>(&self, block: &'a ExecutedBlock) -> Result<&'a Arc<Version>, ChainError> {
+        block.version().ok_or_else(|| self.pruned_state(block))
+    }
+
+    fn pruned_state(&self, block: &ExecutedBlock) -> ChainError {
+        let head = self.head.height();
+        let by_policy = self.context.retention.states.map(|kept| head.get().saturating_sub(kept));
+        let oldest = match by_policy {
+            Some(height) if self.context.is_durable => Height::new(height),
+            _ => self.tree.oldest_state(head),
+        };
+        ChainError::Pruned { what: "state", height: block.height(), oldest }
+    }
+}
+
+/// Transactions and receipts.
+impl Chain {
+    /// Finds a canonical transaction; `None` when it is in no canonical block or in a pruned one.
+    ///
+    /// # Errors
+    /// [`ChainError::Store`].
+    pub fn transaction(&self, hash: B256) -> Result<Option<TransactionLocation>, ChainError> {
+        let place = match self.tree.transaction(&hash) {
+            Some(place) => Some(place),
+            None => self.context.stored_transaction(hash)?,
+        };
+        let Some((height, index)) = place else { return Ok(None) };
+        let block = match self.block_at(height) {
+            Ok(block) => block,
+            // A reader's view may be older than the store.
+            Err(ChainError::UnknownHeight { .. } | ChainError::Pruned { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let is_there = block.block().transaction(index).is_some_and(|transaction| transaction.hash() == hash);
+        Ok(is_there.then_some(TransactionLocation { block, index }))
+    }
+
+    /// Returns the receipt of a canonical transaction; `None` when it is in no canonical block or in a pruned one.
+    ///
+    /// # Errors
+    /// As [`Chain::transaction`].
+    pub fn receipt(&self, hash: B256) -> Result<Option<Receipt>, ChainError> {
+        Ok(self.transaction(hash)?.and_then(|location| location.receipt().cloned()))
+    }
+}
+
+/// The next block.
+impl Chain {
+    /// Returns the base fee of a child of the head; `None` when the chain has none.
+    pub fn next_base_fee(&self) -> Option<u64> {
+        expected_base_fee(&self.context.spec, self.head.block().header(), self.pending.overrides)
+    }
+
+    /// Returns the [`Pool`](super::Pool)'s view of the head.
+    ///
+    /// # Errors
+    /// [`ChainError::State`].
+    pub fn pool_context(&self) -> Result<PoolContext, ChainError> {
+        Ok(PoolContext {
+            state: self.latest_state()?,
+            gas_limit: self.pending.overrides.gas_limit.unwrap_or(Gas::new(self.head.block().header().gas_limit)),
+            base_fee: self.next_base_fee().unwrap_or(0),
+            is_london: self.context.spec.forks.is_london(self.head.height().next()),
+        })
+    }
+}
+
+impl Ancestors for Chain {
+    fn block(&self, hash: B256) -> Option<Arc<Block>> {
+        Self::block(self, hash).ok().map(|executed| executed.block().clone())
+    }
+
+    fn updates(&self, hash: B256) -> ValidatorUpdates {
+        self.updates_of(hash)
+    }
+}
