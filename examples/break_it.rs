@@ -22,8 +22,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     network.run_until(Duration::from_secs(600), |network| network.lowest_height().get() > before.get() + 3)?;
     println!("partitioned in halves, no block committed; healed, all replicas are at {}", network.lowest_height());
 
-    // A plan with f + 1 = 2 Byzantine replicas of 4, one more than PBFT tolerates; the generic invariants are checked on every event.
-    // Each of their keys runs in two replicas: one pair of twins in a group with `c`, the other with `d`.
+    // A plan with f + 1 = 2 Byzantine replicas of 4, one more than PBFT tolerates; the generic invariants are checked on every
+    // event. Each of their keys runs in two replicas: one pair of twins in a group with `c`, the other with `d`.
     let twins = |replica, other| FaultKind::Twins { replica, group: vec![other, c] };
     let plan = FaultPlan::default().with_lasting(0, twins(a, b)).with_lasting(0, twins(b, a));
     let broken = (0..50).find_map(|seed| {

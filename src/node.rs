@@ -1,8 +1,8 @@
 //! The embeddable node: a development chain that a test links, or that a server serves to Ethereum clients.
 //!
 //! A [`Node`] is a handle, cheap to clone, `Send` and `Sync`. Changes go through one writer behind a lock (a
-//! [`Network`](crate::sim::Network) without faults); reads use an immutable [`NodeView`] and never wait for the writer. A node has no
-//! threads, no runtime and no clock of its own, so it works in a plain `#[test]`, in a `tokio` test and behind a server alike.
+//! [`Network`](crate::sim::Network) without faults); reads use an immutable [`NodeView`] and never wait for the writer. A node has
+//! no threads, no runtime and no clock of its own, so it works in a plain `#[test]`, in a `tokio` test and behind a server alike.
 //!
 //! ```
 //! use chainbox::{node::{BlockRef, Node}, primitives::U256};

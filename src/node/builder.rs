@@ -38,8 +38,8 @@ pub enum Database {
     Store(Arc<dyn KeyValue>),
 }
 
-/// The options of a [`Node`]. Those of its chain are [`ChainOptions`]. Every option has a default; [`NodeBuilder::build`] checks them
-/// together.
+/// The options of a [`Node`]. Those of its chain are [`ChainOptions`]. Every option has a default; [`NodeBuilder::build`] checks
+/// them together.
 ///
 /// ```
 /// use chainbox::{node::{Mining, Node}, primitives::ether};

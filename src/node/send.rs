@@ -21,8 +21,8 @@ struct Draft {
 }
 
 impl Node {
-    /// Sends a signed transaction, and returns its hash. With [`Mining::EachTransaction`](super::Mining::EachTransaction) it is in a
-    /// block when this returns.
+    /// Sends a signed transaction, and returns its hash. With [`Mining::EachTransaction`](super::Mining::EachTransaction) it is in
+    /// a block when this returns.
     ///
     /// # Errors
     /// [`SendError::Pool`] with the reason; [`SendError::Mine`] when the pool took it and no block could be made.
@@ -69,7 +69,8 @@ impl Node {
     /// It is simulated before it gets its nonce, so that a transaction that is not sent uses none.
     ///
     /// # Errors
-    /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as [`Node::send`].
+    /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as
+    /// [`Node::send`].
     pub fn send_request(&self, request: CallRequest) -> Result<B256, SendError> {
         let draft = self.draft(request)?;
         // The nonce is read under the writer's lock, so that two callers never get the same one.
@@ -145,7 +146,8 @@ impl Node {
         Ok(gas.saturating_add(margin).min(gas_max.max(gas)))
     }
 
-    /// The receipt of a mined transaction, with its block and index; `None` while it is not mined. See [`NodeView::receipt`](super::NodeView::receipt).
+    /// The receipt of a mined transaction, with its block and index; `None` while it is not mined. See
+    /// [`NodeView::receipt`](super::NodeView::receipt).
     ///
     /// # Errors
     /// [`QueryError::Chain`] when the store fails.

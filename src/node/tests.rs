@@ -13,7 +13,7 @@ use super::{
 use crate::{
     chain::{CallRequest, CommitHook, GenesisSpec, HeadChange, PoolError},
     consensus::ConsensusKind,
-    primitives::{Address, B256, Bytes, Timestamp, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, B256, Bytes, Gas, Timestamp, Transaction, TransactionRequest, U256, ether},
     sim::ChainOptionsError,
     store::{Batch, MemoryStore, StoreError},
     templates::{Erc20Params, erc20::interface as erc20},
@@ -169,7 +169,7 @@ fn a_reverting_transaction_is_mined_and_its_reason_recovered() {
         from: Some(bob),
         to: Some(token.address()),
         input: alloy_sol_types::SolCall::abi_encode(&call).into(),
-        gas: Some(crate::primitives::Gas::new(100_000)),
+        gas: Some(Gas::new(100_000)),
         ..Default::default()
     };
     let head = node.view().head().height();

@@ -27,7 +27,8 @@ impl Node {
     /// mining mode is [`Mining::EachTransaction`](super::Mining::EachTransaction), it is in a block when this returns.
     ///
     /// # Errors
-    /// [`ValidatorActionError`]: the protocol does not support it, or the staking contract would refuse it; nothing is changed then.
+    /// [`ValidatorActionError`]: the protocol does not support it, or the staking contract would refuse it; nothing is
+    /// changed then.
     pub fn validator_action(
         &self,
         actor: &KeyPair,

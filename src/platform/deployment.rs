@@ -7,6 +7,7 @@ use super::{Blockchain, Fields, PlatformError, parse_amount};
 use crate::{
     chain::CallRequest,
     node::{BlockRef, EstimateError, Located},
+    primitives::Gas,
     templates::Erc20Params,
 };
 
@@ -136,10 +137,14 @@ impl Deployment {
             decimals: spec.decimals,
             ..Erc20Params::new(&spec.token_name, &spec.symbol, spec.total_supply, from)
         };
-        let gas_limit = spec.gas_limit.map(Gas::new);
-        let mut request = CallRequest { from: Some(from), input: params.init_code(), gas: gas_limit, ..Default::default() };
+        let mut request = CallRequest {
+            from: Some(from),
+            input: params.init_code(),
+            gas: spec.gas_limit.map(Gas::new),
+            ..Default::default()
+        };
         match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
-            Ok(gas) => request.gas = gas_limit.or(Some(gas)),
+            Ok(gas) => request.gas = request.gas.or(Some(gas)),
             Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
             Err(failure) => {
                 let message = format!("the deployment would fail: {failure}");

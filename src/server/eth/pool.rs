@@ -29,7 +29,11 @@ fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
 }
 
 /// Returns geth's form: pending and queued, each by sender, then by nonce in decimal.
-fn listing(view: &NodeView, wanted: impl Fn(&PooledTransaction) -> bool, show: impl Fn(&PooledTransaction) -> Value) -> Value {
+fn listing(
+    view: &NodeView,
+    wanted: impl Fn(&PooledTransaction) -> bool,
+    show: impl Fn(&PooledTransaction) -> Value,
+) -> Value {
     let mut kinds: [BTreeMap<Address, Map<String, Value>>; 2] = Default::default();
     for pooled in view.pooled().iter().filter(|pooled| wanted(pooled)) {
         let kind = usize::from(pooled.excluded.is_some());

@@ -22,8 +22,8 @@ use crate::{
 /// Chain id of a network without one among its options.
 const DEFAULT_CHAIN_ID: u64 = 1_337;
 
-/// The options of a [`Network`](super::Network). Those of its chain are [`ChainOptions`]. Every option has a default: one validator, proof of authority, seed 0,
-/// 10 ms latency, symbolic seals, everything in memory.
+/// The options of a [`Network`](super::Network). Those of its chain are [`ChainOptions`]. Every option has a default: one validator,
+/// proof of authority, seed 0, 10 ms latency, symbolic seals, everything in memory.
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
     chain: ChainOptions,

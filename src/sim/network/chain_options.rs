@@ -265,8 +265,8 @@ impl ChainOptions {
         }
         let mut genesis = default;
         genesis.chain_id = self.chain_id.unwrap_or(genesis.chain_id);
-        genesis.timestamp = self.timestamp.map_or(genesis.timestamp, Timestamp::as_secs);
-        genesis.gas_limit = self.gas_limit.map_or(genesis.gas_limit, Gas::get);
+        genesis.timestamp = self.timestamp.unwrap_or(genesis.timestamp);
+        genesis.gas_limit = self.gas_limit.unwrap_or(genesis.gas_limit);
         genesis.base_fee = self.base_fee.unwrap_or(genesis.base_fee);
         for (address, balance) in &self.balances {
             genesis.fund(*address, *balance);
