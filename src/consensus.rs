@@ -33,19 +33,21 @@ pub use any::{
     AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
     LightVerifier,
 };
+use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
     encoding::Encoder,
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
     family::StakeUse,
     finality::{Finality, FinalityKind},
+    header::{HeaderFieldError, UnverifiedHeader},
+    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     light::SealedHeader,
     protocol::Protocol,
     records::{Record, Records},
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, lineage, orphans, protocol::impl_by_encoding};
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
     mutation,

@@ -1,12 +1,15 @@
 //! What the protocols share: their inputs and outputs, signatures, validators, encodings and records.
 
+pub(super) mod branch_tree;
 pub(super) mod effect;
 pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod family;
 pub(super) mod finality;
+pub(super) mod header;
+pub(super) mod header_rules;
+pub(super) mod intake;
 pub(super) mod light;
-pub(super) mod lineage;
 pub(crate) mod mutation;
 pub(super) mod orphans;
 pub(super) mod protocol;

@@ -29,12 +29,13 @@ use std::sync::Arc;
 use imbl::OrdMap;
 
 use self::{
-    blocks::Pending,
+    blocks::INTAKE,
     tree::{Node, Tree},
 };
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
-    Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding, orphans::Orphans,
+    Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    intake::{BlockIntake, Intake},
 };
 use crate::{
     chain::Block,
@@ -61,10 +62,8 @@ pub struct Poa {
     authenticator: Authenticator,
     signer: Option<Signer>,
     tree: Tree,
-    /// Blocks that obey the header rules and are being executed.
-    pending: OrdMap<BlockId, Pending>,
-    /// Blocks whose parent is not judged yet.
-    orphans: Orphans,
+    /// Blocks that are not adopted yet.
+    intake: Intake<Node>,
     /// What the operator wishes to vote for.
     wishes: OrdMap<Address, bool>,
     duty: Duty,
@@ -163,8 +162,7 @@ impl Poa {
             authenticator,
             signer,
             tree,
-            pending: OrdMap::new(),
-            orphans: Orphans::default(),
+            intake: Intake::new(INTAKE),
             wishes: OrdMap::new(),
             duty: Duty::Idle,
             signed: None,
@@ -248,8 +246,7 @@ impl Protocol for Poa {
             authenticator: _,
             signer,
             tree,
-            pending,
-            orphans,
+            intake,
             wishes,
             duty,
             signed,
@@ -257,6 +254,8 @@ impl Protocol for Poa {
             sealed,
             next_ticket,
         } = self;
+        // Without a catch-up: missing parents are requested one by one.
+        let (pending, orphans, _) = intake.encoded_parts();
         out.u64(*period);
         out.u64(*epoch);
         out.u64(*wiggle_ms);

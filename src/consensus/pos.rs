@@ -41,17 +41,18 @@ use std::{collections::BTreeMap, sync::Arc};
 use imbl::{OrdMap, OrdSet};
 
 use self::{
-    blocks::Pending,
+    blocks::Verified,
     record::{Kept, Promises},
-    sync::Sync,
     tree::{Node, Tree},
     votes::Waiting,
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
-    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, HeaderChainRules, Message,
+    Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    branch_tree::HeadMove,
     common::records::records_under,
     impl_by_encoding,
+    intake::{BlockIntake, Intake},
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -69,7 +70,7 @@ pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
-pub use rules::{HeaderError, Link, PosRules, VoteError, check_header};
+pub use rules::{HeaderError, Link, PosRules, Stakes, VoteError, check_header};
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
 
@@ -91,13 +92,10 @@ pub struct Pos {
     /// Whether it is too late in the slot for a block to be timely.
     is_late: bool,
     tree: Tree,
-    /// Blocks that obey the header rules and are being executed.
-    pending: OrdMap<BlockId, Pending>,
-    /// Blocks whose parent is not judged yet.
-    orphans: Orphans,
+    /// Blocks that are not adopted yet.
+    intake: Intake<Verified>,
     /// Blocks of the next slot, from replicas whose clock is a little ahead.
     early: Orphans,
-    sync: Option<Sync>,
     /// The first vote of each validator for each epoch that may still matter.
     votes: OrdMap<(Address, u64), Arc<Vote>>,
     /// Votes of this slot, which count from the next.
@@ -205,10 +203,8 @@ impl Pos {
             slot,
             is_late: false,
             tree,
-            pending: OrdMap::new(),
-            orphans: Orphans::default(),
+            intake: Intake::new(blocks::INTAKE),
             early: Orphans::default(),
-            sync: None,
             votes: OrdMap::new(),
             fresh: OrdMap::new(),
             waiting: OrdMap::new(),
@@ -309,7 +305,7 @@ impl Pos {
     fn settle(
         &mut self,
         (root, justified, finalized): (BlockId, Checkpoint, Checkpoint),
-        moved: Option<tree::Moved>,
+        moved: Option<HeadMove>,
         mut records: Vec<Record>,
         effects: &mut Vec<Effect>,
     ) {
@@ -328,11 +324,8 @@ impl Pos {
             let ticket = self.next_ticket.take_next();
             effects.push(Effect::Persist { ticket, records });
         }
-        if let Some(tree::Moved { old, new, reorg_depth }) = moved {
-            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new, reorg_depth }));
-            if reorg_depth > 0 {
-                effects.push(Effect::Mark("pos/reorg"));
-            }
+        if let Some(head_move) = moved {
+            head_move.report("pos/reorg", effects);
         }
         if self.tree.justified != justified {
             effects.push(Effect::Chain(ChainEvent::Justified(self.tree.justified.block)));
@@ -351,7 +344,7 @@ impl Pos {
     fn forget_below_root(&mut self) {
         let root = self.tree.root().height;
         let slot = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.slot).unwrap_or_default();
-        self.orphans.keep_above(root);
+        self.intake.orphans.keep_above(root);
         let history = votes::HISTORY_EPOCHS * self.config.slots_per_epoch;
         forget(&mut self.proposals, |(at, _), _| *at + history < slot);
         self.forget_old_votes();
@@ -382,7 +375,7 @@ fn forget<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, 
 }
 
 fn genesis_node(config: &PosConfig, genesis: &Block, validators: &ValidatorSet) -> Node {
-    Node::new(rules::genesis_link(config, genesis.hash(), genesis.header(), validators), genesis.parent_hash())
+    Node::new(Pos::genesis_context(config, validators, genesis.hash(), genesis.header()), genesis.parent_hash())
 }
 
 impl Protocol for Pos {
@@ -393,7 +386,7 @@ impl Protocol for Pos {
                 Ok(())
             }
             Event::Message { from, message: Message::Block(block) } | Event::BlockSynced { from, block } => {
-                self.consider(Some(from), block, None, effects)
+                self.admit(Some(from), block, None, effects)
             }
             Event::Message { from, message: Message::Pos(message) } => match message.as_ref() {
                 PosMessage::Vote(vote) => self.on_vote(from, vote, effects),
@@ -430,10 +423,8 @@ impl Protocol for Pos {
             slot,
             is_late,
             tree,
-            pending,
-            orphans,
+            intake,
             early,
-            sync,
             votes,
             fresh,
             waiting,
@@ -446,6 +437,7 @@ impl Protocol for Pos {
             requests,
             next_ticket,
         } = self;
+        let (pending, orphans, catch_up) = intake.encoded_parts();
         config.encode(out);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         out.u64(*slot);
@@ -455,11 +447,14 @@ impl Protocol for Pos {
             id.encode(out);
             out.bytes(block.block.seal());
             out.option(block.own, |out, ticket| out.u64(ticket.get()));
-            out.bool(block.is_timely);
+            out.bool(block.verified.is_timely);
         });
         orphans.encode(out);
         early.encode(out);
-        out.option(sync.as_ref(), |out, sync| sync.encode(out));
+        out.option(catch_up, |out, catch_up| {
+            catch_up.encode(out);
+            out.u64(catch_up.progress_slot);
+        });
         out.list(votes.values(), |out, vote| vote.encode(out));
         out.list(fresh.values(), |out, vote| vote.encode(out));
         out.list(waiting.values(), |out, Waiting { from, vote }| {

@@ -85,7 +85,8 @@ impl ProtocolFamily for Dpos {
     ) -> Result<Arc<dyn HeaderRules>, DposError> {
         let rules = DposRules::new(*config, validators, authenticator.clone());
         if let Some(record) = head_record {
-            rules.remember(Self::restore(*config, record, authenticator, None)?.head_link().clone());
+            let dpos = Self::restore(*config, record, authenticator, None)?;
+            rules.remember(dpos.head_link().block.hash, dpos.head_link().clone());
         }
         Ok(Arc::new(rules))
     }

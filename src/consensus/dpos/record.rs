@@ -5,12 +5,12 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, Link, Sealed, check_header,
+    DposConfig, DposError, Link, check_header,
     tree::{Node, Tree},
 };
 use crate::{
     consensus::{
-        Authenticator, BlockId, Encoder, Record, Records, SealedHeader,
+        Authenticator, BlockId, Encoder, Record, Records, SealedHeader, UnverifiedHeader,
         common::records::{block_key, checked_record, decode_record, records_under},
         encoding::Decoder,
     },
@@ -172,12 +172,12 @@ fn judge_again(
     sealed: SealedHeader,
     updates: &ValidatorUpdates,
 ) -> Option<Node> {
-    let hash = sealed.header.hash_slow();
+    let candidate = UnverifiedHeader::from(&sealed);
     let parent_height = Height::new(sealed.header.number.checked_sub(1)?);
     let parent = BlockId { height: parent_height, hash: sealed.header.parent_hash };
     let before = tree.get(&parent)?;
-    let author: Address = authenticator.author(hash, &sealed.seal).ok()?;
-    let judged = Sealed { hash, header: &sealed.header, payload: &sealed.payload, author };
-    let link = check_header(config, authenticator, &before.link, &judged, true).ok()?.with_updates(updates);
+    let author: Address = candidate.author(authenticator).ok()?;
+    let link = check_header(config, authenticator, &before.link, &candidate, author, true).ok()?;
+    let link = link.with_updates(updates);
     Some(Node { link, parent, author, sealed: Some(Arc::new(sealed)) })
 }

@@ -86,7 +86,8 @@ impl ProtocolFamily for Poa {
     ) -> Result<Arc<dyn HeaderRules>, PoaError> {
         let rules = PoaRules::new(*config, validators, authenticator.clone());
         if let Some(record) = head_record {
-            rules.remember(Self::restore(*config, record, authenticator, None)?.head_link().clone());
+            let poa = Self::restore(*config, record, authenticator, None)?;
+            rules.remember(poa.head_link().block.hash, poa.head_link().clone());
         }
         Ok(Arc::new(rules))
     }

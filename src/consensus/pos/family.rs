@@ -85,7 +85,7 @@ impl ProtocolFamily for Pos {
         if let Some(record) = head_record
             && let Some(link) = Self::restore(*config, record, authenticator, None)?.head_link()
         {
-            rules.remember(link.clone());
+            rules.remember(link.block.hash, link.clone());
         }
         Ok(Arc::new(rules))
     }

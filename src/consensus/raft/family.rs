@@ -108,7 +108,8 @@ impl ProtocolFamily for Raft {
     ) -> Result<Arc<dyn HeaderRules>, RaftError> {
         let rules = RaftRules::new(config.clone(), first_members(config, &validators), authenticator.clone());
         if let Some(record) = head_record {
-            rules.remember(Self::restore(config.clone(), record, authenticator, None)?.head_link().clone());
+            let raft = Self::restore(config.clone(), record, authenticator, None)?;
+            rules.remember(raft.head_link().block.hash, raft.head_link().clone());
         }
         Ok(Arc::new(rules))
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{HeaderError, Link, Membership, RaftConfig, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, SealedHeader},
+    consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader},
     primitives::{Header, Height, Timestamp},
 };
 
@@ -39,9 +39,9 @@ impl LightVerifier {
     /// # Errors
     /// [`HeaderError`]; the verifier stays where it was.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        let hash = next.header.hash_slow();
-        let author = self.authenticator.author(hash, &next.seal)?;
-        self.head = check_header(&self.config, &self.head, hash, &next.header, &next.payload, author)?;
+        let next = UnverifiedHeader::from(next);
+        let author = next.author(&self.authenticator)?;
+        self.head = check_header(&self.config, &self.head, &next, author)?;
         Ok(self.head.block)
     }
 

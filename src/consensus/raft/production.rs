@@ -8,7 +8,7 @@ use super::{
     BUILD_TIMER, Change, Entry, Membership, Output, Part, Payload, Raft,
     progress::{Progress, follow_members},
     read::PendingRead,
-    rules::{check_block, next_voters},
+    rules::{check_header, next_voters},
 };
 use crate::{
     chain::Block,
@@ -138,7 +138,7 @@ impl Raft {
         }
         let seal = signer.sign(block.hash());
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
-        let link = match check_block(&self.config, &self.head, &sealed, signer.address()) {
+        let link = match check_header(&self.config, &self.head, &sealed.as_ref().into(), signer.address()) {
             Ok(link) if (link.term, link.index) == (self.term, self.log.last_index() + 1) => link,
             Ok(_) => return output.mark("raft/stale-build"),
             Err(error) => {

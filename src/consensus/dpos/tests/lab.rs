@@ -8,8 +8,9 @@ use std::{
 use super::super::*;
 use crate::{
     chain::Block,
-    consensus::{BuildRequest, Deadline, SealedHeader},
+    consensus::{BuildRequest, Deadline, Evidence, Recipients, ReplicaId, SealedHeader, Verdict},
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
+    system::ValidatorUpdates,
 };
 
 /// What went wrong that never may.

@@ -6,8 +6,8 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, Effect, Event, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
-        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, Vote, VoteData, check_header},
+        Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
+        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, Stakes, Vote, VoteData, check_header},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
@@ -288,7 +288,7 @@ fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
     let verdict = Verdict::Invalid { reason: "state root".to_owned() };
     replica.step(Event::BlockJudged { block: BlockId::of(&block), verdict }, &mut effects);
     assert_eq!(replica.head().hash, parent);
-    assert!(replica.pending.is_empty() && replica.orphans.len() == 0);
+    assert!(replica.intake.pending.is_empty() && replica.intake.orphans.len() == 0);
 }
 
 #[test]
@@ -311,10 +311,10 @@ fn floods_of_signed_nonsense_stay_small() {
     }
     let replica = &lab.replicas[0];
     assert!(
-        replica.waiting.len() <= 4 && replica.orphans.len() <= 64,
+        replica.waiting.len() <= 4 && replica.intake.orphans.len() <= 64,
         "{} {}",
         replica.waiting.len(),
-        replica.orphans.len()
+        replica.intake.orphans.len()
     );
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
     assert_eq!(replica.head(), before);
@@ -323,7 +323,7 @@ fn floods_of_signed_nonsense_stay_small() {
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
     assert!(lab.replicas[0].waiting.is_empty());
-    assert_eq!(lab.replicas[0].orphans.len(), 0);
+    assert_eq!(lab.replicas[0].intake.orphans.len(), 0);
 }
 
 #[test]
@@ -347,14 +347,6 @@ fn a_header_names_its_parent() {
     let chain = lab.chain_of(0);
     let link = lab.link(0, chain[0].hash());
     let other = &chain[2];
-    let judged = check_header(
-        &lab.config,
-        &lab.authenticator,
-        &link,
-        other.hash(),
-        other.header(),
-        other.payload(),
-        other.seal(),
-    );
-    assert!(matches!(judged, Err(HeaderError::Parent { .. })));
+    let judged = check_header(&lab.config, &lab.authenticator, &link, &other.as_ref().into(), Stakes::Executed);
+    assert!(matches!(judged, Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
 }

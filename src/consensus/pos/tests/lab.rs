@@ -8,8 +8,8 @@ use std::{
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Message, Protocol, Recipients,
-        Records, Rejection, ReplicaId, Signer, TimerId, Validator, ValidatorSet, Verdict,
+        Authenticator, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, HeaderChainRules, Message, Protocol,
+        Recipients, Records, Rejection, ReplicaId, Signer, TimerId, Validator, ValidatorSet, Verdict,
         pos::{
             ATTEST_TIMER, Checkpoint, Link, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
             SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
@@ -285,7 +285,7 @@ impl Lab {
     }
 
     fn set_of_genesis(&self) -> ValidatorSet {
-        let link = rules::genesis_link(&self.config, self.genesis.hash(), self.genesis.header(), &self.first_set());
+        let link = Pos::genesis_context(&self.config, &self.first_set(), self.genesis.hash(), self.genesis.header());
         link.state.current.set.clone()
     }
 
