@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use chainbox::{
-    consensus::{ConsensusConfig, ReplicaId, pbft::PbftConfig},
+    consensus::{ConsensusConfig, PbftConfig, ReplicaId},
     sim::{Campaign, FaultKind, FaultPlan, Network, NetworkError, Setup, invariant},
 };
 

@@ -10,7 +10,7 @@ impl FaultPlan {
     ///
     /// ```
     /// use chainbox::{
-    ///     consensus::{ConsensusConfig, pbft::PbftConfig},
+    ///     consensus::{ConsensusConfig, PbftConfig},
     ///     sim::{FaultPlan, Setup, run_plan},
     /// };
     /// use proptest::test_runner::{Config, TestRunner};
