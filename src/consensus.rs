@@ -21,18 +21,35 @@
 
 mod any;
 mod common;
+#[cfg(feature = "internals")]
 pub mod dpos;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod dpos;
 #[cfg(test)]
 mod model_check;
+#[cfg(feature = "internals")]
 pub mod pbft;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod pbft;
+#[cfg(feature = "internals")]
 pub mod poa;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod poa;
+#[cfg(feature = "internals")]
 pub mod pos;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod pos;
+#[cfg(feature = "internals")]
 pub mod raft;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod raft;
 
-pub use any::{
-    AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
-    LightVerifier,
-};
+pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
 use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
@@ -40,8 +57,6 @@ pub use common::{
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
     family::StakeUse,
     finality::{Finality, FinalityKind},
-    header::{HeaderFieldError, UnverifiedHeader},
-    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     light::SealedHeader,
     protocol::Protocol,
     records::{Record, Records},
@@ -50,6 +65,13 @@ pub use common::{
 };
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
+    header::{HeaderFieldError, UnverifiedHeader},
+    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     mutation,
     records::{check_record, checked_record, is_whole_record},
 };
+pub use dpos::{DposConfig, DposError, Shuffle};
+pub use pbft::{Certificate, PbftConfig, PbftError};
+pub use poa::{PoaConfig, PoaError};
+pub use pos::{FinalityProof, LightVerifier as PosLightVerifier, PosConfig, PosError, Trusted};
+pub use raft::{Assignment, Change, RaftConfig, RaftError, Role};

@@ -52,16 +52,26 @@ use crate::{
     primitives::{Address, Timestamp},
 };
 
-pub use config::{BLOCKS_PER_TURN_MAX, DposConfig, DposError, PRODUCERS_MAX, Shuffle};
+#[cfg(feature = "internals")]
+pub use config::BLOCKS_PER_TURN_MAX;
+pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
 pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
 pub use fork_choice::Standing;
-pub use irreversibility::{ConfirmError, Confirmer, Irreversibility, TRACKED_MAX, quorum};
+pub use irreversibility::{ConfirmError, Irreversibility, quorum};
+#[cfg(feature = "internals")]
+pub use irreversibility::{Confirmer, TRACKED_MAX};
 pub use light::LightVerifier;
-pub use payload::{PAYLOAD_BYTES_MAX, Payload, PayloadError};
-pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise, ROOT_KEY};
+#[cfg(feature = "internals")]
+pub use payload::PAYLOAD_BYTES_MAX;
+pub use payload::{Payload, PayloadError};
+#[cfg(feature = "internals")]
+pub use record::ROOT_KEY;
+pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise};
 pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
-pub use state::{Candidates, Draft, Election, Link, Pending, Says, State};
+#[cfg(feature = "internals")]
+pub use state::{Candidates, Pending, Says, State};
+pub use state::{Draft, Election, Link};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
@@ -254,7 +264,7 @@ impl Protocol for Dpos {
             authenticator: _,
             signer,
             tree,
-            intake: Intake { policy: _, pending, orphans, catch_up },
+            intake,
             duty,
             promise,
             passed,
@@ -263,6 +273,7 @@ impl Protocol for Dpos {
             untold_final,
             next_ticket,
         } = self;
+        let (pending, orphans, catch_up) = intake.encoded_parts();
         out.u64(*period);
         out.u32(*producers);
         out.u32(*blocks_per_turn);
@@ -276,7 +287,7 @@ impl Protocol for Dpos {
             out.option(judging.own, |out, ticket| out.u64(ticket.get()));
         });
         orphans.encode(out);
-        out.option(catch_up.as_ref(), |out, catch_up| catch_up.encode(out));
+        out.option(catch_up, |out, catch_up| catch_up.encode(out));
         duty.encode(out);
         promise.encode(out);
         out.u64(*passed);

@@ -12,6 +12,7 @@
 //! from Clique's own bytes.
 
 mod blocks;
+#[cfg(any(test, feature = "internals"))]
 pub mod clique;
 mod config;
 mod family;
@@ -46,9 +47,13 @@ pub use config::{PoaConfig, PoaError};
 pub use fork_choice::Standing;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
-pub use record::{BLOCK_PREFIX, HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
+#[cfg(feature = "internals")]
+pub use record::BLOCK_PREFIX;
+pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
 pub use rules::{HeaderError, Link, PoaRules, check_header};
-pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
+#[cfg(feature = "internals")]
+pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN};
+pub use snapshot::{Snapshot, SnapshotError};
 
 /// Fires when the replica may make its next block.
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
@@ -246,8 +251,7 @@ impl Protocol for Poa {
             authenticator: _,
             signer,
             tree,
-            // Proof of authority requests missing parents only, and never a whole chain.
-            intake: Intake { policy: _, pending, orphans, catch_up: _ },
+            intake,
             wishes,
             duty,
             signed,
@@ -255,6 +259,8 @@ impl Protocol for Poa {
             sealed,
             next_ticket,
         } = self;
+        // Without a catch-up: missing parents are requested one by one.
+        let (pending, orphans, _) = intake.encoded_parts();
         out.u64(*period);
         out.u64(*epoch);
         out.u64(*wiggle_ms);

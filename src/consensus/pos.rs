@@ -62,15 +62,24 @@ use crate::{
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
-pub use config::{EMPTY_SLOTS_MAX, PosConfig, PosError, Trusted};
-pub use fork_choice::{ForkBlock, ForkChoice, LatestMessage, View};
+#[cfg(feature = "internals")]
+pub use config::EMPTY_SLOTS_MAX;
+pub use config::{PosConfig, PosError, Trusted};
+#[cfg(feature = "internals")]
+pub use fork_choice::ForkBlock;
+pub use fork_choice::{ForkChoice, LatestMessage, View};
 pub use light::LightVerifier;
-pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData, proposal_hash, reveal_hash};
+pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData};
+#[cfg(any(test, feature = "internals"))]
+pub use message::{proposal_hash, reveal_hash};
 pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
-pub use rules::{HeaderError, Link, PosRules, Stakes, VoteError, check_header};
+#[cfg(feature = "internals")]
+pub use rules::VoteError;
+pub use rules::{HeaderError, Link, PosRules, Stakes, check_header};
+#[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
 
@@ -423,7 +432,7 @@ impl Protocol for Pos {
             slot,
             is_late,
             tree,
-            intake: Intake { policy: _, pending, orphans, catch_up },
+            intake,
             early,
             votes,
             fresh,
@@ -437,6 +446,7 @@ impl Protocol for Pos {
             requests,
             next_ticket,
         } = self;
+        let (pending, orphans, catch_up) = intake.encoded_parts();
         config.encode(out);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         out.u64(*slot);
@@ -450,7 +460,7 @@ impl Protocol for Pos {
         });
         orphans.encode(out);
         early.encode(out);
-        out.option(catch_up.as_ref(), |out, catch_up| {
+        out.option(catch_up, |out, catch_up| {
             catch_up.encode(out);
             out.u64(catch_up.progress_slot);
         });

@@ -126,6 +126,14 @@ impl<T: Clone> Intake<T> {
         Self { policy, pending: OrdMap::new(), orphans: Orphans::default(), catch_up: None }
     }
 
+    /// Returns what a state's canonical encoding covers: all but the policy, which is constant.
+    pub(in crate::consensus) const fn encoded_parts(
+        &self,
+    ) -> (&OrdMap<BlockId, PendingBlock<T>>, &Orphans, Option<&CatchUp>) {
+        let Self { policy: _, pending, orphans, catch_up } = self;
+        (pending, orphans, catch_up.as_ref())
+    }
+
     /// Whether a block is pending or waits for its parent.
     pub(in crate::consensus) fn contains(&self, id: &BlockId) -> bool {
         self.pending.contains_key(id) || self.orphans.contains(id)

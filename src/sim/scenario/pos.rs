@@ -7,7 +7,7 @@ mod finality;
 use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
     consensus::{
-        ConsensusConfig, Machine,
+        AnyProtocol, ConsensusConfig,
         pos::{Pos, PosConfig},
     },
     sim::{
@@ -142,8 +142,8 @@ fn config(stage: &Stage<'_>) -> PosConfig {
 }
 
 fn pos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pos> {
-    match stage.machine(number) {
-        Machine::Pos(pos) => Some(pos),
+    match stage.protocol(number) {
+        AnyProtocol::Pos(pos) => Some(pos),
         _ => None,
     }
 }

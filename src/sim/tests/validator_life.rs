@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
         pos::PosConfig, raft::RaftConfig,
     },
     primitives::{Address, KeyPair, U256, ether},
@@ -97,8 +97,8 @@ fn balance(network: &Network, address: Address) -> U256 {
 
 /// The leader committed all that it has, where there is one.
 fn is_settled(network: &Network) -> bool {
-    network.replicas().iter().any(|replica| match replica.machine() {
-        Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
+    network.replicas().iter().any(|replica| match replica.protocol() {
+        AnyProtocol::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
         _ => true,
     })
 }
@@ -188,8 +188,8 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
         }
         "unjail" if kind != ConsensusKind::Pbft => act(network, 3, &ValidatorAction::Unjail, |n| validates(n, 3)),
         "slash" if is_staked => {
-            let leads = |replica: &&Replica| match replica.machine() {
-                Machine::Pbft(pbft) => replica.address() == Some(pbft.primary()),
+            let leads = |replica: &&Replica| match replica.protocol() {
+                AnyProtocol::Pbft(pbft) => replica.address() == Some(pbft.primary()),
                 _ => replica.id() == ReplicaId::new(2),
             };
             let liar = network.replicas().iter().find(leads).unwrap().id();

@@ -5,8 +5,8 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig,
-        raft::RaftConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
+        pos::PosConfig, raft::RaftConfig,
     },
     primitives::{Address, KeyPair, U256, ether},
     system::staking::{StakingParams, ValidatorRecord, ValidatorStatus},
@@ -133,8 +133,8 @@ fn members_of_raft_come_and_go_by_the_leader() {
 
 /// The leader committed all that it has.
 fn settled(network: &Network) -> bool {
-    network.replicas().iter().any(|replica| match replica.machine() {
-        Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
+    network.replicas().iter().any(|replica| match replica.protocol() {
+        AnyProtocol::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
         _ => false,
     })
 }

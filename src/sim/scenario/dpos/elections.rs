@@ -6,7 +6,7 @@ use super::{ScenarioError, Stage, all, irreversible};
 use crate::{
     chain::{Block, GenesisSpec},
     consensus::{
-        BlockId, ConsensusConfig, Machine, Message, SealedHeader, ValidatorSet,
+        AnyProtocol, BlockId, ConsensusConfig, Message, SealedHeader, ValidatorSet,
         dpos::{Dpos, DposConfig, LightVerifier, Payload},
     },
     primitives::{Address, Height, KeyPair, ether},
@@ -35,8 +35,8 @@ fn voter() -> KeyPair {
 }
 
 fn dpos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Dpos> {
-    match stage.machine(number) {
-        Machine::Dpos(dpos) => Some(dpos),
+    match stage.protocol(number) {
+        AnyProtocol::Dpos(dpos) => Some(dpos),
         _ => None,
     }
 }

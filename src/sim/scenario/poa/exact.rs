@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{ScenarioError, Stage, all};
 use crate::{
     chain::{Block, BlockAttributes},
-    consensus::{BlockId, Machine, Message},
+    consensus::{AnyProtocol, BlockId, Message},
     primitives::{Timestamp, U256},
 };
 
@@ -125,8 +125,8 @@ fn meet(stage: &mut Stage<'_>, constellation: &Constellation) -> Result<String, 
     }
     stage.must(heads(stage, &up, want), "the branch that the EIP says, at all")?;
     let next = want.height.next();
-    let may_sign = up.iter().filter(|number| match stage.machine(**number) {
-        Machine::Poa(poa) => {
+    let may_sign = up.iter().filter(|number| match stage.protocol(**number) {
+        AnyProtocol::Poa(poa) => {
             let address = stage.replica(**number).address().unwrap_or_default();
             poa.snapshot().may_sign(next, &address).is_ok()
         }
