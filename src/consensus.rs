@@ -21,13 +21,33 @@
 
 mod any;
 mod common;
+#[cfg(feature = "internals")]
 pub mod dpos;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod dpos;
 #[cfg(test)]
 mod model_check;
+#[cfg(feature = "internals")]
 pub mod pbft;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod pbft;
+#[cfg(feature = "internals")]
 pub mod poa;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod poa;
+#[cfg(feature = "internals")]
 pub mod pos;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod pos;
+#[cfg(feature = "internals")]
 pub mod raft;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod raft;
 
 pub use any::{
     AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
@@ -40,8 +60,6 @@ pub use common::{
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
     family::StakeUse,
     finality::{Finality, FinalityKind},
-    header::{HeaderFieldError, UnverifiedHeader},
-    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     light::SealedHeader,
     protocol::Protocol,
     records::{Record, Records},
@@ -50,6 +68,13 @@ pub use common::{
 };
 pub(crate) use common::{
     family::{MembershipChange, RoundRole, RoundStatus},
+    header::{HeaderFieldError, UnverifiedHeader},
+    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     mutation,
     records::{check_record, checked_record, is_whole_record},
 };
+pub use dpos::{DposConfig, DposError, Shuffle};
+pub use pbft::{Certificate, PbftConfig, PbftError};
+pub use poa::{PoaConfig, PoaError};
+pub use pos::{FinalityProof, LightVerifier as PosLightVerifier, PosConfig, PosError, Trusted};
+pub use raft::{Assignment, Change, RaftConfig, RaftError, Role};

@@ -11,7 +11,7 @@ use arbitrary::Arbitrary;
 use chainbox::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusConfig, ConsensusKind, Effect, Event, Machine,
+        AnyProtocol, Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusConfig, ConsensusKind, Effect, Event,
         Message, Protocol, Recipients, Records, ReplicaId, SealScheme, Signer, TimerId, ValidatorSet, Verdict,
     },
     primitives::{Bytes, Header, Height, KeyPair, Timestamp},
@@ -62,7 +62,7 @@ pub struct Cluster {
 #[derive(Debug)]
 struct Replica {
     signer: Signer,
-    machine: Machine,
+    machine: AnyProtocol,
     records: Records,
     armed: BTreeSet<TimerId>,
     wanted: Option<BuildRequest>,

@@ -6,7 +6,9 @@ pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod family;
 pub(super) mod finality;
+#[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
 pub(super) mod header;
+#[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
 pub(super) mod header_rules;
 pub(super) mod intake;
 pub(super) mod light;

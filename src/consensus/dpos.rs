@@ -52,16 +52,26 @@ use crate::{
     primitives::{Address, Timestamp},
 };
 
-pub use config::{BLOCKS_PER_TURN_MAX, DposConfig, DposError, PRODUCERS_MAX, Shuffle};
+#[cfg(feature = "internals")]
+pub use config::BLOCKS_PER_TURN_MAX;
+pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
 pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
 pub use fork_choice::ForkChoiceKey;
-pub use irreversibility::{ConfirmError, Confirmer, Irreversibility, TRACKED_MAX, quorum};
+pub use irreversibility::{ConfirmError, Irreversibility, quorum};
+#[cfg(feature = "internals")]
+pub use irreversibility::{Confirmer, TRACKED_MAX};
 pub use light::LightVerifier;
-pub use payload::{PAYLOAD_BYTES_MAX, Payload, PayloadError};
-pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise, ROOT_KEY};
+#[cfg(feature = "internals")]
+pub use payload::PAYLOAD_BYTES_MAX;
+pub use payload::{Payload, PayloadError};
+#[cfg(feature = "internals")]
+pub use record::ROOT_KEY;
+pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise};
 pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
-pub use state::{BlockInputs, Candidates, DerivedPayload, Election, HeaderContext, Pending, State};
+pub use state::{BlockInputs, Election, HeaderContext};
+#[cfg(feature = "internals")]
+pub use state::{Candidates, DerivedPayload, Pending, State};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);

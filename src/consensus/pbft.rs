@@ -59,9 +59,12 @@ use crate::primitives::{Address, B256, Height, Timestamp};
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use config::{PbftConfig, PbftError, Quorums};
 pub use council::{Council, Succession};
-pub use evidence::{DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, Payload, Promise};
+pub use evidence::{DoubleSigning, EvidenceError, Payload, Promise};
+#[cfg(any(test, feature = "internals"))]
+pub use evidence::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
 pub use light::LightVerifier;
-pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange, commit_hash};
+pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange};
+#[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
 pub use rules::{HeaderError, PbftRules};
 

@@ -12,6 +12,7 @@
 //! from Clique's own bytes.
 
 mod blocks;
+#[cfg(any(test, feature = "internals"))]
 pub mod clique;
 mod config;
 mod family;
@@ -46,9 +47,13 @@ pub use config::{PoaConfig, PoaError};
 pub use fork_choice::ForkChoiceKey;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
-pub use record::{BLOCK_PREFIX, HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
+#[cfg(feature = "internals")]
+pub use record::BLOCK_PREFIX;
+pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
 pub use rules::{HeaderContext, HeaderError, PoaRules, check_header};
-pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
+#[cfg(feature = "internals")]
+pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN};
+pub use snapshot::{Snapshot, SnapshotError};
 
 /// Fires when the replica may make its next block.
 pub const SEAL_TIMER: TimerId = TimerId::new(1);

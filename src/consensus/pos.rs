@@ -62,15 +62,24 @@ use crate::{
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
-pub use config::{EMPTY_SLOTS_MAX, PosConfig, PosError, Trusted};
-pub use fork_choice::{ForkBlock, ForkChoice, LatestMessage, View};
+#[cfg(feature = "internals")]
+pub use config::EMPTY_SLOTS_MAX;
+pub use config::{PosConfig, PosError, Trusted};
+#[cfg(feature = "internals")]
+pub use fork_choice::ForkBlock;
+pub use fork_choice::{ForkChoice, LatestMessage, View};
 pub use light::LightVerifier;
-pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData, proposal_hash, reveal_hash};
+pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData};
+#[cfg(any(test, feature = "internals"))]
+pub use message::{proposal_hash, reveal_hash};
 pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{EpochAccounting, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
-pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, VoteError, check_header};
+#[cfg(feature = "internals")]
+pub use rules::VoteError;
+pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, check_header};
+#[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
 

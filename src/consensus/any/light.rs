@@ -11,7 +11,7 @@ use crate::consensus::common::{event::BlockId, light::SealedHeader, validators::
 ///
 /// ```
 /// use chainbox::{
-///     consensus::{Authenticator, ConsensusConfig, SealScheme, pbft::PbftConfig},
+///     consensus::{Authenticator, ConsensusConfig, PbftConfig, SealScheme},
 ///     primitives::Height,
 ///     sim::Network,
 /// };

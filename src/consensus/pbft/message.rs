@@ -331,11 +331,6 @@ pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
     vote(PRE_PREPARE, view, block)
 }
 
-/// What a validator signs to commit `block` in `view`.
-pub fn commit_hash(view: View, block: &BlockId) -> B256 {
-    keccak256(vote(COMMIT, view, block))
-}
-
 /// Kind, view, height and block hash.
 pub(super) fn vote(kind: u8, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
     let mut bytes = [0; VOTE_LEN];

@@ -7,25 +7,25 @@ use crate::{
     primitives::{Gas, Timestamp, Transaction},
 };
 
-/// Who decides when a block is made.
+/// When blocks are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Production {
-    /// The protocol: a block is built as soon as it asks.
+    /// As soon as the protocol requests one.
     #[default]
     Automatic,
-    /// The driver, by [`Network::produce_block`](crate::sim::Network::produce_block).
+    /// When the driver calls [`Network::produce_block`](crate::sim::Network::produce_block).
     OnDemand,
 }
 
-/// How the next block is to be made, where the driver has a wish; everything else is as usual.
+/// Options for the next block on demand; every absent one has the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BlockOrder {
-    /// Its time; by default the later of the earliest time allowed and the block clock.
+    /// Timestamp; by default the later of the earliest allowed one and the block clock.
     pub timestamp: Option<Timestamp>,
     /// Gas limit to move towards.
     pub gas_limit: Option<Gas>,
-    /// Changes by hand that it records.
+    /// Interventions that the block records.
     pub interventions: Vec<Intervention>,
-    /// Only these transactions, in this order, instead of the pool's best.
+    /// Exactly these transactions, in this order, instead of the pool's best.
     pub transactions: Option<Vec<Arc<Transaction>>>,
 }
