@@ -49,10 +49,7 @@ pub mod raft;
 #[expect(unreachable_pub, reason = "public with the feature `internals`")]
 pub(crate) mod raft;
 
-pub use any::{
-    AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
-    LightVerifier,
-};
+pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
 use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},

@@ -40,23 +40,29 @@ impl ConsensusKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name || kind.short_name() == name)
     }
 
-    pub(crate) fn is_promise(self, key: &[u8]) -> bool {
+    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
+    #[cfg(test)]
+    pub(crate) fn is_safety_record(self, key: &[u8]) -> bool {
         self.info().record_keys.is_safety_record(key)
     }
 
-    pub(crate) fn answers_for(self, key: &[u8]) -> Option<Height> {
+    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
+    pub(crate) fn attested_height(self, key: &[u8]) -> Option<Height> {
         self.info().record_keys.attested_height(key)
     }
 
+    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
     pub(crate) const fn head_key(self) -> &'static [u8] {
         self.info().record_keys.head
     }
 
-    pub(crate) fn promises_on(self, own: &Records, other: &Records) -> Records {
+    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
+    pub(crate) fn records_on_chain_of(self, own: &Records, other: &Records) -> Records {
         self.info().record_keys.on_chain_of(own, other)
     }
 
-    pub(crate) fn promises_at_head(self, own: &Records, other: &Records) -> Records {
+    /// See [`RecordKeys`](crate::consensus::common::record_class::RecordKeys).
+    pub(crate) fn records_at_head_of(self, own: &Records, other: &Records) -> Records {
         self.info().record_keys.at_head_of(own, other)
     }
 }
@@ -91,20 +97,20 @@ mod tests {
         let other = records(&[("head", 2), ("head/copy", 2), ("hard-state", 2), ("entry/2", 2)]);
         let wanted =
             records(&[("head", 2), ("head/copy", 2), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
-        assert_eq!(ConsensusKind::Raft.promises_on(&own, &other), wanted);
-        assert_eq!(ConsensusKind::Raft.promises_at_head(&own, &other), wanted);
+        assert_eq!(ConsensusKind::Raft.records_on_chain_of(&own, &other), wanted);
+        assert_eq!(ConsensusKind::Raft.records_at_head_of(&own, &other), wanted);
 
         let own = records(&[("head", 1), ("promises", 1), ("node/1", 1)]);
         let other = records(&[("head", 2), ("promises", 2), ("node/2", 2)]);
         assert_eq!(
-            ConsensusKind::Pos.promises_on(&own, &other),
+            ConsensusKind::Pos.records_on_chain_of(&own, &other),
             records(&[("head", 2), ("promises", 1), ("node/2", 2)])
         );
-        assert_eq!(ConsensusKind::Pos.promises_at_head(&own, &other), records(&[("head", 2), ("promises", 1)]));
+        assert_eq!(ConsensusKind::Pos.records_at_head_of(&own, &other), records(&[("head", 2), ("promises", 1)]));
 
         let own = records(&[("c/1", 1), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
         let other = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/2", 2)]);
         let wanted = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
-        assert_eq!(ConsensusKind::Pbft.promises_on(&own, &other), wanted);
+        assert_eq!(ConsensusKind::Pbft.records_on_chain_of(&own, &other), wanted);
     }
 }

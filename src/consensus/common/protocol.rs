@@ -25,7 +25,14 @@ pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
     /// Writes the whole state that future behaviour depends on, in its one canonical form.
     fn encode(&self, out: &mut Encoder);
 
-    /// BLAKE3 of the canonical encoding.
+    /// Returns the canonical encoding.
+    fn encoding(&self) -> Vec<u8> {
+        let mut out = Encoder::new();
+        self.encode(&mut out);
+        out.into_bytes()
+    }
+
+    /// Returns the BLAKE3 of the canonical encoding.
     fn digest(&self) -> B256 {
         let mut out = Encoder::new();
         self.encode(&mut out);
@@ -47,8 +54,7 @@ macro_rules! impl_by_encoding {
     ($state:ty) => {
         impl PartialEq for $state {
             fn eq(&self, other: &Self) -> bool {
-                $crate::consensus::common::protocol::encoding(self)
-                    == $crate::consensus::common::protocol::encoding(other)
+                $crate::consensus::Protocol::encoding(self) == $crate::consensus::Protocol::encoding(other)
             }
         }
 
@@ -56,16 +62,9 @@ macro_rules! impl_by_encoding {
 
         impl core::hash::Hash for $state {
             fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
-                state.write(&$crate::consensus::common::protocol::encoding(self));
+                state.write(&$crate::consensus::Protocol::encoding(self));
             }
         }
     };
 }
 pub(in crate::consensus) use impl_by_encoding;
-
-/// Returns a state's canonical encoding.
-pub(in crate::consensus) fn encoding(state: &impl Protocol) -> Vec<u8> {
-    let mut out = Encoder::new();
-    state.encode(&mut out);
-    out.into_bytes()
-}

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::{
     consensus::{
-        Admin, ConsensusKind, Machine, ReplicaId,
+        Admin, MembershipChange, ReplicaId,
         raft::{Assignment, Change, Role},
     },
     primitives::{Address, ether},
@@ -48,11 +48,11 @@ impl Operators {
 
     /// Wishes something, or nothing.
     pub(crate) fn act(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
-        match network.config().kind() {
-            ConsensusKind::Poa => self.vote(network),
+        match network.config().kind().info().membership_change {
+            MembershipChange::SignerVotes => self.vote(network),
             _ if self.candidates == 0 || self.rng.below(2) == 0 => Ok(()),
-            ConsensusKind::Raft => self.change_members(network),
-            _ => self.change_stake(network, oracle),
+            MembershipChange::LeaderProposal => self.change_members(network),
+            MembershipChange::Stake => self.change_stake(network, oracle),
         }
     }
 
@@ -133,10 +133,7 @@ impl Operators {
 /// The running replica that leads in the newest term.
 pub(crate) fn leader(network: &Network) -> Option<ReplicaId> {
     let running = network.replicas().iter().filter(|replica| replica.process() == ProcessState::Running);
-    let leaders = running.filter_map(|replica| match replica.protocol() {
-        Machine::Raft(raft) if raft.is_leader() => Some((raft.term(), replica.id())),
-        _ => None,
-    });
+    let leaders = running.filter_map(|replica| Some((replica.protocol().leading_term()?, replica.id())));
     leaders.max().map(|(_, id)| id)
 }
 

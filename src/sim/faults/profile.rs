@@ -41,25 +41,6 @@ pub struct Profile {
 
 /// What travels on the links of every protocol beside its own messages.
 const LABELS: [&str; 3] = ["transaction", "block-request", "block-response"];
-const LABELS_BLOCK: [&str; 1] = ["block"];
-const LABELS_POS: [&str; 3] = ["block", "vote", "offence"];
-const LABELS_PBFT: [&str; 6] = ["pre-prepare", "prepare", "commit", "checkpoint", "view-change", "new-view"];
-const LABELS_RAFT: [&str; 14] = [
-    "raft-pre-vote*",
-    "raft-vote*",
-    "raft-append*",
-    "raft-pre-vote-request",
-    "raft-vote-request",
-    "raft-pre-vote",
-    "raft-vote",
-    "raft-append",
-    "raft-appended",
-    "raft-append-rejected",
-    "raft-heartbeat",
-    "raft-heartbeat-answer",
-    "raft-snapshot",
-    "raft-timeout-now",
-];
 
 /// How often each kind of fault comes, against the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -140,19 +121,9 @@ impl Profile {
 
     /// What this protocol promises to bear.
     pub fn of(config: &ConsensusConfig) -> Self {
-        let profile = match config {
-            ConsensusConfig::Pbft(_) | ConsensusConfig::Dpos(_) | ConsensusConfig::Pos(_) => Self::byzantine(),
-            _ => Self::crash_only(),
-        };
-        // Rounds up to about the last that a run comes to while things go wrong.
-        let (labels, rounds_max): (&[&str], _) = match config {
-            ConsensusConfig::Pbft(_) => (&LABELS_PBFT, 6),
-            ConsensusConfig::Raft(_) => (&LABELS_RAFT, 6),
-            ConsensusConfig::Pos(_) => (&LABELS_POS, 20),
-            ConsensusConfig::Dpos(_) => (&LABELS_BLOCK, 5),
-            ConsensusConfig::Poa(_) => (&LABELS_BLOCK, 3),
-        };
-        let labels = labels.iter().chain(&LABELS).map(|label| (*label).to_owned()).collect();
-        Self { labels, rounds_max, ..profile }
+        let info = config.kind().info();
+        let profile = if info.is_byzantine_tolerant { Self::byzantine() } else { Self::crash_only() };
+        let labels = info.message_labels.iter().chain(&LABELS).map(|label| (*label).to_owned()).collect();
+        Self { labels, rounds_max: info.campaign_rounds_max, ..profile }
     }
 }

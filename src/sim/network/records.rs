@@ -85,7 +85,7 @@ impl RecordStore {
         for record in records {
             let is_forgotten = record.value.is_empty();
             if is_forgotten
-                && let Some(height) = self.kind.answers_for(&record.key)
+                && let Some(height) = self.kind.attested_height(&record.key)
                 && height > waiting.finalized
             {
                 // If all stopped now, the block would be lost.

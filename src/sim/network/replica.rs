@@ -25,8 +25,8 @@ use crate::{
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
-        BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Machine, Message, Protocol, Recipients, Records,
-        Rejection, ReplicaId, Ticket, TimerId, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Message, Protocol, Recipients,
+        Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
     },
     primitives::{Address, Timestamp, Transaction, U256},
     sim::{
@@ -48,7 +48,7 @@ pub struct Replica {
     /// Slot of this process: equal to `id`, or above the numbers of all replicas for a twin.
     pub(in crate::sim) slot: ReplicaId,
     address: Option<Address>,
-    pub(in crate::sim) protocol: Machine,
+    pub(in crate::sim) protocol: AnyProtocol,
     chain: Chain,
     pool: Pool,
     /// Running timers.
@@ -120,7 +120,7 @@ impl Replica {
     pub(in crate::sim) fn new(
         id: ReplicaId,
         address: Option<Address>,
-        protocol: Machine,
+        protocol: AnyProtocol,
         chain: Chain,
         pool: Pool,
         durable: Option<Arc<RecordStore>>,
@@ -162,7 +162,7 @@ impl Replica {
     }
 
     /// Returns its protocol.
-    pub const fn protocol(&self) -> &Machine {
+    pub const fn protocol(&self) -> &AnyProtocol {
         &self.protocol
     }
 
@@ -237,7 +237,7 @@ impl Replica {
     pub(in crate::sim) fn load(
         &mut self,
         dump: &ChainDump,
-        protocol: Machine,
+        protocol: AnyProtocol,
         head_record: Option<&[u8]>,
     ) -> Result<(), NetworkError> {
         self.chain.load(dump).map_err(|source| self.chain_error(source))?;

@@ -3,7 +3,9 @@
 use super::error::NetworkError;
 use crate::{
     chain::Chain,
-    consensus::{Authenticator, BlockId, ConsensusConfig, Machine, Protocol, Records, ReplicaId, Signer, ValidatorSet},
+    consensus::{
+        AnyProtocol, Authenticator, BlockId, ConsensusConfig, Protocol, Records, ReplicaId, Signer, ValidatorSet,
+    },
 };
 
 /// Parameters that never change during a run.
@@ -28,7 +30,7 @@ impl Shared {
         head: BlockId,
         replica: ReplicaId,
         (own, of_primary): (&Records, &Records),
-    ) -> Result<(Machine, Records), NetworkError> {
+    ) -> Result<(AnyProtocol, Records), NetworkError> {
         let signer = self.signers.get(replica.index()).cloned().flatten();
         if own.is_empty() && of_primary.is_empty() {
             return Ok((self.protocol_at(chain, head, signer, None)?, Records::new()));
@@ -37,9 +39,9 @@ impl Shared {
         let mut recovered_head = None;
         let ways: [&dyn Fn() -> Records; 3] = [
             &|| own.clone(),
-            &|| kind.promises_on(own, of_primary),
+            &|| kind.records_on_chain_of(own, of_primary),
             // Without a head record, the other of two branches of equal weight may be chosen.
-            &|| kind.promises_at_head(own, of_primary),
+            &|| kind.records_at_head_of(own, of_primary),
         ];
         for way in ways {
             let mut records = way();
@@ -65,7 +67,7 @@ impl Shared {
         head: BlockId,
         signer: Option<Signer>,
         head_record: Option<&[u8]>,
-    ) -> Result<Machine, NetworkError> {
+    ) -> Result<AnyProtocol, NetworkError> {
         let authenticator = self.authenticator.clone();
         let protocol = match head_record {
             Some(record) => self.config.restore(record, authenticator, signer)?,

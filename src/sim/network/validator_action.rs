@@ -13,7 +13,7 @@ use super::{Network, error::NetworkError};
 use crate::{
     chain::{CallError, CallOutcome, CallRequest, ChainError, StateOverrides},
     consensus::{
-        Admin, ConsensusKind, Machine, Protocol, ReplicaId,
+        Admin, ConsensusKind, MembershipChange, Protocol, ReplicaId,
         raft::{Assignment, Change, Role},
     },
     primitives::{Address, B256, Bytes, KeyPair, Transaction, TransactionError, TransactionRequest, U256},
@@ -264,10 +264,10 @@ impl Network {
             let state = if joins { "is a validator already" } else { "is no validator" };
             return Err(ValidatorActionError::NothingToDo { action: action.name(), address: actor.address(), state });
         }
-        match self.config().kind() {
-            ConsensusKind::Poa => self.vote(actor.address(), joins),
-            ConsensusKind::Raft => self.change_members(actor.address(), joins),
-            _ => Err(self.unsupported(action)),
+        match self.config().kind().info().membership_change {
+            MembershipChange::SignerVotes => self.vote(actor.address(), joins),
+            MembershipChange::LeaderProposal => self.change_members(actor.address(), joins),
+            MembershipChange::Stake => Err(self.unsupported(action)),
         }
     }
 
@@ -321,9 +321,9 @@ impl Network {
 
     fn unsupported(&self, action: &ValidatorAction) -> ValidatorActionError {
         let protocol = self.config().kind();
-        let hint = match protocol {
-            ConsensusKind::Poa => "signers join and exit by votes, without stake or commission",
-            ConsensusKind::Raft => {
+        let hint = match protocol.info().membership_change {
+            MembershipChange::SignerVotes => "signers join and exit by votes, without stake or commission",
+            MembershipChange::LeaderProposal => {
                 "members join and exit by the leader's change of members, without stake or commission"
             }
             _ => "give genesis the field `staking`, which makes validators change by their stake",
@@ -351,12 +351,9 @@ impl Network {
 
     fn change_members(&mut self, address: Address, joins: bool) -> Result<Submitted, ValidatorActionError> {
         let replica = self.replica_of(address).ok_or(ValidatorActionError::NoReplica { address })?;
-        let term = |protocol: &Machine| match protocol {
-            Machine::Raft(raft) if raft.is_leader() => Some(raft.term()),
-            _ => None,
-        };
         // One that was cut off may still think that it leads, in an older term.
-        let leaders = self.replicas().iter().filter_map(|replica| Some((term(replica.protocol())?, replica.id())));
+        let leaders =
+            self.replicas().iter().filter_map(|replica| Some((replica.protocol().leading_term()?, replica.id())));
         let (_, leader) = leaders.max().ok_or(ValidatorActionError::NoLeader)?;
         let role = if joins { Role::Voter } else { Role::Removed };
         let change = Change::Simple(vec![Assignment { replica, address, role }]);

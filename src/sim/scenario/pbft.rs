@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
     consensus::{
-        BlockId, ConsensusConfig, Machine, Message,
+        AnyProtocol, BlockId, ConsensusConfig, Message,
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
     sim::{
@@ -62,7 +62,7 @@ const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
 
 fn pbft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pbft> {
     match stage.protocol(number) {
-        Machine::Pbft(pbft) => Some(pbft),
+        AnyProtocol::Pbft(pbft) => Some(pbft),
         _ => None,
     }
 }

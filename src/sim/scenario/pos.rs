@@ -7,7 +7,7 @@ mod finality;
 use super::{Scenario, ScenarioError, Script, Sizes, Stage};
 use crate::{
     consensus::{
-        ConsensusConfig, Machine,
+        AnyProtocol, ConsensusConfig,
         pos::{Pos, PosConfig},
     },
     sim::{
@@ -143,7 +143,7 @@ fn config(stage: &Stage<'_>) -> PosConfig {
 
 fn pos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pos> {
     match stage.protocol(number) {
-        Machine::Pos(pos) => Some(pos),
+        AnyProtocol::Pos(pos) => Some(pos),
         _ => None,
     }
 }

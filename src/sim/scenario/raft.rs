@@ -6,7 +6,7 @@ mod members;
 use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     consensus::{
-        ConsensusConfig, Machine,
+        AnyProtocol, ConsensusConfig,
         raft::{Raft, RaftConfig},
     },
     sim::network::{builder::NetworkBuilder, links::Latency},
@@ -125,7 +125,7 @@ const fn slow_links(builder: NetworkBuilder) -> NetworkBuilder {
 
 fn raft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Raft> {
     match stage.protocol(number) {
-        Machine::Raft(raft) => Some(raft),
+        AnyProtocol::Raft(raft) => Some(raft),
         _ => None,
     }
 }

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use super::ScenarioError;
 use crate::{
-    consensus::{Admin, BlockId, Machine, Message, Protocol, ReplicaId, Signer},
+    consensus::{Admin, AnyProtocol, BlockId, Message, Protocol, ReplicaId, Signer},
     primitives::Height,
     sim::{
         engine::clock::SimTime,
@@ -103,7 +103,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Its protocol.
-    pub fn protocol(&self, number: u32) -> &Machine {
+    pub fn protocol(&self, number: u32) -> &AnyProtocol {
         self.replica(number).protocol()
     }
 

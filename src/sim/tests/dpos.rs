@@ -5,8 +5,8 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
-        SealedHeader,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Protocol, ReplicaId,
+        SealScheme, SealedHeader,
         dpos::{Dpos, DposConfig, DposError, LightVerifier},
     },
     primitives::{Address, Height, U256},
@@ -17,7 +17,7 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
 }
 
 fn dpos(replica: &Replica) -> &Dpos {
-    let Machine::Dpos(dpos) = replica.protocol() else { panic!("another protocol") };
+    let AnyProtocol::Dpos(dpos) = replica.protocol() else { panic!("another protocol") };
     dpos
 }
 

@@ -126,7 +126,7 @@ fn every_replica_comes_back_with_its_own_records() {
             assert_eq!(after_final, before_final, "{kind:?}");
             let protocol = after.protocol();
             let (before, after) = (before.records(), after.records());
-            let kept = before.iter().filter(|(key, _)| kind.is_promise(key) && protocol.needs(key));
+            let kept = before.iter().filter(|(key, _)| kind.is_safety_record(key) && protocol.needs(key));
             assert!(kept.clone().count() > 0, "{kind:?}");
             for (key, value) in kept {
                 assert_eq!(after.get(key), Some(value), "{kind:?}: {}", key.escape_ascii());

@@ -6,8 +6,8 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{
-        Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
-        SealedHeader,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Protocol, ReplicaId,
+        SealScheme, SealedHeader,
         pbft::{LightVerifier, Pbft, PbftConfig, PbftError},
     },
     primitives::{Address, Height, U256},
@@ -23,7 +23,7 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
 }
 
 fn pbft(replica: &Replica) -> &Pbft {
-    let Machine::Pbft(pbft) = replica.protocol() else { panic!("another protocol") };
+    let AnyProtocol::Pbft(pbft) = replica.protocol() else { panic!("another protocol") };
     pbft
 }
 

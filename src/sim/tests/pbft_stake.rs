@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, Machine, ReplicaId, SealedHeader,
+        AnyProtocol, ConsensusConfig, ReplicaId, SealedHeader,
         pbft::{LightVerifier, Payload, Pbft, PbftConfig, Seal},
     },
     primitives::{Address, Height, KeyPair, ether},
@@ -38,7 +38,7 @@ fn key(seed: u64, index: u32) -> KeyPair {
 }
 
 fn pbft(network: &Network, index: usize) -> &Pbft {
-    let Machine::Pbft(pbft) = network.replicas()[index].protocol() else { panic!("another protocol") };
+    let AnyProtocol::Pbft(pbft) = network.replicas()[index].protocol() else { panic!("another protocol") };
     pbft
 }
 

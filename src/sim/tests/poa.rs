@@ -7,7 +7,7 @@ use super::*;
 use crate::{
     chain::{BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, Authenticator, ConsensusConfig, Machine, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
 };
@@ -111,7 +111,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
     // Signer `rogue` builds on the head, far ahead of the clock.
     let chain = network.primary().chain().clone();
     let (head, next) = (chain.head().block().clone(), chain.head().height().next());
-    let Machine::Poa(poa) = network.primary().protocol() else { panic!("not proof of authority") };
+    let AnyProtocol::Poa(poa) = network.primary().protocol() else { panic!("not proof of authority") };
     let free = |index: &u32| {
         let address = network.replicas()[*index as usize].address().unwrap();
         poa.snapshot().may_sign(next, &address).is_ok() && !poa.snapshot().is_in_turn(next, &address)

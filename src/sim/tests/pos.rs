@@ -6,8 +6,8 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{
-        Admin, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Machine, Protocol, ReplicaId, SealScheme,
-        SealedHeader,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusError, FinalityKind, Protocol, ReplicaId,
+        SealScheme, SealedHeader,
         mutation::{self, Mutation},
         pos::{LightVerifier, Pos, PosConfig, PosError},
     },
@@ -25,7 +25,7 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
 }
 
 fn pos(replica: &Replica) -> &Pos {
-    let Machine::Pos(pos) = replica.protocol() else { panic!("another protocol") };
+    let AnyProtocol::Pos(pos) = replica.protocol() else { panic!("another protocol") };
     pos
 }
 

@@ -5,7 +5,8 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        Admin, Authenticator, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId, SealScheme, SealedHeader,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, FinalityKind, Protocol, ReplicaId, SealScheme,
+        SealedHeader,
         raft::{Assignment, Change, LightVerifier, Membership, Raft, RaftConfig, Role},
     },
     primitives::{Address, Height},
@@ -23,7 +24,7 @@ fn on_demand(validators: u32) -> NetworkBuilder {
 
 fn raft(network: &Network, replica: u32) -> &Raft {
     match network.replicas()[replica as usize].protocol() {
-        Machine::Raft(raft) => raft,
+        AnyProtocol::Raft(raft) => raft,
         other => panic!("not raft: {other:?}"),
     }
 }

@@ -6,7 +6,7 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
         pos::PosConfig, raft::RaftConfig,
     },
     primitives::{Address, KeyPair, U256, ether},
@@ -98,7 +98,7 @@ fn balance(network: &Network, address: Address) -> U256 {
 /// The leader committed all that it has, where there is one.
 fn is_settled(network: &Network) -> bool {
     network.replicas().iter().any(|replica| match replica.protocol() {
-        Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
+        AnyProtocol::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
         _ => true,
     })
 }
@@ -189,7 +189,7 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
         "unjail" if kind != ConsensusKind::Pbft => act(network, 3, &ValidatorAction::Unjail, |n| validates(n, 3)),
         "slash" if is_staked => {
             let leads = |replica: &&Replica| match replica.protocol() {
-                Machine::Pbft(pbft) => replica.address() == Some(pbft.primary()),
+                AnyProtocol::Pbft(pbft) => replica.address() == Some(pbft.primary()),
                 _ => replica.id() == ReplicaId::new(2),
             };
             let liar = network.replicas().iter().find(leads).unwrap().id();

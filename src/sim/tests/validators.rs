@@ -5,8 +5,8 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig,
-        raft::RaftConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
+        pos::PosConfig, raft::RaftConfig,
     },
     primitives::{Address, KeyPair, U256, ether},
     system::staking::{StakingParams, ValidatorRecord, ValidatorStatus},
@@ -134,7 +134,7 @@ fn members_of_raft_come_and_go_by_the_leader() {
 /// The leader committed all that it has.
 fn settled(network: &Network) -> bool {
     network.replicas().iter().any(|replica| match replica.protocol() {
-        Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
+        AnyProtocol::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
         _ => false,
     })
 }

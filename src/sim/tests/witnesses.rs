@@ -11,7 +11,7 @@ use super::faults::{id, pbft, poa, raft};
 use super::*;
 use crate::{
     consensus::{
-        ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
+        AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
     primitives::{Address, Height, ether},
     sim::{
@@ -123,7 +123,7 @@ fn honest_stake() -> Violation {
     network.misbehave(id(2), Behaviour::Equivocate, Trigger::Always).unwrap();
     let liar = network.replicas[2].address().unwrap();
     let is_slashed = |network: &Network| match network.primary().protocol() {
-        Machine::Pos(pos) => pos.head_state().is_some_and(|state| state.is_slashed(&liar)),
+        AnyProtocol::Pos(pos) => pos.head_state().is_some_and(|state| state.is_slashed(&liar)),
         _ => false,
     };
     network.run_until(Duration::from_secs(60), is_slashed).unwrap();
@@ -140,7 +140,7 @@ fn log_matching() -> Violation {
 }
 
 fn state_machine_safety() -> Violation {
-    let leads = |replica: &&Replica| matches!(replica.protocol(), Machine::Raft(raft) if raft.is_leader());
+    let leads = |replica: &&Replica| matches!(replica.protocol(), AnyProtocol::Raft(raft) if raft.is_leader());
     let mut invariant = CommittedEntriesPersist::default();
     let mut network = builder(raft()).build().unwrap();
     network.run_until(Duration::from_secs(9), |network| network.replicas().iter().any(|one| leads(&one))).unwrap();
@@ -162,7 +162,7 @@ fn committed_survives() -> Violation {
     let mut other = network.fork();
     watch(&mut invariant, &mut network, 3).unwrap();
     // Elsewhere the first primary never spoke, and the next one's block is in the place of the committed one.
-    let Machine::Pbft(first) = other.primary().protocol() else { panic!("not pbft") };
+    let AnyProtocol::Pbft(first) = other.primary().protocol() else { panic!("not pbft") };
     let primary = first.primary();
     let primary = other.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
     other.crash(primary).unwrap();

@@ -8,7 +8,7 @@ use super::{Incident, Input, Output, Status, TRACE_ENTRIES_MAX, Trace, TraceEntr
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, Effect, Encoder, Event, Machine, Message, Protocol, Recipients, ReplicaId, Verdict,
+        AnyProtocol, BlockId, ChainEvent, Effect, Encoder, Event, Message, Protocol, Recipients, ReplicaId, Verdict,
     },
     primitives::{Address, B256, Bytes},
     sim::engine::clock::SimTime,
@@ -50,7 +50,11 @@ impl Recorder {
     }
 
     /// What was recorded, with the states at `now`.
-    pub(crate) fn trace<'a>(&self, now: SimTime, protocols: impl Iterator<Item = (ReplicaId, &'a Machine)>) -> Trace {
+    pub(crate) fn trace<'a>(
+        &self,
+        now: SimTime,
+        protocols: impl Iterator<Item = (ReplicaId, &'a AnyProtocol)>,
+    ) -> Trace {
         let mut entries: Vec<_> = self.entries.iter().cloned().collect();
         for (replica, protocol) in protocols.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
             let what = What::State { replica: replica.get(), digest: protocol.digest() };
@@ -91,7 +95,7 @@ impl Recorder {
         replica: ReplicaId,
         input: Input,
         effects: &[Effect],
-        protocol: &Machine,
+        protocol: &AnyProtocol,
     ) {
         let is_foreign = self.altered.contains_key(&replica.get());
         let outputs = effects.iter().map(|effect| self.output(now, effect, is_foreign)).collect();
@@ -123,7 +127,7 @@ impl Recorder {
     }
 
     /// A replica has another machine than before, such as after a restart.
-    pub(crate) fn record_status(&mut self, now: SimTime, replica: ReplicaId, protocol: &Machine) {
+    pub(crate) fn record_status(&mut self, now: SimTime, replica: ReplicaId, protocol: &AnyProtocol) {
         let Some(status) = Status::of(protocol, replica, &self.replicas) else { return };
         if self.status.get(&replica.get()) != Some(&status) {
             self.status.insert(replica.get(), status);

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, ConsensusConfig, Effect, Event, Machine, Message, Protocol, Records, ReplicaId, SealScheme,
+        AnyProtocol, Authenticator, ConsensusConfig, Effect, Event, Message, Protocol, Records, ReplicaId, SealScheme,
         Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
     },
     primitives::{B256, KeyPair},
@@ -39,7 +39,7 @@ pub struct Replay<'a> {
 
 #[derive(Debug)]
 struct Player {
-    protocol: Machine,
+    protocol: AnyProtocol,
     /// Nobody knows its state any more.
     is_altered: bool,
 }
@@ -154,12 +154,12 @@ impl<'a> Replay<'a> {
     }
 
     /// The replica's protocol as it is now; `None` when there is no such replica, or when it was changed by hand.
-    pub fn protocol_of(&self, replica: u32) -> Option<&Machine> {
+    pub fn protocol_of(&self, replica: u32) -> Option<&AnyProtocol> {
         let player = self.protocols.get(replica as usize)?;
         (!player.is_altered).then_some(&player.protocol)
     }
 
-    fn protocol(&self, number: usize, records: &Records, record: usize) -> Result<Machine, ReplayError> {
+    fn protocol(&self, number: usize, records: &Records, record: usize) -> Result<AnyProtocol, ReplayError> {
         let signer = self.signers.get(number).cloned().flatten();
         let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
         let protocol = if records.is_empty() {

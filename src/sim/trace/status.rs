@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    consensus::{Machine, ReplicaId},
+    consensus::{AnyProtocol, ReplicaId, RoundRole, RoundStatus},
     primitives::Address,
 };
 
@@ -37,29 +37,14 @@ pub enum Part {
 
 impl Status {
     /// Where `protocol`, that of `replica`, stands; `None` for a protocol without rounds.
-    #[allow(unreachable_patterns, reason = "a protocol without rounds needs no line here")]
-    pub(super) fn of(protocol: &Machine, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Option<Self> {
-        let status = match protocol {
-            Machine::Pbft(pbft) => {
-                let leader = replicas.get(&pbft.primary()).copied();
-                let part = match pbft.is_changing() {
-                    true => Part::Seeks,
-                    false if leader == Some(replica.get()) => Part::Leads,
-                    false => Part::Follows,
-                };
-                Self { round: pbft.view().get(), part, leader }
-            }
-            Machine::Raft(raft) => {
-                let part = match raft.leader() {
-                    _ if raft.is_leader() => Part::Leads,
-                    Some(_) => Part::Follows,
-                    None => Part::Seeks,
-                };
-                Self { round: raft.term(), part, leader: raft.leader().map(ReplicaId::get) }
-            }
-            Machine::Pos(pos) => Self { round: pos.epoch(), ..Self::default() },
-            _ => return None,
+    pub(super) fn of(protocol: &AnyProtocol, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Option<Self> {
+        let replica_of = |address: &Address| replicas.get(address).copied().map(ReplicaId::new);
+        let RoundStatus { round, role, leader } = protocol.round_status(replica, &replica_of)?;
+        let part = match role {
+            RoundRole::Follower => Part::Follows,
+            RoundRole::Leader => Part::Leads,
+            RoundRole::Seeking => Part::Seeks,
         };
-        Some(status)
+        Some(Self { round, part, leader: leader.map(ReplicaId::get) })
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::{CampaignSetup, RunCounters, RunOutcome, RunReport};
 use crate::{
-    consensus::{BlockId, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId},
+    consensus::{BlockId, FinalityKind, Protocol, ReplicaId},
     primitives::{B256, Height},
     sim::{
         campaign::{
@@ -38,7 +38,7 @@ impl<'a> Run<'a> {
     pub(super) fn new(setup: &'a CampaignSetup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
         let validators = setup.validators_of(seed);
         let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, validators);
-        if matches!(setup.consensus, ConsensusConfig::Dpos(_)) {
+        if setup.consensus.kind().info().has_elections {
             // Votes, so that elections have something to count.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
@@ -126,10 +126,8 @@ impl<'a> Run<'a> {
     /// Who must be there in the end; whom Raft's leader counts as no member any more hears nothing and is left out.
     fn core(&self) -> Vec<ReplicaId> {
         let leader = operators::leader(&self.network).and_then(|id| self.network.replica(id).ok());
-        let is_member = |id: ReplicaId| match leader.map(Replica::protocol) {
-            Some(Machine::Raft(raft)) => raft.membership().is_member(id),
-            _ => true,
-        };
+        let protocol = leader.map(Replica::protocol);
+        let is_member = |id: ReplicaId| protocol.is_none_or(|protocol| protocol.is_member(id));
         let replicas = self.network.replicas().iter().map(Replica::id);
         replicas.filter(|id| !self.given_up.contains(id) && is_member(*id)).collect()
     }

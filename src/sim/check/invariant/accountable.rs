@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
-        Machine, ReplicaId,
+        AnyProtocol, ReplicaId,
         pos::{Checkpoint, Payload, Pos, Vote, offenders},
     },
     primitives::{Address, Height},
@@ -41,7 +41,7 @@ impl Invariant for AccountableSafety {
 
     fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
-        let Machine::Pos(own) = replica.protocol() else { return Ok(()) };
+        let AnyProtocol::Pos(own) = replica.protocol() else { return Ok(()) };
         let finalized = own.finalized();
         if self.finalized.insert(replica.id(), finalized) == Some(finalized) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Invariant for AccountableSafety {
         let others =
             network.replicas().iter().filter(|other| other.id() != replica.id() && network.is_honest(other.id()));
         for other in others {
-            let Machine::Pos(pos) = other.protocol() else { continue };
+            let AnyProtocol::Pos(pos) = other.protocol() else { continue };
             if !conflict((replica, own), (other, pos)) {
                 continue;
             }
@@ -83,7 +83,7 @@ impl Blame {
         let honest = offenders.iter().copied().filter(is_honest).collect();
         // Those who are slashed leave the set: what counts is what they had at stake when they signed.
         let states = replicas.into_iter().filter_map(|replica| match replica.protocol() {
-            Machine::Pos(pos) => pos.head_state(),
+            AnyProtocol::Pos(pos) => pos.head_state(),
             _ => None,
         });
         let sets = states.flat_map(|state| [&state.previous.set, &state.current.set, &state.next.0]);
@@ -115,7 +115,7 @@ fn votes_of(replica: &Replica) -> Vec<Vote> {
     let blocks = (1..=chain.head().height().get()).filter_map(|height| chain.block_at(Height::new(height)).ok());
     let payloads = blocks.filter_map(|executed| Payload::decode(executed.block().payload()).ok());
     let mut votes: Vec<_> = payloads.flat_map(|payload| payload.votes).collect();
-    if let Machine::Pos(pos) = replica.protocol() {
+    if let AnyProtocol::Pos(pos) = replica.protocol() {
         votes.extend(pos.votes().map(|(_, vote)| vote.clone()));
         votes.extend(pos.offences().flat_map(|(_, offence)| offence.votes()));
     }

@@ -9,7 +9,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     chain::Block,
     consensus::{
-        ConsensusConfig, Machine, ReplicaId,
+        AnyProtocol, ConsensusConfig, ReplicaId,
         poa::{Payload, PoaConfig},
     },
     primitives::{Address, B256, U256},
@@ -51,7 +51,7 @@ impl Invariant for CliqueReferenceMatch {
 
     fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
-        let (Machine::Poa(poa), ConsensusConfig::Poa(config)) = (replica.protocol(), network.config()) else {
+        let (AnyProtocol::Poa(poa), ConsensusConfig::Poa(config)) = (replica.protocol(), network.config()) else {
             return Ok(());
         };
         let now = (replica.counters().restarts, replica.head().hash);

@@ -9,7 +9,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ConsensusConfig, Machine,
+        AnyProtocol, BlockId, ConsensusConfig,
         dpos::{Dpos, HeaderContext, Payload},
     },
     primitives::{Address, B256, Height},
@@ -202,7 +202,7 @@ fn confirmers(replica: &Replica, block: &Block, height: Height, link: &HeaderCon
 
 fn producer_of<'a>(network: &'a Network, step: &SimStep) -> Option<(&'a Replica, &'a Dpos)> {
     let replica = honest(network, step)?;
-    let Machine::Dpos(dpos) = replica.protocol() else { return None };
+    let AnyProtocol::Dpos(dpos) = replica.protocol() else { return None };
     Some((replica, dpos))
 }
 

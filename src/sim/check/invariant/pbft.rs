@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
-        BlockId, ConsensusConfig, Machine, Protocol, ReplicaId,
+        AnyProtocol, BlockId, ConsensusConfig, Protocol, ReplicaId,
         pbft::{Pbft, View},
     },
     primitives::{B256, Height},
@@ -16,7 +16,7 @@ use crate::{
 fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a Pbft)> {
     let replica = honest(network, step)?;
     match replica.protocol() {
-        Machine::Pbft(pbft) => Some((replica.id(), pbft)),
+        AnyProtocol::Pbft(pbft) => Some((replica.id(), pbft)),
         _ => None,
     }
 }

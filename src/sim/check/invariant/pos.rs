@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
-        Machine, ReplicaId, ValidatorSet,
+        AnyProtocol, ReplicaId, ValidatorSet,
         pos::{Checkpoint, OffenceKind, Payload, Pos},
     },
     primitives::Address,
@@ -19,7 +19,7 @@ pub(super) fn all() -> Vec<Box<dyn Invariant>> {
 
 fn pos(replica: &Replica) -> Option<&Pos> {
     match replica.protocol() {
-        Machine::Pos(pos) => Some(pos),
+        AnyProtocol::Pos(pos) => Some(pos),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
-        Machine, ReplicaId,
+        AnyProtocol, ReplicaId,
         raft::{Entry, Membership, Raft},
     },
     primitives::B256,
@@ -16,7 +16,7 @@ use crate::{
 fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a Raft)> {
     let replica = honest(network, step)?;
     match replica.protocol() {
-        Machine::Raft(raft) => Some((replica.id(), raft)),
+        AnyProtocol::Raft(raft) => Some((replica.id(), raft)),
         _ => None,
     }
 }
@@ -172,7 +172,7 @@ fn is_durable(network: &Network, counted_by: Option<&Membership>, index: u64, te
         .replicas()
         .iter()
         .filter_map(|replica| match replica.protocol() {
-            Machine::Raft(raft) => Some((replica.id(), raft.as_ref())),
+            AnyProtocol::Raft(raft) => Some((replica.id(), raft.as_ref())),
             _ => None,
         })
         .collect();

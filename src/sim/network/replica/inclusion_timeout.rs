@@ -8,7 +8,7 @@
 use super::Replica;
 use crate::{
     chain::Candidates,
-    consensus::{Admin, Event, Machine, Protocol},
+    consensus::{Admin, Event, Protocol},
     primitives::{B256, Gas, Height},
     sim::network::{envelope::Envelope, environment::Environment, production::Production},
 };
@@ -32,7 +32,7 @@ pub(in crate::sim) struct OldestPending {
 impl Replica {
     /// Checks the pool after a new head; returns the event that reports an overdue transaction to the protocol.
     pub(super) fn check_inclusion_timeout(&mut self, env: &mut Environment) -> Option<Event> {
-        let is_asked = matches!(self.protocol(), Machine::Pbft(_)) && env.production == Production::Automatic;
+        let is_asked = self.protocol().kind().info().has_inclusion_timeout && env.production == Production::Automatic;
         if !is_asked || self.pool().is_empty() {
             self.oldest_pending = None;
             return None;

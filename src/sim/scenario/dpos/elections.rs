@@ -6,7 +6,7 @@ use super::{ScenarioError, Stage, all, irreversible};
 use crate::{
     chain::{Block, GenesisSpec},
     consensus::{
-        BlockId, ConsensusConfig, Machine, Message, SealedHeader, ValidatorSet,
+        AnyProtocol, BlockId, ConsensusConfig, Message, SealedHeader, ValidatorSet,
         dpos::{Dpos, DposConfig, LightVerifier, Payload},
     },
     primitives::{Address, Height, KeyPair, ether},
@@ -36,7 +36,7 @@ fn voter() -> KeyPair {
 
 fn dpos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Dpos> {
     match stage.protocol(number) {
-        Machine::Dpos(dpos) => Some(dpos),
+        AnyProtocol::Dpos(dpos) => Some(dpos),
         _ => None,
     }
 }

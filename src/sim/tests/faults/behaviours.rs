@@ -1,7 +1,7 @@
 //! What misbehaviour does, and that fewer than a third of it does no harm.
 
 use super::*;
-use crate::consensus::{Machine, Message};
+use crate::consensus::{AnyProtocol, Message};
 
 /// Twenty seconds of PBFT with one replica of four misbehaving from the beginning, and a clean end.
 fn with(behaviour: Behaviour, when: Trigger) -> Network {
@@ -30,7 +30,7 @@ fn never_is_as_if_honest() {
 fn a_silent_replica_is_voted_out() {
     let network = with(Behaviour::Silent, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
-    let Machine::Pbft(pbft) = network.primary().protocol() else { panic!("not pbft") };
+    let AnyProtocol::Pbft(pbft) = network.primary().protocol() else { panic!("not pbft") };
     assert!(pbft.view().get() > 0);
 }
 
@@ -44,7 +44,7 @@ fn a_selective_one_is_heard_by_some_only() {
 #[test]
 fn an_equivocating_one_shows_each_half_another_block() {
     let mut network = network(pbft(), 4);
-    let Machine::Pbft(first) = network.primary().protocol() else { panic!("not pbft") };
+    let AnyProtocol::Pbft(first) = network.primary().protocol() else { panic!("not pbft") };
     let leader = network.replicas().iter().find(|replica| replica.address() == Some(first.primary())).unwrap().id();
     network.misbehave(leader, Behaviour::Equivocate, Trigger::Always).unwrap();
     run_ms(&mut network, 20_000);

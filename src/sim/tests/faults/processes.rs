@@ -1,7 +1,7 @@
 //! What happens to processes, disks and clocks.
 
 use super::*;
-use crate::consensus::{ConsensusKind, Machine, Protocol};
+use crate::consensus::{AnyProtocol, ConsensusKind, Protocol};
 
 #[test]
 fn a_crashed_replica_comes_back_with_what_it_kept() {
@@ -153,7 +153,7 @@ fn flipped_bits_are_told_by_checksums_in_every_protocol() {
 
 /// Who leads, in Raft.
 fn leader_of(network: &Network) -> Option<ReplicaId> {
-    let leads = |replica: &&Replica| matches!(replica.protocol(), Machine::Raft(raft) if raft.is_leader());
+    let leads = |replica: &&Replica| matches!(replica.protocol(), AnyProtocol::Raft(raft) if raft.is_leader());
     network.replicas().iter().find(leads).map(Replica::id)
 }
 
@@ -207,7 +207,7 @@ fn promises_survive_a_crash() {
     run_ms(&mut network, 4_000);
     let terms = |network: &Network| -> Vec<u64> {
         let term = |replica: &Replica| match replica.protocol() {
-            Machine::Raft(raft) => raft.term(),
+            AnyProtocol::Raft(raft) => raft.term(),
             other => panic!("not raft: {other:?}"),
         };
         network.replicas().iter().map(term).collect()
