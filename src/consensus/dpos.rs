@@ -1,16 +1,16 @@
 //! Delegated proof of stake: elected producers with a last irreversible block, after EOSIO's DPOS 3.
 //!
 //! Holders of the native token delegate stake to candidates; the heaviest [`DposConfig::producers`] are the producers, and
-//! take turns in slots of fixed length. Blocks say how far back their producer confirms; when two thirds confirmed a block and
-//! two thirds built upon that, it is irreversible ([`Irreversibility`]). Between the last irreversible block and the head the
-//! chain may fork; [`Standing`] says which branch wins.
+//! take turns in slots of fixed length. A block's payload contains how far back its producer confirms; when two thirds confirmed
+//! a block and two thirds built upon that, it is irreversible ([`Irreversibility`]). Between the last irreversible block and the
+//! head the chain may fork; the branch with the greatest [`ForkChoiceKey`] wins.
 //!
 //! What is safe under which faults:
 //!
 //! - No producer confirms a height twice, whatever branch it is on: the newest height confirmed is a *watermark* that is durable
 //!   before the block leaves ([`Promise`]). Nor does it confirm a branch without the proposed block that it implied last
 //!   ([`Lock`]), or take a slot twice. EOSIO keeps its watermark in memory and has no lock.
-//! - A producer whose watermark or lock stands against its branch still produces, so the chain goes on; the block confirms
+//! - A producer whose watermark or lock excludes its branch still produces, so that the chain grows; the block confirms
 //!   nothing. (EOSIO's producer stays silent, and when all are in that position, so does the chain.)
 //! - Two blocks of one producer in one slot are evidence, carried by later blocks to the staking contract.
 //!
@@ -56,7 +56,7 @@ use crate::{
 pub use config::BLOCKS_PER_TURN_MAX;
 pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
 pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
-pub use fork_choice::Standing;
+pub use fork_choice::ForkChoiceKey;
 pub use irreversibility::{ConfirmError, Irreversibility, quorum};
 #[cfg(feature = "internals")]
 pub use irreversibility::{Confirmer, TRACKED_MAX};
@@ -69,15 +69,15 @@ pub use record::ROOT_KEY;
 pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise};
 pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
+pub use state::{BlockInputs, Election, HeaderContext};
 #[cfg(feature = "internals")]
-pub use state::{Candidates, Pending, Says, State};
-pub use state::{Draft, Election, Link};
+pub use state::{Candidates, DerivedPayload, Pending, State};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
 /// How many slots above the head, or the replica's own clock, a block may be: twelve days of seconds.
 pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
-/// Offences that wait to be told.
+/// Double productions that wait to be reported in a block.
 const OFFENCES_MAX: usize = 256;
 
 /// One replica of delegated proof of stake.
@@ -91,19 +91,20 @@ pub struct Dpos {
     intake: Intake<Verified>,
     duty: Duty,
     promise: Promise,
-    /// Slots up to this one have passed, as a late build showed.
+    /// Newest slot known to have passed, by a build that came late.
     passed: u64,
-    /// Double productions to tell, by slot and offender.
+    /// Double productions to report in a block, by slot and offender.
     offences: OrdMap<(u64, Address), Arc<DoubleProduction>>,
-    /// The head, to tell it to whoever goes on elsewhere, and its record, which has to be durable before; not kept over a restart.
+    /// The head, to send to replicas that extend worse branches, and the ticket of its record, which has to be durable before;
+    /// not kept over a restart.
     head_block: Option<(Ticket, Arc<Block>)>,
-    /// Irreversible blocks that the chain is told of once their record is durable: it forgets other branches then.
-    untold_final: Vector<(Ticket, BlockId)>,
+    /// Irreversible blocks to report once their record is durable: the chain drops other branches then.
+    unreported_finality: Vector<(Ticket, BlockId)>,
     next_ticket: Ticket,
 }
 
 impl Dpos {
-    /// A replica at genesis, whose heaviest validators are the first producers. Without a `signer` it follows.
+    /// Returns a replica at genesis, whose heaviest validators are the first producers. Without a `signer` it follows.
     ///
     /// # Errors
     /// [`DposError`] for parameters that are refused.
@@ -119,8 +120,8 @@ impl Dpos {
         Self::at(config, tree, Promise::default(), authenticator, signer)
     }
 
-    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it: branches beside the
-    /// head are forgotten, so this is for networks that restart as a whole.
+    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it: branches beside the
+    /// head are lost, so this is for networks that restart as a whole.
     ///
     /// # Errors
     /// [`DposError::Record`] when the record does not decode, otherwise as [`Dpos::new`].
@@ -134,7 +135,7 @@ impl Dpos {
         Self::at(config, tree, promise, authenticator, signer)
     }
 
-    /// A replica after a crash, from all of its records: what is above the last irreversible block is judged again.
+    /// Returns a replica after a crash, from all of its records: blocks above the last irreversible one are verified again.
     ///
     /// # Errors
     /// As [`Dpos::restore`].
@@ -156,7 +157,7 @@ impl Dpos {
         if let Some(record) = records.get(HEAD_KEY) {
             let (of_head, promised) = record::decode_head(record).ok_or(DposError::Record { key: "head" })?;
             // A chain that was taken over from a dump has no record of the blocks below its head.
-            if of_head.head().link.block.height > tree.head().link.block.height {
+            if of_head.head().context.block.height > tree.head().context.block.height {
                 tree = of_head;
                 if !records.contains_key(PROMISE_KEY) {
                     promise = promised;
@@ -185,7 +186,7 @@ impl Dpos {
             passed: 0,
             offences: OrdMap::new(),
             head_block: None,
-            untold_final: Vector::new(),
+            unreported_finality: Vector::new(),
             next_ticket: Ticket::default(),
         })
     }
@@ -195,33 +196,33 @@ impl Dpos {
         &self.config
     }
 
-    /// What header rules need of the head, with schedules and confirmations after it.
-    pub fn head_link(&self) -> &Link {
-        &self.tree.head().link
+    /// Header context of the head, with schedules and confirmations after it.
+    pub fn head_context(&self) -> &HeaderContext {
+        &self.tree.head().context
     }
 
-    /// The same of another block from the last irreversible one up, on whatever branch.
-    pub fn link_of(&self, block: &BlockId) -> Option<&Link> {
-        self.tree.get(block).map(|node| &node.link)
+    /// Header context of a block of any branch from the last irreversible one up.
+    pub fn context_of(&self, block: &BlockId) -> Option<&HeaderContext> {
+        self.tree.get(block).map(|node| &node.context)
     }
 
-    /// The round of the slot after the head's, in the schedule that is in force there.
+    /// Round of the slot after the head's, in the schedule in force there.
     pub fn round(&self) -> u64 {
-        let link = self.head_link();
-        link.state.active().round(link.slot.saturating_add(1), &self.config)
+        let context = self.head_context();
+        context.state.active().round(context.slot.saturating_add(1), &self.config)
     }
 
-    /// What this replica may not contradict as a producer.
+    /// The promise that binds this replica as a producer.
     pub const fn promise(&self) -> &Promise {
         &self.promise
     }
 
-    /// Tells the chain what is irreversible by records up to this one.
+    /// Reports the finality whose records are durable up to this one.
     fn on_persisted(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
         let mut newest = None;
-        while let Some((_, block)) = self.untold_final.front().filter(|(waits_for, _)| *waits_for <= ticket) {
+        while let Some((_, block)) = self.unreported_finality.front().filter(|(waits_for, _)| *waits_for <= ticket) {
             newest = Some(*block);
-            self.untold_final.pop_front();
+            self.unreported_finality.pop_front();
         }
         if let Some(finalized) = newest {
             let finality = Finality::both(finalized, FinalityKind::Irreversible);
@@ -231,8 +232,8 @@ impl Dpos {
 }
 
 fn genesis_node(config: &DposConfig, (block, timestamp): (BlockId, Timestamp), validators: &ValidatorSet) -> Node {
-    let link = Link::genesis(config, block, timestamp, validators);
-    Node { link, parent: BlockId::default(), author: Address::ZERO, sealed: None }
+    let context = HeaderContext::genesis(config, block, timestamp, validators);
+    Node { context, parent: BlockId::default(), author: Address::ZERO, sealed: None }
 }
 
 impl Protocol for Dpos {
@@ -258,7 +259,7 @@ impl Protocol for Dpos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
             config: DposConfig { period, producers, blocks_per_turn, shuffle },
             authenticator: _,
@@ -270,7 +271,7 @@ impl Protocol for Dpos {
             passed,
             offences,
             head_block,
-            untold_final,
+            unreported_finality,
             next_ticket,
         } = self;
         let (pending, orphans, catch_up) = intake.encoded_parts();
@@ -299,7 +300,7 @@ impl Protocol for Dpos {
             out.hash(&second);
         });
         out.option(head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
-        out.list(untold_final.iter(), |out, (ticket, block)| {
+        out.list(unreported_finality.iter(), |out, (ticket, block)| {
             out.u64(ticket.get());
             block.encode(out);
         });
@@ -307,7 +308,7 @@ impl Protocol for Dpos {
     }
 
     fn head(&self) -> BlockId {
-        self.tree.head().link.block
+        self.tree.head().context.block
     }
 
     fn finality(&self) -> Finality {
@@ -315,7 +316,7 @@ impl Protocol for Dpos {
     }
 
     fn validators(&self) -> ValidatorSet {
-        self.head_link().state.active().producers().clone()
+        self.head_context().state.active().producers().clone()
     }
 }
 

@@ -348,8 +348,9 @@ impl Pbft {
             Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
             Body::NewView(_) | Body::Evidence(_) => None,
         };
-        let is_news = claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
-        let was_new = is_news || !self.peers.contains_key(&sender);
+        let is_new_offence =
+            claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
+        let was_new = is_new_offence || !self.peers.contains_key(&sender);
         let outcome = match &message.body {
             Body::PrePrepare { view, block } => self.on_pre_prepare(sender, *view, block, message, effects),
             Body::Prepare { view, block } => {
@@ -363,7 +364,7 @@ impl Pbft {
         };
         match outcome {
             // It can't be counted here, and still tells that its sender is ahead.
-            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_news => {
+            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_new_offence => {
                 effects.push(Effect::Mark("pbft/behind"));
             }
             other => other?,
@@ -371,7 +372,7 @@ impl Pbft {
         if self.peers.get(&sender) != Some(&from) {
             self.peers.insert(sender, from);
         }
-        if let Some(claim) = claim.filter(|_| is_news) {
+        if let Some(claim) = claim.filter(|_| is_new_offence) {
             self.claim(sender, claim);
         }
         if was_new {
@@ -389,7 +390,7 @@ impl Pbft {
 
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
         match timer {
-            BUILD_TIMER if self.duty == Duty::Waiting => self.ask_for_block(effects),
+            BUILD_TIMER if self.duty == Duty::Waiting => self.request_block(effects),
             SUSPECT_TIMER if self.me.is_some() && !mutation::active(Mutation::PbftNeverSuspects) => {
                 effects.push(Effect::Mark("pbft/timeout"));
                 self.doublings = self.doublings.saturating_add(1);

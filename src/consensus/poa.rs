@@ -2,7 +2,7 @@
 //!
 //! A fixed list of signers, changed by votes in blocks, takes turns. A signer signs at most one of any
 //! `floor(N/2) + 1` consecutive blocks; a block in turn weighs 2, another 1, and a signer out of turn waits a random
-//! while so that the one in turn is mostly alone. The heaviest branch wins. Nothing is ever final for certain: the
+//! time so that the one in turn is mostly alone. The heaviest branch wins. No block is ever certainly final: the
 //! newest block with more than half of the signers above it, its *settled* block, is what a replica reports as safe and
 //! finalized. That is advice: when messages take longer than the period, or signers sign two branches, a heavier branch
 //! may leave it out, and the replica follows. Only 128 blocks further down it takes nothing back.
@@ -44,20 +44,20 @@ use crate::{
 };
 
 pub use config::{PoaConfig, PoaError};
-pub use fork_choice::Standing;
+pub use fork_choice::ForkChoiceKey;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
 #[cfg(feature = "internals")]
 pub use record::BLOCK_PREFIX;
 pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
-pub use rules::{HeaderError, Link, PoaRules, check_header};
+pub use rules::{HeaderContext, HeaderError, PoaRules, check_header};
 #[cfg(feature = "internals")]
 pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN};
 pub use snapshot::{Snapshot, SnapshotError};
 
 /// Fires when the replica may make its next block.
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
-/// Fires when no block came for so long that others may have missed this replica's.
+/// Fires when no block came for so long that this replica's head has to be sent again.
 pub const ANNOUNCE_TIMER: TimerId = TimerId::new(2);
 
 /// One replica of proof of authority.
@@ -69,33 +69,33 @@ pub struct Poa {
     tree: Tree,
     /// Blocks that are not adopted yet.
     intake: Intake<Node>,
-    /// What the operator wishes to vote for.
-    wishes: OrdMap<Address, bool>,
+    /// Votes requested by the operator: target, and whether to authorize it.
+    pending_votes: OrdMap<Address, bool>,
     duty: Duty,
-    /// The newest block that this replica sealed; it never seals another of that height.
+    /// The newest block sealed by this replica, which never seals another of that height.
     signed: Option<BlockId>,
-    /// The head, to announce it again when the chain stands still; after a crash, the newest block that it sealed.
+    /// The head, to rebroadcast when the chain stalls; after a crash, the newest block sealed by this replica.
     newest: Option<Arc<Block>>,
-    /// After a crash, the blocks that it had sealed and kept, until it finds them in the chain.
+    /// After a crash, the stored blocks sealed by this replica that are not in its chain yet.
     sealed: Vec<Arc<Block>>,
     next_ticket: Ticket,
 }
 
-/// What this replica is doing about the block after its head.
+/// The state of this replica's production of the block after its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Duty {
-    /// Nothing: not a signer, or it signed lately, or its block is being judged.
+    /// Not a signer, or it signed recently, or its block is pending execution.
     Idle,
-    /// Out of turn: how long to wait was asked.
+    /// Out of turn: a random delay was requested.
     Drawing(Ticket),
-    /// The timer runs.
+    /// The seal timer is armed.
     Waiting,
-    /// A block was asked for.
+    /// A block was requested.
     Building(Ticket),
 }
 
 impl Poa {
-    /// A replica at genesis. Without a `signer` it follows and never seals.
+    /// Returns a replica at genesis. Without a `signer` it follows and never seals.
     ///
     /// # Errors
     /// [`PoaError::Epoch`] for an epoch of 0.
@@ -109,7 +109,7 @@ impl Poa {
         Self::at(config, Tree::new(Node::genesis(genesis, signers), genesis.0), authenticator, signer)
     }
 
-    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
+    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it.
     ///
     /// # Errors
     /// [`PoaError::Record`] when the record does not decode, [`PoaError::Epoch`] for an epoch of 0.
@@ -123,7 +123,7 @@ impl Poa {
         Self::at(config, tree, authenticator, signer)
     }
 
-    /// A replica after a crash, from everything that it had made durable: what it sealed last binds it, whatever its head
+    /// Returns a replica after a crash, from all of its durable records: the block that it sealed last binds it, whatever its head
     /// is.
     ///
     /// # Errors
@@ -150,7 +150,7 @@ impl Poa {
         }
         poa.sealed = record::all_sealed(records).ok_or(PoaError::Record { key: "sealed" })?;
         poa.newest = poa.sealed.last().cloned();
-        // A block that may be said again binds it as if its name had been kept, too.
+        // A block that may be rebroadcast binds it as the record of its name does.
         poa.signed = poa.signed.max(poa.newest.as_deref().map(BlockId::of));
         Ok(poa)
     }
@@ -168,7 +168,7 @@ impl Poa {
             signer,
             tree,
             intake: Intake::new(INTAKE),
-            wishes: OrdMap::new(),
+            pending_votes: OrdMap::new(),
             duty: Duty::Idle,
             signed: None,
             newest: None,
@@ -177,24 +177,24 @@ impl Poa {
         })
     }
 
-    /// The signers and open votes after the head.
+    /// Signers and open votes after the head.
     pub fn snapshot(&self) -> &Snapshot {
-        &self.tree.head().link.snapshot
+        &self.tree.head().context.snapshot
     }
 
-    /// What header rules need of the head, for a [`PoaRules`] that did not see it judged.
-    pub fn head_link(&self) -> &Link {
-        &self.tree.head().link
+    /// Header context of the head, for a [`PoaRules`] that has not verified it.
+    pub fn head_context(&self) -> &HeaderContext {
+        &self.tree.head().context
     }
 
-    /// The epoch of the next block: checkpoints begin one.
+    /// Epoch of the next block; each epoch begins with a checkpoint.
     pub fn epoch(&self) -> u64 {
-        self.tree.head().link.block.height.next().get() / self.config.epoch.max(1)
+        self.tree.head().context.block.height.next().get() / self.config.epoch.max(1)
     }
 
     /// Total difficulty of the head's branch.
     pub fn total_difficulty(&self) -> u128 {
-        self.tree.head().standing.total_difficulty
+        self.tree.head().fork_choice_key.total_difficulty
     }
 
     fn on_admin(&mut self, admin: Admin, effects: &mut Vec<Effect>) {
@@ -204,19 +204,19 @@ impl Poa {
                 return effects.push(Effect::Reject(Rejection::Admin { reason }));
             }
             Admin::Vote { target, authorize } => {
-                self.wishes.insert(target, authorize);
+                self.pending_votes.insert(target, authorize);
             }
             Admin::WithdrawVote { target } => {
-                self.wishes.remove(&target);
+                self.pending_votes.remove(&target);
             }
             _ => {
                 let reason = "proof of authority has neither leader nor stake; signers change by votes".to_owned();
                 return effects.push(Effect::Reject(Rejection::Admin { reason }));
             }
         }
-        // A block that was asked for and not built yet takes the wish along.
+        // A block that was requested and not built yet is requested again with the votes as they are now.
         if matches!(self.duty, Duty::Building(_)) {
-            self.ask_for_block(effects);
+            self.request_block(effects);
         }
     }
 }
@@ -226,7 +226,7 @@ impl Protocol for Poa {
         match event {
             Event::Start => {
                 self.plan(effects);
-                self.say_sealed_again(effects);
+                self.rebroadcast_sealed(effects);
             }
             Event::Message { from, message: Message::Block(block) } => self.on_block(Some(from), block, effects),
             Event::Message { .. } => {
@@ -236,8 +236,8 @@ impl Protocol for Poa {
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, block, effects),
             Event::Random { ticket, value } if self.duty == Duty::Drawing(ticket) => self.wait(value, effects),
-            Event::Timer(SEAL_TIMER) if self.duty == Duty::Waiting => self.ask_for_block(effects),
-            Event::Timer(ANNOUNCE_TIMER) if self.config.period > 0 => self.announce_again(effects),
+            Event::Timer(SEAL_TIMER) if self.duty == Duty::Waiting => self.request_block(effects),
+            Event::Timer(ANNOUNCE_TIMER) if self.config.period > 0 => self.rebroadcast_head(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("poa/stale-answer")),
             Event::Persisted(_) => {}
             Event::Admin(admin) => self.on_admin(admin, effects),
@@ -245,14 +245,14 @@ impl Protocol for Poa {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
             config: PoaConfig { period, epoch, wiggle_ms },
             authenticator: _,
             signer,
             tree,
             intake,
-            wishes,
+            pending_votes,
             duty,
             signed,
             newest,
@@ -272,7 +272,7 @@ impl Protocol for Poa {
             out.option(block.own, |out, ticket| out.u64(ticket.get()));
         });
         orphans.encode(out);
-        out.list(wishes.iter(), |out, (target, authorize)| {
+        out.list(pending_votes.iter(), |out, (target, authorize)| {
             out.address(target);
             out.bool(*authorize);
         });
@@ -294,7 +294,7 @@ impl Protocol for Poa {
     }
 
     fn head(&self) -> BlockId {
-        self.tree.head().link.block
+        self.tree.head().context.block
     }
 
     fn finality(&self) -> Finality {

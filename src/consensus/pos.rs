@@ -7,13 +7,13 @@
 //! `finalized` the final checkpoint. When too many are absent for finality, their stake leaks until the others are two
 //! thirds. Votes that contradict each other are offences that cost stake ([`Offence`]).
 //!
-//! The rules follow Ethereum's consensus specifications (phase 0 to Deneb), where not said otherwise:
+//! The rules follow Ethereum's consensus specifications (phase 0 to Deneb), except for these differences:
 //!
 //! - Votes are single signatures, without aggregation; the proposer packs them as they are.
 //! - A validator that missed its slot may vote later in the epoch; there is still one vote an epoch.
 //! - Duties are drawn by a Fisher-Yates shuffle, and seeds look one epoch ahead.
 //! - Stake comes in force with finality (see [`State`]), and offenders lose their vote at the next epoch but one.
-//! - Without a period each block takes the next slot and nobody waits: attesters vote as soon as they see it.
+//! - Without a period each block takes the next slot without waiting: attesters vote as soon as they see it.
 
 mod blocks;
 mod calls;
@@ -73,12 +73,12 @@ pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData};
 #[cfg(any(test, feature = "internals"))]
 pub use message::{proposal_hash, reveal_hash};
 pub use offence::{Offence, OffenceError, OffenceKind, offenders};
-pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
+pub use payload::{EpochAccounting, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
-pub use rules::{HeaderError, Link, PosRules, Stakes, check_header};
+pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, check_header};
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
@@ -96,7 +96,7 @@ pub struct Pos {
     config: PosConfig,
     authenticator: Authenticator,
     signer: Option<Signer>,
-    /// The present slot; without a period, that of the newest block seen.
+    /// Present slot; without a period, the slot of the newest block seen.
     slot: u64,
     /// Whether it is too late in the slot for a block to be timely.
     is_late: bool,
@@ -111,12 +111,12 @@ pub struct Pos {
     fresh: OrdMap<Address, Arc<Vote>>,
     /// Votes for blocks that are not here.
     waiting: OrdMap<(Address, u64), Waiting>,
-    /// What each proposer sealed in each slot.
+    /// First proposal of each proposer in each slot.
     proposals: OrdMap<(u64, Address), Arc<Proposal>>,
     /// Proof of one offence of each offender.
     offences: OrdMap<Address, Arc<Offence>>,
     promises: Promises,
-    /// Of the newest record of promises; what is said again waits for it.
+    /// Ticket of the newest record of promises, which rebroadcast votes wait for.
     promised: Option<Ticket>,
     duty: Duty,
     peers: OrdSet<ReplicaId>,
@@ -125,20 +125,20 @@ pub struct Pos {
     next_ticket: Ticket,
 }
 
-/// What this replica is doing about a block of its own.
+/// The state of this replica's own block production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Duty {
-    /// Nothing.
+    /// No block is requested.
     Idle,
-    /// A block was asked for.
+    /// A block was requested.
     Building { ticket: Ticket, slot: u64, parent: BlockId },
 }
 
 impl Pos {
-    /// A replica at genesis. Without a `signer` it follows and never votes.
+    /// Returns a replica at genesis. Without a `signer` it follows and never votes.
     ///
     /// # Errors
-    /// [`PosError`] for parameters that make no sense.
+    /// [`PosError`] for invalid parameters.
     pub fn new(
         config: PosConfig,
         genesis: &Block,
@@ -151,7 +151,7 @@ impl Pos {
         Ok(Self::at(config, Tree::new(root), authenticator, signer))
     }
 
-    /// A replica that goes on at a stored head, from the record under [`HEAD_KEY`] that was written with it.
+    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it.
     ///
     /// # Errors
     /// [`PosError::Record`] when the record does not decode, otherwise as [`Pos::new`].
@@ -167,7 +167,7 @@ impl Pos {
         Ok(Self::at(config, tree, authenticator, signer).with_kept(kept))
     }
 
-    /// A replica after a crash, from everything that it made durable.
+    /// Returns a replica after a crash, from all of its durable records.
     ///
     /// # Errors
     /// As [`Pos::restore`].
@@ -191,7 +191,8 @@ impl Pos {
                 let of_nodes = records_under(records, NODE_PREFIX);
                 let nodes = of_nodes.map(|(_, record)| record::decode_node(&config, record));
                 let nodes = nodes.chain([Some(genesis_node(&config, genesis, validators))]);
-                let nodes: Option<BTreeMap<_, _>> = nodes.map(|node| node.map(|it| (it.link.block.hash, it))).collect();
+                let nodes: Option<BTreeMap<_, _>> =
+                    nodes.map(|node| node.map(|it| (it.context.block.hash, it))).collect();
                 let nodes = nodes.ok_or(PosError::Record { key: "node" })?;
                 Self::at(config, kept.tree(&config, &nodes), authenticator, signer).with_kept(kept)
             }
@@ -204,7 +205,7 @@ impl Pos {
     }
 
     fn at(config: PosConfig, tree: Tree, authenticator: Authenticator, signer: Option<Signer>) -> Self {
-        let slot = tree.head_node().map(|node| node.link.state.slot).unwrap_or_default();
+        let slot = tree.head_node().map(|node| node.context.state.slot).unwrap_or_default();
         Self {
             config,
             authenticator,
@@ -255,27 +256,27 @@ impl Pos {
         self.tree.finalized
     }
 
-    /// What header rules need of the head, for a [`PosRules`] that did not see it judged.
-    pub fn head_link(&self) -> Option<&Link> {
-        self.tree.head_node().map(|node| &node.link)
+    /// Header context of the head, for a [`PosRules`] that has not verified it.
+    pub fn head_context(&self) -> Option<&HeaderContext> {
+        self.tree.head_node().map(|node| &node.context)
     }
 
-    /// The branch after the head.
+    /// State of the branch after the head.
     pub fn head_state(&self) -> Option<&State> {
-        self.head_link().map(|link| link.state.as_ref())
+        self.head_context().map(|context| context.state.as_ref())
     }
 
-    /// Proof of one offence of each offender that this replica knows.
+    /// One proven offence of each known offender.
     pub fn offences(&self) -> impl Iterator<Item = (&Address, &Offence)> {
         self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()))
     }
 
-    /// The votes that it keeps: the first of each validator for each epoch that may still matter.
+    /// The votes kept: the first of each validator for each epoch that may still matter.
     pub fn votes(&self) -> impl Iterator<Item = (&Address, &Vote)> {
         self.votes.iter().map(|((validator, _), vote)| (validator, vote.as_ref()))
     }
 
-    /// What it knows of branches and votes.
+    /// Branches and votes of fork choice.
     pub const fn fork_choice(&self) -> &ForkChoice {
         &self.tree.forks
     }
@@ -283,13 +284,15 @@ impl Pos {
     /// Whether the branch of its head knows the newest justified checkpoint, or one recent enough for its votes to count.
     pub fn is_head_viable(&self) -> bool {
         let (justified, epoch) = (self.tree.justified, self.epoch());
-        let Some(node) = self.tree.head_node().filter(|node| node.link.block != justified.block) else { return true };
-        let is_over = epoch > node.link.state.epoch();
-        let source = if is_over { node.unrealized.justified } else { node.link.state.casper.justified };
+        let Some(node) = self.tree.head_node().filter(|node| node.context.block != justified.block) else {
+            return true;
+        };
+        let is_over = epoch > node.context.state.epoch();
+        let source = if is_over { node.unrealized.justified } else { node.context.state.casper.justified };
         justified.epoch == 0 || source.epoch == justified.epoch || source.epoch + 2 >= epoch
     }
 
-    /// Among several replicas that wait to build a block on demand, who comes first: slots that would stay empty.
+    /// Slots that would stay empty before this replica's block on demand; of several replicas the one with the fewest builds.
     pub fn slots_skipped(&self) -> u64 {
         let head = self.head_state().map(|state| state.slot).unwrap_or_default();
         match self.duty {
@@ -298,20 +301,20 @@ impl Pos {
         }
     }
 
-    /// Whether time means anything: blocks on demand come when they come.
+    /// Whether slots follow the clock, not blocks on demand.
     const fn has_timers(&self) -> bool {
         self.config.period > 0
     }
 
-    /// Asks fork choice for the head, goes there, and tells what became justified and final.
+    /// Moves the head by fork choice and reports what became justified and final.
     fn update_head(&mut self, effects: &mut Vec<Effect>) {
         let moved = self.tree.choose(&self.config, self.slot);
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
-        self.settle(before, moved, Vec::new(), effects);
+        self.publish_changes(before, moved, Vec::new(), effects);
     }
 
-    /// Makes durable and tells what changed since `before`: the head, what is justified, what is final.
-    fn settle(
+    /// Persists and reports the changes since `before`: the head, the justified and the final checkpoint.
+    fn publish_changes(
         &mut self,
         (root, justified, finalized): (BlockId, Checkpoint, Checkpoint),
         moved: Option<HeadMove>,
@@ -323,8 +326,8 @@ impl Pos {
         if self.tree.root() != root {
             self.forget_below_root();
         }
-        let is_news = self.tree.justified != justified || self.tree.finalized != finalized;
-        if moved.is_some() || is_news {
+        let has_new_checkpoint = self.tree.justified != justified || self.tree.finalized != finalized;
+        if moved.is_some() || has_new_checkpoint {
             let ticket = self.next_ticket.take_next();
             let offences = self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()));
             records.extend(record::head(&self.tree, self.slot, self.next_ticket.get(), offences));
@@ -343,23 +346,23 @@ impl Pos {
         if self.tree.finalized != finalized {
             effects.push(Effect::Mark("pos/finalized"));
         }
-        if is_news {
+        if has_new_checkpoint {
             let proof = (self.tree.finalized != finalized).then(|| self.finality_proof()).flatten();
             effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof }));
         }
     }
 
-    /// What lies below the final checkpoint has no place any more.
+    /// Drops orphans, proposals and votes below the final checkpoint.
     fn forget_below_root(&mut self) {
         let root = self.tree.root().height;
-        let slot = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.slot).unwrap_or_default();
+        let slot = self.tree.get(&self.tree.root().hash).map(|node| node.context.state.slot).unwrap_or_default();
         self.intake.orphans.keep_above(root);
         let history = votes::HISTORY_EPOCHS * self.config.slots_per_epoch;
         forget(&mut self.proposals, |(at, _), _| *at + history < slot);
         self.forget_old_votes();
     }
 
-    /// The votes that went from the final checkpoint on, when they are here.
+    /// Returns the votes with the final checkpoint as their source, if any are kept.
     fn finality_proof(&self) -> Option<crate::primitives::Bytes> {
         let finalized = self.tree.finalized;
         let from_it = self
@@ -375,7 +378,7 @@ impl Pos {
     }
 }
 
-/// Removes what is out of date: little beside what stays, which is not touched.
+/// Removes the entries that are old, which are few beside those that stay.
 fn forget<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, &V) -> bool) {
     let gone: Vec<K> = map.iter().filter(|(key, value)| is_old(key, value)).map(|(key, _)| key.clone()).collect();
     for key in &gone {
@@ -414,7 +417,7 @@ impl Protocol for Pos {
             Event::Persisted(_) => Ok(()),
             Event::Random { .. } => Err(Rejection::Unexpected { what: "random draw" }),
             Event::Admin(_) => {
-                let reason = "proof of stake takes no wishes: stake changes by transactions".to_owned();
+                let reason = "proof of stake has no admin commands: stake changes by transactions".to_owned();
                 Err(Rejection::Admin { reason })
             }
         };
@@ -424,7 +427,7 @@ impl Protocol for Pos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; a signer is known by its address.
         let Self {
             config,
             authenticator: _,
@@ -504,9 +507,9 @@ impl Protocol for Pos {
 
 impl_by_encoding!(Pos);
 
-/// When a chain began whose branch this is.
+/// Genesis time of the chain.
 fn genesis_time(tree: &Tree) -> Timestamp {
-    tree.head_node().map(|node| node.link.state.genesis_time).unwrap_or_default()
+    tree.head_node().map(|node| node.context.state.genesis_time).unwrap_or_default()
 }
 
 #[cfg(test)]

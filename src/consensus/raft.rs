@@ -52,7 +52,7 @@ pub use membership::{Assignment, Change, ChangeError, Membership, Role};
 pub use message::{Body, RaftMessage};
 pub use payload::{Payload, PayloadError};
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
-pub use rules::{HeaderError, Link, RaftRules, check_header};
+pub use rules::{HeaderContext, HeaderError, RaftRules, check_header};
 
 /// Fires when a follower loses patience, and when a leader counts whom it heard.
 pub const ELECTION_TIMER: TimerId = TimerId::new(1);
@@ -74,7 +74,7 @@ pub struct Raft {
     patience: Patience,
     log: Log,
     /// The newest applied block, and the members after it.
-    head: Link,
+    head: HeaderContext,
     applying: Option<Applying>,
     /// Term and index of what it acknowledged last to a leader.
     acknowledged: (u64, u64),
@@ -130,7 +130,7 @@ impl Raft {
         signer: Option<Signer>,
     ) -> Result<Self, RaftError> {
         let (block, timestamp) = genesis;
-        let head = Link::genesis(block, timestamp, Arc::new(members));
+        let head = HeaderContext::genesis(block, timestamp, Arc::new(members));
         Self::at(config, head, authenticator, signer)
     }
 
@@ -188,7 +188,7 @@ impl Raft {
 
     fn at_head(
         config: RaftConfig,
-        mut head: Link,
+        mut head: HeaderContext,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, RaftError> {
@@ -198,7 +198,7 @@ impl Raft {
 
     fn at(
         config: RaftConfig,
-        head: Link,
+        head: HeaderContext,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, RaftError> {
@@ -242,7 +242,7 @@ impl Raft {
     }
 
     /// The head's place in the log and the members after it.
-    pub const fn head_link(&self) -> &Link {
+    pub const fn head_context(&self) -> &HeaderContext {
         &self.head
     }
 

@@ -73,12 +73,12 @@ impl BlockIntake for Dpos {
             self.check_side_blocks(&id, parent)?;
         }
         let candidate = block.as_ref().into();
-        let link = check_header(&self.config, &self.authenticator, &before.link, &candidate, author, true)
+        let context = check_header(&self.config, &self.authenticator, &before.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        if link.slot > self.tree.head().link.slot.max(self.passed).saturating_add(SLOTS_AHEAD_MAX) {
+        if context.slot > self.tree.head().context.slot.max(self.passed).saturating_add(SLOTS_AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
-        let node = Node { link, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
+        let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
         let verified = Verified { node, from };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         effects.push(Effect::Validate { block });
@@ -100,7 +100,7 @@ impl Dpos {
 
     /// Bounds the blocks beside the head's branch.
     fn check_side_blocks(&self, id: &BlockId, parent: BlockId) -> Result<(), Rejection> {
-        let head = self.tree.head().link.block;
+        let head = self.tree.head().context.block;
         let is_longest = id.height > head.height;
         if parent != head && !is_longest && self.tree.side_blocks() >= SIDE_BLOCKS_MAX {
             return Err(Rejection::Overloaded { limit: SIDE_BLOCKS_MAX as usize });
@@ -110,11 +110,11 @@ impl Dpos {
 
     /// Keeps a block until its parent is adopted, and requests what is missing.
     fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
-        let (id, author, link) = (BlockId::of(&orphan.block), orphan.author, self.head_link());
+        let (id, author, context) = (BlockId::of(&orphan.block), orphan.author, self.head_context());
         let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block without a parent" }) };
-        let head = link.block.height;
+        let head = context.block.height;
         self.intake.check_ahead(id, head)?;
-        let is_known = link.state.active().producers().contains(&author) || link.candidates.contains_key(&author);
+        let is_known = context.state.active().producers().contains(&author) || context.candidates.contains_key(&author);
         // An author unknown here may be elected on another branch: the producer of a waiting child has verified its block.
         if !is_known && !self.intake.orphans.has_children(id) {
             let reason = format!("{author} sealed it, who is no candidate");
@@ -157,9 +157,9 @@ impl Dpos {
 
     fn adopt(&mut self, pending: PendingBlock<Verified>, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
         let PendingBlock { block, own, verified: Verified { mut node, from }, .. } = pending;
-        node.link = node.link.with_updates(updates);
-        let (id, slot) = (node.link.block, node.link.slot);
-        self.look_for_twin(&node, effects);
+        node.context = node.context.with_updates(updates);
+        let (id, slot) = (node.context.block, node.context.slot);
+        self.detect_double_production(&node, effects);
         let irreversible = self.tree.finalized();
         let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::judged(id, sealed, updates)).collect();
         let moved = self.tree.insert(node);
@@ -175,13 +175,13 @@ impl Dpos {
         let ticket = self.next_ticket.take_next();
         effects.push(Effect::Persist { ticket, records });
         if self.tree.finalized() != irreversible {
-            self.untold_final.push_back((ticket, self.tree.finalized()));
+            self.unreported_finality.push_back((ticket, self.tree.finalized()));
         }
         if let Some(head_move) = &moved {
             self.head_block = Some((ticket, block.clone()));
             self.publish_head(head_move, irreversible, effects);
-        } else if let Some(from) = from.filter(|_| slot > self.tree.head().link.slot) {
-            self.show_head(from, effects);
+        } else if let Some(from) = from.filter(|_| slot > self.tree.head().context.slot) {
+            self.send_head(from, effects);
         }
         if let Some(ticket) = own {
             let message = Message::Block(block);
@@ -194,10 +194,10 @@ impl Dpos {
         self.release_children(id, effects);
     }
 
-    /// Sends the head to a replica whose branch goes on later than this one, and is worse. When the producers that the head's
-    /// branch has elected were cut off from it, they produce where they still are, and nobody else may produce here: without
-    /// this they would never hear of their election.
-    fn show_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
+    /// Sends the head to a replica that extends a worse branch at a later slot. When the producers that the head's branch has
+    /// elected were partitioned from it, they produce on the other branch, and no other producer may produce on this one: they
+    /// would never receive the block that elects them.
+    fn send_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
         if let Some((ticket, block)) = &self.head_block {
             effects.push(Effect::Mark("dpos/show-head"));
             let message = Message::Block(block.clone());
@@ -207,7 +207,7 @@ impl Dpos {
 
     fn publish_head(&mut self, head_move: &HeadMove, finalized_before: BlockId, effects: &mut Vec<Effect>) {
         head_move.report("dpos/reorg", effects);
-        let head = self.tree.head().link.clone();
+        let head = self.tree.head().context.clone();
         if head.state.pending().is_some_and(|pending| pending.proposed_at == head.block.height) {
             effects.push(Effect::Mark("dpos/schedule-proposed"));
         }
@@ -217,26 +217,26 @@ impl Dpos {
         }
         let is_open = |(slot, offender): &(u64, Address)| {
             let offence = Offence { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.was_told(&offence) && slot.saturating_add(EVIDENCE_SLOTS_MAX) > head.slot
+            !head.state.is_reported(&offence) && slot.saturating_add(EVIDENCE_SLOTS_MAX) > head.slot
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {
             self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
         }
     }
 
-    /// Looks for another block of this producer in this slot.
-    fn look_for_twin(&mut self, node: &Node, effects: &mut Vec<Effect>) {
-        let Some(twin) = self.tree.twin(node) else { return };
-        let (first, second) = (twin.link.block, node.link.block);
+    /// Records evidence when this producer has another block in this slot.
+    fn detect_double_production(&mut self, node: &Node, effects: &mut Vec<Effect>) {
+        let Some(known) = self.tree.same_slot_block(node) else { return };
+        let (first, second) = (known.context.block, node.context.block);
         let (offender, height) = (node.author, first.height.max(second.height));
         effects.push(Effect::Mark("dpos/double-production"));
         let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
         effects.push(Effect::Evidence(evidence));
-        if let (Some(one), Some(other)) = (&twin.sealed, &node.sealed) {
+        if let (Some(one), Some(other)) = (&known.sealed, &node.sealed) {
             let sealed = |sealed: &SealedHeader| (sealed.header.clone(), sealed.seal.clone());
             let proof = DoubleProduction::new(sealed(one), sealed(other));
             if self.offences.len() < OFFENCES_MAX {
-                self.offences.insert((node.link.slot, offender), Arc::new(proof));
+                self.offences.insert((node.context.slot, offender), Arc::new(proof));
             }
         }
     }

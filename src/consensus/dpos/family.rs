@@ -86,7 +86,7 @@ impl ProtocolFamily for Dpos {
         let rules = DposRules::new(*config, validators, authenticator.clone());
         if let Some(record) = head_record {
             let dpos = Self::restore(*config, record, authenticator, None)?;
-            rules.remember(dpos.head_link().block.hash, dpos.head_link().clone());
+            rules.remember(dpos.head_context().block.hash, dpos.head_context().clone());
         }
         Ok(Arc::new(rules))
     }

@@ -1,4 +1,4 @@
-//! Which of two blocks is the better head.
+//! Fork choice: the longest branch above the last irreversible block.
 
 use core::cmp::{Ordering, Reverse};
 
@@ -10,27 +10,27 @@ use crate::{
     primitives::{B256, Height},
 };
 
-/// What a block competes with: the longest branch above the last irreversible block wins.
+/// The key by which heads are compared; the greater one wins.
 ///
-/// Blocks beside the last irreversible one have no standing at all. Above it a branch that made more irreversible comes first, as
+/// Blocks beside the last irreversible one do not compete. Above it a branch that made more irreversible comes first, as
 /// in EOSIO (`fork_database`), then one that *proposed* more, then length, then the earlier slot, then the lower hash.
 ///
 /// EOSIO does not look at what is proposed. With length alone two thirds of the producers may each imply a block, sleep, and
 /// wake up to a longer branch without it; they follow that branch together, confirm it above what they confirmed before, and a
 /// second block becomes irreversible beside the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Standing {
+pub struct ForkChoiceKey {
     /// The last irreversible block of its branch.
     pub irreversible: Height,
     /// The newest block that its branch proposed.
     pub proposed: Height,
-    /// The block; its height is the branch's length.
+    /// The block, whose height is the branch's length.
     pub block: BlockId,
-    /// Its slot.
+    /// Slot of the block.
     pub slot: u64,
 }
 
-impl Standing {
+impl ForkChoiceKey {
     /// Whether this block should be the head in place of `current`.
     pub fn beats(&self, current: &Self) -> bool {
         self.cmp(current) == Ordering::Greater
@@ -44,13 +44,13 @@ impl Standing {
 }
 
 /// Better blocks are greater.
-impl Ord for Standing {
+impl Ord for ForkChoiceKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.rank().cmp(&other.rank())
     }
 }
 
-impl PartialOrd for Standing {
+impl PartialOrd for ForkChoiceKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -60,20 +60,20 @@ impl PartialOrd for Standing {
 mod tests {
     use super::*;
 
-    fn standing(irreversible: u64, proposed: u64, height: u64, slot: u64, hash: u8) -> Standing {
+    fn fork_choice_key(irreversible: u64, proposed: u64, height: u64, slot: u64, hash: u8) -> ForkChoiceKey {
         let block = BlockId { height: Height::new(height), hash: B256::repeat_byte(hash) };
-        Standing { irreversible: Height::new(irreversible), proposed: Height::new(proposed), block, slot }
+        ForkChoiceKey { irreversible: Height::new(irreversible), proposed: Height::new(proposed), block, slot }
     }
 
     #[test]
     fn each_rule_decides_only_what_the_earlier_ones_leave_open() {
-        let current = standing(5, 7, 10, 20, 0x50);
+        let current = fork_choice_key(5, 7, 10, 20, 0x50);
         for (name, better) in [
-            ("more is irreversible, though shorter", standing(6, 7, 9, 20, 0xff)),
-            ("more is proposed, though shorter", standing(5, 8, 9, 20, 0xff)),
-            ("longer, though later", standing(5, 7, 11, 30, 0xff)),
-            ("an earlier slot", standing(5, 7, 10, 19, 0xff)),
-            ("a lower hash", standing(5, 7, 10, 20, 0x4f)),
+            ("more is irreversible, though shorter", fork_choice_key(6, 7, 9, 20, 0xff)),
+            ("more is proposed, though shorter", fork_choice_key(5, 8, 9, 20, 0xff)),
+            ("longer, though later", fork_choice_key(5, 7, 11, 30, 0xff)),
+            ("an earlier slot", fork_choice_key(5, 7, 10, 19, 0xff)),
+            ("a lower hash", fork_choice_key(5, 7, 10, 20, 0x4f)),
         ] {
             assert!(better.beats(&current) && !current.beats(&better), "{name}");
         }

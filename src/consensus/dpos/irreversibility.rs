@@ -23,7 +23,7 @@ use crate::{
 /// `maximum_tracked_dpos_confirmations`).
 pub const TRACKED_MAX: usize = 1_024;
 
-/// What one branch says of its own irreversibility.
+/// Confirmations and irreversibility of one branch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Irreversibility {
     height: Height,
@@ -31,11 +31,11 @@ pub struct Irreversibility {
     irreversible: Height,
     /// Confirmations of the newest heights that are not proposed yet, the oldest first; the last is of `height`.
     counts: Vec<u16>,
-    /// By producer.
-    standings: Vec<Confirmer>,
+    /// State of each producer, by its place in the schedule.
+    confirmers: Vec<Confirmer>,
 }
 
-/// What a producer has said on a branch.
+/// What a producer has confirmed and implied on a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Confirmer {
     /// The newest height that it confirmed, or the last irreversible one when it was elected.
@@ -44,16 +44,16 @@ pub struct Confirmer {
     pub implied: Height,
 }
 
-/// Why a block may not confirm what it says.
+/// Why a block may not confirm its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfirmError {
     /// The schedule has fewer producers.
     #[error("producer {place} is none of {producers}")]
     NoProducer {
-        /// Its place.
+        /// Place of the producer.
         place: usize,
-        /// How many there are.
+        /// Number of producers.
         producers: usize,
     },
     /// The range reaches what is irreversible, or what the producer has confirmed before.
@@ -63,20 +63,20 @@ pub enum ConfirmError {
     Twice {
         /// Length of the range.
         confirmed: u16,
-        /// Its newest height.
+        /// Newest height of the range.
         height: Height,
-        /// Up to here it is confirmed or irreversible.
+        /// Newest height that is confirmed or irreversible.
         confirmed_before: Height,
     },
 }
 
-/// How many of `producers` confirmations propose a block: `2n/3 + 1`.
+/// Number of confirmations that propose a block: `2n/3 + 1` of `producers`.
 pub fn quorum(producers: usize) -> usize {
     let one = if mutation::active(Mutation::DposQuorumOneShort) { 0 } else { 1 };
     producers * 2 / 3 + one
 }
 
-/// The value that two thirds of all reach: index `(n - 1) / 3` of the values in ascending order.
+/// Returns the value that two thirds of all reach: index `(n - 1) / 3` of the values in ascending order.
 fn two_thirds(values: impl Iterator<Item = Height>) -> Height {
     let mut values: Vec<_> = values.collect();
     values.sort_unstable();
@@ -86,11 +86,11 @@ fn two_thirds(values: impl Iterator<Item = Height>) -> Height {
 }
 
 impl Irreversibility {
-    /// A branch of one irreversible block at `height`, with so many producers.
+    /// Returns a branch of one irreversible block at `height`.
     pub fn new(height: Height, producers: usize) -> Self {
-        let standing = Confirmer { last: height, implied: height };
-        let standings = vec![standing; producers];
-        Self { height, proposed: height, irreversible: height, counts: Vec::new(), standings }
+        let confirmer = Confirmer { last: height, implied: height };
+        let confirmers = vec![confirmer; producers];
+        Self { height, proposed: height, irreversible: height, counts: Vec::new(), confirmers }
     }
 
     /// The newest block.
@@ -108,17 +108,17 @@ impl Irreversibility {
         self.irreversible
     }
 
-    /// What each producer has said.
+    /// State of each producer, by place.
     pub fn confirmers(&self) -> &[Confirmer] {
-        &self.standings
+        &self.confirmers
     }
 
-    /// The newest height that the producer at `place` may not confirm any more, as far as this branch shows.
+    /// Returns the newest height on this branch that the producer at `place` may not confirm again.
     pub fn confirmed_before(&self, place: usize) -> Height {
-        self.standings.get(place).map_or(self.irreversible, |standing| standing.last.max(self.irreversible))
+        self.confirmers.get(place).map_or(self.irreversible, |confirmer| confirmer.last.max(self.irreversible))
     }
 
-    /// The longest range that the producer at `place` may confirm with the next block, when the newest height that it ever
+    /// Returns the longest range that the producer at `place` may confirm with the next block, when the newest height that it ever
     /// confirmed on any branch is `watermark`. Never wraps: a range longer than `u16::MAX` loses its oldest heights.
     pub fn confirmable(&self, place: usize, watermark: Height) -> u16 {
         let next = self.height.get().saturating_add(1);
@@ -126,16 +126,16 @@ impl Irreversibility {
         u16::try_from(next.saturating_sub(before)).unwrap_or(u16::MAX)
     }
 
-    /// The branch with one more block, by the producer at `place`, that confirms the newest `confirmed` heights.
+    /// Returns the branch with one more block, by the producer at `place`, that confirms the newest `confirmed` heights.
     ///
     /// # Errors
     /// [`ConfirmError`] for a range that was confirmed before, or a producer that does not exist.
     pub fn extend(&self, place: usize, confirmed: u16) -> Result<Self, ConfirmError> {
-        let Some(standing) = self.standings.get(place) else {
-            return Err(ConfirmError::NoProducer { place, producers: self.standings.len() });
+        let Some(confirmer) = self.confirmers.get(place) else {
+            return Err(ConfirmError::NoProducer { place, producers: self.confirmers.len() });
         };
         let height = self.height.next();
-        let confirmed_before = standing.last.max(self.irreversible);
+        let confirmed_before = confirmer.last.max(self.irreversible);
         if height.get() - confirmed_before.get().min(height.get()) < u64::from(confirmed) {
             return Err(ConfirmError::Twice { confirmed, height, confirmed_before });
         }
@@ -146,17 +146,17 @@ impl Irreversibility {
         }
         if confirmed > 0 {
             next.count(confirmed);
-            let said = &mut next.standings[place];
-            *said = Confirmer { last: height, implied: said.implied.max(self.proposed) };
-            let reached = two_thirds(next.standings.iter().map(|standing| standing.implied));
+            let confirmer = &mut next.confirmers[place];
+            *confirmer = Confirmer { last: height, implied: confirmer.implied.max(self.proposed) };
+            let reached = two_thirds(next.confirmers.iter().map(|confirmer| confirmer.implied));
             next.irreversible = next.irreversible.max(reached);
         }
         Ok(next)
     }
 
-    /// Counts a confirmation of each of the newest heights; the highest that has enough is proposed.
+    /// Counts a confirmation of each of the newest heights; the highest with a quorum is proposed.
     fn count(&mut self, confirmed: u16) {
-        let quorum = quorum(self.standings.len());
+        let quorum = quorum(self.confirmers.len());
         let tracked = self.counts.len();
         let mut reached = None;
         for (place, count) in self.counts.iter_mut().enumerate().rev().take(usize::from(confirmed)) {
@@ -171,26 +171,26 @@ impl Irreversibility {
         }
     }
 
-    /// The same branch under another schedule: `origin` tells each new producer's place in the old one.
+    /// Returns the branch under another schedule; `origin` is each new producer's place in the old one.
     ///
     /// Those who stay keep what they implied; those who join start at the last irreversible block. Confirmations of heights that
     /// are not proposed yet are forgotten: a mix of old and new producers could reach a quorum on two branches.
     #[must_use]
     pub fn reelect(&self, origin: impl IntoIterator<Item = Option<usize>>) -> Self {
         let fresh = Confirmer { last: self.irreversible, implied: self.irreversible };
-        let stay = |place: Option<usize>| place.and_then(|place| self.standings.get(place)).copied().unwrap_or(fresh);
-        Self { counts: Vec::new(), standings: origin.into_iter().map(stay).collect(), ..self.clone() }
+        let stay = |place: Option<usize>| place.and_then(|place| self.confirmers.get(place)).copied().unwrap_or(fresh);
+        Self { counts: Vec::new(), confirmers: origin.into_iter().map(stay).collect(), ..self.clone() }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { height, proposed, irreversible, counts, standings } = self;
+        let Self { height, proposed, irreversible, counts, confirmers } = self;
         out.u64(height.get());
         out.u64(proposed.get());
         out.u64(irreversible.get());
         out.list(counts.iter(), |out, count| out.u32(u32::from(*count)));
-        out.list(standings.iter(), |out, standing| {
-            out.u64(standing.last.get());
-            out.u64(standing.implied.get());
+        out.list(confirmers.iter(), |out, confirmer| {
+            out.u64(confirmer.last.get());
+            out.u64(confirmer.implied.get());
         });
     }
 
@@ -198,8 +198,8 @@ impl Irreversibility {
         let height = |bytes: &mut Decoder<'_>| bytes.u64().map(Height::new);
         let (top, proposed, irreversible) = (height(bytes)?, height(bytes)?, height(bytes)?);
         let counts = bytes.list(|bytes| u16::try_from(bytes.u32()?).ok())?;
-        let standings = bytes.list(|bytes| Some(Confirmer { last: height(bytes)?, implied: height(bytes)? }))?;
-        let is_sound = irreversible <= proposed && proposed <= top && !standings.is_empty();
-        is_sound.then_some(Self { height: top, proposed, irreversible, counts, standings })
+        let confirmers = bytes.list(|bytes| Some(Confirmer { last: height(bytes)?, implied: height(bytes)? }))?;
+        let is_sound = irreversible <= proposed && proposed <= top && !confirmers.is_empty();
+        is_sound.then_some(Self { height: top, proposed, irreversible, counts, confirmers })
     }
 }

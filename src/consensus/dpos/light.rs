@@ -1,8 +1,8 @@
-//! Trusting a last irreversible block from headers, payloads and genesis alone.
+//! Light verification: the last irreversible block from headers, payloads and genesis alone.
 
 use std::collections::VecDeque;
 
-use super::{DposConfig, DposError, HeaderError, Link, Schedule, check_header};
+use super::{DposConfig, DposError, HeaderContext, HeaderError, Schedule, check_header};
 use crate::{
     consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Header, Height, Timestamp},
@@ -10,16 +10,16 @@ use crate::{
 
 /// Follows a chain by its headers.
 ///
-/// Every header is judged by all rules but one: whom an election elected it takes from the block, for it does not execute.
-/// Such a schedule counts only after two thirds of the producers before it built upon it twice.
-/// [`LightVerifier::irreversible`] is what a replica calls final.
+/// Every header is verified by all rules but one: the elected producers are taken from the block, as nothing is executed.
+/// Such a schedule is in force only after two thirds of the producers before it built upon it twice.
+/// [`LightVerifier::irreversible`] is the block that a replica reports as final.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: DposConfig,
     authenticator: Authenticator,
-    head: Link,
+    head: HeaderContext,
     irreversible: BlockId,
-    /// Blocks above the irreversible one, oldest first.
+    /// Blocks above the last irreversible one, oldest first.
     above: VecDeque<BlockId>,
 }
 
@@ -36,15 +36,15 @@ impl LightVerifier {
     ) -> Result<Self, DposError> {
         config.check()?;
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        let mut head = Link::genesis(&config, block, Timestamp::from_secs(genesis.timestamp), validators);
+        let mut head = HeaderContext::genesis(&config, block, Timestamp::from_secs(genesis.timestamp), validators);
         head.candidates.clear();
         Ok(Self { config, authenticator, head, irreversible: block, above: VecDeque::new() })
     }
 
-    /// Takes the header after the head.
+    /// Verifies and adopts the header after the head.
     ///
     /// # Errors
-    /// [`HeaderError`]; the verifier stays where it was.
+    /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
         let author = next.author(&self.authenticator)?;
@@ -57,7 +57,7 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest header taken.
+    /// The newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
@@ -67,7 +67,7 @@ impl LightVerifier {
         self.irreversible
     }
 
-    /// Who produces after the head.
+    /// Schedule in force after the head.
     pub fn schedule(&self) -> &Schedule {
         self.head.state.active()
     }

@@ -1,8 +1,8 @@
-//! Making blocks: when, on what, and how much of the branch to confirm.
+//! Block production: slots, parents, and how much of the branch to confirm.
 
 use std::sync::Arc;
 
-use super::{Dpos, Draft, Election, Lock, Offence, Payload, Promise, SLOT_TIMER, schedule::Schedule};
+use super::{BlockInputs, Dpos, Election, Lock, Offence, Payload, Promise, SLOT_TIMER, schedule::Schedule};
 use crate::{
     chain::Block,
     consensus::{
@@ -15,14 +15,14 @@ use crate::{
 
 use super::EVIDENCE_PER_BLOCK_MAX;
 
-/// What this replica is doing about its next slot.
+/// The state of this replica's production in its next slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Duty {
-    /// Nothing: no producer, or its block is being judged.
+    /// No producer, or its block is pending execution.
     Idle,
-    /// The timer runs until the slot begins.
+    /// The timer is armed for the begin of the slot.
     Waiting { slot: u64 },
-    /// A block was asked for.
+    /// A block was requested.
     Building { ticket: Ticket, slot: u64 },
 }
 
@@ -40,7 +40,7 @@ impl Duty {
 }
 
 impl Dpos {
-    /// Decides anew what to do about the next slot of its own.
+    /// Plans the production in this replica's next slot.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         let next = self.next_slot();
         match (self.duty, next) {
@@ -53,18 +53,18 @@ impl Dpos {
         self.duty = Duty::Idle;
         let Some(slot) = next else { return };
         if self.config.period == 0 {
-            return self.ask_for_block(slot, effects);
+            return self.request_block(slot, effects);
         }
-        let head = &self.tree.head().link;
+        let head = &self.tree.head().context;
         let timestamp = self.config.time_of(slot, (head.slot, head.timestamp));
         self.duty = Duty::Waiting { slot };
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
         effects.push(Effect::ArmTimer { timer: SLOT_TIMER, deadline });
     }
 
-    /// The first slot above the head that it may take; on demand, only the very next one.
+    /// Returns the first slot above the head in which it may produce; on demand, only the very next one.
     fn next_slot(&self) -> Option<u64> {
-        let head = &self.tree.head().link;
+        let head = &self.tree.head().context;
         let place = self.place(head.state.active())?;
         let next = head.slot.saturating_add(1);
         let taken = if mutation::active(Mutation::DposSlotTwice) { 0 } else { self.promise.slot };
@@ -85,31 +85,31 @@ impl Dpos {
             return effects.push(Effect::Mark("dpos/stale-answer"));
         };
         self.duty = Duty::Idle;
-        self.ask_for_block(slot, effects);
+        self.request_block(slot, effects);
     }
 
-    fn ask_for_block(&mut self, slot: u64, effects: &mut Vec<Effect>) {
+    fn request_block(&mut self, slot: u64, effects: &mut Vec<Effect>) {
         let head = self.tree.head().clone();
-        let link = &head.link;
+        let context = &head.context;
         let (Some(beneficiary), Some(place)) =
-            (self.signer.as_ref().map(Signer::address), self.place(link.state.active()))
+            (self.signer.as_ref().map(Signer::address), self.place(context.state.active()))
         else {
             return;
         };
-        let timestamp = self.config.time_of(slot, (link.slot, link.timestamp));
+        let timestamp = self.config.time_of(slot, (context.slot, context.timestamp));
         let confirmed = self.confirmable(place, effects);
-        let (offences, evidence): (Vec<_>, Vec<_>) = self.untold(slot).into_iter().unzip();
-        let draft = Draft { slot, place, confirmed, offences: &offences };
-        let says = match link.extend(&self.config, &draft, Election::Counted) {
-            Ok((_, says)) => says,
+        let (offences, evidence): (Vec<_>, Vec<_>) = self.unreported(slot).into_iter().unzip();
+        let inputs = BlockInputs { slot, place, confirmed, offences: &offences };
+        let derived = match context.extend(&self.config, &inputs, Election::Counted) {
+            Ok((_, derived)) => derived,
             Err(_) => return effects.push(Effect::Mark("dpos/nothing-to-say")),
         };
-        let (absent, proposes, activates) = (says.absent, says.proposes, says.activates);
+        let (absent, proposes, activates) = (derived.absent, derived.proposes, derived.activates);
         let ticket = self.next_ticket.take_next();
         self.duty = Duty::Building { ticket, slot };
         effects.push(Effect::Build(BuildRequest {
             ticket,
-            parent: link.block,
+            parent: context.block,
             beneficiary,
             difficulty: 0,
             timestamp_min: timestamp,
@@ -118,11 +118,11 @@ impl Dpos {
         }));
     }
 
-    /// How much of the head's branch the next block confirms: all that this producer never confirmed, on any branch; nothing
-    /// while a lock stands against the branch.
+    /// Returns how much of the head's branch the next block confirms: all that this producer never confirmed on any branch; nothing
+    /// while a lock excludes the branch.
     fn confirmable(&self, place: usize, effects: &mut Vec<Effect>) -> u16 {
         let head = self.tree.head();
-        let progress = head.link.state.progress();
+        let progress = head.context.state.progress();
         if self.is_locked_out() {
             effects.push(Effect::Mark("dpos/locked-out"));
             return 0;
@@ -135,23 +135,23 @@ impl Dpos {
         progress.confirmable(place, watermark)
     }
 
-    /// Whether it implied a block that the head's branch does not have, and nothing there outweighs that.
+    /// Whether it implied a block that the head's branch does not have, and no later proposal there releases the lock.
     fn is_locked_out(&self) -> bool {
         let Some(Lock { block, at }) = self.promise.lock else { return false };
         let head = self.tree.head();
         let is_ignored = mutation::active(Mutation::DposLockIgnored) || mutation::active(Mutation::DposClassic);
-        let is_released = is_ignored || head.link.state.progress().proposed() > at;
+        let is_released = is_ignored || head.context.state.progress().proposed() > at;
         !is_released && !self.tree.has_ancestor(head, block)
     }
 
-    /// Double productions that the head's branch was not told of, as a block at `slot` may tell them.
-    fn untold(&self, slot: u64) -> Vec<(Offence, super::DoubleProduction)> {
-        let link = &self.tree.head().link;
-        let at = (slot, self.config.time_of(slot, (link.slot, link.timestamp)));
+    /// Returns the double productions that a block at `slot` may report on the head's branch.
+    fn unreported(&self, slot: u64) -> Vec<(Offence, super::DoubleProduction)> {
+        let context = &self.tree.head().context;
+        let at = (slot, self.config.time_of(slot, (context.slot, context.timestamp)));
         let known = self.offences.values().filter_map(|proof| {
             let offence = proof.check(&self.config, at, &self.authenticator).ok()?;
-            let is_producer = link.state.active().producers().contains(&offence.offender);
-            (is_producer && !link.state.was_told(&offence)).then(|| (offence, proof.as_ref().clone()))
+            let is_producer = context.state.active().producers().contains(&offence.offender);
+            (is_producer && !context.state.is_reported(&offence)).then(|| (offence, proof.as_ref().clone()))
         });
         known.take(EVIDENCE_PER_BLOCK_MAX).collect()
     }
@@ -161,12 +161,12 @@ impl Dpos {
         let (Duty::Building { ticket: asked, slot }, Some(signer)) = (self.duty, &self.signer) else {
             return effects.push(Effect::Mark("dpos/stale-build"));
         };
-        if asked != ticket || BlockId::parent_of(&block) != head.link.block {
+        if asked != ticket || BlockId::parent_of(&block) != head.context.block {
             return effects.push(Effect::Mark("dpos/stale-build"));
         }
-        let from = (head.link.slot, head.link.timestamp);
+        let from = (head.context.slot, head.context.timestamp);
         if self.config.period > 0 && block.timestamp() != self.config.time_of(slot, from) {
-            // The slot has passed; the block's time tells how long ago.
+            // The slot has passed; the block's timestamp shows how long ago.
             let late = block.timestamp().as_secs().saturating_sub(from.1.as_secs()) / self.config.period;
             self.passed = self.passed.max(from.0.saturating_add(late)).max(slot);
             self.duty = Duty::Idle;
@@ -187,7 +187,7 @@ impl Dpos {
         }
     }
 
-    /// What its own block, which is being judged, binds it to.
+    /// Returns the promise that its own pending block implies.
     fn promise_of(&self, block: BlockId, slot: u64) -> Promise {
         let kept = Promise { slot, ..self.promise };
         let Some(judging) = self.intake.pending.get(&block) else { return kept };
@@ -196,7 +196,7 @@ impl Dpos {
             return kept;
         }
         let head = self.tree.head();
-        let implied = self.tree.ancestor_at(head, head.link.state.progress().proposed());
+        let implied = self.tree.ancestor_at(head, head.context.state.progress().proposed());
         let lock = implied.map_or(self.promise.lock, |implied| Some(Lock { block: implied, at: block.height }));
         Promise { slot, confirmed: block.height, lock }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, Link, check_header,
+    DposConfig, DposError, HeaderContext, check_header,
     tree::{Node, Tree},
 };
 use crate::{
@@ -101,15 +101,15 @@ pub(super) fn root(node: &Node) -> Record {
 
 /// Writes a node without its sealed header: nothing below it is verified again.
 fn encode_node(node: &Node, out: &mut Encoder) {
-    let Node { link, parent, author, sealed: _ } = node;
-    link.encode(out);
+    let Node { context, parent, author, sealed: _ } = node;
+    context.encode(out);
     parent.encode(out);
     out.address(author);
 }
 
 fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
-    let (link, parent, author) = (Link::decode(bytes)?, BlockId::decode(bytes)?, bytes.address()?);
-    Some(Node { link, parent, author, sealed: None })
+    let (context, parent, author) = (HeaderContext::decode(bytes)?, BlockId::decode(bytes)?, bytes.address()?);
+    Some(Node { context, parent, author, sealed: None })
 }
 
 /// A judged block, to be judged again after a restart.
@@ -152,7 +152,7 @@ pub(super) fn rebuild(
         Some(bytes) => decode_record(bytes, decode_node).ok_or(DposError::Record { key: "root" })?,
         None => genesis,
     };
-    let block = root.link.block;
+    let block = root.context.block;
     let mut tree = Tree::new(root, block);
     // Keys are ordered by height: parents come first.
     for (_, bytes) in records_under(records, BLOCK_PREFIX) {
@@ -177,7 +177,7 @@ fn judge_again(
     let parent = BlockId { height: parent_height, hash: sealed.header.parent_hash };
     let before = tree.get(&parent)?;
     let author: Address = candidate.author(authenticator).ok()?;
-    let link = check_header(config, authenticator, &before.link, &candidate, author, true).ok()?;
-    let link = link.with_updates(updates);
-    Some(Node { link, parent, author, sealed: Some(Arc::new(sealed)) })
+    let context = check_header(config, authenticator, &before.context, &candidate, author, true).ok()?;
+    let context = context.with_updates(updates);
+    Some(Node { context, parent, author, sealed: Some(Arc::new(sealed)) })
 }

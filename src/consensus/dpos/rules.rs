@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{ConfirmError, Dpos, DposConfig, Draft, Election, EvidenceError, Link, Offence, Payload, PayloadError};
+use super::{
+    BlockInputs, ConfirmError, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Offence, Payload, PayloadError,
+};
 use crate::{
     chain::{Block, RuleError},
     consensus::{
@@ -16,7 +18,7 @@ use crate::{
 /// The header rules of a chain of delegated proof of stake, from the validators of its genesis.
 pub type DposRules = CachedHeaderRules<Dpos>;
 
-/// Which rule a header breaks.
+/// The rule that a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -33,58 +35,58 @@ pub enum HeaderError {
         /// Length of a slot, in seconds.
         period: u64,
     },
-    /// Sealed by somebody who is not elected.
-    #[error("{author} sealed it, who is none of the {producers} producers")]
+    /// The author is not elected.
+    #[error("author {author} is none of the {producers} producers")]
     NotProducer {
-        /// Who sealed it.
+        /// Author of the block, by its seal.
         author: Address,
-        /// How many producers there are.
+        /// Number of producers in the active schedule.
         producers: usize,
     },
     /// The slot belongs to another producer.
-    #[error("{author} sealed a block in slot {slot}, which belongs to {want}")]
+    #[error("author of slot {slot} is {author}; expected {want}")]
     NotItsTurn {
-        /// Who sealed it.
+        /// Author of the block, by its seal.
         author: Address,
-        /// When.
+        /// Slot of the block.
         slot: u64,
-        /// Whose slot it is.
+        /// Producer of the slot.
         want: Address,
     },
     /// The payload names other absent producers than the empty slots show.
-    #[error("payload says that {got:?} missed slots; expected {want:?}")]
+    #[error("payload lists {got:?} as absent; expected {want:?}")]
     Absent {
-        /// The payload's.
+        /// Value in the payload.
         got: Vec<Address>,
-        /// By the slots between parent and block.
+        /// Producers of the empty slots between parent and block.
         want: Vec<Address>,
     },
     /// The payload proposes other producers than were elected, out of turn, or while others are pending.
     #[error("payload proposes {got:?}; expected {want:?}")]
     Proposes {
-        /// The payload's.
+        /// Value in the payload.
         got: Option<ValidatorSet>,
-        /// By the election; none unless a round begins with other candidates ahead and nothing is pending.
+        /// Result of the election; `None` unless a round begins with other candidates ahead and no schedule is pending.
         want: Option<ValidatorSet>,
     },
     /// The payload activates another schedule than is due.
     #[error("payload activates schedule {got:?}; expected {want:?}")]
     Activates {
-        /// The payload's.
+        /// Value in the payload.
         got: Option<B256>,
-        /// The pending one when the block that proposed it is irreversible.
+        /// The pending schedule, once the block that proposed it is irreversible.
         want: Option<B256>,
     },
-    /// A range that was confirmed before.
+    /// The block confirms a range that was confirmed before.
     #[error(transparent)]
     Confirm(#[from] ConfirmError),
-    /// Evidence that proves nothing new.
+    /// The evidence proves no new offence.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
     /// The payload does not decode.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// The seal names nobody.
+    /// The seal does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),
 }
@@ -96,11 +98,11 @@ pub enum HeaderError {
 pub fn check_header(
     config: &DposConfig,
     authenticator: &Authenticator,
-    parent: &Link,
+    parent: &HeaderContext,
     candidate: &UnverifiedHeader<'_>,
     author: Address,
     is_counted: bool,
-) -> Result<Link, HeaderError> {
+) -> Result<HeaderContext, HeaderError> {
     candidate.check_parent(parent.block)?;
     let timestamp = candidate.timestamp();
     let Some(slot) = config.slot_at(timestamp, (parent.slot, parent.timestamp)) else {
@@ -112,23 +114,23 @@ pub fn check_header(
     candidate.check_beneficiary(author)?;
     let payload = Payload::decode(candidate.payload)?;
     let offences = offences(config, authenticator, parent, &payload, (slot, timestamp))?;
-    let election = if is_counted { Election::Counted } else { Election::Claimed(payload.proposes.as_ref()) };
-    let draft = Draft { slot, place, confirmed: payload.confirmed, offences: &offences };
-    let (state, says) = parent.extend(config, &draft, election)?;
-    if payload.absent != says.absent {
-        return Err(HeaderError::Absent { got: payload.absent, want: says.absent });
+    let election = if is_counted { Election::Counted } else { Election::FromHeader(payload.proposes.as_ref()) };
+    let inputs = BlockInputs { slot, place, confirmed: payload.confirmed, offences: &offences };
+    let (state, derived) = parent.extend(config, &inputs, election)?;
+    if payload.absent != derived.absent {
+        return Err(HeaderError::Absent { got: payload.absent, want: derived.absent });
     }
-    if payload.proposes != says.proposes {
-        return Err(HeaderError::Proposes { got: payload.proposes, want: says.proposes });
+    if payload.proposes != derived.proposes {
+        return Err(HeaderError::Proposes { got: payload.proposes, want: derived.proposes });
     }
-    if payload.activates != says.activates {
-        return Err(HeaderError::Activates { got: payload.activates, want: says.activates });
+    if payload.activates != derived.activates {
+        return Err(HeaderError::Activates { got: payload.activates, want: derived.activates });
     }
     let (block, candidates) = (candidate.id(), parent.candidates.clone());
-    Ok(Link { block, timestamp, slot, state: Arc::new(state), candidates })
+    Ok(HeaderContext { block, timestamp, slot, state: Arc::new(state), candidates })
 }
 
-fn place_of(config: &DposConfig, parent: &Link, slot: u64, author: Address) -> Result<usize, HeaderError> {
+fn place_of(config: &DposConfig, parent: &HeaderContext, slot: u64, author: Address) -> Result<usize, HeaderError> {
     let schedule = parent.state.active();
     let producers = schedule.producers();
     let Some(place) = producers.index_of(&author) else {
@@ -141,11 +143,11 @@ fn place_of(config: &DposConfig, parent: &Link, slot: u64, author: Address) -> R
     Err(HeaderError::NotItsTurn { author, slot, want })
 }
 
-/// What the payload's evidence proves: of producers only, each offence once.
+/// Returns the offences that the payload's evidence proves: of active producers only, each once.
 fn offences(
     config: &DposConfig,
     authenticator: &Authenticator,
-    parent: &Link,
+    parent: &HeaderContext,
     payload: &Payload,
     at: (u64, Timestamp),
 ) -> Result<Vec<Offence>, HeaderError> {
@@ -157,7 +159,7 @@ fn offences(
             return Err(EvidenceError::Offender { first: offender, second: offender }.into());
         }
         let is_repeated = found.iter().any(|other| (other.slot, other.offender) == (slot, offender));
-        if is_repeated || parent.state.was_told(&offence) {
+        if is_repeated || parent.state.is_reported(&offence) {
             return Err(EvidenceError::Told { offender, slot }.into());
         }
         found.push(offence);
@@ -168,27 +170,27 @@ fn offences(
 impl HeaderChainRules for Dpos {
     type Config = DposConfig;
     type Genesis = ValidatorSet;
-    type Context = Link;
+    type Context = HeaderContext;
     type Error = HeaderError;
 
-    fn genesis_context(config: &DposConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> Link {
+    fn genesis_context(config: &DposConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> HeaderContext {
         let block = BlockId { height: Height::GENESIS, hash };
-        Link::genesis(config, block, Timestamp::from_secs(header.timestamp), validators)
+        HeaderContext::genesis(config, block, Timestamp::from_secs(header.timestamp), validators)
     }
 
     fn verify_header(
         config: &DposConfig,
         authenticator: &Authenticator,
-        parent: &ParentContext<'_, Link>,
+        parent: &ParentContext<'_, HeaderContext>,
         block: &Block,
-    ) -> Result<Link, HeaderError> {
+    ) -> Result<HeaderContext, HeaderError> {
         let candidate = UnverifiedHeader::from(block);
         let author = candidate.author(authenticator)?;
         check_header(config, authenticator, parent.context, &candidate, author, true)
     }
 
-    fn with_updates(link: Link, updates: &ValidatorUpdates) -> Link {
-        link.with_updates(updates)
+    fn with_updates(context: HeaderContext, updates: &ValidatorUpdates) -> HeaderContext {
+        context.with_updates(updates)
     }
 
     /// Returns `begin_block` with the producer and those who missed slots, then a `slash` for each double production that the

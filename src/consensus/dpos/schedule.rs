@@ -1,4 +1,4 @@
-//! Who produces in which slot.
+//! Schedules: the producer of each slot, and elections.
 
 use std::sync::Arc;
 
@@ -36,12 +36,12 @@ impl Schedule {
         Self { version, seed, producers, order }
     }
 
-    /// How many schedules the chain had before.
+    /// Number of schedules before this one.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// Where the order comes from.
+    /// Seed of the order.
     pub const fn seed(&self) -> B256 {
         self.seed
     }
@@ -67,7 +67,7 @@ impl Schedule {
         slot / self.slots_per_round(config)
     }
 
-    /// Place of the producer whose slot it is.
+    /// Place of the producer of a slot.
     pub fn producer_at(&self, slot: u64, config: &DposConfig) -> usize {
         let turn = self.turn_of(slot, config);
         self.order(self.round(slot, config), config).get(turn).copied().unwrap_or_default()
@@ -98,7 +98,7 @@ impl Schedule {
         members.filter(|(_, missed)| *missed).map(|(member, _)| member.address).collect()
     }
 
-    /// Keccak of version (8 bytes, big-endian), seed and the set's hash: what the activating block says.
+    /// Keccak of version (8 bytes, big-endian), seed and the set's hash, which the activating block's payload contains.
     pub fn hash(&self) -> B256 {
         let version = self.version.to_be_bytes();
         keccak256([version.as_slice(), self.seed.as_slice(), self.producers.hash().as_slice()].concat())
@@ -130,7 +130,7 @@ impl Schedule {
     }
 }
 
-/// The candidates of greatest weight, at most `count`, ties by the lower address; `None` without any.
+/// Returns the `count` candidates of greatest weight, ties by the lower address; `None` without candidates.
 pub fn elect(candidates: &OrdMap<Address, u64>, count: u32) -> Option<ValidatorSet> {
     let mut by_weight: Vec<_> = candidates
         .iter()

@@ -1,4 +1,4 @@
-//! What a branch says after each of its blocks, and what its next block has to say.
+//! The state of a branch after each of its blocks, and the payload that follows for the next one.
 
 use std::sync::Arc;
 
@@ -15,21 +15,21 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// Weights of all who may be elected.
+/// Weights of all candidates for election, by address.
 pub type Candidates = OrdMap<Address, u64>;
 
-/// What a block's judgement needs of its parent.
+/// What a block leaves for the verification of its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct HeaderContext {
     /// The block.
     pub block: BlockId,
-    /// Its time.
+    /// Timestamp of the block.
     pub timestamp: Timestamp,
-    /// Its slot; genesis has slot 0.
+    /// Slot of the block; genesis has slot 0.
     pub slot: u64,
-    /// What it leaves for the next one.
+    /// Schedules and confirmations after the block.
     pub state: Arc<State>,
-    /// Whom the next election counts: what executing the branch up to and with this block gave. Light verifiers leave it empty.
+    /// Candidates of the next election, after executing the branch up to this block. Empty in light verifiers.
     pub candidates: Candidates,
 }
 
@@ -39,8 +39,8 @@ pub struct State {
     active: Arc<Schedule>,
     pending: Option<Pending>,
     progress: Irreversibility,
-    /// Double productions that were told, by slot; old ones are forgotten.
-    told: OrdSet<(u64, Address)>,
+    /// Double productions reported on this branch, by slot and offender; old ones are dropped.
+    reported: OrdSet<(u64, Address)>,
 }
 
 /// A schedule that waits for the block that proposed it to become irreversible.
@@ -52,70 +52,70 @@ pub struct Pending {
     pub proposed_at: Height,
 }
 
-/// A block that is to be added to a branch.
+/// What a branch needs to know of its next block.
 #[derive(Clone, Copy, Debug)]
-pub struct Draft<'a> {
-    /// Its slot.
+pub struct BlockInputs<'a> {
+    /// Slot of the block.
     pub slot: u64,
     /// Place of its producer in the active schedule.
     pub place: usize,
     /// How many of the newest blocks it confirms, itself among them.
     pub confirmed: u16,
-    /// Double productions that it tells.
+    /// Double productions that the block proves.
     pub offences: &'a [Offence],
 }
 
-/// Who says whom an election elects.
+/// Where the result of an election comes from.
 #[derive(Clone, Copy, Debug)]
 pub enum Election<'a> {
     /// The candidates' weights.
     Counted,
-    /// The block itself, to a light verifier, which trusts that two thirds of the producers counted.
-    Claimed(Option<&'a ValidatorSet>),
+    /// The header's payload, for a light verifier, which trusts that two thirds of the producers counted.
+    FromHeader(Option<&'a ValidatorSet>),
 }
 
-/// What follows from a block and stands in its payload.
+/// The part of a payload that follows from the parent and the [`BlockInputs`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Says {
-    /// Whose slots stayed empty before it.
+pub struct DerivedPayload {
+    /// Producers of the empty slots before the block.
     pub absent: Vec<Address>,
-    /// Whom the election elected, when that is somebody new and no other schedule is pending.
+    /// Producers elected, when they are others and no schedule is pending.
     pub proposes: Option<ValidatorSet>,
-    /// Hash of the schedule in force after it, when that is another.
+    /// Hash of the schedule in force after the block, when it changes.
     pub activates: Option<B256>,
 }
 
-impl Link {
-    /// Genesis, whose heaviest validators are the first producers.
+impl HeaderContext {
+    /// Returns the context of genesis, whose heaviest validators are the first producers.
     pub fn genesis(config: &DposConfig, block: BlockId, timestamp: Timestamp, validators: &ValidatorSet) -> Self {
         let candidates: Candidates =
             validators.members().iter().map(|member| (member.address, member.weight)).collect();
         let producers = elect(&candidates, config.producers).unwrap_or_else(|| validators.clone());
         let progress = Irreversibility::new(block.height, producers.len());
         let active = Arc::new(Schedule::new(0, block.hash, producers));
-        let state = Arc::new(State { active, pending: None, progress, told: OrdSet::new() });
+        let state = Arc::new(State { active, pending: None, progress, reported: OrdSet::new() });
         Self { block, timestamp, slot: 0, state, candidates }
     }
 
-    /// The branch with one more block and what that block has to say. The candidates are those before its own updates.
+    /// Returns the state after one more block and the payload that follows for it. The candidates are those before its own updates.
     ///
     /// # Errors
     /// [`ConfirmError`] when its producer may not confirm what it does.
     pub fn extend(
         &self,
         config: &DposConfig,
-        draft: &Draft<'_>,
+        inputs: &BlockInputs<'_>,
         election: Election<'_>,
-    ) -> Result<(State, Says), ConfirmError> {
+    ) -> Result<(State, DerivedPayload), ConfirmError> {
         let active = &self.state.active;
-        let progress = self.state.progress.extend(draft.place, draft.confirmed)?;
-        let absent = active.absent(self.slot, draft.slot, config);
-        let proposes = self.elected(config, draft.slot, election);
-        let mut told = self.state.told.clone();
-        while told.get_min().is_some_and(|(slot, _)| slot.saturating_add(EVIDENCE_SLOTS_MAX) < draft.slot) {
-            told.remove_min();
+        let progress = self.state.progress.extend(inputs.place, inputs.confirmed)?;
+        let absent = active.absent(self.slot, inputs.slot, config);
+        let proposes = self.elected(config, inputs.slot, election);
+        let mut reported = self.state.reported.clone();
+        while reported.get_min().is_some_and(|(slot, _)| slot.saturating_add(EVIDENCE_SLOTS_MAX) < inputs.slot) {
+            reported.remove_min();
         }
-        told.extend(draft.offences.iter().map(|offence| (offence.slot, offence.offender)));
+        reported.extend(inputs.offences.iter().map(|offence| (offence.slot, offence.offender)));
         let pending = match &proposes {
             Some(producers) => {
                 let schedule = Arc::new(Schedule::new(active.version() + 1, self.block.hash, producers.clone()));
@@ -123,12 +123,12 @@ impl Link {
             }
             None => self.state.pending.clone(),
         };
-        let mut state = State { active: active.clone(), pending, progress, told };
+        let mut state = State { active: active.clone(), pending, progress, reported };
         let activates = state.promote();
-        Ok((state, Says { absent, proposes, activates }))
+        Ok((state, DerivedPayload { absent, proposes, activates }))
     }
 
-    /// The same with what executing the block changed.
+    /// Applies the validator updates of the block's execution.
     #[must_use]
     pub fn with_updates(mut self, updates: &ValidatorUpdates) -> Self {
         for update in updates {
@@ -141,7 +141,7 @@ impl Link {
         self
     }
 
-    /// Whom the first block of a round proposes; one schedule at a time, and only when the producers are others.
+    /// Returns the producers that the first block of a round proposes; one schedule at a time, and only when they change.
     fn elected(&self, config: &DposConfig, slot: u64, election: Election<'_>) -> Option<ValidatorSet> {
         let active = &self.state.active;
         let is_new_round = active.round(slot, config) > active.round(self.slot, config);
@@ -150,7 +150,9 @@ impl Link {
         }
         let elected = match election {
             Election::Counted => elect(&self.candidates, config.producers)?,
-            Election::Claimed(claimed) => claimed.filter(|set| set.len() <= config.producers as usize)?.clone(),
+            Election::FromHeader(from_header) => {
+                from_header.filter(|set| set.len() <= config.producers as usize)?.clone()
+            }
         };
         let is_same = elected.addresses().eq(active.producers().addresses());
         (!is_same).then_some(elected)
@@ -173,33 +175,33 @@ impl Link {
         let (timestamp, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
         let state = Arc::new(State::decode(bytes)?);
         let candidates = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?;
-        let link = Self { block, timestamp, slot, state, candidates: candidates.into_iter().collect() };
-        (link.state.progress.height() == block.height).then_some(link)
+        let context = Self { block, timestamp, slot, state, candidates: candidates.into_iter().collect() };
+        (context.state.progress.height() == block.height).then_some(context)
     }
 }
 
 impl State {
-    /// Who produces after the block.
+    /// Schedule in force after the block.
     pub fn active(&self) -> &Schedule {
         &self.active
     }
 
-    /// Who will, once that is irreversible.
+    /// Schedule that waits for the block that proposed it to become irreversible.
     pub const fn pending(&self) -> Option<&Pending> {
         self.pending.as_ref()
     }
 
-    /// Confirmations and what follows from them.
+    /// Confirmations and irreversibility.
     pub const fn progress(&self) -> &Irreversibility {
         &self.progress
     }
 
-    /// Whether a double production was told before.
-    pub fn was_told(&self, offence: &Offence) -> bool {
-        self.told.contains(&(offence.slot, offence.offender))
+    /// Whether a double production was reported before on this branch.
+    pub fn is_reported(&self, offence: &Offence) -> bool {
+        self.reported.contains(&(offence.slot, offence.offender))
     }
 
-    /// Puts the pending schedule in force when the block that proposed it is irreversible; answers its hash.
+    /// Puts the pending schedule in force when the block that proposed it is irreversible, and returns its hash.
     fn promote(&mut self) -> Option<B256> {
         let is_due = |pending: &Pending| {
             self.progress.irreversible() >= pending.proposed_at || mutation::active(Mutation::DposScheduleEarly)
@@ -213,14 +215,14 @@ impl State {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { active, pending, progress, told } = self;
+        let Self { active, pending, progress, reported } = self;
         active.encode(out);
         out.option(pending.as_ref(), |out, pending| {
             pending.schedule.encode(out);
             out.u64(pending.proposed_at.get());
         });
         progress.encode(out);
-        out.list(told.iter(), |out, (slot, offender)| {
+        out.list(reported.iter(), |out, (slot, offender)| {
             out.u64(*slot);
             out.address(offender);
         });
@@ -235,8 +237,8 @@ impl State {
             None
         };
         let progress = Irreversibility::decode(bytes)?;
-        let told = bytes.list(|bytes| Some((bytes.u64()?, bytes.address()?)))?;
+        let reported = bytes.list(|bytes| Some((bytes.u64()?, bytes.address()?)))?;
         let is_sound = progress.confirmers().len() == active.producers().len();
-        is_sound.then(|| Self { active, pending, progress, told: told.into_iter().collect() })
+        is_sound.then(|| Self { active, pending, progress, reported: reported.into_iter().collect() })
     }
 }

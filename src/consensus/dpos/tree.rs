@@ -1,10 +1,10 @@
-//! The blocks that may still matter to a replica: from the last irreversible one up.
+//! Verified blocks of all branches, from the last irreversible one up.
 
 use std::sync::Arc;
 
 use imbl::OrdSet;
 
-use super::{Link, Standing};
+use super::{ForkChoiceKey, HeaderContext};
 use crate::{
     consensus::{
         BlockId, Encoder, SealedHeader,
@@ -16,21 +16,21 @@ use crate::{
 /// Blocks beside the head's branch that are kept; more wait until something becomes irreversible.
 pub(super) const SIDE_BLOCKS_MAX: u64 = 4_096;
 
-/// One judged block.
+/// A verified block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    pub(super) link: Link,
+    pub(super) context: HeaderContext,
     pub(super) parent: BlockId,
     pub(super) author: Address,
-    /// What it was judged by; not kept of a block that the replica started at.
+    /// Header, payload and seal; not kept for the block that the replica started at.
     pub(super) sealed: Option<Arc<SealedHeader>>,
 }
 
 impl Node {
-    pub(super) fn standing(&self) -> Standing {
-        let progress = self.link.state.progress();
+    pub(super) fn fork_choice_key(&self) -> ForkChoiceKey {
+        let progress = self.context.state.progress();
         let (irreversible, proposed) = (progress.irreversible(), progress.proposed());
-        Standing { irreversible, proposed, block: self.link.block, slot: self.link.slot }
+        ForkChoiceKey { irreversible, proposed, block: self.context.block, slot: self.context.slot }
     }
 }
 
@@ -38,11 +38,11 @@ impl BranchNode for Node {
     type Key = BlockId;
 
     fn block(&self) -> BlockId {
-        self.link.block
+        self.context.block
     }
 
     fn key(&self) -> BlockId {
-        self.link.block
+        self.context.block
     }
 
     fn parent_key(&self) -> BlockId {
@@ -50,7 +50,7 @@ impl BranchNode for Node {
     }
 }
 
-/// Judged blocks by height and hash. Cloning is O(1).
+/// Verified blocks by height, hash and slot, the head, and the last irreversible block. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     branches: BranchTree<Node>,
@@ -63,7 +63,7 @@ pub(super) struct Tree {
 impl Tree {
     /// A tree of one trusted block: genesis, a last irreversible block, or a head that was stored with its mark.
     pub(super) fn new(root: Node, finalized: BlockId) -> Self {
-        let (block, slot, head) = (root.link.block, root.link.slot, Arc::new(root));
+        let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
         Self { branches: BranchTree::new(head.clone()), slots, head, root: block, finalized }
     }
@@ -76,7 +76,7 @@ impl Tree {
         &self.head
     }
 
-    /// The lowest block that is kept; blocks at and below its height have no place any more.
+    /// The lowest block that is kept; blocks at or below its height are rejected.
     pub(super) const fn root(&self) -> BlockId {
         self.root
     }
@@ -88,19 +88,19 @@ impl Tree {
 
     /// Blocks beside the head's branch.
     pub(super) fn side_blocks(&self) -> u64 {
-        let branch = self.head.link.block.height.get() - self.root.height.get() + 1;
+        let branch = self.head.context.block.height.get() - self.root.height.get() + 1;
         (self.branches.nodes.len() as u64).saturating_sub(branch)
     }
 
-    /// Another block of `author` in this slot.
-    pub(super) fn twin(&self, node: &Node) -> Option<&Arc<Node>> {
-        let (slot, block) = (node.link.slot, node.link.block);
+    /// Returns another block of the same author in the same slot.
+    pub(super) fn same_slot_block(&self, node: &Node) -> Option<&Arc<Node>> {
+        let (slot, block) = (node.context.slot, node.context.block);
         let same_slot = self.slots.range((slot, BlockId::default())..).take_while(|(other, _)| *other == slot);
-        let twins = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.branches.get(other));
-        twins.into_iter().find(|twin| twin.author == node.author)
+        let blocks = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.branches.get(other));
+        blocks.into_iter().find(|block| block.author == node.author)
     }
 
-    /// Whether the branch that ends in `tip` has `block`; everything at or below the root is taken for a part of it.
+    /// Whether the branch that ends in `tip` has `block`; any block at or below the root counts as part of it.
     pub(super) fn has_ancestor(&self, tip: &Node, block: BlockId) -> bool {
         block.height <= self.root.height || self.ancestor_at(tip, block.height) == Some(block)
     }
@@ -113,20 +113,20 @@ impl Tree {
     /// Adds a block whose parent is here and returns how the head moved, if it did.
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
-        self.slots.insert((node.link.slot, node.link.block));
+        self.slots.insert((node.context.slot, node.context.block));
         self.branches.insert(node.clone());
-        if !node.standing().beats(&self.head.standing()) {
+        if !node.fork_choice_key().beats(&self.head.fork_choice_key()) {
             return None;
         }
-        let (old, new) = (self.head.link.block, node.link.block);
+        let (old, new) = (self.head.context.block, node.context.block);
         let reorg_depth = self.branches.reorg_depth(&self.head, &node, self.root.height);
         self.head = node;
         Some(HeadMove { old, new, reorg_depth, forgotten: self.settle() })
     }
 
-    /// Follows the head's branch with the mark, and forgets what can't come back.
+    /// Moves the last irreversible block up the head's branch and returns the blocks that are dropped.
     fn settle(&mut self) -> Vec<BlockId> {
-        let irreversible = self.ancestor_at(&self.head, self.head.link.state.progress().irreversible());
+        let irreversible = self.ancestor_at(&self.head, self.head.context.state.progress().irreversible());
         if let Some(finalized) = irreversible.filter(|block| block.height > self.finalized.height) {
             self.finalized = finalized;
         }
@@ -151,16 +151,16 @@ impl Tree {
         forgotten
     }
 
-    /// Forgets everything but the head's branch.
+    /// Drops all blocks beside the head's branch.
     pub(super) fn drop_side_blocks(&mut self) {
-        let branch: OrdSet<BlockId> = self.branches.branch(&self.head).map(|node| node.link.block).collect();
+        let branch: OrdSet<BlockId> = self.branches.branch(&self.head).map(|node| node.context.block).collect();
         let side: Vec<_> = self.branches.nodes.keys().copied().filter(|block| !branch.contains(block)).collect();
         side.iter().for_each(|block| self.forget(block));
     }
 
     fn forget(&mut self, block: &BlockId) {
         if let Some(node) = self.branches.nodes.remove(block) {
-            self.slots.remove(&(node.link.slot, *block));
+            self.slots.remove(&(node.context.slot, *block));
         }
     }
 
@@ -170,9 +170,9 @@ impl Tree {
             out.hash(&node.parent.hash);
             out.address(&node.author);
             out.bool(node.sealed.is_some());
-            node.link.encode(out);
+            node.context.encode(out);
         });
-        for mark in [self.head.link.block, self.root, self.finalized] {
+        for mark in [self.head.context.block, self.root, self.finalized] {
             mark.encode(out);
         }
     }

@@ -34,10 +34,10 @@ impl LightVerifier {
         Ok(Self { config, authenticator, succession, head: genesis.clone(), block })
     }
 
-    /// Takes the header after the head.
+    /// Verifies and adopts the header after the head.
     ///
     /// # Errors
-    /// [`HeaderError`]; the verifier stays where it was.
+    /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
         let (block, council, payload) = (next.id(), self.succession.council(), next.payload);
@@ -55,7 +55,7 @@ impl LightVerifier {
         self.succession.council().validators()
     }
 
-    /// The newest header taken, which is final.
+    /// The newest verified header, which is final.
     pub const fn head(&self) -> BlockId {
         self.block
     }

@@ -29,7 +29,7 @@ impl Pbft {
             return effects.push(Effect::Mark("pbft/refuse-double-proposal"));
         }
         if self.config.period == 0 {
-            return self.ask_for_block(effects);
+            return self.request_block(effects);
         }
         self.duty = Duty::Waiting;
         let deadline = Deadline::AtTimestamp { timestamp: self.earliest_next(), then_nanos: 0 };
@@ -45,7 +45,7 @@ impl Pbft {
         }
     }
 
-    pub(super) fn ask_for_block(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn request_block(&mut self, effects: &mut Vec<Effect>) {
         let Some(me) = self.me else { return };
         let ticket = self.next_ticket.take_next();
         let height = self.head.height.next();

@@ -17,7 +17,7 @@ use crate::{
 /// The header rules of a PBFT chain, from the committee at genesis.
 pub type PbftRules = CachedHeaderRules<Pbft>;
 
-/// Which rule a header breaks.
+/// The rule that a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -33,9 +33,9 @@ pub enum HeaderError {
     /// The payload does not name the validators who take over with this block.
     #[error("payload names {got} validators who take over; expected {want} others")]
     Successor {
-        /// How many it names; 0 for nobody.
+        /// Number of validators that it names; 0 for none.
         got: usize,
-        /// How many there are; 0 when nobody takes over.
+        /// Number of validators that take over; 0 for none.
         want: usize,
     },
     /// The payload's evidence proves nothing.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Poa, check_header, fork_choice::Standing, record, tree::Node};
+use super::{Poa, check_header, fork_choice::ForkChoiceKey, record, tree::Node};
 use crate::{
     chain::Block,
     consensus::{
@@ -58,15 +58,16 @@ impl BlockIntake for Poa {
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
-        let link = check_header(&self.config, &parent_node.link, &block.as_ref().into(), author)
+        let context = check_header(&self.config, &parent_node.context, &block.as_ref().into(), author)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        let before = &parent_node.link.snapshot;
-        let standing = Standing {
-            total_difficulty: parent_node.standing.total_difficulty + u128::from(before.difficulty(id.height, &author)),
+        let before = &parent_node.context.snapshot;
+        let fork_choice_key = ForkChoiceKey {
+            total_difficulty: parent_node.fork_choice_key.total_difficulty
+                + u128::from(before.difficulty(id.height, &author)),
             block: id,
             blocks_since_turn: before.blocks_since_turn(id.height, &author).unwrap_or_default(),
         };
-        let verified = Node { link, parent, author, standing };
+        let verified = Node { context, parent, author, fork_choice_key };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         effects.push(Effect::Validate { block });
         Ok(())
@@ -83,7 +84,7 @@ fn fetch_ancestor(missing: Option<BlockId>, from: Option<ReplicaId>, effects: &m
 
 impl Poa {
     fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
-        let (from, head) = (orphan.from, self.tree.head().link.block.height);
+        let (from, head) = (orphan.from, self.tree.head().context.block.height);
         self.intake.check_ahead(BlockId::of(&orphan.block), head)?;
         if let Parked::Waiting { missing } = self.intake.park(orphan, head)? {
             fetch_ancestor(missing, from, effects);
@@ -100,7 +101,7 @@ impl Poa {
 
     fn adopt(&mut self, pending: PendingBlock<Node>, effects: &mut Vec<Effect>) {
         let PendingBlock { block, author, own, verified: node } = pending;
-        let id = node.link.block;
+        let id = node.context.block;
         if let Some(first) = self.tree.sibling_by(&id, &author) {
             let (first, second) = (first.hash, id.hash);
             effects.push(Effect::Evidence(Evidence::DoubleSign { offender: author, height: id.height, first, second }));

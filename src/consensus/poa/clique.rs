@@ -29,62 +29,62 @@ pub struct CliqueFields {
     pub seal: Bytes,
 }
 
-/// Why a header is not Clique's, or does not follow.
+/// A header that is not Clique's, or breaks one of its rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CliqueError {
     /// Too short for vanity and seal.
     #[error("extraData has {got} bytes; expected at least {want}: vanity and seal", want = EXTRA_VANITY + EXTRA_SEAL)]
     ExtraTooShort {
-        /// Its length.
+        /// Length of `extraData`, in bytes.
         got: usize,
     },
     /// What lies between vanity and seal is no list of addresses.
     #[error("extraData has {got} bytes between vanity and seal; expected a multiple of 20")]
     ExtraSigners {
-        /// How many.
+        /// Number of bytes.
         got: usize,
     },
     /// Neither of the two nonces.
     #[error("nonce is {got}; expected {NONCE_AUTH} or {NONCE_DROP}")]
     Nonce {
-        /// The header's.
+        /// Value in the header.
         got: B64,
     },
     /// A field that must be zero or empty is not.
     #[error("{field} is not zero")]
     NotZero {
-        /// Which.
+        /// Name of the field, as in JSON-RPC.
         field: &'static str,
     },
     /// Not the successor of the header before.
     #[error("header {got} does not extend {want}")]
     Parent {
-        /// The header's parent hash.
+        /// Parent hash in the header.
         got: B256,
-        /// The hash of the header before it.
+        /// Hash of the header before it.
         want: B256,
     },
     /// Before the parent's time plus the period.
     #[error("timestamp is {got}; expected at least {want}")]
     Timestamp {
-        /// The header's.
+        /// Value in the header.
         got: Timestamp,
-        /// The earliest allowed.
+        /// Earliest timestamp allowed.
         want: Timestamp,
     },
     /// Not 2 in turn or 1 out of turn.
     #[error("difficulty is {got}; expected {want}")]
     Difficulty {
-        /// The header's.
+        /// Value in the header.
         got: U256,
-        /// By the author's turn.
+        /// Difficulty by the author's turn.
         want: u64,
     },
     /// The genesis list is no set.
     #[error(transparent)]
     Signers(#[from] ValidatorSetError),
-    /// The seal names nobody.
+    /// The seal does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),
     /// Unauthorised, recently signed, wrong checkpoint.
@@ -177,10 +177,10 @@ impl CliqueChain {
         })
     }
 
-    /// Takes the next header, by all of EIP-225's rules, and answers its author.
+    /// Verifies and adopts the next header by all of EIP-225's rules and returns its author.
     ///
     /// # Errors
-    /// [`CliqueError`]; the chain stays where it was.
+    /// [`CliqueError`]; the chain is unchanged.
     pub fn follow(&mut self, header: &Header) -> Result<Address, CliqueError> {
         let height = self.height.next();
         if header.parent_hash != self.head || header.number != height.get() {

@@ -87,7 +87,7 @@ impl ProtocolFamily for Poa {
         let rules = PoaRules::new(*config, validators, authenticator.clone());
         if let Some(record) = head_record {
             let poa = Self::restore(*config, record, authenticator, None)?;
-            rules.remember(poa.head_link().block.hash, poa.head_link().clone());
+            rules.remember(poa.head_context().block.hash, poa.head_context().clone());
         }
         Ok(Arc::new(rules))
     }

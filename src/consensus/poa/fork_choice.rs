@@ -1,4 +1,4 @@
-//! Which of two blocks is the better head: total difficulty with the ties of EIP-3436.
+//! Fork choice: total difficulty with the tie-breaks of EIP-3436.
 
 use core::cmp::{Ordering, Reverse};
 
@@ -10,21 +10,21 @@ use crate::{
     primitives::{B256, Height},
 };
 
-/// What a block competes with.
+/// The key by which heads are compared; the greater one wins.
 ///
 /// EIP-3436 in its current text: most total difficulty, then lowest number, then *largest* `(number - index) % N`
 /// (an earlier draft said smallest), then lowest hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Standing {
-    /// Sum of the difficulties of the branch.
+pub struct ForkChoiceKey {
+    /// Sum of the difficulties of the branch up to the block.
     pub total_difficulty: u128,
     /// The block.
     pub block: BlockId,
-    /// How many blocks ago it was its author's turn, in the set that its parent left.
+    /// Blocks since its author's turn, in the signer set after its parent.
     pub blocks_since_turn: u64,
 }
 
-impl Standing {
+impl ForkChoiceKey {
     /// Whether this block should be the head in place of `current`.
     pub fn beats(&self, current: &Self) -> bool {
         self.cmp(current) == Ordering::Greater
@@ -38,13 +38,13 @@ impl Standing {
 }
 
 /// Better blocks are greater.
-impl Ord for Standing {
+impl Ord for ForkChoiceKey {
     fn cmp(&self, other: &Self) -> Ordering {
         self.rank().cmp(&other.rank())
     }
 }
 
-impl PartialOrd for Standing {
+impl PartialOrd for ForkChoiceKey {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
@@ -54,19 +54,19 @@ impl PartialOrd for Standing {
 mod tests {
     use super::*;
 
-    fn standing(total_difficulty: u128, height: u64, blocks_since_turn: u64, hash: u8) -> Standing {
+    fn fork_choice_key(total_difficulty: u128, height: u64, blocks_since_turn: u64, hash: u8) -> ForkChoiceKey {
         let block = BlockId { height: Height::new(height), hash: B256::repeat_byte(hash) };
-        Standing { total_difficulty, block, blocks_since_turn }
+        ForkChoiceKey { total_difficulty, block, blocks_since_turn }
     }
 
     #[test]
     fn each_rule_decides_only_what_the_earlier_ones_leave_open() {
-        let current = standing(10, 5, 3, 0x50);
+        let current = fork_choice_key(10, 5, 3, 0x50);
         for (name, better) in [
-            ("heavier, though longer", standing(11, 9, 0, 0xff)),
-            ("shorter, though in turn lately", standing(10, 4, 0, 0xff)),
-            ("turn longer ago, though a higher hash", standing(10, 5, 4, 0xff)),
-            ("lower hash", standing(10, 5, 3, 0x4f)),
+            ("heavier, though longer", fork_choice_key(11, 9, 0, 0xff)),
+            ("shorter, though in turn lately", fork_choice_key(10, 4, 0, 0xff)),
+            ("turn longer ago, though a higher hash", fork_choice_key(10, 5, 4, 0xff)),
+            ("lower hash", fork_choice_key(10, 5, 3, 0x4f)),
         ] {
             assert!(better.beats(&current) && !current.beats(&better), "{name}");
         }

@@ -1,8 +1,8 @@
-//! Trusting a head from headers and genesis alone.
+//! Light verification: a head from headers and genesis alone.
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::{HeaderError, Link, PoaConfig, check_header};
+use super::{HeaderContext, HeaderError, PoaConfig, check_header};
 use crate::{
     consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Address, Header, Height, Timestamp},
@@ -10,13 +10,13 @@ use crate::{
 
 /// Follows a chain by its headers.
 ///
-/// Every header is judged by all the protocol's rules. [`LightVerifier::settled`] is the newest block with more than
+/// Every header is verified by all the protocol's rules. [`LightVerifier::settled`] is the newest block with more than
 /// half of the signers, each counted once, above it; with one signer, the head.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: PoaConfig,
     authenticator: Authenticator,
-    head: Link,
+    head: HeaderContext,
     settled: BlockId,
     /// Blocks above the settled one and their authors, oldest first.
     above: VecDeque<(BlockId, Address)>,
@@ -26,14 +26,14 @@ impl LightVerifier {
     /// Starts at genesis.
     pub fn new(config: PoaConfig, genesis: &Header, signers: ValidatorSet, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        let head = Link::genesis(block, Timestamp::from_secs(genesis.timestamp), signers);
+        let head = HeaderContext::genesis(block, Timestamp::from_secs(genesis.timestamp), signers);
         Self { config, authenticator, head, settled: block, above: VecDeque::new() }
     }
 
-    /// Takes the header after the head.
+    /// Verifies and adopts the header after the head.
     ///
     /// # Errors
-    /// [`HeaderError`]; the verifier stays where it was.
+    /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
         let author = next.author(&self.authenticator)?;
@@ -43,7 +43,7 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest header taken.
+    /// The newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
@@ -53,7 +53,7 @@ impl LightVerifier {
         self.settled
     }
 
-    /// Who may sign the next block.
+    /// Signers that may sign the next block.
     pub fn signers(&self) -> &ValidatorSet {
         self.head.snapshot.signers()
     }

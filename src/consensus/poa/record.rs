@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use super::{
-    Link, Snapshot, Standing,
+    ForkChoiceKey, HeaderContext, Snapshot,
     tree::{Node, Tree},
 };
 use crate::{
@@ -51,7 +51,7 @@ pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
 /// A block of the head's branch: what is settled is advice, so another branch may win that parts below it, and a restart must
 /// not take that away.
 pub(super) fn block(node: &Node) -> Record {
-    Record::new(block_key(BLOCK_PREFIX, node.link.block), checked_record(512, |out| encode_node(node, out)))
+    Record::new(block_key(BLOCK_PREFIX, node.context.block), checked_record(512, |out| encode_node(node, out)))
 }
 
 /// Forgets a block of the branch, or of one that was left.
@@ -64,7 +64,7 @@ pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> 
     let mut branch = Vec::new();
     let mut parent = head.parent;
     while let Some(record) = records.get(&block_key(BLOCK_PREFIX, parent)) {
-        let node = decode_record(record, decode_node).filter(|node| node.link.block == parent)?;
+        let node = decode_record(record, decode_node).filter(|node| node.context.block == parent)?;
         parent = node.parent;
         branch.push(node);
     }
@@ -77,22 +77,22 @@ pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
-    node.link.block.encode(out);
+    node.context.block.encode(out);
     node.parent.encode(out);
-    out.timestamp(node.link.timestamp);
+    out.timestamp(node.context.timestamp);
     out.address(&node.author);
-    out.u128(node.standing.total_difficulty);
-    out.u64(node.standing.blocks_since_turn);
-    node.link.snapshot.encode(out);
+    out.u128(node.fork_choice_key.total_difficulty);
+    out.u64(node.fork_choice_key.blocks_since_turn);
+    node.context.snapshot.encode(out);
 }
 
 fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     let (block, parent) = (BlockId::decode(bytes)?, BlockId::decode(bytes)?);
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let author = bytes.address()?;
-    let standing = Standing { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
+    let fork_choice_key = ForkChoiceKey { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
     let snapshot = Arc::new(Snapshot::decode(bytes)?);
-    Some(Node { link: Link { block, timestamp, snapshot }, parent, author, standing })
+    Some(Node { context: HeaderContext { block, timestamp, snapshot }, parent, author, fork_choice_key })
 }
 
 /// The newest block that was sealed.
@@ -154,14 +154,14 @@ mod tests {
         let snapshot = Arc::new(before.apply(Height::new(1), author, &payload, 30_000).unwrap());
         let [low, high] = [1, 2].map(|height| BlockId { height: Height::new(height), hash: B256::repeat_byte(7) });
         let below = Node {
-            link: Link { block: low, timestamp: Timestamp::from_secs(15), snapshot },
+            context: HeaderContext { block: low, timestamp: Timestamp::from_secs(15), snapshot },
             parent: BlockId::default(),
             author,
-            standing: Standing { total_difficulty: 2, block: low, blocks_since_turn: 0 },
+            fork_choice_key: ForkChoiceKey { total_difficulty: 2, block: low, blocks_since_turn: 0 },
         };
         let mut newer = Node { parent: low, ..below.clone() };
-        (newer.link.block, newer.standing.block) = (high, high);
-        newer.standing.total_difficulty = 3;
+        (newer.context.block, newer.fork_choice_key.block) = (high, high);
+        newer.fork_choice_key.total_difficulty = 3;
         let mut tree = Tree::new(below.clone(), BlockId::default());
         tree.insert(newer.clone());
         let bytes = head(&tree).value;

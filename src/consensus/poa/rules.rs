@@ -15,25 +15,25 @@ use crate::{
 /// The header rules of a proof-of-authority chain, from the signers of its genesis.
 pub type PoaRules = CachedHeaderRules<Poa>;
 
-/// What a block's judgement needs of its parent.
+/// What a block leaves for the verification of its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct HeaderContext {
     /// The block.
     pub block: BlockId,
-    /// Its time.
+    /// Timestamp of the block.
     pub timestamp: Timestamp,
-    /// What it leaves for the next one.
+    /// Signers and votes after the block.
     pub snapshot: Arc<Snapshot>,
 }
 
-impl Link {
+impl HeaderContext {
     /// The context after a genesis block that lists `signers`.
     pub fn genesis(block: BlockId, timestamp: Timestamp, signers: ValidatorSet) -> Self {
         Self { block, timestamp, snapshot: Arc::new(Snapshot::new(signers, Arc::default())) }
     }
 }
 
-/// Which rule a header breaks.
+/// The rule that a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -75,10 +75,10 @@ pub enum HeaderError {
 /// [`HeaderError`]: the first rule that it breaks.
 pub fn check_header(
     config: &PoaConfig,
-    parent: &Link,
+    parent: &HeaderContext,
     candidate: &UnverifiedHeader<'_>,
     author: Address,
-) -> Result<Link, HeaderError> {
+) -> Result<HeaderContext, HeaderError> {
     let block = candidate.id();
     candidate.check_parent(parent.block)?;
     candidate.check_timestamp(config.earliest_after(parent.timestamp))?;
@@ -98,7 +98,7 @@ pub fn check_header(
     if payload.next_signers != want {
         return Err(HeaderError::NextSigners { got: payload.next_signers, want });
     }
-    Ok(Link { block, timestamp: candidate.timestamp(), snapshot: Arc::new(snapshot) })
+    Ok(HeaderContext { block, timestamp: candidate.timestamp(), snapshot: Arc::new(snapshot) })
 }
 
 /// Returns the hash of the next signers that a payload has to commit to; `None` when they stay the same.
@@ -109,20 +109,20 @@ pub(super) fn next_signers(before: &Snapshot, after: &Snapshot) -> Option<B256> 
 impl HeaderChainRules for Poa {
     type Config = PoaConfig;
     type Genesis = ValidatorSet;
-    type Context = Link;
+    type Context = HeaderContext;
     type Error = HeaderError;
 
-    fn genesis_context(_config: &PoaConfig, signers: &ValidatorSet, hash: B256, header: &Header) -> Link {
+    fn genesis_context(_config: &PoaConfig, signers: &ValidatorSet, hash: B256, header: &Header) -> HeaderContext {
         let block = BlockId { height: Height::GENESIS, hash };
-        Link::genesis(block, Timestamp::from_secs(header.timestamp), signers.clone())
+        HeaderContext::genesis(block, Timestamp::from_secs(header.timestamp), signers.clone())
     }
 
     fn verify_header(
         config: &PoaConfig,
         authenticator: &Authenticator,
-        parent: &ParentContext<'_, Link>,
+        parent: &ParentContext<'_, HeaderContext>,
         block: &Block,
-    ) -> Result<Link, HeaderError> {
+    ) -> Result<HeaderContext, HeaderError> {
         let candidate = UnverifiedHeader::from(block);
         check_header(config, parent.context, &candidate, candidate.author(authenticator)?)
     }

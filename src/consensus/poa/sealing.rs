@@ -1,8 +1,8 @@
-//! Making blocks: when it is whose turn, what they say, and saying them again when nobody seems to have heard.
+//! Block production: turns, payloads, and rebroadcasting blocks after silence.
 
 use std::sync::Arc;
 
-use super::{ANNOUNCE_TIMER, Duty, Link, Payload, Poa, SEAL_TIMER, Vote, record, rules};
+use super::{ANNOUNCE_TIMER, Duty, HeaderContext, Payload, Poa, SEAL_TIMER, Vote, record, rules};
 use crate::{
     chain::Block,
     consensus::{BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, Ticket, intake::BlockIntake},
@@ -10,7 +10,7 @@ use crate::{
 };
 
 impl Poa {
-    /// Decides anew what to do about the block after the head (EIP-225, "Authorization strategies").
+    /// Plans the production of the block after the head (EIP-225, "Authorization strategies").
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         self.watch(effects);
         match self.duty {
@@ -20,28 +20,28 @@ impl Poa {
         }
         self.duty = Duty::Idle;
         let Some(signer) = self.signer.as_ref().map(Signer::address) else { return };
-        let link = &self.tree.head().link;
-        let height = link.block.height.next();
-        if link.snapshot.may_sign(height, &signer).is_err() {
+        let context = &self.tree.head().context;
+        let height = context.block.height.next();
+        if context.snapshot.may_sign(height, &signer).is_err() {
             return;
         }
         if self.signed.is_some_and(|signed| signed.height >= height) {
             return effects.push(Effect::Mark("poa/refuse-double-sign"));
         }
         if self.config.period == 0 {
-            self.ask_for_block(effects);
-        } else if link.snapshot.is_in_turn(height, &signer) {
+            self.request_block(effects);
+        } else if context.snapshot.is_in_turn(height, &signer) {
             self.wait(0, effects);
         } else {
             let (bound, ticket) =
-                (self.config.wiggle_nanos(link.snapshot.signers().len()), self.next_ticket.take_next());
+                (self.config.wiggle_nanos(context.snapshot.signers().len()), self.next_ticket.take_next());
             self.duty = Duty::Drawing(ticket);
             effects.push(Effect::Draw { ticket, bound });
         }
     }
 
-    /// Signers that were cut off from each other may all have to wait for others' blocks when they are connected again, and
-    /// then nobody says anything: so each says its head again, whoever made it, when none came for twice the longest wait.
+    /// Arms the timer to rebroadcast the head when no block came for twice the longest wait. After a partition all signers may
+    /// be waiting for blocks of others, and none would send anything.
     fn watch(&self, effects: &mut Vec<Effect>) {
         if self.config.period > 0 && self.signer.is_some() {
             let longest = self.config.wiggle_nanos(self.snapshot().signers().len());
@@ -50,10 +50,9 @@ impl Poa {
         }
     }
 
-    /// Says the blocks again that it had sealed and does not find in the chain: when everybody comes back at once, some of
-    /// them ahead of the chain that was kept, nobody else has them, and whoever sealed may not seal other blocks in their
-    /// place.
-    pub(super) fn say_sealed_again(&mut self, effects: &mut Vec<Effect>) {
+    /// Rebroadcasts the sealed blocks that the chain does not have. When all replicas restart at once, some of them ahead of the
+    /// stored chain, no other replica has these blocks, and their signers may not seal other blocks in their place.
+    pub(super) fn rebroadcast_sealed(&mut self, effects: &mut Vec<Effect>) {
         let settled = self.tree.settled().height;
         let is_lost = |block: &Arc<Block>| block.height() > settled && self.tree.get(&BlockId::of(block)).is_none();
         let (lost, found): (Vec<_>, Vec<_>) = core::mem::take(&mut self.sealed).into_iter().partition(is_lost);
@@ -73,59 +72,60 @@ impl Poa {
         }
     }
 
-    pub(super) fn announce_again(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn rebroadcast_head(&mut self, effects: &mut Vec<Effect>) {
         if let Some(block) = &self.newest {
             let message = Message::Block(block.clone());
             effects.push(Effect::Send { to: Recipients::Others, message, after: None });
             effects.push(Effect::Mark("poa/announce-again"));
         }
-        self.say_sealed_again(effects);
+        self.rebroadcast_sealed(effects);
         self.watch(effects);
     }
 
-    /// Waits for the time of the next block and `then_nanos` more.
+    /// Arms the timer for the time of the next block plus `then_nanos`.
     pub(super) fn wait(&mut self, then_nanos: u64, effects: &mut Vec<Effect>) {
-        let timestamp = self.config.earliest_after(self.tree.head().link.timestamp);
+        let timestamp = self.config.earliest_after(self.tree.head().context.timestamp);
         self.duty = Duty::Waiting;
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos };
         effects.push(Effect::ArmTimer { timer: SEAL_TIMER, deadline });
     }
 
-    pub(super) fn ask_for_block(&mut self, effects: &mut Vec<Effect>) {
+    pub(super) fn request_block(&mut self, effects: &mut Vec<Effect>) {
         let Some(beneficiary) = self.signer.as_ref().map(Signer::address) else { return };
         let ticket = self.next_ticket.take_next();
-        let link = &self.tree.head().link;
-        let height = link.block.height.next();
+        let context = &self.tree.head().context;
+        let height = context.block.height.next();
         self.duty = Duty::Building(ticket);
         effects.push(Effect::Build(BuildRequest {
             ticket,
-            parent: link.block,
+            parent: context.block,
             beneficiary,
-            difficulty: link.snapshot.difficulty(height, &beneficiary),
-            timestamp_min: self.config.earliest_after(link.timestamp),
+            difficulty: context.snapshot.difficulty(height, &beneficiary),
+            timestamp_min: self.config.earliest_after(context.timestamp),
             mix_hash: B256::ZERO,
-            payload: self.payload(link, beneficiary).encoded(),
+            payload: self.payload(context, beneficiary).encoded(),
         }));
     }
 
-    /// What the next block says: the signers at a checkpoint, otherwise one of the operator's wishes, each in its turn.
-    fn payload(&self, link: &Link, signer: Address) -> Payload {
-        let height = link.block.height.next();
+    /// Returns the payload of the next block: the signers at a checkpoint, otherwise one of the pending votes, in rotation.
+    fn payload(&self, context: &HeaderContext, signer: Address) -> Payload {
+        let height = context.block.height.next();
         if height.get().is_multiple_of(self.config.epoch) {
-            return Payload::checkpoint(link.snapshot.signers());
+            return Payload::checkpoint(context.snapshot.signers());
         }
-        let wishes = self.wishes.iter().map(|(target, authorize)| Vote { target: *target, authorize: *authorize });
-        let meaningful: Vec<_> = wishes.filter(|vote| link.snapshot.is_meaningful(*vote)).collect();
+        let pending_votes =
+            self.pending_votes.iter().map(|(target, authorize)| Vote { target: *target, authorize: *authorize });
+        let meaningful: Vec<_> = pending_votes.filter(|vote| context.snapshot.is_meaningful(*vote)).collect();
         let chosen = height.get().checked_rem(meaningful.len() as u64).unwrap_or_default();
         let mut payload = Payload { vote: meaningful.get(chosen as usize).copied(), ..Payload::default() };
-        if let Ok(after) = link.snapshot.apply(height, signer, &payload, self.config.epoch) {
-            payload.next_signers = rules::next_signers(&link.snapshot, &after);
+        if let Ok(after) = context.snapshot.apply(height, signer, &payload, self.config.epoch) {
+            payload.next_signers = rules::next_signers(&context.snapshot, &after);
         }
         payload
     }
 
     pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        let head = self.tree.head().link.block;
+        let head = self.tree.head().context.block;
         let (Duty::Building(asked), Some(signer)) = (self.duty, &self.signer) else {
             return effects.push(Effect::Mark("poa/stale-build"));
         };

@@ -1,4 +1,4 @@
-//! The signers after a block, and the votes that are open (EIP-225, "Voting on signers").
+//! Signers and open votes after a block (EIP-225, "Voting on signers").
 
 use std::sync::Arc;
 
@@ -17,52 +17,52 @@ pub const DIFFICULTY_IN_TURN: u64 = 2;
 /// Difficulty of any other block (`DIFF_NOTURN`).
 pub const DIFFICULTY_OUT_OF_TURN: u64 = 1;
 
-/// What a block leaves for the next one: signers, who signed lately, open votes. Cloning copies the lists of
+/// The state after a block: signers, recent signers, open votes. Cloning copies the lists of
 /// recent signers and votes, both bounded by the number of signers and the epoch.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     signers: ValidatorSet,
-    /// Heights and authors of the latest blocks, oldest first; only those that still forbid a signer.
+    /// Heights and authors of the latest blocks, oldest first; only those that still keep a signer from signing.
     recents: Vec<(Height, Address)>,
     /// Open votes in the order they were cast.
     votes: Arc<Vec<CastVote>>,
 }
 
-/// A vote and who cast it.
+/// A vote and its signer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CastVote {
-    /// Who cast it.
+    /// Signer that cast the vote.
     pub signer: Address,
-    /// What for.
+    /// The vote.
     pub vote: Vote,
 }
 
-/// Why a block may not follow.
+/// A rule of signers, votes and checkpoints that a block breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
     /// Its author is no signer.
     #[error("signer {signer} is not authorised")]
     UnauthorizedSigner {
-        /// Who sealed it.
+        /// Author of the block, by its seal.
         signer: Address,
     },
     /// Its author signed one of the last `limit - 1` blocks.
     #[error("signer {signer} signed block {signed} and may sign again from block {again}")]
     RecentlySigned {
-        /// Who sealed it.
+        /// Author of the block, by its seal.
         signer: Address,
-        /// Which block it signed before.
+        /// Height of the block that it signed before.
         signed: Height,
-        /// The first height at which it may sign.
+        /// First height at which it may sign again.
         again: Height,
     },
     /// A checkpoint lists other signers than the chain has.
     #[error("checkpoint lists {got} signers that differ from the {want} of the chain")]
     CheckpointSigners {
-        /// How many are listed.
+        /// Number of signers listed.
         got: usize,
-        /// How many there are.
+        /// Number of signers of the chain.
         want: usize,
     },
     /// A checkpoint carries no list, or another block carries one.
@@ -79,7 +79,7 @@ impl Snapshot {
         Self { signers, recents: Vec::new(), votes }
     }
 
-    /// Who may sign the next block, but for those who signed lately.
+    /// The signers; those that signed recently may not sign the next block.
     pub const fn signers(&self) -> &ValidatorSet {
         &self.signers
     }
@@ -89,7 +89,7 @@ impl Snapshot {
         &self.votes
     }
 
-    /// Of how many consecutive blocks a signer may sign one (`SIGNER_LIMIT`).
+    /// Number of consecutive blocks of which a signer may sign one (`SIGNER_LIMIT`).
     pub fn signer_limit(&self) -> u64 {
         let one = if mutation::active(Mutation::PoaSignerLimitOneShort) { 0 } else { 1 };
         self.signers.len() as u64 / 2 + one
@@ -100,13 +100,13 @@ impl Snapshot {
         self.blocks_since_turn(height, signer) == Some(0)
     }
 
-    /// The difficulty of a block of `signer` at `height`.
+    /// Returns the difficulty of a block of `signer` at `height`.
     pub fn difficulty(&self, height: Height, signer: &Address) -> u64 {
         let is_in_turn = self.is_in_turn(height, signer) || mutation::active(Mutation::PoaAlwaysInTurn);
         if is_in_turn { DIFFICULTY_IN_TURN } else { DIFFICULTY_OUT_OF_TURN }
     }
 
-    /// `(height - index) % N` without wrapping below zero: how many blocks ago it was `signer`'s turn.
+    /// Returns the number of blocks since `signer`'s turn: `(height - index) % N`, without wrapping below zero.
     pub fn blocks_since_turn(&self, height: Height, signer: &Address) -> Option<u64> {
         let count = self.signers.len() as u64;
         let index = self.signers.index_of(signer)? as u64;
@@ -115,7 +115,7 @@ impl Snapshot {
         Some((turn % count + count - index) % count)
     }
 
-    /// Whether `signer` may sign at `height`.
+    /// Checks that `signer` may sign at `height`.
     ///
     /// # Errors
     /// [`SnapshotError::UnauthorizedSigner`], [`SnapshotError::RecentlySigned`].
@@ -134,7 +134,7 @@ impl Snapshot {
         }
     }
 
-    /// The snapshot after a block at `height` by `signer`, with `payload` and checkpoints every `epoch` blocks.
+    /// Returns the snapshot after a block at `height` by `signer`, with `payload` and checkpoints every `epoch` blocks.
     ///
     /// # Errors
     /// [`SnapshotError`]: the first rule that the block breaks.
@@ -158,7 +158,7 @@ impl Snapshot {
         Ok(next)
     }
 
-    /// Whether a vote could change anything: in for strangers, out for signers.
+    /// Whether a vote could change the set: to add an account that is no signer, or to remove a signer.
     pub fn is_meaningful(&self, vote: Vote) -> bool {
         self.signers.contains(&vote.target) != vote.authorize
     }
@@ -216,7 +216,7 @@ impl Snapshot {
         let target = cast.vote.target;
         let votes = Arc::make_mut(&mut self.votes);
         votes.retain(|open| (open.signer, open.vote.target) != (cast.signer, target));
-        // Open votes about one target all wish the same, as those that mean nothing are never kept.
+        // Open votes about one target all agree, as those that could change nothing are never kept.
         if self.signers.contains(&target) != cast.vote.authorize {
             votes.push(cast);
         }
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn a_recent_signer_below_the_limit_is_refused() {
-        // Height 1 with a limit of 4: `height - limit` would wrap and let everybody sign.
+        // Height 1 with a limit of 4: `height - limit` would wrap and let every signer sign.
         let after = snapshot(7).apply(Height::new(1), address(1), &Payload::default(), 30_000).unwrap();
         for height in 2..5 {
             let refused = after.may_sign(Height::new(height), &address(1));

@@ -1,8 +1,8 @@
-//! The blocks that may still matter to a replica: from a little below the settled one up.
+//! Verified blocks of all branches, from 128 blocks below the settled one up.
 
 use std::sync::Arc;
 
-use super::{Link, Standing, light::newest_settled};
+use super::{ForkChoiceKey, HeaderContext, light::newest_settled};
 use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
@@ -11,25 +11,25 @@ use crate::{
     primitives::{Address, Height, Timestamp},
 };
 
-/// Blocks kept below the settled one, so that late siblings are still judged.
+/// Blocks kept below the settled one, so that late siblings can still be verified.
 const KEPT_BELOW_SETTLED: u64 = 128;
 
-/// One judged block.
+/// A verified block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::consensus) struct Node {
-    pub(super) link: Link,
+    pub(super) context: HeaderContext,
     pub(super) parent: BlockId,
     pub(super) author: Address,
-    pub(super) standing: Standing,
+    pub(super) fork_choice_key: ForkChoiceKey,
 }
 
 impl Node {
     pub(super) fn genesis((block, timestamp): (BlockId, Timestamp), signers: ValidatorSet) -> Self {
         Self {
-            link: Link::genesis(block, timestamp, signers),
+            context: HeaderContext::genesis(block, timestamp, signers),
             parent: BlockId::default(),
             author: Address::ZERO,
-            standing: Standing { total_difficulty: 0, block, blocks_since_turn: 0 },
+            fork_choice_key: ForkChoiceKey { total_difficulty: 0, block, blocks_since_turn: 0 },
         }
     }
 }
@@ -38,11 +38,11 @@ impl BranchNode for Node {
     type Key = BlockId;
 
     fn block(&self) -> BlockId {
-        self.link.block
+        self.context.block
     }
 
     fn key(&self) -> BlockId {
-        self.link.block
+        self.context.block
     }
 
     fn parent_key(&self) -> BlockId {
@@ -50,7 +50,7 @@ impl BranchNode for Node {
     }
 }
 
-/// Judged blocks by height and hash. Cloning is O(1).
+/// Verified blocks by height and hash, the head, and the settled block. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
     branches: BranchTree<Node>,
@@ -65,7 +65,7 @@ impl Tree {
         Self { branches: BranchTree::new(head.clone()), head, settled }
     }
 
-    /// The same with blocks below, so that a branch that parts there can still win.
+    /// Adds ancestors of the root, so that a branch that parts there can still win.
     pub(super) fn with_ancestors(mut self, ancestors: Vec<Node>) -> Self {
         ancestors.into_iter().for_each(|node| self.branches.insert(Arc::new(node)));
         self
@@ -93,17 +93,17 @@ impl Tree {
         self.settled
     }
 
-    /// Up to this height nothing is ever taken back: branches part at the lowest kept height at the earliest.
+    /// Height up to which no block is ever reverted: branches part at the lowest kept height at the earliest.
     pub(super) fn irreversible(&self) -> Height {
         self.oldest().parent().unwrap_or_default().min(self.settled.height)
     }
 
-    /// The lowest height that is kept; blocks below it have no place any more.
+    /// Lowest height that is kept; blocks at or below it are rejected.
     pub(super) fn oldest(&self) -> Height {
         self.branches.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
     }
 
-    /// Another block of `author` at this height.
+    /// Returns another block of `author` at this height.
     pub(super) fn sibling_by(&self, block: &BlockId, author: &Address) -> Option<BlockId> {
         let same_height = BlockId { height: block.height, hash: Default::default() }..;
         let siblings = self.branches.nodes.range(same_height).take_while(|(other, _)| other.height == block.height);
@@ -114,10 +114,10 @@ impl Tree {
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.branches.insert(node.clone());
-        if !node.standing.beats(&self.head.standing) {
+        if !node.fork_choice_key.beats(&self.head.fork_choice_key) {
             return None;
         }
-        let (old, new) = (self.head.link.block, node.link.block);
+        let (old, new) = (self.head.context.block, node.context.block);
         let reorg_depth = self.branches.reorg_depth(&self.head, &node, self.oldest());
         self.head = node;
         let mut head_move = HeadMove { old, new, reorg_depth, forgotten: Vec::new() };
@@ -130,15 +130,15 @@ impl Tree {
 
     /// The head's ancestor at `height`, or the parent of the lowest one that is kept.
     fn ancestor_at(&self, height: Height) -> BlockId {
-        let above = self.branches.branch(&self.head).take_while(|node| node.link.block.height > height).last();
-        above.map_or(self.head.link.block, |node| node.parent)
+        let above = self.branches.branch(&self.head).take_while(|node| node.context.block.height > height).last();
+        above.map_or(self.head.context.block, |node| node.parent)
     }
 
     /// Moves the settled block up the head's branch and returns the blocks that are dropped.
     fn settle(&mut self) -> Vec<BlockId> {
-        let signers = self.head.link.snapshot.signers().len();
+        let signers = self.head.context.snapshot.signers().len();
         let newest =
-            newest_settled(signers, self.branches.branch(&self.head).map(|node| (node.link.block, node.author)));
+            newest_settled(signers, self.branches.branch(&self.head).map(|node| (node.context.block, node.author)));
         if let Some(block) = newest.filter(|block| block.height > self.settled.height) {
             self.settled = block;
         }
@@ -158,13 +158,13 @@ impl Tree {
         out.list(self.branches.nodes.iter(), |out, (block, node)| {
             block.encode(out);
             out.hash(&node.parent.hash);
-            out.timestamp(node.link.timestamp);
+            out.timestamp(node.context.timestamp);
             out.address(&node.author);
-            out.u128(node.standing.total_difficulty);
-            out.u64(node.standing.blocks_since_turn);
-            node.link.snapshot.encode(out);
+            out.u128(node.fork_choice_key.total_difficulty);
+            out.u64(node.fork_choice_key.blocks_since_turn);
+            node.context.snapshot.encode(out);
         });
-        self.head.link.block.encode(out);
+        self.head.context.block.encode(out);
         self.settled.encode(out);
     }
 }

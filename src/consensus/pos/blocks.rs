@@ -7,7 +7,7 @@ use super::{
     config::Trusted,
     message::proposer_of,
     record,
-    rules::{Link, Stakes, check_header},
+    rules::{HeaderContext, StakeSource, check_header},
     tree::Node,
     votes::Counting,
 };
@@ -50,7 +50,7 @@ impl BlockIntake for Pos {
         &mut self.intake
     }
 
-    /// As everywhere; a block that comes before its slot waits, too.
+    /// As in every protocol; a block that comes before its slot waits, too.
     fn admit(
         &mut self,
         from: Option<ReplicaId>,
@@ -74,7 +74,7 @@ impl BlockIntake for Pos {
         let author = proposer_of(&self.authenticator, slot, &id, block.seal())?;
         self.check_subjectivity()?;
         if self.has_timers() && slot > self.slot {
-            return self.keep_until_its_slot(from, block, slot, author);
+            return self.wait_for_slot(from, block, slot, author);
         }
         let parent = BlockId::parent_of(&block);
         let Some(parent_node) = self.tree.get(&parent.hash).cloned() else {
@@ -84,13 +84,14 @@ impl BlockIntake for Pos {
             return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
         let candidate = block.as_ref().into();
-        let link = check_header(&self.config, &self.authenticator, &parent_node.link, &candidate, Stakes::Executed)
-            .map_err(|error| refuse(error.to_string()))?;
-        self.check_trusted(&parent_node, &link)?;
+        let context =
+            check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, StakeSource::Executed)
+                .map_err(|error| refuse(error.to_string()))?;
+        self.check_trusted(&parent_node, &context)?;
         let proposal = Proposal { slot, block: id, signature: block.seal().clone() };
         self.note_proposal(author, proposal, effects);
         let is_timely = self.has_timers() && slot == self.slot && !self.is_late;
-        let verified = Verified { node: Node::new(link, parent.hash), is_timely };
+        let verified = Verified { node: Node::new(context, parent.hash), is_timely };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         if let Some(from) = from {
             self.note_peer(from);
@@ -106,7 +107,7 @@ impl Pos {
         self.intake.contains(id) || self.early.contains(id)
     }
 
-    /// A replica that was away for longer than stake stays slashable believes nobody.
+    /// Checks that this replica was not offline for longer than stake stays slashable, unless a checkpoint is trusted.
     fn check_subjectivity(&self) -> Result<(), Rejection> {
         let (finalized, now, limit) = (self.tree.finalized.epoch, self.epoch(), self.config.unbonding_epochs);
         let is_away = self.has_timers() && now.saturating_sub(finalized) > limit;
@@ -117,18 +118,18 @@ impl Pos {
         Ok(())
     }
 
-    /// The branch has to hold what the operator trusts.
-    fn check_trusted(&self, parent: &Node, link: &Link) -> Result<(), Rejection> {
+    /// Checks that the branch contains the checkpoint that the operator trusts.
+    fn check_trusted(&self, parent: &Node, context: &HeaderContext) -> Result<(), Rejection> {
         let Some(Trusted { epoch, block: want }) = self.config.trusted else { return Ok(()) };
-        if parent.link.state.epoch() >= epoch || link.state.epoch() < epoch {
+        if parent.context.state.epoch() >= epoch || context.state.epoch() < epoch {
             return Ok(());
         }
-        let is_first = link.state.slot == self.config.start_of(epoch);
-        let got: B256 = if is_first { link.block.hash } else { parent.link.block.hash };
+        let is_first = context.state.slot == self.config.start_of(epoch);
+        let got: B256 = if is_first { context.block.hash } else { parent.context.block.hash };
         if got == want { Ok(()) } else { Err(MessageError::Untrusted { epoch, got, want }.into()) }
     }
 
-    fn keep_until_its_slot(
+    fn wait_for_slot(
         &mut self,
         from: Option<ReplicaId>,
         block: Arc<Block>,
@@ -167,23 +168,23 @@ impl Pos {
         Ok(())
     }
 
-    /// Whether somebody is a validator on some branch, as far as the head's and the final one know: offenders that left
+    /// Checks that a signer is a validator on the head's branch or at the final checkpoint: offenders that left
     /// the head's branch may still be needed on another.
     pub(super) fn check_known(&self, signer: &Address) -> Result<(), Rejection> {
-        let root = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.as_ref());
+        let root = self.tree.get(&self.tree.root().hash).map(|node| node.context.state.as_ref());
         let is_known = self.head_state().into_iter().chain(root).any(|state| state.knows(signer));
         let epoch = self.epoch();
         if is_known { Ok(()) } else { Err(MessageError::NotValidator { signer: *signer, epoch }.into()) }
     }
 
-    /// Remembers what a proposer sealed, and finds out when it sealed two blocks for one slot.
+    /// Records a proposal and detects a second one for the same slot.
     fn note_proposal(&mut self, author: Address, proposal: Proposal, effects: &mut Vec<Effect>) {
         let key = (proposal.slot, author);
         match self.proposals.get(&key) {
             None => drop(self.proposals.insert(key, Arc::new(proposal))),
             Some(first) => {
                 if let Some(offence) = super::Offence::of_proposals(first, &proposal) {
-                    self.punish(author, offence, true, effects);
+                    self.report_offence(author, offence, true, effects);
                 }
             }
         }
@@ -202,16 +203,16 @@ impl Pos {
 
     fn adopt(&mut self, pending: PendingBlock<Verified>, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
         let PendingBlock { block, own, verified: Verified { mut node, is_timely }, .. } = pending;
-        let id = node.link.block;
+        let id = node.context.block;
         // Finality may have moved on meanwhile.
         if self.tree.get(&node.parent).is_none() {
             return effects.push(Effect::Mark("pos/left-behind"));
         }
         if !updates.is_empty() {
-            node.link.state = Arc::new(node.link.state.with_updates(updates));
+            node.context.state = Arc::new(node.context.state.with_updates(updates));
         }
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
-        let slot = node.link.state.slot;
+        let slot = node.context.state.slot;
         if !self.has_timers() && slot > self.slot {
             self.turn_to(slot);
         }
@@ -224,7 +225,7 @@ impl Pos {
         self.take_payload(&block, effects);
         let moved = self.tree.choose(&self.config, self.slot);
         let has_moved = moved.is_some();
-        self.settle(before, moved, records, effects);
+        self.publish_changes(before, moved, records, effects);
         if let Some(ticket) = own {
             let message = Message::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
@@ -240,13 +241,13 @@ impl Pos {
         self.release_children(id, effects);
     }
 
-    /// Votes and evidence in a block count as if they had come by themselves.
+    /// Counts the votes and evidence in a block as if they had been received as messages.
     fn take_payload(&mut self, block: &Block, effects: &mut Vec<Effect>) {
-        // It was decoded before it was judged.
+        // It was decoded when the header was verified.
         let Ok(payload) = Payload::decode(block.payload()) else { return };
         for offence in payload.offences {
             if let Ok(offender) = offence.offender(&self.authenticator) {
-                self.punish(offender, offence, false, effects);
+                self.report_offence(offender, offence, false, effects);
             }
         }
         for vote in payload.votes {

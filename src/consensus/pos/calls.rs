@@ -29,8 +29,8 @@ pub(super) fn system_calls<E: From<PayloadError> + From<OffenceError>>(
         let height = height_of(offence).min(Height::new(context.header.number));
         calls.push(staking::slash(offender, kind_of(offence), height, time));
     }
-    if let Some(accounts) = &payload.accounts {
-        let penalties = accounts.penalties.iter();
+    if let Some(accounting) = &payload.accounting {
+        let penalties = accounting.penalties.iter();
         let penalties: Vec<_> =
             penalties.map(|(validator, gwei)| (*validator, U256::from(*gwei).saturating_mul(WEIGHT_UNIT))).collect();
         if !penalties.is_empty() {

@@ -15,7 +15,7 @@ use crate::consensus::{
 /// The first block of an epoch, or the newest one before it where that slot stayed empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// The epoch that begins with it.
+    /// Epoch that begins with the checkpoint.
     pub epoch: u64,
     /// The block.
     pub block: BlockId,
@@ -33,7 +33,7 @@ impl Checkpoint {
     }
 }
 
-/// How much of the stake voted for an epoch's checkpoint.
+/// The stake that voted for an epoch's checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turnout {
     /// The checkpoint.
@@ -45,7 +45,7 @@ pub struct Turnout {
 }
 
 impl Turnout {
-    /// Whether two thirds agree, by integers alone.
+    /// Whether the votes are two thirds of the stake, in integer arithmetic.
     pub fn is_supermajority(&self) -> bool {
         if mutation::active(Mutation::PosJustifiesAtHalf) {
             return self.weight.saturating_mul(2) > self.total;
@@ -54,7 +54,7 @@ impl Turnout {
     }
 }
 
-/// What a branch knows of justified and final checkpoints.
+/// Justified and final checkpoints of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Casper {
     /// Whether the newest four epochs that ended are justified, the newest first.
@@ -68,13 +68,13 @@ pub struct Casper {
 }
 
 impl Casper {
-    /// At genesis, whose block is justified and final as the checkpoint of epoch 0.
+    /// Returns the checkpoints at genesis, whose block is justified and final as the checkpoint of epoch 0.
     pub fn genesis(block: BlockId) -> Self {
         let checkpoint = Checkpoint { epoch: 0, block };
         Self { bits: [false; 4], previous_justified: checkpoint, justified: checkpoint, finalized: checkpoint }
     }
 
-    /// What holds when the epoch of `current` ends; `previous` is the one before it.
+    /// Returns the checkpoints after the epoch of `current` ends; `previous` is the one before it.
     ///
     /// The first two epochs are left out, as in the specifications: there is no epoch before genesis.
     #[must_use]

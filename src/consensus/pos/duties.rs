@@ -1,4 +1,4 @@
-//! What a validator does: keep time, propose, attest.
+//! Duties of a validator: slots, proposals, attestations.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ use crate::{
     primitives::Timestamp,
 };
 
-/// How long after a slot began its proposer waits. Slots that went by unseen, in a crash for instance, are gone through in
-/// no time, and nobody proposes in them.
+/// Delay of a proposal after its slot began. Slots that passed unseen, in a crash for instance, are processed in
+/// no time, without proposals.
 const PROPOSE_NANOS: u64 = 1_000_000;
 
 impl Pos {
@@ -59,13 +59,13 @@ impl Pos {
         let third = self.config.period.saturating_mul(1_000_000_000) / 3;
         effects.push(Effect::ArmTimer { timer: ATTEST_TIMER, deadline: after(third) });
         let moved = self.tree.choose(&self.config, self.slot);
-        self.settle(before, moved, Vec::new(), effects);
+        self.publish_changes(before, moved, Vec::new(), effects);
         self.release_early(effects);
         self.resend_vote(effects);
         self.fetch_again(effects);
     }
 
-    /// Takes note of a later slot (`on_tick`).
+    /// Moves to a later slot (`on_tick`).
     pub(super) fn turn_to(&mut self, slot: u64) {
         let is_new_epoch = self.config.epoch_of(slot) > self.epoch();
         self.slot = slot;
@@ -87,11 +87,11 @@ impl Pos {
         let Some(signer) = self.signer.clone() else { return };
         let Some(node) = self.tree.head_node().cloned() else { return };
         // Without a clock it is the slot of the block that is attested.
-        let slot = if self.has_timers() { self.slot } else { node.link.state.slot };
+        let slot = if self.has_timers() { self.slot } else { node.context.state.slot };
         let epoch = self.config.epoch_of(slot);
-        let state = state_in(&self.config, &node.link.state, epoch);
+        let state = state_in(&self.config, &node.context.state, epoch);
         let duty = state.current.attestation_slot(&self.config, &signer.address());
-        if duty.is_none_or(|duty| slot < duty) || node.link.state.slot > slot {
+        if duty.is_none_or(|duty| slot < duty) || node.context.state.slot > slot {
             return;
         }
         let (source, target) = (state.casper.justified, state.checkpoints[1]);
@@ -102,7 +102,7 @@ impl Pos {
         if !self.promises.allows_vote(source.epoch, epoch) && !is_careless {
             return effects.push(Effect::Mark("pos/refuse-surround"));
         }
-        let data = VoteData { slot, head: node.link.block, source, target };
+        let data = VoteData { slot, head: node.context.block, source, target };
         let vote = Vote::signed(data, &signer);
         self.promises.vote = Some(vote.clone());
         let ticket = self.promise(effects);
@@ -115,7 +115,7 @@ impl Pos {
         effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after: Some(ticket) });
     }
 
-    /// Says its newest vote again when no block of the head's branch has it after a while.
+    /// Rebroadcasts its newest vote when no block of the head's branch has it after a while.
     fn resend_vote(&self, effects: &mut Vec<Effect>) {
         let (Some(signer), Some(vote), Some(state)) = (&self.signer, &self.promises.vote, self.head_state()) else {
             return;
@@ -128,21 +128,21 @@ impl Pos {
         }
     }
 
-    /// Asks for a block when this slot is its own.
+    /// Requests a block when this slot is its own.
     fn propose(&mut self, effects: &mut Vec<Effect>) {
         self.update_head(effects);
         let Some(signer) = self.signer.clone() else { return };
         let Some(node) = self.tree.head_node().cloned() else { return };
-        if node.link.state.slot >= self.slot {
+        if node.context.state.slot >= self.slot {
             return;
         }
-        let state = state_in(&self.config, &node.link.state, self.epoch());
+        let state = state_in(&self.config, &node.context.state, self.epoch());
         if state.current.proposer(&self.config, self.slot) == Some(signer.address()) {
-            self.ask_for_block(&signer, self.slot, effects);
+            self.request_block(&signer, self.slot, effects);
         }
     }
 
-    /// On demand: asks for a block in the next slot that is its own.
+    /// On demand: requests a block in the next slot that is its own.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         let Some(signer) = self.signer.clone() else { return };
         let Some(slot) = self.next_own_slot(&signer) else {
@@ -152,12 +152,12 @@ impl Pos {
             }
             return;
         };
-        self.ask_for_block(&signer, slot, effects);
+        self.request_block(&signer, slot, effects);
     }
 
-    /// Its first slot after the head's, as far as a block may reach.
+    /// Returns its first slot after the head's, within the reach of a block.
     fn next_own_slot(&self, signer: &Signer) -> Option<u64> {
-        let mut state = self.head_link()?.state.clone();
+        let mut state = self.head_context()?.state.clone();
         let (first, last) = (state.slot + 1, state.slot.saturating_add(self.config.reach()));
         let mut epoch = state.epoch();
         loop {
@@ -172,28 +172,28 @@ impl Pos {
         }
     }
 
-    fn ask_for_block(&mut self, signer: &Signer, slot: u64, effects: &mut Vec<Effect>) {
+    fn request_block(&mut self, signer: &Signer, slot: u64, effects: &mut Vec<Effect>) {
         if !self.promises.allows_block(slot) {
             return effects.push(Effect::Mark("pos/refuse-double-proposal"));
         }
         let Some(node) = self.tree.head_node().cloned() else { return };
-        let (mut state, dues) = node.link.state.advanced(&self.config, slot);
+        let (mut state, penalties) = node.context.state.advanced(&self.config, slot);
         let reveal = signer.sign(reveal_hash(state.epoch()));
         let mix_hash = mixed(&self.authenticator, state.mix, &reveal);
-        let accounts = state.settle(dues, None);
+        let accounting = state.apply_epoch(penalties, None);
         let payload = Payload {
             slot,
             reveal,
             votes: self.packed_votes(&state),
             offences: self.packed_offences(&state),
             absent: state.stake.absent.clone(),
-            accounts,
+            accounting,
         };
         let ticket = self.next_ticket.take_next();
-        let parent = node.link.block;
+        let parent = node.context.block;
         self.duty = Duty::Building { ticket, slot, parent };
         let timestamp_min =
-            if self.has_timers() { self.config.time_of(state.genesis_time, slot) } else { node.link.timestamp };
+            if self.has_timers() { self.config.time_of(state.genesis_time, slot) } else { node.context.timestamp };
         effects.push(Effect::Build(BuildRequest {
             ticket,
             parent,
@@ -207,7 +207,7 @@ impl Pos {
 
     /// Votes that the branch has not counted yet.
     fn packed_votes(&self, state: &State) -> Vec<Vote> {
-        let counts = |signer, vote: &Vote| state.judge_vote(&self.config, vote, signer).is_ok();
+        let counts = |signer, vote: &Vote| state.check_vote(&self.config, vote, signer).is_ok();
         let fitting = self.votes.iter().filter(|((signer, _), vote)| counts(signer, vote));
         let mut votes: Vec<_> = fitting.map(|(_, vote)| vote.as_ref().clone()).take(VOTES_MAX).collect();
         votes.sort();
@@ -255,7 +255,7 @@ impl Pos {
         self.config.time_of(genesis, slot) <= time && time < self.config.time_of(genesis, slot + 1)
     }
 
-    /// Makes durable what this validator may no longer contradict.
+    /// Persists the promises that this validator may not contradict.
     fn promise(&mut self, effects: &mut Vec<Effect>) -> crate::consensus::Ticket {
         let ticket = self.next_ticket.take_next();
         self.promised = Some(ticket);

@@ -1,4 +1,4 @@
-//! What happens where an epoch ends: justification, the inactivity leak, correlation penalties, the next validators.
+//! The end of an epoch: justification, the inactivity leak, correlation penalties, the next validators.
 //!
 //! After Ethereum's consensus specifications ("Epoch processing" of Altair): scores of absence, a leak in proportion to
 //! them while finality is late, and for offenders a penalty that grows with how many offended at about the same time.
@@ -6,46 +6,50 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Accounts, Checkpoint, Epoch, PosConfig,
-    state::{Dues, Stake, State, epoch_seed},
+    Checkpoint, Epoch, EpochAccounting, PosConfig,
+    state::{EpochPenalties, Stake, State, epoch_seed},
 };
 use crate::{consensus::ValidatorSet, primitives::Address};
 
-/// What an epoch of absence adds to a score (`INACTIVITY_SCORE_BIAS`).
+/// Added to a score by an epoch of absence (`INACTIVITY_SCORE_BIAS`).
 const SCORE_ABSENT: u64 = 4;
-/// What an epoch takes from each score while finality is on time (`INACTIVITY_SCORE_RECOVERY_RATE`).
+/// Subtracted from each score by an epoch with timely finality (`INACTIVITY_SCORE_RECOVERY_RATE`).
 const SCORE_RECOVERY: u64 = 16;
 
 impl State {
-    /// The branch at a later slot without blocks in between (`process_slots`); nothing for an earlier one.
-    pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, Dues) {
-        let (mut state, mut dues) = match config.epoch_of(slot) > self.epoch() {
+    /// Returns the branch at a later slot without blocks in between (`process_slots`), unchanged for an earlier one.
+    pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, EpochPenalties) {
+        let (mut state, mut penalties) = match config.epoch_of(slot) > self.epoch() {
             true => self.ahead.get_or_init(|| self.at_next_epoch(config)),
-            false => (self.clone(), Dues::default()),
+            false => (self.clone(), EpochPenalties::default()),
         };
         while config.epoch_of(slot) > state.epoch() {
-            state.end_epoch(config, &mut dues);
+            state.end_epoch(config, &mut penalties);
         }
         state.slot = slot.max(state.slot);
-        (state, dues)
+        (state, penalties)
     }
 
-    fn at_next_epoch(&self, config: &PosConfig) -> (Self, Dues) {
-        let (mut state, mut dues) = (self.clone(), Dues::default());
-        state.end_epoch(config, &mut dues);
-        (state, dues)
+    fn at_next_epoch(&self, config: &PosConfig) -> (Self, EpochPenalties) {
+        let (mut state, mut penalties) = (self.clone(), EpochPenalties::default());
+        state.end_epoch(config, &mut penalties);
+        (state, penalties)
     }
 
-    /// The accounts of a block at this slot. `elected` is what a block that was made by another claims of the bonded stake,
-    /// for those who execute nothing; everybody else finds it out.
-    pub(super) fn settle(&mut self, dues: Dues, elected: Option<Option<&Accounts>>) -> Option<Accounts> {
-        if !dues.ended {
+    /// Applies the end of the epochs before a block at this slot and returns the block's accounting, if any ended. `elected`
+    /// is the accounting in the header, for verifiers that do not execute; others compute the bonded stake.
+    pub(super) fn apply_epoch(
+        &mut self,
+        penalties: EpochPenalties,
+        elected: Option<Option<&EpochAccounting>>,
+    ) -> Option<EpochAccounting> {
+        if !penalties.ended {
             return None;
         }
         let stake = Arc::make_mut(&mut self.stake);
         let elected = match elected {
             None => stake.election(),
-            Some(claimed) => claimed.and_then(|accounts| accounts.elected.clone()),
+            Some(from_header) => from_header.and_then(|accounting| accounting.elected.clone()),
         };
         let elected = elected.filter(|_| stake.elected.is_none());
         if let Some(members) = &elected {
@@ -53,22 +57,22 @@ impl State {
             stake.gathered.clear();
             // The stake that was elected has earlier penalties deducted; those of this block are yet to be executed.
             let [before, after] = &mut stake.debts;
-            for (validator, debt) in core::mem::replace(after, dues.penalties.clone()) {
-                let new = dues.penalties.get(&validator).copied().unwrap_or_default();
-                owe(before, validator, debt.saturating_sub(new));
+            for (validator, debt) in core::mem::replace(after, penalties.by_validator.clone()) {
+                let new = penalties.by_validator.get(&validator).copied().unwrap_or_default();
+                add_debt(before, validator, debt.saturating_sub(new));
             }
         }
         let next = (self.next.0 != self.current.set).then(|| self.next.0.hash());
-        Some(Accounts { penalties: dues.penalties.into_iter().collect(), elected, next })
+        Some(EpochAccounting { penalties: penalties.by_validator.into_iter().collect(), elected, next })
     }
 
-    fn end_epoch(&mut self, config: &PosConfig, dues: &mut Dues) {
-        dues.ended = true;
+    fn end_epoch(&mut self, config: &PosConfig, penalties: &mut EpochPenalties) {
+        penalties.ended = true;
         self.casper = self.unrealized();
         let mut stake = Stake::clone(&self.stake);
         stake.scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
-        self.settle_absence(config, &mut stake, dues);
-        settle_correlation(config, self.epoch(), &self.current.set, &mut stake, dues);
+        self.apply_absence(config, &mut stake, penalties);
+        apply_correlation(config, self.epoch(), &self.current.set, &mut stake, penalties);
         if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
             && let Some((_, members)) = stake.elected.take()
         {
@@ -82,7 +86,7 @@ impl State {
         let number = self.epoch() + 1;
         let (set, seed) = core::mem::replace(
             &mut self.next,
-            // With nobody left the last ones go on, so that a chain without stake still has an order.
+            // Without any validator left the last ones stay, so that a chain without stake still has proposers.
             (stake.effective().unwrap_or_else(|| self.current.set.clone()), epoch_seed(number + 1, self.mix)),
         );
         let current = Arc::new(Epoch::new(config, number, set, seed));
@@ -95,7 +99,7 @@ impl State {
     }
 
     /// Scores of absence from the previous epoch, and the leak (`process_inactivity_updates`, `get_inactivity_penalty_deltas`).
-    fn settle_absence(&self, config: &PosConfig, stake: &mut Stake, dues: &mut Dues) {
+    fn apply_absence(&self, config: &PosConfig, stake: &mut Stake, penalties: &mut EpochPenalties) {
         if self.epoch() == 0 {
             return;
         }
@@ -117,14 +121,20 @@ impl State {
             }
             if is_leaking && !is_present {
                 let leak = u128::from(member.weight) * u128::from(score) / u128::from(config.leak_quotient.max(1));
-                fine(stake, dues, validator, u64::try_from(leak).unwrap_or(u64::MAX).min(member.weight));
+                penalize(stake, penalties, validator, u64::try_from(leak).unwrap_or(u64::MAX).min(member.weight));
             }
         }
     }
 }
 
-/// What offenders lose on top once it is known how many there were (`process_slashings`).
-fn settle_correlation(config: &PosConfig, epoch: u64, set: &ValidatorSet, stake: &mut Stake, dues: &mut Dues) {
+/// Further penalties of offenders, in proportion to all offences at about the same time (`process_slashings`).
+fn apply_correlation(
+    config: &PosConfig,
+    epoch: u64,
+    set: &ValidatorSet,
+    stake: &mut Stake,
+    penalties: &mut EpochPenalties,
+) {
     // Of the stake as it was with the offenders, who have left the set.
     let gone = stake.slashed.iter().filter(|(offender, _)| !set.contains(offender));
     let total = set.total_weight() + gone.map(|(_, (_, weight))| u128::from(*weight)).sum::<u128>();
@@ -136,21 +146,21 @@ fn settle_correlation(config: &PosConfig, epoch: u64, set: &ValidatorSet, stake:
         let slashed: u128 = together.map(|(_, weight)| u128::from(*weight)).sum();
         let share = slashed.saturating_mul(u128::from(config.correlation_multiplier)).min(total);
         let penalty = u128::from(weight).saturating_mul(share).checked_div(total).unwrap_or_default();
-        fine(stake, dues, validator, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
+        penalize(stake, penalties, validator, u64::try_from(penalty).unwrap_or(u64::MAX).min(weight));
     }
-    // Offenders are remembered as long as somebody might show their offences again.
+    // Offenders are kept as long as evidence of their offences could be included again.
     let kept = config.unbonding_epochs.max(2 * delay);
     stake.slashed.retain(|_, (at, _)| at.saturating_add(kept) >= epoch);
 }
 
-fn fine(stake: &mut Stake, dues: &mut Dues, validator: Address, gwei: u64) {
+fn penalize(stake: &mut Stake, penalties: &mut EpochPenalties, validator: Address, gwei: u64) {
     if gwei > 0 {
-        owe(&mut stake.debts[1], validator, gwei);
-        owe(&mut dues.penalties, validator, gwei);
+        add_debt(&mut stake.debts[1], validator, gwei);
+        add_debt(&mut penalties.by_validator, validator, gwei);
     }
 }
 
-fn owe(debts: &mut BTreeMap<Address, u64>, validator: Address, gwei: u64) {
+fn add_debt(debts: &mut BTreeMap<Address, u64>, validator: Address, gwei: u64) {
     let debt = debts.entry(validator).or_default();
     *debt = debt.saturating_add(gwei);
 }

@@ -83,9 +83,9 @@ impl ProtocolFamily for Pos {
     ) -> Result<Arc<dyn HeaderRules>, PosError> {
         let rules = PosRules::new(*config, validators, authenticator.clone());
         if let Some(record) = head_record
-            && let Some(link) = Self::restore(*config, record, authenticator, None)?.head_link()
+            && let Some(context) = Self::restore(*config, record, authenticator, None)?.head_context()
         {
-            rules.remember(link.block.hash, link.clone());
+            rules.remember(context.block.hash, context.clone());
         }
         Ok(Arc::new(rules))
     }

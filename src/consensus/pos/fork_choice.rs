@@ -1,9 +1,9 @@
-//! LMD-GHOST: which block is the head.
+//! LMD-GHOST: the choice of the head.
 //!
 //! The rule is that of Ethereum's consensus specifications (phase 0, "Fork choice", there `get_head`): from the
 //! justified checkpoint down, always to the child whose subtree has most weight of latest messages, plus the proposer boost;
-//! ties go to the higher hash. Subtrees without a viable leaf are left out (`filter_block_tree`), and whoever was seen
-//! to equivocate counts nowhere. Weights are summed up the tree once for each question, over an array in which parents
+//! ties go to the higher hash. Subtrees without a viable leaf are left out (`filter_block_tree`), and validators that were seen
+//! to equivocate count nowhere. Weights are summed up the tree once for each choice, over an array in which parents
 //! come before their children (as "proto-array" implementations do).
 
 use core::cell::LazyCell;
@@ -18,7 +18,7 @@ use crate::{
     primitives::{Address, B256},
 };
 
-/// What the rule needs of a block.
+/// The part of a block that fork choice needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkBlock {
     /// The block.
@@ -29,9 +29,9 @@ pub struct ForkBlock {
     pub slot: u64,
     /// Its epoch.
     pub epoch: u64,
-    /// What it holds for justified.
+    /// Checkpoint justified on its branch.
     pub justified: Checkpoint,
-    /// What it would hold for justified if its epoch ended with it.
+    /// Checkpoint justified on its branch if its epoch ended with it.
     pub unrealized: Checkpoint,
 }
 
@@ -44,16 +44,16 @@ pub struct LatestMessage {
     pub block: B256,
 }
 
-/// What a question about the head depends upon besides blocks and votes.
+/// Inputs of the choice of the head besides blocks and votes.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a> {
-    /// From where to look.
+    /// Checkpoint to start from.
     pub justified: Checkpoint,
     /// The epoch of the present slot.
     pub epoch: u64,
-    /// Who counts, and how much: the set of the justified checkpoint.
+    /// Weights of the votes: the validators of the justified checkpoint.
     pub weights: &'a ValidatorSet,
-    /// What the boosted block has on top.
+    /// Weight added to the boosted block.
     pub boost: u128,
 }
 
@@ -62,7 +62,7 @@ pub struct View<'a> {
 pub struct ForkChoice {
     /// Parents before children.
     blocks: Vec<Entry>,
-    /// Whether each is the child of the one before it, as mostly.
+    /// Whether each block is the child of the one before it, the usual case.
     is_line: bool,
     index: BTreeMap<B256, usize>,
     votes: BTreeMap<Address, LatestMessage>,
@@ -89,7 +89,7 @@ impl ForkChoice {
         }
     }
 
-    /// Adds a block; answers whether its parent is here and it was not.
+    /// Adds a block. Returns false when its parent is missing or it is in the tree already.
     pub fn insert(&mut self, block: ForkBlock) -> bool {
         let Some(parent) = self.index.get(&block.parent).copied() else { return false };
         if self.index.contains_key(&block.block.hash) {
@@ -101,7 +101,7 @@ impl ForkChoice {
         true
     }
 
-    /// Counts a vote if it is newer than what its validator said before (`update_latest_messages`).
+    /// Counts a vote if it is newer than its validator's last one (`update_latest_messages`).
     pub fn vote(&mut self, validator: Address, message: LatestMessage) -> bool {
         if self.equivocators.contains(&validator) {
             return false;
@@ -113,13 +113,13 @@ impl ForkChoice {
         is_newer
     }
 
-    /// Takes a validator's votes out for good (`on_attester_slashing`).
+    /// Removes a validator's votes for good (`on_attester_slashing`).
     pub fn discount(&mut self, equivocator: Address) {
         self.votes.remove(&equivocator);
         self.equivocators.insert(equivocator);
     }
 
-    /// Who was discounted.
+    /// Validators whose votes were removed.
     pub const fn equivocators(&self) -> &BTreeSet<Address> {
         &self.equivocators
     }
@@ -158,7 +158,7 @@ impl ForkChoice {
         Some(self.blocks[place].block.block)
     }
 
-    /// Whether `ancestor` is `hash` or above which it is built.
+    /// Whether `ancestor` is `hash` or one of its ancestors.
     pub fn is_ancestor(&self, ancestor: &B256, hash: &B256) -> bool {
         let Some(slot) = self.get(ancestor).map(|block| block.slot) else { return false };
         self.ancestor_at(hash, slot).is_some_and(|found| found.hash == *ancestor)
@@ -191,7 +191,7 @@ impl ForkChoice {
         self.blocks[head].block.block
     }
 
-    /// Drops everything that is not built upon `root` (finality).
+    /// Drops all blocks that are not built upon `root` (finality).
     pub fn prune(&mut self, root: &B256) {
         let Some(root) = self.index.get(root).copied() else { return };
         let mut moved: Vec<Option<usize>> = vec![None; self.blocks.len()];
@@ -248,7 +248,8 @@ impl ForkChoice {
         viable
     }
 
-    /// Whether a leaf's vote would count: it knows the justified checkpoint, or at least a recent one (`filter_block_tree`).
+    /// Whether a leaf may be the head: its branch justified the justified checkpoint, or at least a recent one
+    /// (`filter_block_tree`).
     fn is_viable_leaf(&self, place: usize, view: &View<'_>) -> bool {
         let block = &self.blocks[place].block;
         let source = if view.epoch > block.epoch { block.unrealized } else { block.justified };

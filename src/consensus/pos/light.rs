@@ -1,6 +1,6 @@
-//! Trusting a checkpoint from headers, payloads and genesis alone.
+//! Light verification: final checkpoints from headers, payloads and genesis alone.
 
-use super::{HeaderError, Link, Pos, PosConfig, PosError, Stakes, check_header};
+use super::{HeaderContext, HeaderError, Pos, PosConfig, PosError, StakeSource, check_header};
 use crate::{
     consensus::{Authenticator, BlockId, HeaderChainRules, SealedHeader, ValidatorSet},
     primitives::Header,
@@ -8,18 +8,18 @@ use crate::{
 
 /// Follows a chain by its headers and payloads.
 ///
-/// Every header is judged by all the protocol's rules: proposer, randomness, votes, evidence, penalties.
-/// [`LightVerifier::finalized`] is final by votes of two thirds of the stake in force, which it counts itself. What execution
-/// changed in the stake it takes from the payload that commits to it; such a change is in force only after a checkpoint above
-/// it is final by the votes of those before, so nobody votes itself in.
+/// Every header is verified by all the protocol's rules: proposer, randomness, votes, evidence, penalties.
+/// [`LightVerifier::finalized`] is final by votes of two thirds of the stake in force, which it counts itself. Changes of stake
+/// by execution are taken from the payload that commits to them; such a change is in force only after a checkpoint above
+/// it is final by the votes of the validators before, so that no validator votes itself in.
 ///
-/// Like everybody who was away it must not start from a genesis or checkpoint that is older than stake stays slashable
-/// (weak subjectivity): whoever has left may sign another history at no cost.
+/// As any node that was offline, it must not start from a genesis or checkpoint that is older than stake stays slashable
+/// (weak subjectivity): validators that have left may sign another history at no cost.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: PosConfig,
     authenticator: Authenticator,
-    head: Link,
+    head: HeaderContext,
 }
 
 impl LightVerifier {
@@ -38,31 +38,31 @@ impl LightVerifier {
         Ok(Self { config, authenticator, head })
     }
 
-    /// Takes the header after the head.
+    /// Verifies and adopts the header after the head.
     ///
     /// # Errors
-    /// [`HeaderError`]; the verifier stays where it was.
+    /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        self.head = check_header(&self.config, &self.authenticator, &self.head, &next.into(), Stakes::Claimed)?;
+        self.head = check_header(&self.config, &self.authenticator, &self.head, &next.into(), StakeSource::FromHeader)?;
         Ok(self.head.block)
     }
 
-    /// The newest header taken.
+    /// The newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The newest final checkpoint: two thirds of the stake say so.
+    /// The newest final checkpoint, by votes of two thirds of the stake.
     pub fn finalized(&self) -> super::Checkpoint {
         self.head.state.casper.finalized
     }
 
-    /// The newest justified checkpoint on the way.
+    /// The newest justified checkpoint.
     pub fn justified(&self) -> super::Checkpoint {
         self.head.state.casper.justified
     }
 
-    /// Who votes in the head's epoch.
+    /// Validators of the head's epoch.
     pub fn validators(&self) -> &ValidatorSet {
         &self.head.state.current.set
     }
@@ -72,7 +72,7 @@ impl LightVerifier {
         self.head.state.slot
     }
 
-    /// Whether a verifier that knows no more than this may believe new headers in epoch `now`.
+    /// Whether new headers may still be trusted in epoch `now`, given this finalized checkpoint.
     pub fn is_within_weak_subjectivity(&self, now: u64) -> bool {
         now.saturating_sub(self.finalized().epoch) <= self.config.unbonding_epochs
     }

@@ -1,4 +1,4 @@
-//! Offences that cost stake, with their proof; and who is to blame when finality broke.
+//! Slashable offences with their proof, and the accountable validators when finality broke.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +30,7 @@ pub enum Offence {
     },
 }
 
-/// Which rule was broken.
+/// The rule that an offence breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum OffenceKind {
@@ -42,19 +42,19 @@ pub enum OffenceKind {
     DoubleProposal,
 }
 
-/// Why something is no proof.
+/// Why two signatures prove no offence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OffenceError {
-    /// Signed by nobody.
+    /// A signature does not verify.
     #[error(transparent)]
     Signature(#[from] SealError),
     /// Signed by two validators.
     #[error("signed by {first} and {second}")]
     Signers {
-        /// Of the first.
+        /// Signer of the first.
         first: Address,
-        /// Of the second.
+        /// Signer of the second.
         second: Address,
     },
     /// Both may be signed.
@@ -87,7 +87,7 @@ impl Offence {
         }
     }
 
-    /// Which rule was broken.
+    /// The rule that an offence breaks.
     pub const fn kind(&self) -> OffenceKind {
         match self {
             Self::Proposals { .. } => OffenceKind::DoubleProposal,
@@ -106,10 +106,10 @@ impl Offence {
         }
     }
 
-    /// Who broke it.
+    /// Returns the offender.
     ///
     /// # Errors
-    /// [`OffenceError`] when this proves nothing.
+    /// [`OffenceError`] when the signatures prove no offence.
     pub fn offender(&self, authenticator: &Authenticator) -> Result<Address, OffenceError> {
         let (first, second, conflict, is_ordered) = match self {
             Self::Votes { first, second } => (
@@ -134,7 +134,7 @@ impl Offence {
         if is_ordered { Ok(first) } else { Err(OffenceError::Order) }
     }
 
-    /// Names this proof: keccak of its encoding.
+    /// Identifier of the proof: keccak of its encoding.
     pub fn id(&self) -> B256 {
         let mut out = Encoder::new();
         self.encode(&mut out);
@@ -165,10 +165,10 @@ impl Offence {
     }
 }
 
-/// Who broke the rules for votes, given the votes of two branches: the accountable side of Casper's safety.
+/// Returns the validators that broke the rules for votes, given the votes of two branches: Casper's accountable safety.
 ///
 /// When two conflicting checkpoints are final, each by the votes of two thirds, at least a third of the stake is named here
-/// (Buterin and Griffith, "Casper the Friendly Finality Gadget", theorem 1). Votes that nobody signed are passed over.
+/// (Buterin and Griffith, "Casper the Friendly Finality Gadget", theorem 1). Votes whose signature does not verify are skipped.
 pub fn offenders<'a>(
     votes_a: impl IntoIterator<Item = &'a Vote>,
     votes_b: impl IntoIterator<Item = &'a Vote>,

@@ -29,12 +29,12 @@ pub struct Payload {
     /// Who did not vote in the newest epoch of which all votes are in; ascending.
     pub absent: Vec<Address>,
     /// In the first block of an epoch: what became of those before.
-    pub accounts: Option<Accounts>,
+    pub accounting: Option<EpochAccounting>,
 }
 
 /// What the end of an epoch brings, in the first block after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Accounts {
+pub struct EpochAccounting {
     /// What validators lose for absence (the leak) and for offences at the same time as others', in gwei; ascending.
     pub penalties: Vec<(Address, u64)>,
     /// The bonded stake that execution has brought about since the last time; in force when this block is final.
@@ -61,7 +61,7 @@ impl Payload {
         });
         out.list(self.offences.iter(), |out, offence| offence.encode(out));
         out.list(self.absent.iter(), |out, validator| out.address(validator));
-        out.option(self.accounts.as_ref(), |out, accounts| accounts.encode(out));
+        out.option(self.accounting.as_ref(), |out, accounting| accounting.encode(out));
         out.into_bytes().into()
     }
 
@@ -93,7 +93,7 @@ impl Payload {
             votes,
             offences: bytes.list(Offence::decode)?,
             absent: bytes.list(Decoder::address)?,
-            accounts: if bytes.bool()? { Some(Accounts::decode(&mut bytes)?) } else { None },
+            accounting: if bytes.bool()? { Some(EpochAccounting::decode(&mut bytes)?) } else { None },
         };
         let is_sorted = payload.votes.is_sorted_by(|one, other| one < other)
             && payload.offences.is_sorted_by(|one, other| one < other);
@@ -106,7 +106,7 @@ impl Payload {
     }
 }
 
-impl Accounts {
+impl EpochAccounting {
     fn encode(&self, out: &mut Encoder) {
         out.list(self.penalties.iter(), |out, (validator, gwei)| {
             out.address(validator);
@@ -168,7 +168,7 @@ mod tests {
             Offence::of_proposals(&proposals[0], &proposals[1]).unwrap(),
         ];
         offences.sort();
-        let accounts = Accounts {
+        let accounting = EpochAccounting {
             penalties: vec![(signers[0].address(), 7)],
             elected: Some(vec![Validator { address: signers[0].address(), weight: 5 }]),
             next: Some(B256::repeat_byte(9)),
@@ -179,13 +179,14 @@ mod tests {
             votes,
             offences,
             absent: vec![signers[2].address()],
-            accounts: Some(accounts),
+            accounting: Some(accounting),
         }
     }
 
     #[test]
     fn a_payload_comes_back_and_only_in_its_one_form() {
-        for payload in [full(), Payload::default(), Payload { accounts: Some(Accounts::default()), ..full() }] {
+        for payload in [full(), Payload::default(), Payload { accounting: Some(EpochAccounting::default()), ..full() }]
+        {
             let bytes = payload.encoded();
             assert_eq!(Payload::decode(&bytes), Ok(payload.clone()));
             assert_eq!(Payload::slot_of(&bytes), Some(payload.slot));

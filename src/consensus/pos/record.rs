@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Checkpoint, LatestMessage, Link, Offence, PosConfig, State, Vote,
+    Checkpoint, HeaderContext, LatestMessage, Offence, PosConfig, State, Vote,
     payload::{decode_set, encode_members},
     tree::{Node, Tree},
 };
@@ -125,12 +125,12 @@ impl Kept {
     /// checkpoint has gaps.
     pub(super) fn tree(&self, config: &PosConfig, nodes: &BTreeMap<B256, Node>) -> Tree {
         let mut branch = vec![self.head.clone()];
-        while let Some(node) = branch.last().filter(|node| node.link.block != self.finalized.block)
+        while let Some(node) = branch.last().filter(|node| node.context.block != self.finalized.block)
             && let Some(parent) = nodes.get(&node.parent)
         {
             branch.push(parent.clone());
         }
-        if branch.last().is_none_or(|root| root.link.block != self.finalized.block) {
+        if branch.last().is_none_or(|root| root.context.block != self.finalized.block) {
             branch.truncate(1);
         }
         let mut oldest_first = branch.into_iter().rev();
@@ -141,14 +141,14 @@ impl Kept {
         tree.weights = self.weights.clone();
         self.votes.iter().for_each(|(validator, message)| tree.vote(*validator, message.epoch, message.block));
         self.equivocators.iter().for_each(|validator| tree.discount(*validator));
-        tree.set_head(self.head.link.block);
+        tree.set_head(self.head.context.block);
         tree
     }
 }
 
 /// The record of one block's branch.
 pub(super) fn node(node: &Node) -> Record {
-    Record::new(node_key(&node.link.block.hash), checked_record(2_048, |out| encode_node(node, out)))
+    Record::new(node_key(&node.context.block.hash), checked_record(2_048, |out| encode_node(node, out)))
 }
 
 /// The record that makes a block forgotten.
@@ -165,10 +165,10 @@ fn node_key(hash: &B256) -> Bytes {
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
-    node.link.block.encode(out);
-    out.timestamp(node.link.timestamp);
+    node.context.block.encode(out);
+    out.timestamp(node.context.timestamp);
     out.hash(&node.parent);
-    node.link.state.encode(out);
+    node.context.state.encode(out);
 }
 
 fn decode_node_from(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Node> {
@@ -179,5 +179,5 @@ fn decode_node_from(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Node>
     if state.casper.justified.epoch.max(state.casper.finalized.epoch) > state.epoch() {
         return None;
     }
-    Some(Node::new(Link { block, timestamp, state }, parent))
+    Some(Node::new(HeaderContext { block, timestamp, state }, parent))
 }

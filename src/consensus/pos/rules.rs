@@ -22,18 +22,18 @@ use crate::{
 /// The header rules of a proof-of-stake chain, from the validators of its genesis.
 pub type PosRules = CachedHeaderRules<Pos>;
 
-/// What a block's judgement needs of its parent.
+/// What a block leaves for the verification of its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct HeaderContext {
     /// The block.
     pub block: BlockId,
-    /// Its time.
+    /// Timestamp of the block.
     pub timestamp: Timestamp,
-    /// The branch after it.
+    /// State of the branch after the block.
     pub state: Arc<State>,
 }
 
-/// Which rule a header breaks.
+/// The rule that a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -43,92 +43,92 @@ pub enum HeaderError {
     /// Not after the parent's slot, or too far after it.
     #[error("slot is {got}; expected more than {parent} and at most {max}")]
     Slot {
-        /// The payload's.
+        /// Slot in the payload.
         got: u64,
-        /// The parent's.
+        /// Slot of the parent.
         parent: u64,
-        /// The latest allowed.
+        /// Latest slot allowed.
         max: u64,
     },
-    /// Not within its slot.
+    /// The timestamp is not within its slot.
     #[error("timestamp is {got}; expected at least {earliest} and before {end}")]
     Timestamp {
-        /// The header's.
+        /// Value in the header.
         got: Timestamp,
-        /// When the slot begins.
+        /// Begin of the slot.
         earliest: Timestamp,
-        /// When it ends.
+        /// End of the slot, exclusive.
         end: Timestamp,
     },
-    /// Sealed by another than the slot's proposer, or the fees would go to another.
-    #[error("{got} made the block of slot {slot}; expected {want}")]
+    /// The author or the beneficiary is not the slot's proposer.
+    #[error("author or beneficiary of slot {slot} is {got}; expected the proposer {want}")]
     Proposer {
-        /// The author or beneficiary.
+        /// Author or beneficiary.
         got: Address,
-        /// Which slot.
+        /// Slot of the block.
         slot: u64,
-        /// By the epoch's duties.
+        /// Proposer by the epoch's duties.
         want: Address,
     },
     /// The reveal is by another than the proposer, or of another epoch.
     #[error("randomness reveal is not the proposer's for epoch {epoch}")]
     Reveal {
-        /// Which epoch.
+        /// Epoch of the block.
         epoch: u64,
     },
     /// `mixHash` is not the parent's randomness with the reveal mixed in.
     #[error("mixHash is {got}; expected {want}")]
     Mix {
-        /// The header's.
+        /// Value in the header.
         got: B256,
-        /// What it has to be.
+        /// Value expected.
         want: B256,
     },
     /// More than a block may carry.
     #[error("{got} {what}; at most {max} are allowed")]
     TooMany {
-        /// Of what.
+        /// What is counted.
         what: &'static str,
-        /// How many.
+        /// Number in the payload.
         got: usize,
-        /// How many are allowed.
+        /// Number allowed.
         max: usize,
     },
     /// A vote that may not be counted here.
     #[error("vote of {signer} for epoch {epoch}: {reason}")]
     Vote {
-        /// Who voted.
+        /// Validator that voted.
         signer: Address,
-        /// The target's epoch.
+        /// Epoch of the vote's target.
         epoch: u64,
-        /// Why not.
+        /// Why it does not count.
         reason: VoteError,
     },
     /// An offence without proof.
     #[error("evidence: {0}")]
     Offence(#[from] OffenceError),
-    /// An offence that costs nothing any more: of a stranger, known on this branch, or too old.
-    #[error("evidence against {offender} is out of place: known, too old, or not a validator")]
+    /// The offender is no validator, was punished on this branch, or the offence is too old.
+    #[error("evidence against {offender} is known on this branch, too old, or not against a validator")]
     Offender {
-        /// Who.
+        /// The offender.
         offender: Address,
     },
-    /// What the payload says of the epochs that ended is not what became of them.
-    #[error("accounts of the epoch before slot {slot} are not as they came out")]
-    Accounts {
-        /// The block's slot.
+    /// The payload's accounting of the epochs that ended is not the one computed.
+    #[error("epoch accounting at slot {slot} differs from the one computed")]
+    EpochAccounting {
+        /// Slot of the block.
         slot: u64,
     },
-    /// The payload lists others for absent than those who did not vote.
-    #[error("absent validators at slot {slot} are not as counted")]
+    /// The absent validators in the payload are not those that did not vote.
+    #[error("absent validators at slot {slot} differ from those counted")]
     Absent {
-        /// The block's slot.
+        /// Slot of the block.
         slot: u64,
     },
     /// The payload does not decode.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// A seal or signature names nobody.
+    /// A seal or signature does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),
 }
@@ -143,30 +143,30 @@ pub enum VoteError {
     /// Not between its validator's duty and the block.
     #[error("slot is before its duty, outside its epoch, or not before the block")]
     Slot,
-    /// By nobody who votes in that epoch.
+    /// Its signer is no validator of that epoch.
     #[error("not a validator of that epoch")]
     NotValidator,
-    /// By an offender, after this branch found it out.
+    /// Its signer is slashed on this branch.
     #[error("its validator is slashed")]
     Slashed,
-    /// Counted before.
+    /// The vote was counted before.
     #[error("already counted")]
     Known,
-    /// From another checkpoint than this branch has justified.
+    /// Its source is not the checkpoint that this branch has justified.
     #[error("source is not what this branch has justified")]
     Source,
-    /// For another checkpoint than this branch has.
+    /// Its target is not this branch's checkpoint.
     #[error("target is not this branch's checkpoint")]
     Target,
 }
 
 /// Where a verifier takes changes of stake from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stakes {
+pub enum StakeSource {
     /// Execution: the parent's state has all validator updates.
     Executed,
     /// The payload: the verifier has headers only. Such a change is in force only once its block is final.
-    Claimed,
+    FromHeader,
 }
 
 /// Verifies a header against its parent, whose context has the updates of its execution, and returns the context for its
@@ -177,10 +177,10 @@ pub enum Stakes {
 pub fn check_header(
     config: &PosConfig,
     authenticator: &Authenticator,
-    parent: &Link,
+    parent: &HeaderContext,
     candidate: &UnverifiedHeader<'_>,
-    stakes: Stakes,
-) -> Result<Link, HeaderError> {
+    source: StakeSource,
+) -> Result<HeaderContext, HeaderError> {
     let (block, header) = (candidate.id(), candidate.header);
     candidate.check_parent(parent.block)?;
     let payload = Payload::decode(candidate.payload)?;
@@ -190,7 +190,7 @@ pub fn check_header(
     candidate.check_unused(&[UnusedField::Nonce, UnusedField::Difficulty])?;
     candidate.check_extra_data()?;
 
-    let (mut state, dues) = parent.state.advanced(config, slot);
+    let (mut state, penalties) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
     let author = proposer_of(authenticator, slot, &block, candidate.seal)?;
     for got in [author, header.beneficiary] {
@@ -206,35 +206,35 @@ pub fn check_header(
     if header.mix_hash != state.mix {
         return Err(HeaderError::Mix { got: header.mix_hash, want: state.mix });
     }
-    let claimed = match stakes {
-        Stakes::Executed => None,
-        Stakes::Claimed => {
-            let elected = payload.accounts.as_ref().and_then(|accounts| accounts.elected.as_ref());
+    let from_header = match source {
+        StakeSource::Executed => None,
+        StakeSource::FromHeader => {
+            let elected = payload.accounting.as_ref().and_then(|accounting| accounting.elected.as_ref());
             if elected.is_some_and(|members| {
                 ValidatorSet::new(members.iter().copied()).is_ok_and(|set| set.members() != members.as_slice())
                     || members.is_empty()
             }) {
-                return Err(HeaderError::Accounts { slot });
+                return Err(HeaderError::EpochAccounting { slot });
             }
-            Some(payload.accounts.as_ref())
+            Some(payload.accounting.as_ref())
         }
     };
-    if state.settle(dues, claimed) != payload.accounts {
-        return Err(HeaderError::Accounts { slot });
+    if state.apply_epoch(penalties, from_header) != payload.accounting {
+        return Err(HeaderError::EpochAccounting { slot });
     }
     if payload.absent != state.stake.absent {
         return Err(HeaderError::Absent { slot });
     }
-    take_votes(config, authenticator, &mut state, &payload)?;
-    take_offences(config, authenticator, &mut state, &payload)?;
+    apply_votes(config, authenticator, &mut state, &payload)?;
+    apply_offences(config, authenticator, &mut state, &payload)?;
     state.latest = block;
     if slot == config.start_of(epoch) {
         state.checkpoints[1] = Checkpoint { epoch, block };
     }
-    Ok(Link { block, timestamp, state: Arc::new(state) })
+    Ok(HeaderContext { block, timestamp, state: Arc::new(state) })
 }
 
-/// The randomness after a reveal.
+/// Returns the randomness after a reveal.
 pub(super) fn mixed(authenticator: &Authenticator, mix: B256, reveal: &[u8]) -> B256 {
     mix ^ authenticator.keccak(reveal)
 }
@@ -245,7 +245,7 @@ fn check_slot(config: &PosConfig, parent: &State, got: u64) -> Result<(), Header
     if got > parent && got <= max { Ok(()) } else { Err(HeaderError::Slot { got, parent, max }) }
 }
 
-fn check_time(config: &PosConfig, parent: &Link, slot: u64, got: Timestamp) -> Result<Timestamp, HeaderError> {
+fn check_time(config: &PosConfig, parent: &HeaderContext, slot: u64, got: Timestamp) -> Result<Timestamp, HeaderError> {
     let (earliest, end) = if config.period == 0 {
         (parent.timestamp, Timestamp::from_secs(u64::MAX))
     } else {
@@ -259,7 +259,7 @@ fn check_time(config: &PosConfig, parent: &Link, slot: u64, got: Timestamp) -> R
     }
 }
 
-fn take_votes(
+fn apply_votes(
     config: &PosConfig,
     authenticator: &Authenticator,
     state: &mut State,
@@ -271,14 +271,14 @@ fn take_votes(
     for vote in &payload.votes {
         let signer = vote.signer(authenticator)?;
         let epoch = vote.data.target.epoch;
-        let place = state.judge_vote(config, vote, &signer);
+        let place = state.check_vote(config, vote, &signer);
         let (place, index) = place.map_err(|reason| HeaderError::Vote { signer, epoch, reason })?;
         state.voted[place][index] = true;
     }
     Ok(())
 }
 
-fn take_offences(
+fn apply_offences(
     config: &PosConfig,
     authenticator: &Authenticator,
     state: &mut State,
@@ -299,8 +299,8 @@ fn take_offences(
 }
 
 impl State {
-    /// Whether a vote counts in a block at this state's slot: its epoch's place and its validator's index.
-    pub(super) fn judge_vote(
+    /// Checks that a vote counts in a block at this state's slot and returns its epoch's place and its validator's index.
+    pub(super) fn check_vote(
         &self,
         config: &PosConfig,
         vote: &Vote,
@@ -341,26 +341,30 @@ impl State {
 impl HeaderChainRules for Pos {
     type Config = PosConfig;
     type Genesis = ValidatorSet;
-    type Context = Link;
+    type Context = HeaderContext;
     type Error = HeaderError;
 
-    fn genesis_context(config: &PosConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> Link {
+    fn genesis_context(config: &PosConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> HeaderContext {
         let (block, timestamp) = (BlockId { height: Height::GENESIS, hash }, Timestamp::from_secs(header.timestamp));
         let state = State::genesis(config, block, timestamp, validators);
-        Link { block, timestamp, state: Arc::new(state) }
+        HeaderContext { block, timestamp, state: Arc::new(state) }
     }
 
     fn verify_header(
         config: &PosConfig,
         authenticator: &Authenticator,
-        parent: &ParentContext<'_, Link>,
+        parent: &ParentContext<'_, HeaderContext>,
         block: &Block,
-    ) -> Result<Link, HeaderError> {
-        check_header(config, authenticator, parent.context, &block.into(), Stakes::Executed)
+    ) -> Result<HeaderContext, HeaderError> {
+        check_header(config, authenticator, parent.context, &block.into(), StakeSource::Executed)
     }
 
-    fn with_updates(link: Link, updates: &ValidatorUpdates) -> Link {
-        if updates.is_empty() { link } else { Link { state: Arc::new(link.state.with_updates(updates)), ..link } }
+    fn with_updates(context: HeaderContext, updates: &ValidatorUpdates) -> HeaderContext {
+        if updates.is_empty() {
+            context
+        } else {
+            HeaderContext { state: Arc::new(context.state.with_updates(updates)), ..context }
+        }
     }
 
     fn system_calls(

@@ -1,4 +1,4 @@
-//! Who proposes and who attests when: drawn from the chain's own randomness.
+//! Proposers and attestation slots, drawn from the chain's own randomness.
 //!
 //! A permutation is a Fisher-Yates shuffle fed by keccak of a seed and counters, without modulo bias. Ethereum's
 //! consensus specifications shuffle by swap-or-not instead, which finds the place of one of a million validators without
@@ -45,7 +45,7 @@ impl SeedStream {
         u64::from_be_bytes(word)
     }
 
-    /// A number below `bound`, each equally likely; 0 for a bound of 0 or 1.
+    /// Returns a uniform number below `bound`; 0 for a bound of 0 or 1.
     pub fn below(&mut self, bound: u64) -> u64 {
         if bound <= 1 {
             return 0;
@@ -61,7 +61,7 @@ impl SeedStream {
     }
 }
 
-/// The numbers from 0 up to `count`, shuffled.
+/// Returns the numbers from 0 up to `count`, shuffled.
 pub fn permutation(count: usize, stream: &mut SeedStream) -> Vec<usize> {
     let mut places: Vec<usize> = (0..count).collect();
     for place in 0..count {
@@ -70,7 +70,7 @@ pub fn permutation(count: usize, stream: &mut SeedStream) -> Vec<usize> {
     places
 }
 
-/// Draws what comes to `place` from those that have no place yet: what is there, and all after it.
+/// Draws the element at `place` from those that have no place yet: the one there and all after it.
 fn draw(places: &mut [usize], place: usize, stream: &mut SeedStream) -> usize {
     let other = place + stream.below((places.len() - place) as u64) as usize;
     places.swap(place, other);
@@ -137,7 +137,7 @@ mod tests {
             counts[proposer(&set, B256::repeat_byte(7), slot).unwrap()] += 1;
         }
         // Acceptance over a shuffled order favours the heavy a little less than their share, as in the specifications:
-        // whoever comes before the heaviest has a chance of its own.
+        // validators before the heaviest one have a chance of their own.
         assert!(counts.is_sorted(), "{counts:?}");
         assert!(counts[0] > 500 && counts[3] > 5_000, "{counts:?}");
         assert_eq!(proposer(&set, B256::ZERO, 5), proposer(&set, B256::ZERO, 5));

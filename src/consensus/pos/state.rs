@@ -1,7 +1,7 @@
-//! What a branch knows after a block: validators and their duties, votes counted, justified and final checkpoints.
+//! The state of a branch after a block: validators and their duties, votes counted, justified and final checkpoints.
 //!
-//! It follows from genesis, headers and payloads alone, but for changes of stake, which execution tells. Sets of validators
-//! change in three steps, so that nobody who has only headers is ever led astray by a set that nobody confirmed:
+//! It follows from genesis, headers and payloads alone, except for changes of stake by execution. Sets of validators
+//! change in three steps, so that a light verifier never adopts a set that was not finalized:
 //!
 //! 1. The updates of executed blocks are gathered along the branch.
 //! 2. The first block of an epoch commits to the bonded stake with them (`elected` in its payload); one at a time.
@@ -29,18 +29,18 @@ use crate::{
 /// Weight of each validator of a set that has no stake: 32 ether in gwei.
 const WEIGHT_WITHOUT_STAKE: u64 = 32_000_000_000;
 
-/// The validators of an epoch and what each does in it.
+/// The validators of an epoch and their duties.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Epoch {
-    /// Its number.
+    /// Number of the epoch.
     pub number: u64,
-    /// Who votes, and how much that weighs.
+    /// Validators and their weights.
     pub set: ValidatorSet,
-    /// What its duties are drawn from.
+    /// Seed of the duties.
     pub seed: B256,
     /// The place in the set of each slot's proposer.
     proposers: Vec<usize>,
-    /// From which slot of the epoch on each validator votes.
+    /// First slot of the epoch in which each validator votes, by its place in the set.
     attestation_slots: Vec<u64>,
 }
 
@@ -54,13 +54,13 @@ impl Epoch {
         Self { number, set, seed, proposers, attestation_slots }
     }
 
-    /// Who proposes in `slot`, which is of this epoch.
+    /// Returns the proposer of `slot`, which is of this epoch.
     pub fn proposer(&self, config: &PosConfig, slot: u64) -> Option<Address> {
         let place = *self.proposers.get((slot % config.slots_per_epoch) as usize)?;
         self.set.members().get(place).map(|member| member.address)
     }
 
-    /// The slot from which on a validator votes.
+    /// Returns the first slot in which a validator votes.
     pub fn attestation_slot(&self, config: &PosConfig, validator: &Address) -> Option<u64> {
         let place = self.set.index_of(validator)?;
         Some(config.start_of(self.number) + self.attestation_slots[place])
@@ -70,9 +70,9 @@ impl Epoch {
 /// A branch after one of its blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// When slot 0 began.
+    /// Begin of slot 0.
     pub genesis_time: Timestamp,
-    /// The slot that it is after.
+    /// Slot of the state.
     pub slot: u64,
     /// The newest block.
     pub latest: BlockId,
@@ -86,11 +86,11 @@ pub struct State {
     pub next: (ValidatorSet, B256),
     /// Checkpoints of the previous and this epoch.
     pub checkpoints: [Checkpoint; 2],
-    /// Who voted for them, by place in the epochs' sets.
+    /// Whether each validator voted for them, by its place in the epochs' sets.
     pub(super) voted: [Vec<bool>; 2],
     /// Justified and final checkpoints.
     pub casper: Casper,
-    /// Stake and what becomes of it.
+    /// Stake, penalties and offenders.
     pub(super) stake: Arc<Stake>,
     /// The state at the end of its epoch.
     pub(super) ahead: Ahead,
@@ -101,37 +101,38 @@ pub struct State {
 pub(super) struct Stake {
     /// In force, before penalties.
     pub(super) bonded: Vec<Validator>,
-    /// Committed to and not in force yet, with the epoch of the commitment.
+    /// Stake that is committed to and not in force yet, with the epoch of the commitment.
     pub(super) elected: Option<(u64, Vec<Validator>)>,
-    /// What executed blocks changed since the last commitment.
+    /// Weights changed by executed blocks since the last commitment.
     pub(super) gathered: BTreeMap<Address, u64>,
     /// Penalties that the committed stake has deducted already, and those after it.
     pub(super) debts: [BTreeMap<Address, u64>; 2],
-    /// How long each validator was absent; none for 0.
+    /// Inactivity score of each validator; absent for 0.
     pub(super) scores: BTreeMap<Address, u64>,
     /// Offenders with the epoch of the evidence and their weight then.
     pub(super) slashed: BTreeMap<Address, (u64, u64)>,
-    /// Who did not vote in the newest epoch of which all votes are in; ascending.
+    /// Validators that did not vote in the newest epoch that is counted in full; ascending.
     pub(super) absent: Vec<Address>,
 }
 
-/// What the ends of epochs brought, for the block after them.
+/// Penalties of the epochs that ended before a block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dues {
+pub(super) struct EpochPenalties {
     /// Whether an epoch ended.
     pub(super) ended: bool,
-    pub(super) penalties: BTreeMap<Address, u64>,
+    /// Penalty of each validator, in gwei.
+    pub(super) by_validator: BTreeMap<Address, u64>,
 }
 
-/// What a state becomes when its epoch ends, once that was asked for: proposing, voting and judging in the first slot of an
+/// The state after the end of its epoch, computed once: proposing, voting and verifying in the first slot of an
 /// epoch all ask. It follows from the state, so it takes no part in comparisons; and a clone, which is about to change, begins
 /// without it.
 #[derive(Debug, Default)]
-pub(super) struct Ahead(OnceLock<Arc<(State, Dues)>>);
+pub(super) struct Ahead(OnceLock<Arc<(State, EpochPenalties)>>);
 
 impl Ahead {
     /// Returns the state and the dues that `compute` gives, which is called once at most.
-    pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, Dues)) -> (State, Dues) {
+    pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, EpochPenalties)) -> (State, EpochPenalties) {
         self.0.get_or_init(|| Arc::new(compute())).as_ref().clone()
     }
 }
@@ -151,7 +152,7 @@ impl PartialEq for Ahead {
 impl Eq for Ahead {}
 
 impl State {
-    /// After genesis, whose hash is the first randomness.
+    /// Returns the state after genesis, whose hash is the first randomness.
     pub fn genesis(config: &PosConfig, block: BlockId, time: Timestamp, validators: &ValidatorSet) -> Self {
         let (set, mix) = (staked(validators), block.hash);
         let seed = |epoch| epoch_seed(epoch, mix);
@@ -185,7 +186,7 @@ impl State {
         Epoch::new(config, self.epoch() + 1, self.next.0.clone(), self.next.1)
     }
 
-    /// Which of the counted epochs `number` is: 0 for the previous, 1 for this one.
+    /// Returns the place of epoch `number` among the counted ones: 0 for the previous, 1 for this one.
     pub(super) fn counted(&self, number: u64) -> Option<usize> {
         match self.epoch().checked_sub(number) {
             Some(0) => Some(1),
@@ -199,7 +200,7 @@ impl State {
         if place == 0 { &self.previous } else { &self.current }
     }
 
-    /// Where votes for this epoch have to start from.
+    /// Returns the source that votes for this epoch must have.
     pub(super) const fn source_at(&self, place: usize) -> Checkpoint {
         if place == 0 { self.casper.previous_justified } else { self.casper.justified }
     }
@@ -215,7 +216,7 @@ impl State {
         self.stake.slashed.contains_key(validator)
     }
 
-    /// Whether `signer` votes in one of the epochs about this one, or has stake or had it when it offended.
+    /// Whether `signer` is a validator of the previous, this or the next epoch, has stake, or had it when it offended.
     pub(super) fn knows(&self, signer: &Address) -> bool {
         let sets = [&self.previous.set, &self.current.set, &self.next.0];
         let is_bonded = self.stake.bonded.binary_search_by_key(signer, |member| member.address).is_ok();
@@ -233,14 +234,14 @@ impl State {
         !self.is_slashed(validator) && sets.iter().any(|set| set.contains(validator))
     }
 
-    /// The weight with which an offender goes into the accounts.
+    /// Weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
         let sets = [&self.current.set, &self.next.0, &self.previous.set];
         let found = sets.iter().find_map(|set| Some(set.members()[set.index_of(validator)?].weight));
         found.unwrap_or_default()
     }
 
-    /// How the votes for a counted epoch stand. Those that an offender cast before it was found out stay: what a block
+    /// Returns the turnout of a counted epoch. Votes that an offender cast before the evidence stay counted: what a block
     /// justifies is justified for everything that is built upon it. (The specifications take them out, so that evidence can undo a
     /// justification that others have seen already; with few validators that leaves no branch to follow.)
     pub(super) fn turnout(&self, place: usize) -> Turnout {
@@ -258,7 +259,7 @@ impl State {
         self.casper.after_epoch(&self.turnout(0), &self.turnout(1))
     }
 
-    /// The same after execution told what changed in the bonded stake.
+    /// Returns the state with the validator updates of its block's execution.
     #[must_use]
     pub fn with_updates(&self, updates: &ValidatorUpdates) -> Self {
         let mut state = self.clone();
@@ -367,7 +368,7 @@ impl Stake {
         Some(Self { bonded, elected, gathered, debts, scores, slashed: slashed.into_iter().collect(), absent })
     }
 
-    /// The bonded stake with everything that was gathered; `None` when that changes nothing or leaves nobody.
+    /// Returns the bonded stake with the gathered updates; `None` when it is unchanged or empty.
     pub(super) fn election(&self) -> Option<Vec<Validator>> {
         let mut weights: BTreeMap<Address, u64> =
             self.bonded.iter().map(|member| (member.address, member.weight)).collect();
@@ -380,7 +381,7 @@ impl Stake {
         (!members.is_empty() && members != self.bonded).then_some(members)
     }
 
-    /// Who votes with what: the bonded stake without offenders and without what penalties took.
+    /// Returns the validators in force: the bonded stake without offenders and less the penalties.
     pub(super) fn effective(&self) -> Option<ValidatorSet> {
         let owed = |validator: &Address| -> u64 {
             self.debts.iter().filter_map(|debts| debts.get(validator)).fold(0, |sum, debt| sum.saturating_add(*debt))
@@ -397,7 +398,7 @@ pub(super) fn epoch_seed(epoch: u64, mix: B256) -> B256 {
     shuffling::seed("chainbox pos epoch", epoch, mix)
 }
 
-/// The set itself; where no stake exists (every weight is 1) each validator counts as 32 ether.
+/// Returns the set itself; without stake (every weight is 1) each validator counts as 32 ether.
 pub(super) fn staked(validators: &ValidatorSet) -> ValidatorSet {
     if validators.members().iter().any(|member| member.weight != 1) {
         return validators.clone();

@@ -1,4 +1,4 @@
-//! Catching up: parents one by one when they are few, otherwise a peer's chain from below.
+//! Catching up: missing parents one by one when they are few, otherwise a peer's chain from below.
 
 use super::Pos;
 use crate::{
@@ -6,9 +6,9 @@ use crate::{
     primitives::Height,
 };
 
-/// Slots without progress after which a peer's chain is given up.
+/// Slots without progress after which a peer's chain is abandoned.
 const CATCH_UP_TIMEOUT_SLOTS: u64 = 4;
-/// Peers that are remembered.
+/// Peers remembered at most.
 const PEERS_MAX: usize = 256;
 
 impl Pos {
@@ -26,7 +26,7 @@ impl Pos {
         }
     }
 
-    /// Asks again for what did not come, another peer each time.
+    /// Requests missing blocks again, each time from another peer.
     pub(super) fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
         if let Some(catch_up) = self.intake.catch_up {
             if self.slot > catch_up.progress_slot + CATCH_UP_TIMEOUT_SLOTS {
@@ -61,7 +61,7 @@ impl Pos {
         }
     }
 
-    /// The peers that were heard of, each in its turn.
+    /// Returns the known peers in rotation.
     fn next_peer(&mut self) -> Option<ReplicaId> {
         let turn = self.requests.checked_rem(self.peers.len() as u64)?;
         self.requests = self.requests.wrapping_add(1);

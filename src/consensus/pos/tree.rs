@@ -1,8 +1,10 @@
-//! The blocks that may still matter: from the final checkpoint up.
+//! Verified blocks of all branches, from the final checkpoint up.
 
 use std::sync::Arc;
 
-use super::{Casper, Checkpoint, ForkChoice, LatestMessage, Link, PosConfig, State, View, fork_choice::ForkBlock};
+use super::{
+    Casper, Checkpoint, ForkChoice, HeaderContext, LatestMessage, PosConfig, State, View, fork_choice::ForkBlock,
+};
 use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
@@ -12,25 +14,25 @@ use crate::{
     primitives::{Address, B256},
 };
 
-/// One judged block.
+/// A verified block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Node {
-    pub(super) link: Link,
+    pub(super) context: HeaderContext,
     pub(super) parent: B256,
-    /// What its branch would justify if its epoch ended with it.
+    /// Checkpoints of its branch if its epoch ended with it.
     pub(super) unrealized: Casper,
 }
 
 impl Node {
-    pub(super) fn new(link: Link, parent: B256) -> Self {
-        let unrealized = link.state.unrealized();
-        Self { link, parent, unrealized }
+    pub(super) fn new(context: HeaderContext, parent: B256) -> Self {
+        let unrealized = context.state.unrealized();
+        Self { context, parent, unrealized }
     }
 
     fn fork_block(&self) -> ForkBlock {
-        let state = &self.link.state;
+        let state = &self.context.state;
         ForkBlock {
-            block: self.link.block,
+            block: self.context.block,
             parent: self.parent,
             slot: state.slot,
             epoch: state.epoch(),
@@ -44,11 +46,11 @@ impl BranchNode for Node {
     type Key = B256;
 
     fn block(&self) -> BlockId {
-        self.link.block
+        self.context.block
     }
 
     fn key(&self) -> B256 {
-        self.link.block.hash
+        self.context.block.hash
     }
 
     fn parent_key(&self) -> B256 {
@@ -56,7 +58,7 @@ impl BranchNode for Node {
     }
 }
 
-/// Judged blocks, the votes for them, and what is justified and final in the replica's own view (`Store` in the
+/// Verified blocks, the votes for them, and the justified and final checkpoints in the replica's own view (`Store` in the
 /// specifications).
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
@@ -66,16 +68,17 @@ pub(super) struct Tree {
     head: BlockId,
     pub(super) justified: Checkpoint,
     pub(super) finalized: Checkpoint,
-    /// The newest that any branch would justify and finalise; taken over when the epoch turns.
+    /// The newest checkpoints that any branch would justify and finalise; in force from the end of the epoch.
     pub(super) unrealized: [Checkpoint; 2],
-    /// Who counts in fork choice: the validators of the justified checkpoint.
+    /// Weights of fork choice: the validators of the justified checkpoint.
     pub(super) weights: ValidatorSet,
 }
 
 impl Tree {
     /// A tree of one trusted block: genesis, or a head that was stored.
     pub(super) fn new(root: Node) -> Self {
-        let (block, casper, weights) = (root.link.block, root.link.state.casper, root.link.state.current.set.clone());
+        let (block, casper, weights) =
+            (root.context.block, root.context.state.casper, root.context.state.current.set.clone());
         let (forks, unrealized) = (ForkChoice::new(root.fork_block()), [casper.justified, casper.finalized]);
         Self {
             branches: BranchTree::new(Arc::new(root)),
@@ -109,7 +112,7 @@ impl Tree {
 
     /// Adds a block whose parent is here, and what it justifies (`on_block`).
     pub(super) fn insert(&mut self, config: &PosConfig, node: Node, now: u64) {
-        let (casper, unrealized, epoch) = (node.link.state.casper, node.unrealized, node.link.state.epoch());
+        let (casper, unrealized, epoch) = (node.context.state.casper, node.unrealized, node.context.state.epoch());
         self.forks.insert(node.fork_block());
         self.branches.insert(Arc::new(node));
         self.justify(config, casper.justified, casper.finalized);
@@ -124,7 +127,7 @@ impl Tree {
         }
     }
 
-    /// Takes over what the epoch that ended has justified (`on_tick_per_slot`).
+    /// Applies the checkpoints that the epoch that ended has justified (`on_tick_per_slot`).
     pub(super) fn pull_up(&mut self, config: &PosConfig) {
         let [justified, finalized] = self.unrealized;
         self.justify(config, justified, finalized);
@@ -135,7 +138,7 @@ impl Tree {
         if justified.epoch > self.justified.epoch {
             self.justified = justified;
             if let Some(node) = self.branches.get(&justified.block.hash) {
-                self.weights = state_in(config, &node.link.state, justified.epoch).current.set.clone();
+                self.weights = state_in(config, &node.context.state, justified.epoch).current.set.clone();
             }
         }
         let finalized = if mutation::active(Mutation::PosFinalizesJustified) { justified } else { finalized };
@@ -144,7 +147,7 @@ impl Tree {
         }
     }
 
-    /// Drops what is not built upon the final checkpoint; answers what was dropped.
+    /// Drops the blocks that are not built upon the final checkpoint and returns them.
     pub(super) fn prune(&mut self) -> Vec<BlockId> {
         let root = self.finalized.block;
         if root == self.root || !self.branches.nodes.contains_key(&root.hash) {
@@ -152,7 +155,7 @@ impl Tree {
         }
         self.forks.prune(&root.hash);
         self.root = root;
-        let gone: Vec<_> = self.branches.nodes.values().map(|node| node.link.block).collect();
+        let gone: Vec<_> = self.branches.nodes.values().map(|node| node.context.block).collect();
         let gone: Vec<_> = gone.into_iter().filter(|block| self.forks.get(&block.hash).is_none()).collect();
         for block in &gone {
             self.branches.nodes.remove(&block.hash);
@@ -163,7 +166,7 @@ impl Tree {
         gone
     }
 
-    /// Asks fork choice for the head and goes there.
+    /// Moves the head by fork choice and returns the move, if any.
     pub(super) fn choose(&mut self, config: &PosConfig, now: u64) -> Option<HeadMove> {
         let boost = config.boost(self.weights.total_weight());
         let view = View { justified: self.justified, epoch: config.epoch_of(now), weights: &self.weights, boost };
@@ -180,7 +183,7 @@ impl Tree {
         Some(HeadMove { old, new, reorg_depth, forgotten: Vec::new() })
     }
 
-    /// Goes to a block that is known to be the head, such as a stored one.
+    /// Sets a head that is known without fork choice, such as a stored one.
     pub(super) fn set_head(&mut self, head: BlockId) {
         if self.branches.nodes.contains_key(&head.hash) {
             self.head = head;
@@ -192,14 +195,14 @@ impl Tree {
         self.forks.vote(validator, LatestMessage { epoch, block });
     }
 
-    /// Takes an equivocator's votes out.
+    /// Removes an equivocator's votes from fork choice.
     pub(super) fn discount(&mut self, offender: Address) {
         if !mutation::active(Mutation::PosCountsEquivocators) {
             self.forks.discount(offender);
         }
     }
 
-    /// Blocks stand for themselves: what a branch knows follows from them.
+    /// Encodes blocks by hash: the state of a branch follows from them.
     pub(super) fn encode(&self, out: &mut Encoder) {
         self.forks.encode(out);
         self.root.encode(out);
@@ -211,7 +214,7 @@ impl Tree {
     }
 }
 
-/// A branch in this epoch: as it is, or with nothing but time gone by.
+/// Returns the state of a branch in an epoch: as it is, or advanced without blocks.
 pub(super) fn state_in(config: &PosConfig, state: &Arc<State>, epoch: u64) -> Arc<State> {
     if epoch <= state.epoch() { state.clone() } else { Arc::new(state.advanced(config, config.start_of(epoch)).0) }
 }

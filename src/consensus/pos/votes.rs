@@ -1,4 +1,4 @@
-//! Votes: counting, waiting for their blocks, and finding out who voted twice.
+//! Votes: counting, waiting for their blocks, and detecting double votes.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ pub(super) const HISTORY_EPOCHS: u64 = 8;
 /// Epochs of which votes are kept at most, when finality is late.
 const HISTORY_EPOCHS_MAX: u64 = 64;
 
-/// A vote for a block that is not here.
+/// A vote for a block that is not in the tree.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
     pub(super) from: ReplicaId,
     pub(super) vote: Arc<Vote>,
 }
 
-/// From when on a vote counts in fork choice.
+/// When a vote begins to count in fork choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
     /// At once.
     Now,
-    /// From the slot after its own, so that nobody's late vote sways those of its slot.
+    /// From the slot after its own, so that a late vote does not sway the others of its slot.
     AfterItsSlot,
 }
 
@@ -56,10 +56,10 @@ impl Pos {
             return self.on_old_vote(signer, vote, effects);
         }
         let Some(node) = self.tree.get(&data.head.hash).cloned() else {
-            return self.keep_vote(from, signer, vote, effects);
+            return self.wait_for_block(from, signer, vote, effects);
         };
-        let state = &node.link.state;
-        if state.slot > data.slot || node.link.block != data.head {
+        let state = &node.context.state;
+        if state.slot > data.slot || node.context.block != data.head {
             return Err(MessageError::Malformed { what: "the head is newer than the vote" }.into());
         }
         let state = state_in(&self.config, state, target);
@@ -86,15 +86,15 @@ impl Pos {
     /// A vote that no longer counts may still prove an offence.
     fn on_old_vote(&mut self, signer: Address, vote: &Vote, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         match self.contradiction(&signer, vote) {
-            Some(offence) if self.is_news(&signer, &offence) => {
-                self.punish(signer, offence, true, effects);
+            Some(offence) if self.is_new_offence(&signer, &offence) => {
+                self.report_offence(signer, offence, true, effects);
                 Ok(())
             }
             _ => Err(MessageError::OldEpoch { epoch: vote.data.target.epoch, now: self.epoch() }.into()),
         }
     }
 
-    fn keep_vote(
+    fn wait_for_block(
         &mut self,
         from: ReplicaId,
         signer: Address,
@@ -122,7 +122,7 @@ impl Pos {
         Ok(())
     }
 
-    /// Looks again at votes that waited for `block`.
+    /// Processes the votes that waited for `block`.
     pub(super) fn release_votes(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
         let ready: Vec<_> =
             self.waiting.iter().filter(|(_, waiting)| waiting.vote.data.head == block).map(|(key, _)| *key).collect();
@@ -135,11 +135,11 @@ impl Pos {
         }
     }
 
-    /// Takes a vote that is of its branch: keeps it, counts it, and compares it with what its validator said before.
+    /// Keeps and counts a vote that belongs to its branch, and compares it with its validator's earlier votes.
     pub(super) fn count(&mut self, signer: Address, vote: Arc<Vote>, counting: Counting, effects: &mut Vec<Effect>) {
         let epoch = vote.data.target.epoch;
         if let Some(offence) = self.contradiction(&signer, &vote) {
-            self.punish(signer, offence, true, effects);
+            self.report_offence(signer, offence, true, effects);
         }
         if !self.votes.contains_key(&(signer, epoch)) {
             self.votes.insert((signer, epoch), vote.clone());
@@ -153,7 +153,7 @@ impl Pos {
         }
     }
 
-    /// Lets the votes of earlier slots count.
+    /// Counts the votes of earlier slots.
     pub(super) fn count_fresh(&mut self) {
         let now = self.slot;
         let due: Vec<_> =
@@ -165,7 +165,7 @@ impl Pos {
         }
     }
 
-    /// An offence that this vote makes together with an earlier one.
+    /// Returns the offence that this vote makes together with an earlier one.
     fn contradiction(&self, signer: &Address, vote: &Vote) -> Option<Offence> {
         let of_signer = self.votes.range((*signer, 0)..=(*signer, u64::MAX));
         of_signer.map(|(_, known)| known).find_map(|known| Offence::of_votes(known, vote))
@@ -174,7 +174,7 @@ impl Pos {
     pub(super) fn on_offence(&mut self, offence: &Offence, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let refuse = |_| MessageError::Malformed { what: "evidence proves nothing" };
         let offender = offence.offender(&self.authenticator).map_err(refuse)?;
-        if !self.is_news(&offender, offence) {
+        if !self.is_new_offence(&offender, offence) {
             return Err(MessageError::Known.into());
         }
         let epoch = self.config.epoch_of(offence.slot());
@@ -183,20 +183,26 @@ impl Pos {
             return Err(MessageError::OldEpoch { epoch, now: self.epoch() }.into());
         }
         self.check_known(&offender)?;
-        self.punish(offender, offence.clone(), false, effects);
+        self.report_offence(offender, offence.clone(), false, effects);
         Ok(())
     }
 
     /// Whether an offence is the first that is known of its offender, or the first by votes: those take its votes out of fork
     /// choice, whatever else it did before.
-    fn is_news(&self, offender: &Address, offence: &Offence) -> bool {
+    fn is_new_offence(&self, offender: &Address, offence: &Offence) -> bool {
         let by_votes = matches!(offence, Offence::Votes { .. });
         !self.offences.contains_key(offender) || (by_votes && !self.tree.forks.equivocators().contains(offender))
     }
 
-    /// Takes an offender's votes out of fork choice, keeps the proof for a block, and tells the world, once.
-    pub(super) fn punish(&mut self, offender: Address, offence: Offence, is_own: bool, effects: &mut Vec<Effect>) {
-        if !self.is_news(&offender, &offence) {
+    /// Removes an offender's votes from fork choice, keeps the proof for a block, and reports it, once.
+    pub(super) fn report_offence(
+        &mut self,
+        offender: Address,
+        offence: Offence,
+        is_own: bool,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.is_new_offence(&offender, &offence) {
             return;
         }
         if matches!(offence, Offence::Votes { .. }) {
@@ -212,7 +218,7 @@ impl Pos {
         }
     }
 
-    /// Forgets votes that neither count nor could prove anything that is likely.
+    /// Drops votes and offences that are too old to matter.
     pub(super) fn forget_old_votes(&mut self) {
         let oldest = self.tree.finalized.epoch.saturating_sub(HISTORY_EPOCHS);
         let oldest = oldest.max(self.epoch().saturating_sub(HISTORY_EPOCHS_MAX));
@@ -222,7 +228,7 @@ impl Pos {
         forget(&mut self.offences, |_, offence| config.epoch_of(offence.slot()) < oldest);
     }
 
-    /// Whether it is this replica's own newest vote, reflected.
+    /// Whether it is this replica's own newest vote, received back.
     fn is_own(&self, vote: &Vote) -> bool {
         self.promises.vote.as_ref().is_some_and(|own| own.data == vote.data)
     }

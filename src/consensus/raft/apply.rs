@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Body, HeaderError, Link, Output, Part, Raft, progress::follow_members, record, rules::check_header};
+use super::{
+    Body, HeaderContext, HeaderError, Output, Part, Raft, progress::follow_members, record, rules::check_header,
+};
 use crate::{
     chain::Block,
     consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
@@ -11,7 +13,7 @@ use crate::{
 /// A committed block that is being executed, as the link that it becomes.
 #[derive(Clone, Debug)]
 pub(super) struct Applying {
-    link: Link,
+    context: HeaderContext,
 }
 
 impl Raft {
@@ -34,10 +36,15 @@ impl Raft {
     }
 
     /// Asks for the execution of the block after the head, which was judged so.
-    pub(super) fn execute(&mut self, block: Arc<Block>, judged: Result<Link, HeaderError>, output: &mut Output<'_>) {
+    pub(super) fn execute(
+        &mut self,
+        block: Arc<Block>,
+        judged: Result<HeaderContext, HeaderError>,
+        output: &mut Output<'_>,
+    ) {
         match judged {
-            Ok(link) => {
-                self.applying = Some(Applying { link });
+            Ok(context) => {
+                self.applying = Some(Applying { context });
                 output.effects.push(Effect::Validate { block });
             }
             // A leader that proposes such a block lies, which Raft does not tolerate: this replica goes no further.
@@ -48,27 +55,27 @@ impl Raft {
         }
     }
 
-    pub(super) fn judge(&self, block: &Block) -> Result<Link, HeaderError> {
+    pub(super) fn judge(&self, block: &Block) -> Result<HeaderContext, HeaderError> {
         let author = self.authenticator.author(block.hash(), block.seal())?;
         check_header(&self.config, &self.head, &block.into(), author)
     }
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, output: &mut Output<'_>) {
-        if self.applying.as_ref().is_none_or(|applying| applying.link.block != id) {
+        if self.applying.as_ref().is_none_or(|applying| applying.context.block != id) {
             return output.reject(Rejection::Unexpected { what: "verdict" });
         }
         match verdict {
             Verdict::Valid { .. } => {
-                if let Some(Applying { link }) = self.applying.take() {
-                    self.adopt(link, output);
+                if let Some(Applying { context }) = self.applying.take() {
+                    self.adopt(context, output);
                 }
             }
             Verdict::Invalid { reason } => output.reject(Rejection::Header { block: id, reason }),
         }
     }
 
-    fn adopt(&mut self, link: Link, output: &mut Output<'_>) {
-        let old = core::mem::replace(&mut self.head, link);
+    fn adopt(&mut self, context: HeaderContext, output: &mut Output<'_>) {
+        let old = core::mem::replace(&mut self.head, context);
         let new = self.head.block;
         self.log.adopt(self.head.index, self.head.term, new);
         let compacted = self.log.compact(self.config.log_keep);
@@ -125,7 +132,7 @@ impl Raft {
 
 impl Applying {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { link } = self;
-        link.encode(out);
+        let Self { context } = self;
+        context.encode(out);
     }
 }

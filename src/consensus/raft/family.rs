@@ -109,7 +109,7 @@ impl ProtocolFamily for Raft {
         let rules = RaftRules::new(config.clone(), first_members(config, &validators), authenticator.clone());
         if let Some(record) = head_record {
             let raft = Self::restore(config.clone(), record, authenticator, None)?;
-            rules.remember(raft.head_link().block.hash, raft.head_link().clone());
+            rules.remember(raft.head_context().block.hash, raft.head_context().clone());
         }
         Ok(Arc::new(rules))
     }

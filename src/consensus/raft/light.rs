@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{HeaderError, Link, Membership, RaftConfig, check_header};
+use super::{HeaderContext, HeaderError, Membership, RaftConfig, check_header};
 use crate::{
     consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader},
     primitives::{Header, Height, Timestamp},
@@ -20,21 +20,21 @@ use crate::{
 pub struct LightVerifier {
     config: RaftConfig,
     authenticator: Authenticator,
-    head: Link,
+    head: HeaderContext,
 }
 
 impl LightVerifier {
     /// Starts at genesis with the first members.
     pub fn new(config: RaftConfig, genesis: &Header, members: Membership, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        let head = Link::genesis(block, Timestamp::from_secs(genesis.timestamp), Arc::new(members));
+        let head = HeaderContext::genesis(block, Timestamp::from_secs(genesis.timestamp), Arc::new(members));
         Self { config, authenticator, head }
     }
 
-    /// Takes the header after the head.
+    /// Verifies and adopts the header after the head.
     ///
     /// # Errors
-    /// [`HeaderError`]; the verifier stays where it was.
+    /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
         let author = next.author(&self.authenticator)?;
@@ -42,7 +42,7 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest header taken.
+    /// The newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }

@@ -90,7 +90,7 @@ impl Raft {
             return;
         }
         if self.config.period == 0 {
-            self.ask_for_block(output);
+            self.request_block(output);
         } else {
             leader.duty = Duty::Waiting;
             self.arm_build(output);
@@ -99,12 +99,12 @@ impl Raft {
 
     pub(super) fn on_build_timer(&mut self, output: &mut Output<'_>) {
         match &self.part {
-            Part::Leader(leader) if leader.duty == Duty::Waiting => self.ask_for_block(output),
+            Part::Leader(leader) if leader.duty == Duty::Waiting => self.request_block(output),
             _ => output.mark("raft/stale-timer"),
         }
     }
 
-    fn ask_for_block(&mut self, output: &mut Output<'_>) {
+    fn request_block(&mut self, output: &mut Output<'_>) {
         let Some(beneficiary) = self.signer.as_ref().map(Signer::address) else { return };
         let membership = &self.head.membership;
         let Part::Leader(leader) = &mut self.part else { return };
@@ -138,21 +138,21 @@ impl Raft {
         }
         let seal = signer.sign(block.hash());
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
-        let link = match check_header(&self.config, &self.head, &sealed.as_ref().into(), signer.address()) {
-            Ok(link) if (link.term, link.index) == (self.term, self.log.last_index() + 1) => link,
+        let context = match check_header(&self.config, &self.head, &sealed.as_ref().into(), signer.address()) {
+            Ok(context) if (context.term, context.index) == (self.term, self.log.last_index() + 1) => context,
             Ok(_) => return output.mark("raft/stale-build"),
             Err(error) => {
                 let (block, reason) = (BlockId::of(&sealed), error.to_string());
                 return output.reject(Rejection::Header { block, reason });
             }
         };
-        let changes_members = link.membership != self.head.membership;
+        let changes_members = context.membership != self.head.membership;
         if let Part::Leader(leader) = &mut self.part {
             leader.duty = Duty::Idle;
             leader.change = leader.change.take().filter(|_| !changes_members);
         }
-        self.log.append(Entry::new(self.term, link.index, Some(sealed)));
-        output.entries_changed(link.index);
+        self.log.append(Entry::new(self.term, context.index, Some(sealed)));
+        output.entries_changed(context.index);
         self.broadcast_append(output);
     }
 
@@ -170,7 +170,7 @@ impl Raft {
         leader.change = Some(change);
         // A block that was asked for and not built yet takes it along.
         if matches!(leader.duty, Duty::Building(_)) {
-            self.ask_for_block(output);
+            self.request_block(output);
         }
         Ok(())
     }

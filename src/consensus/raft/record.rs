@@ -12,7 +12,7 @@
 
 use std::sync::Arc;
 
-use super::{Entry, Link, Membership};
+use super::{Entry, HeaderContext, Membership};
 use crate::{
     chain::Block,
     consensus::{
@@ -40,28 +40,28 @@ pub(super) struct HardState {
     pub(super) vote: Option<ReplicaId>,
 }
 
-pub(super) fn head(link: &Link) -> [Record; 2] {
-    let value = checked_record(504, |out| link.encode(out));
+pub(super) fn head(context: &HeaderContext) -> [Record; 2] {
+    let value = checked_record(504, |out| context.encode(out));
     twice(HEAD_COPY_KEY, HEAD_KEY, value)
 }
 
 /// The newest head, if one was written; the inner `None`: it is whole and no head.
-pub(super) fn find_head(records: &Records) -> Option<Option<Link>> {
+pub(super) fn find_head(records: &Records) -> Option<Option<HeaderContext>> {
     let content = newest(records, HEAD_COPY_KEY, HEAD_KEY)?;
-    Some(decode_link(content))
+    Some(decode_context(content))
 }
 
 /// Reads a record under [`HEAD_KEY`].
-pub(super) fn decode_head(record: &[u8]) -> Option<Link> {
-    decode_link(check_record(record)?)
+pub(super) fn decode_head(record: &[u8]) -> Option<HeaderContext> {
+    decode_context(check_record(record)?)
 }
 
-fn decode_link(content: &[u8]) -> Option<Link> {
+fn decode_context(content: &[u8]) -> Option<HeaderContext> {
     decode_content(content, |bytes| {
         let (block, timestamp) = (BlockId::decode(bytes)?, Timestamp::from_secs(bytes.u64()?));
         let (term, index) = (bytes.u64()?, bytes.u64()?);
         let membership = Arc::new(Membership::decode(bytes)?);
-        Some(Link { block, timestamp, term, index, membership })
+        Some(HeaderContext { block, timestamp, term, index, membership })
     })
 }
 

@@ -15,12 +15,12 @@ use crate::{
 /// The header rules of a Raft chain, from the members at genesis.
 pub type RaftRules = CachedHeaderRules<Raft>;
 
-/// What a block's judgement needs of its parent.
+/// What a block leaves for the verification of its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Link {
+pub struct HeaderContext {
     /// The block.
     pub block: BlockId,
-    /// Its time.
+    /// Timestamp of the block.
     pub timestamp: Timestamp,
     /// The term of its entry in the log; 0 at genesis.
     pub term: u64,
@@ -30,7 +30,7 @@ pub struct Link {
     pub membership: Arc<Membership>,
 }
 
-/// Which rule a header breaks.
+/// The rule that a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
@@ -74,7 +74,7 @@ pub enum HeaderError {
     Seal(#[from] SealError),
 }
 
-impl Link {
+impl HeaderContext {
     /// The link of genesis.
     pub fn genesis(block: BlockId, timestamp: Timestamp, membership: Arc<Membership>) -> Self {
         Self { block, timestamp, term: 0, index: 0, membership }
@@ -101,10 +101,10 @@ impl Link {
 /// [`HeaderError`]: the first rule that it breaks.
 pub fn check_header(
     config: &RaftConfig,
-    parent: &Link,
+    parent: &HeaderContext,
     candidate: &UnverifiedHeader<'_>,
     author: Address,
-) -> Result<Link, HeaderError> {
+) -> Result<HeaderContext, HeaderError> {
     candidate.check_parent(parent.block)?;
     candidate.check_timestamp(parent.earliest_next(config))?;
     candidate.check_unused(&[UnusedField::Nonce, UnusedField::MixHash, UnusedField::Difficulty])?;
@@ -129,7 +129,7 @@ pub fn check_header(
     if got != want {
         return Err(HeaderError::NextVoters { got, want });
     }
-    Ok(Link { block: candidate.id(), timestamp: candidate.timestamp(), term, index, membership })
+    Ok(HeaderContext { block: candidate.id(), timestamp: candidate.timestamp(), term, index, membership })
 }
 
 /// Returns the hash of the next voters that a payload has to commit to; `None` when they stay the same.
@@ -141,20 +141,20 @@ pub(super) fn next_voters(before: &Membership, after: &Membership) -> Option<B25
 impl HeaderChainRules for Raft {
     type Config = RaftConfig;
     type Genesis = Membership;
-    type Context = Link;
+    type Context = HeaderContext;
     type Error = HeaderError;
 
-    fn genesis_context(_config: &RaftConfig, members: &Membership, hash: B256, header: &Header) -> Link {
+    fn genesis_context(_config: &RaftConfig, members: &Membership, hash: B256, header: &Header) -> HeaderContext {
         let block = BlockId { height: Height::GENESIS, hash };
-        Link::genesis(block, Timestamp::from_secs(header.timestamp), Arc::new(members.clone()))
+        HeaderContext::genesis(block, Timestamp::from_secs(header.timestamp), Arc::new(members.clone()))
     }
 
     fn verify_header(
         config: &RaftConfig,
         authenticator: &Authenticator,
-        parent: &ParentContext<'_, Link>,
+        parent: &ParentContext<'_, HeaderContext>,
         block: &Block,
-    ) -> Result<Link, HeaderError> {
+    ) -> Result<HeaderContext, HeaderError> {
         let candidate = UnverifiedHeader::from(block);
         check_header(config, parent.context, &candidate, candidate.author(authenticator)?)
     }

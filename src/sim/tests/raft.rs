@@ -93,7 +93,7 @@ fn leadership_is_handed_on_and_members_come_and_go() {
     network
         .run_until(Duration::from_secs(5), |network| {
             let raft = raft(network, to.get());
-            raft.committed_index() == raft.last_index() && raft.head_link().term == raft.term()
+            raft.committed_index() == raft.last_index() && raft.head_context().term == raft.term()
         })
         .unwrap();
     network.admin(Admin::ChangeMembers(change), to).unwrap();

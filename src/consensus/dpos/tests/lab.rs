@@ -129,8 +129,8 @@ impl Lab {
         self.replicas[index].as_ref().unwrap()
     }
 
-    pub(super) fn link(&self, index: usize) -> &Link {
-        self.replica(index).head_link()
+    pub(super) fn link(&self, index: usize) -> &HeaderContext {
+        self.replica(index).head_context()
     }
 
     /// Whose slot it is on a replica's head.
@@ -147,9 +147,9 @@ impl Lab {
         let place = link.state.active().producers().index_of(&self.signers[author].address());
         let place = place.unwrap_or_default();
         let confirmed = odd.confirmed.unwrap_or_else(|| link.state.progress().confirmable(place, Height::GENESIS));
-        let draft = Draft { slot, place, confirmed, offences: &[] };
+        let draft = BlockInputs { slot, place, confirmed, offences: &[] };
         let says = link.extend(&self.config, &draft, Election::Counted).map(|(_, says)| says).unwrap_or_default();
-        let Says { absent, proposes, activates } = says;
+        let DerivedPayload { absent, proposes, activates } = says;
         let regular = Payload { confirmed, absent, proposes, activates, evidence: Vec::new() };
         let payload = odd.payload.clone().unwrap_or(regular);
         let timestamp = self.config.time_of(slot, (link.slot, link.timestamp)).as_secs();
@@ -321,7 +321,7 @@ impl Lab {
         }
         let before = self.replicas[index].as_ref().and_then(|dpos| dpos.tree.get(&BlockId::parent_of(block)).cloned());
         if let Some(before) = before {
-            let schedule = before.link.state.active();
+            let schedule = before.context.state.active();
             let owner = schedule.producers().members()[schedule.producer_at(slot, &self.config)].address;
             if owner != self.signers[index].address() {
                 self.broken.insert(Broken::SlotOwner(slot));

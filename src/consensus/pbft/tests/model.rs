@@ -149,9 +149,9 @@ impl Word {
             Self::Prepare(view, hash) => seen.lacks_prepares && seen.accepted == Some((view, hash)),
             Self::Commit(view, hash) => seen.lacks_commits && seen.accepted == Some((view, hash)),
             Self::ViewChange { view, is_claim } => {
-                let is_news = seen.liar_wants.is_none_or(|wanted| wanted < view);
+                let is_new_offence = seen.liar_wants.is_none_or(|wanted| wanted < view);
                 let is_later = view > seen.view || (view == seen.view && seen.is_changing);
-                is_news && is_later && (!is_claim || view.primary(REPLICAS) == number)
+                is_new_offence && is_later && (!is_claim || view.primary(REPLICAS) == number)
             }
         }
     }

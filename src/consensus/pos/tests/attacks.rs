@@ -120,7 +120,7 @@ fn a_withheld_justification_moves_nobody_back() {
     lab.run(2);
     let finalized = lab.finalized();
     (0..4).for_each(|replica| lab.give_block(replica, &withheld));
-    lab.settle();
+    lab.apply_epoch();
     lab.run(11);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
     for (before, after) in finalized.iter().zip(lab.finalized()) {
@@ -165,8 +165,8 @@ fn nothing_at_stake_is_not_free() {
     let fines: Vec<_> = lab
         .chain_of(honest)
         .iter()
-        .filter_map(|block| super::super::Payload::decode(block.payload()).unwrap().accounts)
-        .flat_map(|accounts| accounts.penalties)
+        .filter_map(|block| super::super::Payload::decode(block.payload()).unwrap().accounting)
+        .flat_map(|accounting| accounting.penalties)
         .filter(|(_, gwei)| *gwei > WEIGHT / 2)
         .collect();
     assert_eq!(fines.len(), 2, "{fines:?}");
@@ -297,7 +297,7 @@ fn evidence_travels_and_counts_once() {
     let (one, two) = (vote(&lab, 10), vote(&lab, 11));
     lab.give_vote(0, &one);
     lab.give_vote(0, &two);
-    lab.settle();
+    lab.apply_epoch();
     let heard: BTreeSet<_> = lab.evidence.iter().map(|(index, _)| *index).collect();
     assert_eq!(heard.len(), 4, "all heard of it, the villain too");
     assert_eq!(lab.evidence.len(), 4);

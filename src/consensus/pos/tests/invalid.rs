@@ -7,7 +7,7 @@ use crate::{
     chain::Block,
     consensus::{
         Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
-        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, Stakes, Vote, VoteData, check_header},
+        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, StakeSource, Vote, VoteData, check_header},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
@@ -192,10 +192,10 @@ fn refused_blocks_change_nothing() {
         ("an old vote", with(&|payload| payload.votes = vec![old.clone()]), "not counted"),
         ("a vote from elsewhere", with(&|payload| payload.votes = vec![other_source.clone()]), ": "),
         ("absent who was not", with(&|payload| payload.absent = vec![stranger.address()]), "absent"),
-        ("no accounts", with(&|payload| payload.accounts = None), "accounts"),
+        ("no accounts", with(&|payload| payload.accounting = None), "accounts"),
         (
             "a fine that nobody owes",
-            with(&|payload| payload.accounts.as_mut().unwrap().penalties = vec![(stranger.address(), 1)]),
+            with(&|payload| payload.accounting.as_mut().unwrap().penalties = vec![(stranger.address(), 1)]),
             "accounts",
         ),
         (
@@ -347,6 +347,6 @@ fn a_header_names_its_parent() {
     let chain = lab.chain_of(0);
     let link = lab.link(0, chain[0].hash());
     let other = &chain[2];
-    let judged = check_header(&lab.config, &lab.authenticator, &link, &other.as_ref().into(), Stakes::Executed);
+    let judged = check_header(&lab.config, &lab.authenticator, &link, &other.as_ref().into(), StakeSource::Executed);
     assert!(matches!(judged, Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
 }

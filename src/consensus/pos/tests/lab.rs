@@ -11,8 +11,8 @@ use crate::{
         Authenticator, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, HeaderChainRules, Message, Protocol,
         Recipients, Records, Rejection, ReplicaId, Signer, TimerId, Validator, ValidatorSet, Verdict,
         pos::{
-            ATTEST_TIMER, Checkpoint, Link, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
-            SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
+            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage,
+            Proposal, SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
         },
     },
     primitives::{Address, B256, Bytes, Header, KeyPair},
@@ -106,7 +106,7 @@ impl Lab {
         self.replicas[0]
             .tree
             .get(&self.genesis.hash())
-            .map_or_else(|| self.replicas[0].tree.weights.clone(), |node| node.link.state.current.set.clone())
+            .map_or_else(|| self.replicas[0].tree.weights.clone(), |node| node.context.state.current.set.clone())
     }
 
     pub(super) fn address(&self, index: usize) -> Address {
@@ -222,7 +222,7 @@ impl Lab {
     }
 
     /// Delivers everything, in order.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn apply_epoch(&mut self) {
         while let Some((from, to, message)) = self.queue.pop_front() {
             if !self.down[from] && !self.down[to] && self.side[from] == self.side[to] {
                 self.deliver(to, Event::Message { from: ReplicaId::new(from as u32), message });
@@ -236,7 +236,7 @@ impl Lab {
                 self.deliver(index, Event::Timer(timer));
             }
         }
-        self.settle();
+        self.apply_epoch();
     }
 
     /// The next slot begins; nobody proposes yet.
@@ -281,7 +281,7 @@ impl Lab {
         while self.replicas[index].slot() < self.slot {
             self.deliver(index, Event::Timer(SLOT_TIMER));
         }
-        self.settle();
+        self.apply_epoch();
     }
 
     fn set_of_genesis(&self) -> ValidatorSet {
@@ -296,8 +296,8 @@ impl Lab {
     }
 
     /// The link of a block of a replica's tree.
-    pub(super) fn link(&self, replica: usize, block: B256) -> Link {
-        self.replicas[replica].tree.get(&block).unwrap().link.clone()
+    pub(super) fn link(&self, replica: usize, block: B256) -> HeaderContext {
+        self.replicas[replica].tree.get(&block).unwrap().context.clone()
     }
 
     /// A block by hand: of the slot's rightful proposer on `parent`, which `replica` knows.
@@ -322,7 +322,7 @@ impl Lab {
 
     pub(super) fn forge_on(
         &mut self,
-        link: &Link,
+        link: &HeaderContext,
         parent: &Block,
         slot: u64,
         change: impl FnOnce(&mut Payload),
@@ -331,9 +331,9 @@ impl Lab {
         let proposer = self.index_of(&state.current.proposer(&self.config, slot).unwrap());
         let reveal = self.signers[proposer].sign(reveal_hash(state.epoch()));
         let mix = rules::mixed(&self.authenticator, state.mix, &reveal);
-        let accounts = state.settle(dues, None);
+        let accounting = state.apply_epoch(dues, None);
         let absent = state.stake.absent.clone();
-        let mut payload = Payload { slot, reveal, accounts, absent, ..Payload::default() };
+        let mut payload = Payload { slot, reveal, accounting, absent, ..Payload::default() };
         change(&mut payload);
         let block = self.header(parent, slot, self.address(proposer), mix, &payload.encoded());
         self.seal(block, slot, proposer)

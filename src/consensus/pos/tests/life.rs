@@ -88,8 +88,8 @@ fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
     let penalties: Vec<_> = lab
         .chain_of(0)
         .iter()
-        .filter_map(|block| Payload::decode(block.payload()).unwrap().accounts)
-        .flat_map(|accounts| accounts.penalties)
+        .filter_map(|block| Payload::decode(block.payload()).unwrap().accounting)
+        .flat_map(|accounting| accounting.penalties)
         .collect();
     let leaked: u64 = penalties.iter().filter(|(who, _)| *who == lab.address(1)).map(|(_, gwei)| gwei).sum();
     // What is in force is one epoch behind what was said.
@@ -113,7 +113,7 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
         if slot % 2 == 0 {
             lab.restart((slot + 2) % 4);
             (0..4).for_each(|index| lab.deliver(index, Event::Timer(super::super::ATTEST_TIMER)));
-            lab.settle();
+            lab.apply_epoch();
         }
     }
     assert!(lab.evidence.is_empty(), "{:?}", lab.evidence);

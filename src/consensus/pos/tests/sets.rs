@@ -34,7 +34,7 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
         lab.pass();
         let head = lab.blocks[0][&lab.heads()[0]].clone();
         let payload = Payload::decode(head.payload()).unwrap();
-        if let Some(members) = payload.accounts.as_ref().and_then(|accounts| accounts.elected.clone()) {
+        if let Some(members) = payload.accounting.as_ref().and_then(|accounting| accounting.elected.clone()) {
             assert_eq!(committed, None, "once");
             let elected = ValidatorSet::new(members).unwrap();
             assert_eq!([0, 3, 4].map(|who| weight(&elected, &lab, who)), [WEIGHT / 2, 0, WEIGHT]);
@@ -68,7 +68,7 @@ fn headers_announce_every_set_and_a_light_verifier_follows() {
     lab.run(48);
     let chain = lab.chain_of(0);
     let announced: Vec<_> =
-        chain.iter().filter_map(|block| Payload::decode(block.payload()).unwrap().accounts?.next).collect();
+        chain.iter().filter_map(|block| Payload::decode(block.payload()).unwrap().accounting?.next).collect();
     assert_eq!(announced, [set(&lab, 0).hash()], "one change, an epoch ahead");
     let first = ValidatorSet::new((0..4).map(|who| super::lab::member(lab.address(who)))).unwrap();
     let mut light = LightVerifier::new(lab.config, lab.genesis.header(), &first, lab.authenticator.clone()).unwrap();
@@ -86,11 +86,11 @@ fn a_block_that_commits_to_another_set_is_refused() {
     let parent = lab.heads()[0];
     let honest = lab.forge(0, parent, 8, &[]);
     let other = lab.forge_with(0, parent, 8, |payload| {
-        let accounts = payload.accounts.as_mut().unwrap();
-        let elected = accounts.elected.as_mut().unwrap();
+        let accounting = payload.accounting.as_mut().unwrap();
+        let elected = accounting.elected.as_mut().unwrap();
         elected.pop();
     });
-    let none = lab.forge_with(0, parent, 8, |payload| payload.accounts.as_mut().unwrap().elected = None);
+    let none = lab.forge_with(0, parent, 8, |payload| payload.accounting.as_mut().unwrap().elected = None);
     lab.tick();
     for block in [other, none] {
         let before = lab.replicas[1].clone();

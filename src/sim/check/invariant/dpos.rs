@@ -10,7 +10,7 @@ use crate::{
     chain::Block,
     consensus::{
         AnyProtocol, BlockId, ConsensusConfig,
-        dpos::{Dpos, Link, Payload},
+        dpos::{Dpos, HeaderContext, Payload},
     },
     primitives::{Address, B256, Height},
     sim::network::{Network, replica::Replica, step::SimStep},
@@ -94,7 +94,7 @@ impl ConfirmationsConsistent {
                 return Err(Violation::new(self.name(), network, detail));
             }
         }
-        let parent = dpos.link_of(&BlockId::parent_of(block)).filter(|_| payload.confirmed > 0);
+        let parent = dpos.context_of(&BlockId::parent_of(block)).filter(|_| payload.confirmed > 0);
         let Some(progress) = parent.map(|link| link.state.progress()) else { return Ok(()) };
         let on_branch = |height| replica.chain().hash_at(height).ok();
         let proposed = progress.proposed();
@@ -130,7 +130,8 @@ impl Invariant for Schedules {
         let ConsensusConfig::Dpos(config) = network.config() else { return Ok(()) };
         for block in unseen(replica, &mut self.seen) {
             let id = BlockId::of(&block);
-            let (Some(before), Some(after)) = (dpos.link_of(&BlockId::parent_of(&block)), dpos.link_of(&id)) else {
+            let (Some(before), Some(after)) = (dpos.context_of(&BlockId::parent_of(&block)), dpos.context_of(&id))
+            else {
                 continue;
             };
             let schedule = before.state.active();
@@ -149,7 +150,12 @@ impl Invariant for Schedules {
 }
 
 /// What a block of a replica's chain breaks.
-fn broken(replica: &Replica, block: &Block, before: &Link, after: &Link) -> Option<(&'static str, String)> {
+fn broken(
+    replica: &Replica,
+    block: &Block,
+    before: &HeaderContext,
+    after: &HeaderContext,
+) -> Option<(&'static str, String)> {
     let (old, new) = (before.state.progress(), after.state.progress());
     let producers = before.state.active().producers().len();
     let payload = Payload::decode(block.payload()).ok()?;
@@ -180,7 +186,7 @@ fn broken(replica: &Replica, block: &Block, before: &Link, after: &Link) -> Opti
 }
 
 /// Producers of the schedule whose blocks, from `block` down, confirm `height`.
-fn confirmers(replica: &Replica, block: &Block, height: Height, link: &Link) -> BTreeSet<Address> {
+fn confirmers(replica: &Replica, block: &Block, height: Height, link: &HeaderContext) -> BTreeSet<Address> {
     let mut found = BTreeSet::new();
     let mut next = Some(Arc::new(block.clone()));
     while let Some(block) = next.filter(|block| block.height() >= height) {

@@ -119,7 +119,7 @@ impl Invariant for CommittedEntriesPersist {
             Some((life, committed)) if life == restarts => committed,
             _ => raft.compacted_index(),
         };
-        let counted_by = self.members.insert(id, raft.head_link().membership.clone());
+        let counted_by = self.members.insert(id, raft.head_context().membership.clone());
         for index in before + 1..=raft.committed_index() {
             let Some(entry) = raft.entry(index) else { continue };
             match self.committed.get(index as usize - 1) {
@@ -176,7 +176,7 @@ fn is_durable(network: &Network, counted_by: Option<&Membership>, index: u64, te
             _ => None,
         })
         .collect();
-    let height = |raft: &Raft| raft.head_link().block.height;
+    let height = |raft: &Raft| raft.head_context().block.height;
     let Some(newest) = rafts.iter().map(|(_, raft)| height(raft)).max() else { return Ok(()) };
     let recent = rafts.iter().filter(|(_, raft)| height(raft).next() >= newest).map(|(_, raft)| raft.membership());
     let recent = recent.chain(counted_by);

@@ -110,13 +110,13 @@ pub(super) fn jump(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(30_000, 2)?;
     let producing = |stage: &Stage<'_>, number: u32| {
         let address = stage.replica(number).address().unwrap_or_default();
-        dpos(stage, 0).is_some_and(|dpos| dpos.head_link().state.active().producers().contains(&address))
+        dpos(stage, 0).is_some_and(|dpos| dpos.head_context().state.active().producers().contains(&address))
     };
     let outside: Vec<u32> = all(stage).into_iter().filter(|number| !producing(stage, *number)).collect();
     let [first, second, ..] = outside[..] else { return Err(stage.not_shown("candidates that don't produce")) };
     stage.show_from_here();
     vote(stage, first, 100)?;
-    let pending = |stage: &Stage<'_>| dpos(stage, 0).and_then(|dpos| dpos.head_link().state.pending().cloned());
+    let pending = |stage: &Stage<'_>| dpos(stage, 0).and_then(|dpos| dpos.head_context().state.pending().cloned());
     stage.run_until(60_000, "a pending schedule", |stage| pending(stage).is_some())?;
     let waiting = pending(stage).map(|pending| pending.schedule.hash());
     vote(stage, second, 1_000)?;
@@ -143,7 +143,7 @@ pub(super) fn jump(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
 /// The next producer's block is kept back, and the others are shown one that proposes another schedule while one is pending.
 fn hasty_proposal(stage: &mut Stage<'_>, candidate: u32) -> Result<(), ScenarioError> {
     let before = stage.head(0);
-    let Some(link) = dpos(stage, 0).map(Dpos::head_link) else { return Ok(()) };
+    let Some(link) = dpos(stage, 0).map(Dpos::head_context) else { return Ok(()) };
     let config = dpos(stage, 0).map(|dpos| *dpos.config()).unwrap_or_default();
     let (schedule, slot) = (link.state.active(), link.slot + 2);
     let author = schedule.producers().members()[schedule.producer_at(slot, &config)].address;
@@ -185,5 +185,5 @@ fn hasty_proposal(stage: &mut Stage<'_>, candidate: u32) -> Result<(), ScenarioE
 }
 
 fn schedule_of(stage: &Stage<'_>) -> Option<Vec<Address>> {
-    Some(dpos(stage, 0)?.head_link().state.active().producers().addresses().collect())
+    Some(dpos(stage, 0)?.head_context().state.active().producers().addresses().collect())
 }

@@ -14,7 +14,7 @@ use crate::{
 fn change(stage: &mut Stage<'_>, leader: u32, change: Change) -> Result<(), ScenarioError> {
     stage.run_until(10_000, "everything committed", |stage| {
         raft(stage, leader)
-            .is_some_and(|raft| raft.committed_index() == raft.last_index() && raft.head_link().term == raft.term())
+            .is_some_and(|raft| raft.committed_index() == raft.last_index() && raft.head_context().term == raft.term())
     })?;
     stage.admin(leader, Admin::ChangeMembers(change))
 }
