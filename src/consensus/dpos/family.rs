@@ -6,7 +6,7 @@ use super::{BLOCK_PREFIX, Dpos, DposConfig, DposError, DposRules, HEAD_KEY, Head
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Protocol, Records, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, SealedHeader, Signer, ValidatorSet,
         common::{
             family::{MembershipChange, ProtocolFamily, ProtocolInfo, StakeUse},
             light::FollowHeaders,

@@ -8,7 +8,7 @@ use super::{
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Protocol, Records, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, SealedHeader, Signer, ValidatorSet,
         common::{
             family::{MembershipChange, ProtocolFamily, ProtocolInfo, StakeUse},
             light::FollowHeaders,

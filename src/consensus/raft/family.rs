@@ -9,7 +9,7 @@ use super::{
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Protocol, Records, ReplicaId, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, ReplicaId, SealedHeader, Signer, ValidatorSet,
         common::{
             family::{MembershipChange, ProtocolFamily, ProtocolInfo, RoundRole, RoundStatus, StakeUse},
             light::FollowHeaders,

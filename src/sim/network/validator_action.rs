@@ -13,7 +13,7 @@ use super::{Network, error::NetworkError};
 use crate::{
     chain::{CallError, CallOutcome, CallRequest, Chain, ChainError, PoolError, StateOverrides},
     consensus::{
-        Admin, ConsensusKind, MembershipChange, Protocol, ReplicaId, ValidatorSet,
+        Admin, ConsensusKind, MembershipChange, Protocol, Rejection, ReplicaId, ValidatorSet,
         raft::{Assignment, Change, Role},
     },
     primitives::{Address, B256, Bytes, KeyPair, Transaction, TransactionError, TransactionRequest, U256},
