@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use chainbox::{
     consensus::{ConsensusConfig, ReplicaId, pbft::PbftConfig},
-    sim::{Campaign, FaultKind, FaultPlan, Network, NetworkError, Setup, invariant},
+    sim::{Campaign, CampaignSetup, FaultKind, FaultPlan, Network, NetworkError, invariant},
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(violation.invariant, "agreement");
 
     // Random plans within the faults that the protocol tolerates violate no invariant.
-    let campaign = Campaign::new(Setup::of(pbft), 0..50);
+    let campaign = Campaign::new(CampaignSetup::of(pbft), 0..50);
     assert!(campaign.first_failure().is_none());
     println!("fifty random plans of tolerated faults violated no invariant");
     Ok(())

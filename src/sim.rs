@@ -20,7 +20,7 @@ pub use campaign::{
     Campaign, Shard, Summary,
     regression::{Expected, Regression, RegressionError},
     shrink::{Shrunk, shrink},
-    two_phase::{Outcome, Report, RunCounters, Setup, record_plan, run_plan, run_seed},
+    two_phase::{CampaignSetup, RunCounters, RunOutcome, RunReport, record_plan, run_plan, run_seed},
 };
 pub use check::{
     invariant::{self, Invariant},
@@ -48,11 +48,11 @@ pub use network::{
     chain_options::{ChainOptions, ChainOptionsError},
     error::NetworkError,
     links::{Latency, Links},
-    produce::Produced,
+    produce::ProducedBlock,
     production::{BlockOrder, Production},
-    replica::{Counters, Replica, process::Process},
-    scripted::{ScriptError, Scripted},
-    step::Step,
+    replica::{Counters, Replica, process::ProcessState},
+    scripted::{ScriptError, ScriptedChain},
+    step::SimStep,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
 pub(crate) use network::{

@@ -82,7 +82,7 @@ impl Writer {
     pub(super) fn view(&self, clock: Arc<dyn Clock>) -> Result<NodeView, ChainError> {
         let chain = self.chain().clone();
         let context = chain.pool_context()?;
-        let validators = self.network.primary().machine().validators();
+        let validators = self.network.primary().protocol().validators();
         Ok(NodeView::new(chain, self.pool().clone(), context, validators, self.settings.clone(), clock))
     }
 

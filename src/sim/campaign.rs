@@ -18,7 +18,7 @@ pub(super) mod workload;
 use core::{fmt, ops::Range, str::FromStr};
 use std::collections::BTreeSet;
 
-use self::two_phase::{Report, Setup, run_seed};
+use self::two_phase::{CampaignSetup, RunReport, run_seed};
 
 pub use origin::{Origin, OriginError};
 #[cfg(feature = "cli")]
@@ -56,7 +56,7 @@ pub enum ShardError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Campaign {
     /// What every seed runs.
-    pub setup: Setup,
+    pub setup: CampaignSetup,
     /// Which seeds there are in all.
     pub seeds: Range<u64>,
     /// Which of them are run here.
@@ -95,7 +95,7 @@ impl fmt::Display for Shard {
 
 impl Campaign {
     /// All seeds of a range, here.
-    pub const fn new(setup: Setup, seeds: Range<u64>) -> Self {
+    pub const fn new(setup: CampaignSetup, seeds: Range<u64>) -> Self {
         Self { setup, seeds, shard: Shard::WHOLE }
     }
 
@@ -127,12 +127,12 @@ impl Campaign {
     ///
     /// # Errors
     /// The sink's.
-    pub fn run<E>(&self, done: &BTreeSet<u64>, mut sink: impl FnMut(Report) -> Result<(), E>) -> Result<(), E> {
+    pub fn run<E>(&self, done: &BTreeSet<u64>, mut sink: impl FnMut(RunReport) -> Result<(), E>) -> Result<(), E> {
         self.remaining(done).try_for_each(|seed| sink(run_seed(&self.setup, seed)))
     }
 
     /// The first seed of this part in which something is broken: the one default hunt of tests with deliberate bugs.
-    pub fn first_failure(&self) -> Option<Report> {
+    pub fn first_failure(&self) -> Option<RunReport> {
         self.seeds().map(|seed| run_seed(&self.setup, seed)).find(|report| !report.is_passed())
     }
 }

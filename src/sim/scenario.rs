@@ -103,7 +103,7 @@ impl ScenarioOptions {
 
 /// A scenario that was run.
 #[derive(Debug)]
-pub struct Played {
+pub struct ScenarioRun {
     /// What was seen, or why the outcome did not show.
     pub outcome: Result<String, ScenarioError>,
     /// The network as it was left; `None` when rules alone were asked.
@@ -114,7 +114,7 @@ pub struct Played {
     pub window: Option<(SimTime, SimTime)>,
 }
 
-impl Played {
+impl ScenarioRun {
     /// The picture of what is worth seeing; empty without a network.
     #[cfg(feature = "diagram")]
     pub fn picture(&self, scenario: &Scenario) -> String {
@@ -212,8 +212,12 @@ impl Scenario {
     ///
     /// # Errors
     /// [`ScenarioError`] when there is nothing to run: options that it can't be played with, or a network that can't be built.
-    /// What happens on the network is in [`Played::outcome`].
-    pub fn play(&self, options: &ScenarioOptions, watch: &mut dyn FnMut(&Network)) -> Result<Played, ScenarioError> {
+    /// What happens on the network is in [`ScenarioRun::outcome`].
+    pub fn play(
+        &self,
+        options: &ScenarioOptions,
+        watch: &mut dyn FnMut(&Network),
+    ) -> Result<ScenarioRun, ScenarioError> {
         let name = self.name;
         let (sizes, own_seed, consensus, setup, play) = match self.script {
             Script::Network { validators, seed, consensus, setup, play } => (validators, seed, consensus, setup, play),
@@ -226,7 +230,7 @@ impl Scenario {
                 if let Some((_, option)) = options.into_iter().find(|(is_given, _)| *is_given) {
                     return Err(ScenarioError::NoNetwork { name, option });
                 }
-                return Ok(Played { outcome: play(), network: None, seed: 0, window: None });
+                return Ok(ScenarioRun { outcome: play(), network: None, seed: 0, window: None });
             }
         };
         let validators = options.validators.unwrap_or(sizes.usual);
@@ -251,7 +255,7 @@ impl Scenario {
         let mut stage = Stage::new(builder.build()?, seed, watch);
         let outcome = play(&mut stage);
         let (network, window) = stage.leave();
-        Ok(Played { outcome, network: Some(network), seed, window })
+        Ok(ScenarioRun { outcome, network: Some(network), seed, window })
     }
 }
 

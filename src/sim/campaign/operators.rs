@@ -24,7 +24,7 @@ use crate::{
             Network,
             builder::NetworkBuilder,
             error::NetworkError,
-            replica::{Replica, process::Process},
+            replica::{Replica, process::ProcessState},
             validator_action::ValidatorAction,
         },
     },
@@ -132,8 +132,8 @@ impl Operators {
 
 /// The running replica that leads in the newest term.
 pub(crate) fn leader(network: &Network) -> Option<ReplicaId> {
-    let running = network.replicas().iter().filter(|replica| replica.process() == Process::Running);
-    let leaders = running.filter_map(|replica| match replica.machine() {
+    let running = network.replicas().iter().filter(|replica| replica.process() == ProcessState::Running);
+    let leaders = running.filter_map(|replica| match replica.protocol() {
         Machine::Raft(raft) if raft.is_leader() => Some((raft.term(), replica.id())),
         _ => None,
     });

@@ -12,7 +12,7 @@ use std::{
 
 use super::{
     Campaign,
-    two_phase::{Report, run_seed},
+    two_phase::{RunReport, run_seed},
 };
 
 /// Runs a campaign's missing seeds on so many threads and hands each report on, on the calling thread, as it comes. Every
@@ -24,7 +24,7 @@ pub fn run_parallel<E>(
     campaign: &Campaign,
     done: &BTreeSet<u64>,
     threads: usize,
-    mut sink: impl FnMut(Report) -> Result<(), E>,
+    mut sink: impl FnMut(RunReport) -> Result<(), E>,
 ) -> Result<(), E> {
     let seeds: Mutex<_> = Mutex::new(campaign.remaining(done));
     let failed = AtomicUsize::new(0);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::two_phase::{Outcome, Report, Setup, record_plan, run_plan};
+use super::two_phase::{CampaignSetup, RunOutcome, RunReport, record_plan, run_plan};
 use crate::sim::{faults::plan::FaultPlan, trace::Trace};
 
 /// What a run must show.
@@ -26,7 +26,7 @@ pub struct Regression {
     /// What the run must show.
     pub expected: Expected,
     /// Protocol, sizes and times of the run. Its profile plays no part: the plan is given.
-    pub setup: Setup,
+    pub setup: CampaignSetup,
     /// What goes wrong.
     pub plan: FaultPlan,
 }
@@ -45,7 +45,7 @@ pub enum RegressionError {
 
 impl Regression {
     /// The run of a report, which must pass from now on.
-    pub fn mended(about: impl Into<String>, setup: Setup, report: &Report) -> Self {
+    pub fn mended(about: impl Into<String>, setup: CampaignSetup, report: &RunReport) -> Self {
         let (seed, plan) = (report.seed, report.plan.clone());
         Self { about: about.into(), seed, expected: Expected::Passes, setup, plan }
     }
@@ -67,23 +67,23 @@ impl Regression {
     }
 
     /// Runs it again; answers the report, and whether it shows what it must.
-    pub fn replay(&self) -> (Report, bool) {
+    pub fn replay(&self) -> (RunReport, bool) {
         let report = run_plan(&self.setup, self.seed, &self.plan);
         let is_as_expected = self.is_shown_by(&report);
         (report, is_as_expected)
     }
 
     /// The same, with everything recorded.
-    pub fn record(&self) -> (Report, bool, Option<Trace>) {
+    pub fn record(&self) -> (RunReport, bool, Option<Trace>) {
         let (report, trace) = record_plan(&self.setup, self.seed, &self.plan, &self.about);
         let is_as_expected = self.is_shown_by(&report);
         (report, is_as_expected, trace)
     }
 
-    fn is_shown_by(&self, report: &Report) -> bool {
+    fn is_shown_by(&self, report: &RunReport) -> bool {
         match (&self.expected, &report.outcome) {
-            (Expected::Passes, Outcome::Passed) => true,
-            (Expected::Breaks(name), Outcome::Violated(violation)) => violation.invariant == name.as_str(),
+            (Expected::Passes, RunOutcome::Passed) => true,
+            (Expected::Breaks(name), RunOutcome::Violated(violation)) => violation.invariant == name.as_str(),
             _ => false,
         }
     }

@@ -1,13 +1,13 @@
 //! Making a failing plan small: what is left is what the failure needs.
 
-use super::two_phase::{Outcome, Report, Setup, run_plan};
+use super::two_phase::{CampaignSetup, RunOutcome, RunReport, run_plan};
 use crate::sim::faults::plan::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, Trigger};
 
 /// How a failing plan became smaller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
     /// Of the smallest plan that still fails in the same way.
-    pub report: Report,
+    pub report: RunReport,
     /// Faults of the plan at first.
     pub faults_before: usize,
     /// Runs that it took.
@@ -16,7 +16,7 @@ pub struct Shrunk {
 
 /// Looks for a smaller plan under which the same invariant of the same seed still fails: leaves faults out, in halves and
 /// one by one, then makes them shorter and weaker. Makes at most `runs_max` runs; a report that passed comes back as it is.
-pub fn shrink(setup: &Setup, failing: &Report, runs_max: u32) -> Shrunk {
+pub fn shrink(setup: &CampaignSetup, failing: &RunReport, runs_max: u32) -> Shrunk {
     let mut search = Search { setup, best: failing.clone(), runs: 0, runs_max };
     if !failing.is_passed() {
         search.leave_out();
@@ -31,8 +31,8 @@ pub fn shrink(setup: &Setup, failing: &Report, runs_max: u32) -> Shrunk {
 const LASTING_MS: u64 = 16_000;
 
 struct Search<'a> {
-    setup: &'a Setup,
-    best: Report,
+    setup: &'a CampaignSetup,
+    best: RunReport,
     runs: u32,
     runs_max: u32,
 }
@@ -89,11 +89,11 @@ impl Search<'_> {
 }
 
 /// What makes two failures the same: the invariant, or that the simulator gave up.
-fn kind(outcome: &Outcome) -> Option<&str> {
+fn kind(outcome: &RunOutcome) -> Option<&str> {
     match outcome {
-        Outcome::Passed => None,
-        Outcome::Violated(violation) => Some(violation.invariant.as_ref()),
-        Outcome::Failed { .. } => Some("failed"),
+        RunOutcome::Passed => None,
+        RunOutcome::Violated(violation) => Some(violation.invariant.as_ref()),
+        RunOutcome::Failed { .. } => Some("failed"),
     }
 }
 

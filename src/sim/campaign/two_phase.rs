@@ -20,15 +20,15 @@ use crate::{
     },
 };
 
-pub use setup::Setup;
+pub use setup::CampaignSetup;
 
 /// What became of one seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct RunReport {
     /// Which.
     pub seed: u64,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: RunOutcome,
     /// How many validators it had.
     pub validators: u32,
     /// Fingerprint of the whole run.
@@ -44,7 +44,7 @@ pub struct Report {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Outcome {
+pub enum RunOutcome {
     /// Everything held.
     Passed,
     /// Something did not.
@@ -79,52 +79,52 @@ pub struct RunCounters {
     pub acknowledged: u64,
 }
 
-impl Report {
+impl RunReport {
     /// Whether everything held.
     pub const fn is_passed(&self) -> bool {
-        matches!(self.outcome, Outcome::Passed)
+        matches!(self.outcome, RunOutcome::Passed)
     }
 
     /// What did not hold.
     pub const fn violation(&self) -> Option<&Violation> {
         match &self.outcome {
-            Outcome::Violated(violation) => Some(violation),
+            RunOutcome::Violated(violation) => Some(violation),
             _ => None,
         }
     }
 }
 
 /// Runs one seed with the faults that it draws.
-pub fn run_seed(setup: &Setup, seed: u64) -> Report {
+pub fn run_seed(setup: &CampaignSetup, seed: u64) -> RunReport {
     run_plan(setup, seed, &setup.plan_of(seed))
 }
 
 /// Runs one seed with these faults in place of those that it draws.
-pub fn run_plan(setup: &Setup, seed: u64, plan: &FaultPlan) -> Report {
+pub fn run_plan(setup: &CampaignSetup, seed: u64, plan: &FaultPlan) -> RunReport {
     run_on(setup, seed, plan, setup.network(seed, plan)).0
 }
 
 /// The very same run with everything recorded under `title`: what broke is the last thing that the trace tells, with the step. No
 /// trace when the network could not be built.
-pub fn record_plan(setup: &Setup, seed: u64, plan: &FaultPlan, title: &str) -> (Report, Option<Trace>) {
+pub fn record_plan(setup: &CampaignSetup, seed: u64, plan: &FaultPlan, title: &str) -> (RunReport, Option<Trace>) {
     run_on(setup, seed, plan, setup.builder(seed, plan).with_trace(title).build())
 }
 
 fn run_on(
-    setup: &Setup,
+    setup: &CampaignSetup,
     seed: u64,
     plan: &FaultPlan,
     network: Result<Network, NetworkError>,
-) -> (Report, Option<Trace>) {
+) -> (RunReport, Option<Trace>) {
     match network {
         Ok(network) => {
             let mut run = Run::new(setup, seed, network, plan);
             let outcome = match run.go() {
-                Ok(()) => Outcome::Passed,
-                Err(NetworkError::Violated(violation)) => Outcome::Violated(*violation),
-                Err(error) => Outcome::Failed { error: full(&error) },
+                Ok(()) => RunOutcome::Passed,
+                Err(NetworkError::Violated(violation)) => RunOutcome::Violated(*violation),
+                Err(error) => RunOutcome::Failed { error: full(&error) },
             };
-            if let Outcome::Violated(Violation { invariant, step, detail, .. }) = &outcome {
+            if let RunOutcome::Violated(Violation { invariant, step, detail, .. }) = &outcome {
                 let detail = format!("at step {step}: {detail}");
                 run.network.note(Incident::Violation { invariant: invariant.to_string(), detail });
             }
@@ -132,9 +132,9 @@ fn run_on(
             (run.report(outcome, plan), trace)
         }
         Err(error) => {
-            let report = Report {
+            let report = RunReport {
                 seed,
-                outcome: Outcome::Failed { error: full(&error) },
+                outcome: RunOutcome::Failed { error: full(&error) },
                 validators: setup.validators_of(seed),
                 digest: B256::ZERO,
                 counters: RunCounters::default(),

@@ -21,15 +21,15 @@ use std::borrow::Cow;
 
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Protocol},
-    sim::network::{Network, replica::Replica, step::Step},
+    sim::network::{Network, replica::Replica, step::SimStep},
 };
 
 pub use accountable::AccountableSafety;
-pub use agreement::{Agreement, FinalityStays};
-pub use honesty::HonestyUnblamed;
-pub use pos::{EarnedFinality, FairForkChoice, HonestStake};
+pub use agreement::{Agreement, FinalityIrreversible};
+pub use honesty::NoFalseAccusation;
+pub use pos::{FairForkChoice, HonestStake, JustifiedFinality};
 pub use state::StateRoots;
-pub use supply::SupplyKept;
+pub use supply::SupplyConserved;
 
 pub use super::violation::Violation;
 
@@ -50,7 +50,7 @@ pub trait Invariant: CloneInvariant + fmt::Debug + Send + Sync {
     ///
     /// # Errors
     /// A [`Violation`] when it does not hold.
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation>;
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation>;
 }
 
 /// Lets boxed invariants be cloned with their network; implemented for every invariant that is `Clone`.
@@ -82,10 +82,10 @@ impl Violation {
 pub fn generic() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(Agreement::default()),
-        Box::new(FinalityStays::default()),
+        Box::new(FinalityIrreversible::default()),
         Box::new(StateRoots::default()),
-        Box::new(HonestyUnblamed::default()),
-        Box::new(SupplyKept::default()),
+        Box::new(NoFalseAccusation::default()),
+        Box::new(SupplyConserved::default()),
     ]
 }
 
@@ -104,19 +104,19 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
         ConsensusConfig::Poa(_) => {
-            vec![Box::new(poa::SealsOnce::default()), Box::new(clique::CliqueRetold::default())]
+            vec![Box::new(poa::NoDoubleSealing::default()), Box::new(clique::CliqueReferenceMatch::default())]
         }
         ConsensusConfig::Raft(_) => vec![
             Box::new(raft::ElectionSafety::default()),
             Box::new(raft::LogMatching::default()),
-            Box::new(raft::CommittedStays::default()),
+            Box::new(raft::CommittedEntriesPersist::default()),
         ],
         ConsensusConfig::Pbft(_) => {
             vec![Box::new(pbft::PreparedUnique::default()), Box::new(pbft::Watermarks::default())]
         }
         ConsensusConfig::Pos(_) => pos::all(),
         ConsensusConfig::Dpos(_) => {
-            vec![Box::new(dpos::ProducersKeepTheirWord::default()), Box::new(dpos::Schedules::default())]
+            vec![Box::new(dpos::ConfirmationsConsistent::default()), Box::new(dpos::Schedules::default())]
         }
     }
 }
@@ -124,7 +124,7 @@ fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
 /// The newest block that a replica promises never to take back. Finality by depth is advice; what counts there is the
 /// height below which the replica takes nothing back.
 pub(crate) fn promised(replica: &Replica) -> Option<BlockId> {
-    let finality = replica.machine().finality();
+    let finality = replica.protocol().finality();
     match finality.kind {
         FinalityKind::Depth => {
             let height = finality.irreversible;
@@ -135,7 +135,7 @@ pub(crate) fn promised(replica: &Replica) -> Option<BlockId> {
 }
 
 /// The replica that a step was of, when it is honest and runs.
-pub(crate) fn honest<'a>(network: &'a Network, step: &Step) -> Option<&'a Replica> {
+pub(crate) fn honest<'a>(network: &'a Network, step: &SimStep) -> Option<&'a Replica> {
     let replica = network.replica(step.replica).ok()?;
     network.is_honest(step.replica).then_some(replica)
 }

@@ -6,7 +6,7 @@ use super::invariant::{Violation, honest, promised};
 use crate::{
     consensus::{BlockId, ReplicaId},
     primitives::{B256, Height, Transaction},
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// Knows which writes were acknowledged, and by whom, from those of which nobody knows.
@@ -29,7 +29,7 @@ impl Oracle {
     }
 
     /// Takes note of what a step acknowledged.
-    pub fn on_step(&mut self, network: &Network, step: &Step) {
+    pub fn on_step(&mut self, network: &Network, step: &SimStep) {
         let Some(replica) = honest(network, step) else { return };
         let Some(newest) = promised(replica) else { return };
         let before = self.seen.insert(replica.id(), newest).unwrap_or_default();

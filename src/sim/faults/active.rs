@@ -1,4 +1,4 @@
-//! What is wrong with a network now: the faults under way and what they do to everything around the replicas.
+//! Faults in force in a network, and their state: link faults, clock errors, twins, random streams.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    clock_skew::Skew,
-    link_faults::Weather,
+    clock_skew::ClockSkew,
+    link_faults::LinkFaults,
     plan::{FaultId, FaultKind, FaultPlan},
 };
 use crate::{
@@ -15,43 +15,44 @@ use crate::{
     sim::engine::rng::{SimRng, Streams},
 };
 
-/// Everything that is wrong. A network in which nothing ever was has none.
+/// Faults in force. A network that never had a fault or plan has none of this.
 #[derive(Clone, Debug)]
-pub(crate) struct Trouble {
+pub(crate) struct ActiveFaults {
     pub(crate) plan: Arc<FaultPlan>,
-    /// Whether the rest of the plan is called off.
+    /// Whether the remaining faults of the plan are cancelled.
     pub(super) is_healed: bool,
     pub(crate) active: BTreeMap<FaultId, FaultKind>,
     next: u64,
-    pub(crate) weather: Weather,
-    skews: BTreeMap<ReplicaId, (FaultId, Skew)>,
+    pub(crate) links: LinkFaults,
+    skews: BTreeMap<ReplicaId, (FaultId, ClockSkew)>,
     routes: Vec<Route>,
-    /// Replicas that misbehaved at some time, or lost what they promised.
+    /// Replicas that misbehaved at some time, or lost durable safety records.
     pub(crate) dishonest: BTreeSet<ReplicaId>,
-    /// Draws of misbehaviour.
+    /// Random stream of misbehaviour.
     pub(crate) byzantine: SimRng,
-    /// Draws of disks.
+    /// Random stream of disks.
     pub(crate) disk: SimRng,
 }
 
-/// A key on two machines: who is connected to which.
+/// Connections of a replica whose key runs in two processes.
 #[derive(Clone, Debug)]
 struct Route {
     fault: FaultId,
     replica: ReplicaId,
-    /// The number of the second machine, above those of all replicas.
-    second: ReplicaId,
+    /// Slot of the twin, above the numbers of all replicas.
+    twin: ReplicaId,
+    /// Replicas connected to the first process; the others are connected to the twin.
     group: Vec<ReplicaId>,
 }
 
-impl Trouble {
+impl ActiveFaults {
     pub(crate) fn new(streams: Streams, plan: Arc<FaultPlan>) -> Self {
         Self {
             is_healed: false,
             active: BTreeMap::new(),
             next: plan.faults.len() as u64,
             plan,
-            weather: Weather::new(streams.stream("faults")),
+            links: LinkFaults::new(streams.stream("faults")),
             skews: BTreeMap::new(),
             routes: Vec::new(),
             dishonest: BTreeSet::new(),
@@ -60,62 +61,62 @@ impl Trouble {
         }
     }
 
-    /// A number for a fault that is in no plan.
+    /// Returns a new number for a fault outside the plan.
     pub(super) fn take_id(&mut self) -> FaultId {
         let id = FaultId::new(self.next);
         self.next += 1;
         id
     }
 
-    /// The clock error of a replica or second machine.
-    pub(crate) fn skew(&self, slot: ReplicaId) -> Option<&Skew> {
+    /// Returns the clock error of the replica or twin at `slot`.
+    pub(crate) fn skew(&self, slot: ReplicaId) -> Option<&ClockSkew> {
         self.skews.get(&self.identity(slot)).map(|(_, skew)| skew)
     }
 
-    pub(super) fn set_skew(&mut self, fault: FaultId, replica: ReplicaId, skew: Skew) {
+    pub(super) fn set_skew(&mut self, fault: FaultId, replica: ReplicaId, skew: ClockSkew) {
         self.skews.insert(replica, (fault, skew));
     }
 
-    pub(super) fn add_route(&mut self, fault: FaultId, replica: ReplicaId, second: ReplicaId, group: Vec<ReplicaId>) {
-        self.routes.push(Route { fault, replica, second, group });
+    pub(super) fn add_route(&mut self, fault: FaultId, replica: ReplicaId, twin: ReplicaId, group: Vec<ReplicaId>) {
+        self.routes.push(Route { fault, replica, twin, group });
     }
 
-    /// Forgets what a fault did to clocks and twins; answers the second machine that it made.
+    /// Removes a fault's clock error and twin; returns the slot of the twin.
     pub(crate) fn end(&mut self, fault: FaultId) -> Option<ReplicaId> {
         self.skews.retain(|_, (id, _)| *id != fault);
-        let second = self.routes.iter().find(|route| route.fault == fault).map(|route| route.second);
+        let twin = self.routes.iter().find(|route| route.fault == fault).map(|route| route.twin);
         self.routes.retain(|route| route.fault != fault);
-        second
+        twin
     }
 
-    /// Whether another fault than those that ended keeps `replica` in this state.
+    /// Returns whether a fault of such a kind is in force for `replica`.
     pub(crate) fn holds(&self, is_such: impl Fn(&FaultKind) -> bool, replica: ReplicaId) -> bool {
         self.active.values().any(|kind| kind.replica() == Some(replica) && is_such(kind))
     }
 
-    /// The second machine of a replica whose key runs on two.
-    pub(crate) fn second(&self, replica: ReplicaId) -> Option<ReplicaId> {
-        self.routes.iter().find(|route| route.replica == replica).map(|route| route.second)
+    /// Returns the slot of a replica's twin.
+    pub(crate) fn twin(&self, replica: ReplicaId) -> Option<ReplicaId> {
+        self.routes.iter().find(|route| route.replica == replica).map(|route| route.twin)
     }
 
-    /// As whom the machine at `slot` speaks.
+    /// Returns the replica whose key the process at `slot` has.
     pub(crate) fn identity(&self, slot: ReplicaId) -> ReplicaId {
-        self.routes.iter().find(|route| route.second == slot).map_or(slot, |route| route.replica)
+        self.routes.iter().find(|route| route.twin == slot).map_or(slot, |route| route.replica)
     }
 
-    /// Which machine hears what the one at `from` says to `to`; `None` when they are not connected.
+    /// Returns the slot that receives what the process at `from` sends to replica `to`; `None` when they are not connected.
     ///
-    /// Of two such keys the first machines hear each other, and the second ones.
-    pub(crate) fn machine(&self, from: ReplicaId, to: ReplicaId) -> Option<ReplicaId> {
-        let speaker = self.identity(from);
-        let listens = self.routes.iter().find(|route| route.replica == to);
-        let Some(speaks) = self.routes.iter().find(|route| route.replica == speaker) else {
-            return Some(listens.filter(|route| !route.group.contains(&speaker)).map_or(to, |route| route.second));
+    /// Of two replicas with twins, the first processes are connected with each other, and so are the twins.
+    pub(crate) fn receiver(&self, from: ReplicaId, to: ReplicaId) -> Option<ReplicaId> {
+        let sender = self.identity(from);
+        let receiving = self.routes.iter().find(|route| route.replica == to);
+        let Some(sending) = self.routes.iter().find(|route| route.replica == sender) else {
+            return Some(receiving.filter(|route| !route.group.contains(&sender)).map_or(to, |route| route.twin));
         };
-        let is_first = from == speaks.replica;
-        match listens {
-            Some(route) => Some(if is_first { to } else { route.second }),
-            None => (speaks.group.contains(&to) == is_first).then_some(to),
+        let is_first = from == sending.replica;
+        match receiving {
+            Some(route) => Some(if is_first { to } else { route.twin }),
+            None => (sending.group.contains(&to) == is_first).then_some(to),
         }
     }
 }
@@ -125,20 +126,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn twins_hear_and_reach_their_own_part() {
+    fn twins_are_connected_to_their_own_group() {
         let id = ReplicaId::new;
-        let mut trouble = Trouble::new(Streams::new(1), Arc::default());
-        trouble.add_route(FaultId::new(0), id(0), id(4), vec![id(1)]);
-        assert_eq!((trouble.identity(id(4)), trouble.identity(id(0)), trouble.identity(id(2))), (id(0), id(0), id(2)));
-        assert_eq!((trouble.machine(id(1), id(0)), trouble.machine(id(2), id(0))), (Some(id(0)), Some(id(4))));
-        assert_eq!((trouble.machine(id(0), id(1)), trouble.machine(id(0), id(2))), (Some(id(1)), None));
-        assert_eq!((trouble.machine(id(4), id(1)), trouble.machine(id(4), id(2))), (None, Some(id(2))));
-        assert_eq!(trouble.machine(id(1), id(2)), Some(id(2)));
-        trouble.add_route(FaultId::new(1), id(1), id(5), vec![id(2)]);
-        assert_eq!((trouble.machine(id(0), id(1)), trouble.machine(id(4), id(1))), (Some(id(1)), Some(id(5))));
-        assert_eq!((trouble.machine(id(5), id(0)), trouble.machine(id(5), id(2))), (Some(id(4)), None));
-        trouble.end(FaultId::new(1));
-        assert_eq!(trouble.end(FaultId::new(0)), Some(id(4)));
-        assert_eq!(trouble.machine(id(0), id(2)), Some(id(2)));
+        let mut faults = ActiveFaults::new(Streams::new(1), Arc::default());
+        faults.add_route(FaultId::new(0), id(0), id(4), vec![id(1)]);
+        assert_eq!((faults.identity(id(4)), faults.identity(id(0)), faults.identity(id(2))), (id(0), id(0), id(2)));
+        assert_eq!((faults.receiver(id(1), id(0)), faults.receiver(id(2), id(0))), (Some(id(0)), Some(id(4))));
+        assert_eq!((faults.receiver(id(0), id(1)), faults.receiver(id(0), id(2))), (Some(id(1)), None));
+        assert_eq!((faults.receiver(id(4), id(1)), faults.receiver(id(4), id(2))), (None, Some(id(2))));
+        assert_eq!(faults.receiver(id(1), id(2)), Some(id(2)));
+        faults.add_route(FaultId::new(1), id(1), id(5), vec![id(2)]);
+        assert_eq!((faults.receiver(id(0), id(1)), faults.receiver(id(4), id(1))), (Some(id(1)), Some(id(5))));
+        assert_eq!((faults.receiver(id(5), id(0)), faults.receiver(id(5), id(2))), (Some(id(4)), None));
+        faults.end(FaultId::new(1));
+        assert_eq!(faults.end(FaultId::new(0)), Some(id(4)));
+        assert_eq!(faults.receiver(id(0), id(2)), Some(id(2)));
     }
 }

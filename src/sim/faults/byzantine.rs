@@ -14,18 +14,18 @@ use crate::{
     primitives::{Address, Height, Transaction},
 };
 
-/// How a replica misbehaves now. Cloning is O(1) in what it remembers.
+/// Misbehaviour of a replica. Cloning is O(1) in the remembered messages.
 #[derive(Clone, Debug, Default)]
-pub(in crate::sim) struct Conduct {
+pub(in crate::sim) struct Misbehaviour {
     rules: Vec<(FaultId, Behaviour, Trigger)>,
     signer: Option<Signer>,
-    /// What it said, oldest first.
-    said: Vector<Message>,
-    /// Who hears it until its head is at this height, while it shows others something else.
+    /// Messages that it sent, oldest first; bounded.
+    sent: Vector<Message>,
+    /// While it equivocates: the replicas that receive its real messages, until its head is above this height.
     audience: Option<(Height, Vec<ReplicaId>)>,
 }
 
-impl Conduct {
+impl Misbehaviour {
     pub(in crate::sim) const fn is_empty(&self) -> bool {
         self.rules.is_empty()
     }
@@ -40,17 +40,17 @@ impl Conduct {
     }
 
     pub(in crate::sim) fn forget(&mut self) {
-        (self.said, self.audience) = (Vector::new(), None);
+        (self.sent, self.audience) = (Vector::new(), None);
     }
 }
 
-/// Candidates without those of some senders; without all when none is named.
-pub(in crate::sim) struct Censored<'a> {
+/// Candidates without those of `senders`; none at all when `senders` is empty.
+pub(in crate::sim) struct CensoredCandidates<'a> {
     pub(in crate::sim) from: &'a mut dyn Candidates,
     pub(in crate::sim) senders: Vec<Address>,
 }
 
-impl Candidates for Censored<'_> {
+impl Candidates for CensoredCandidates<'_> {
     fn next(&mut self) -> Option<Arc<Transaction>> {
         if self.senders.is_empty() {
             return None;

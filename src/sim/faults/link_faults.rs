@@ -1,4 +1,4 @@
-//! What is wrong between replicas: cuts, and links on which messages fare badly.
+//! Faults of links: cuts between groups of replicas, and rules that lose, delay, copy or hold messages.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -9,61 +9,61 @@ use crate::{
     consensus::ReplicaId,
     sim::{
         engine::{clock::SimTime, rng::SimRng},
-        network::{envelope::Parcel, links::Latency},
+        network::{envelope::Envelope, links::Latency},
     },
 };
 
-/// Most messages that a clogged link keeps; further ones are lost.
-const CLOGGED_MAX: usize = 100_000;
+/// Most envelopes held by clogged links; further ones are lost.
+const HELD_ENVELOPES_MAX: usize = 100_000;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
-/// Everything that is wrong between replicas now.
+/// Link faults in force.
 #[derive(Clone, Debug)]
-pub(crate) struct Weather {
+pub(crate) struct LinkFaults {
     cuts: Vec<(FaultId, Cut)>,
     rules: Vec<(FaultId, LinkFault)>,
-    /// How busy each link is under a rule that limits it.
-    lines: BTreeMap<(FaultId, ReplicaId, ReplicaId), Line>,
-    /// What waits for a clogged link.
-    clogged: Vector<Clogged>,
+    /// Load of each link under a rule that limits bandwidth or capacity.
+    queues: BTreeMap<(FaultId, ReplicaId, ReplicaId), LinkQueue>,
+    /// Envelopes that wait for a clogged link.
+    held: Vector<HeldEnvelope>,
     rng: SimRng,
 }
 
-/// Who does not hear whom.
+/// Set of links that deliver nothing.
 #[derive(Clone, Debug)]
 pub(crate) enum Cut {
-    /// Replicas in different groups. By number; those beyond the list are in the last group.
+    /// Links between groups. `of` is the group of each replica by number; those beyond the list are in group `last`.
     Groups { of: Vec<u32>, last: u32 },
-    /// Messages of the first on their way to the second.
+    /// Links from `from` to `to`.
     OneWay { from: Vec<ReplicaId>, to: Vec<ReplicaId> },
 }
 
-/// A message that waits until its link is free again.
+/// An envelope that waits until its link's fault ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Clogged {
+pub(crate) struct HeldEnvelope {
     fault: FaultId,
     pub(crate) from: ReplicaId,
     pub(crate) to: ReplicaId,
-    pub(crate) parcel: Parcel,
+    pub(crate) envelope: Envelope,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Line {
+struct LinkQueue {
     free_at: SimTime,
-    /// When each message that is on it arrives.
+    /// Arrival time of each message on the link.
     arrivals: VecDeque<SimTime>,
 }
 
-/// What becomes of a message.
+/// Fate of a sent envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Passage {
-    /// It arrives after so many nanoseconds; more than once with several.
+pub(crate) enum Delivery {
+    /// Arrives after each of these delays, in nanoseconds; once per entry.
     Arrives(Vec<u64>),
-    /// It waits for the end of this fault.
-    Waits(FaultId),
-    /// Never.
+    /// Is held until this fault ends.
+    Held(FaultId),
+    /// Never arrives.
     Lost,
 }
 
@@ -86,14 +86,14 @@ impl Cut {
                 let group = |replica: ReplicaId| of.get(replica.index()).unwrap_or(last);
                 group(from) != group(to)
             }
-            Self::OneWay { from: speakers, to: listeners } => speakers.contains(&from) && listeners.contains(&to),
+            Self::OneWay { from: senders, to: receivers } => senders.contains(&from) && receivers.contains(&to),
         }
     }
 }
 
-impl Weather {
+impl LinkFaults {
     pub(crate) fn new(rng: SimRng) -> Self {
-        Self { cuts: Vec::new(), rules: Vec::new(), lines: BTreeMap::new(), clogged: Vector::new(), rng }
+        Self { cuts: Vec::new(), rules: Vec::new(), queues: BTreeMap::new(), held: Vector::new(), rng }
     }
 
     pub(crate) fn cut(&mut self, fault: FaultId, cut: Cut) {
@@ -104,7 +104,7 @@ impl Weather {
         self.rules.push((fault, rule));
     }
 
-    /// A group of `size` replicas of `count`, drawn.
+    /// Draws a group of `size` replicas out of `count`.
     pub(super) fn draw_group(&mut self, size: u32, count: u32) -> Vec<ReplicaId> {
         let mut rest: Vec<_> = (0..count).map(ReplicaId::new).collect();
         let draw = |_| {
@@ -114,40 +114,40 @@ impl Weather {
         (0..size.min(count)).map(draw).collect()
     }
 
-    /// Ends a fault; answers what waited for that.
-    pub(crate) fn end(&mut self, fault: FaultId) -> Vec<Clogged> {
+    /// Ends a fault and returns the envelopes that it held.
+    pub(crate) fn end(&mut self, fault: FaultId) -> Vec<HeldEnvelope> {
         self.cuts.retain(|(id, _)| *id != fault);
         self.rules.retain(|(id, _)| *id != fault);
-        self.lines.retain(|(id, ..), _| *id != fault);
+        self.queues.retain(|(id, ..), _| *id != fault);
         let (released, kept): (Vector<_>, Vector<_>) =
-            core::mem::take(&mut self.clogged).into_iter().partition(|clogged| clogged.fault == fault);
-        self.clogged = kept;
+            core::mem::take(&mut self.held).into_iter().partition(|held| held.fault == fault);
+        self.held = kept;
         released.into_iter().collect()
     }
 
-    /// Whether a cut keeps messages of `from` away from `to`.
+    /// Returns whether a cut stops messages from `from` to `to`.
     pub(crate) fn is_cut(&self, from: ReplicaId, to: ReplicaId) -> bool {
         self.cuts.iter().any(|(_, cut)| cut.stops(from, to))
     }
 
-    /// What becomes of a message that is sent now and would usually take `usual` nanoseconds.
-    pub(crate) fn passage(
+    /// Decides the fate of an envelope sent at `now` whose delay without faults is `usual` nanoseconds.
+    pub(crate) fn delivery(
         &mut self,
         now: SimTime,
         (from, to): (ReplicaId, ReplicaId),
-        parcel: &Parcel,
+        envelope: &Envelope,
         usual: u64,
-    ) -> Passage {
+    ) -> Delivery {
         if self.is_cut(from, to) {
-            return Passage::Lost;
+            return Delivery::Lost;
         }
         let (mut delay, mut copies) = (usual, Vec::new());
-        let Self { rules, lines, rng, .. } = self;
-        for (fault, rule) in rules.iter().filter(|(_, rule)| rule.concerns(from, to, parcel.kind())) {
+        let Self { rules, queues, rng, .. } = self;
+        for (fault, rule) in rules.iter().filter(|(_, rule)| rule.concerns(from, to, envelope.filter_label())) {
             match rule.effect {
                 LinkEffect::Loss { per_mille } => {
                     if rng.chance(per_mille) {
-                        return Passage::Lost;
+                        return Delivery::Lost;
                     }
                 }
                 LinkEffect::Duplicate { per_mille } => {
@@ -167,33 +167,33 @@ impl Weather {
                 }
                 LinkEffect::Latency(latency) => delay = Latency::from(latency).draw_nanos(rng),
                 LinkEffect::Bandwidth { bytes_per_second } => {
-                    let bits = parcel.size_bytes() as u128 * NANOS_PER_SECOND / u128::from(bytes_per_second.max(1));
+                    let bits = envelope.size_bytes() as u128 * NANOS_PER_SECOND / u128::from(bytes_per_second.max(1));
                     let takes = u64::try_from(bits).unwrap_or(u64::MAX);
-                    let line = lines.entry((*fault, from, to)).or_default();
-                    line.free_at = line.free_at.max(now).plus_nanos(takes);
-                    delay = delay.saturating_add(line.free_at.as_nanos() - now.as_nanos());
+                    let queue = queues.entry((*fault, from, to)).or_default();
+                    queue.free_at = queue.free_at.max(now).plus_nanos(takes);
+                    delay = delay.saturating_add(queue.free_at.as_nanos() - now.as_nanos());
                 }
                 LinkEffect::Capacity { messages } => {
-                    let line = lines.entry((*fault, from, to)).or_default();
-                    line.arrivals.retain(|arrival| *arrival > now);
-                    if line.arrivals.len() >= messages as usize {
-                        return Passage::Lost;
+                    let queue = queues.entry((*fault, from, to)).or_default();
+                    queue.arrivals.retain(|arrival| *arrival > now);
+                    if queue.arrivals.len() >= messages as usize {
+                        return Delivery::Lost;
                     }
-                    line.arrivals.push_back(now.plus_nanos(delay));
+                    queue.arrivals.push_back(now.plus_nanos(delay));
                 }
-                LinkEffect::Clog => return Passage::Waits(*fault),
+                LinkEffect::Clog => return Delivery::Held(*fault),
             }
         }
         let mut arrivals = vec![delay];
         arrivals.extend(copies.into_iter().map(|after| delay.saturating_add(after)));
-        Passage::Arrives(arrivals)
+        Delivery::Arrives(arrivals)
     }
 
-    /// Keeps a message until `fault` ends; `false` when too many wait, and it is lost.
-    pub(crate) fn keep(&mut self, fault: FaultId, from: ReplicaId, to: ReplicaId, parcel: Parcel) -> bool {
-        let has_room = self.clogged.len() < CLOGGED_MAX;
+    /// Holds an envelope until `fault` ends; returns `false`, and loses it, when too many are held.
+    pub(crate) fn hold(&mut self, fault: FaultId, from: ReplicaId, to: ReplicaId, envelope: Envelope) -> bool {
+        let has_room = self.held.len() < HELD_ENVELOPES_MAX;
         if has_room {
-            self.clogged.push_back(Clogged { fault, from, to, parcel });
+            self.held.push_back(HeldEnvelope { fault, from, to, envelope });
         }
         has_room
     }

@@ -10,14 +10,14 @@ use crate::{
 
 /// A message, transaction, block or block request on a link. Cloning is O(1).
 #[derive(Clone, Debug)]
-pub(crate) enum Parcel {
+pub(crate) enum Envelope {
     Message(Message),
     Transaction(Arc<Transaction>),
     BlockRequest(BlockId),
     BlockResponse(Arc<Block>),
 }
 
-impl Parcel {
+impl Envelope {
     pub(crate) const fn label(&self) -> &'static str {
         match self {
             Self::Message(_) => "message",
@@ -28,11 +28,11 @@ impl Parcel {
     }
 
     /// Returns the label that filters of link faults match.
-    pub(crate) fn kind(&self) -> &'static str {
+    pub(crate) fn filter_label(&self) -> &'static str {
         self.message().map_or_else(|| self.label(), Message::label)
     }
 
-    /// Length of the content in bytes, as a link's bandwidth counts it.
+    /// Returns the length of the content in bytes, as a link's bandwidth counts it.
     pub(crate) fn size_bytes(&self) -> usize {
         match self {
             Self::Message(message) => message.size_bytes(),

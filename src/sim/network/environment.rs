@@ -1,12 +1,12 @@
-//! Everything around the replicas: queue, links, clock, draws and the run's fingerprint.
+//! Environment of the replicas: event queue, links, block clock, random draws, active faults, run digest and trace.
 
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    envelope::Parcel,
+    envelope::Envelope,
     links::{Latency, Links},
     production::Production,
-    step::Step,
+    step::SimStep,
 };
 use crate::{
     chain::Block,
@@ -19,18 +19,18 @@ use crate::{
             rng::{SimRng, Streams},
             scheduler::Scheduler,
         },
-        faults::{active::Trouble, link_faults::Passage, plan::FaultId},
+        faults::{active::ActiveFaults, link_faults::Delivery, plan::FaultId},
         trace::Recorder,
     },
 };
 
-/// How far ahead of the block clock a block may be, in seconds, as in the clients of Ethereum.
+/// Furthest that a block's timestamp may be ahead of the block clock, in seconds, as in Ethereum's clients.
 const FUTURE_SECS_MAX: u64 = 15;
 
-/// What all replicas share. Cloning is O(1) in everything that grows.
+/// State that all replicas share. Cloning is O(1) in everything that grows.
 #[derive(Clone, Debug)]
-pub(crate) struct World {
-    pub(crate) scheduler: Scheduler<Happening>,
+pub(crate) struct Environment {
+    pub(crate) scheduler: Scheduler<SimEvent>,
     pub(crate) links: Links,
     pub(crate) clock: BlockClock,
     pub(crate) draws: SimRng,
@@ -38,193 +38,193 @@ pub(crate) struct World {
     pub(crate) production: Production,
     pub(crate) replica_count: u32,
     pub(crate) steps: u64,
-    /// Transactions that are on a link.
+    /// Transactions on links.
     pub(super) transactions_travelling: u64,
-    /// What happens is recorded here, when somebody wants to know.
+    /// Records the trace, if the network was built with one.
     pub(super) recorder: Option<Recorder>,
-    /// Of the seed, for what goes wrong.
+    /// Random streams of the seed, for faults.
     pub(crate) streams: Streams,
-    /// What is wrong; nothing in a quiet network.
-    pub(crate) trouble: Option<Box<Trouble>>,
+    /// Faults in force; `None` until the first fault or plan, so that a run without faults keeps its digest.
+    pub(crate) faults: Option<Box<ActiveFaults>>,
     pub(super) buffers: Buffers,
 }
 
-/// Room for what a replica does about one thing, empty between two of them: it is not allocated anew each time.
+/// Reusable buffers for handling one event, empty between events.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Buffers {
-    /// Events that wait for its protocol.
+    /// Events queued for the protocol.
     pub(crate) inbox: VecDeque<Event>,
-    /// What its protocol asks for.
+    /// Effects that the protocol requested.
     pub(crate) effects: Vec<Effect>,
 }
 
-/// What the queue holds.
+/// Event in the scheduler's queue.
 #[derive(Clone, Debug)]
-pub(crate) enum Happening {
-    /// Something comes over a link.
-    Arrival { from: ReplicaId, to: ReplicaId, parcel: Parcel },
-    /// A message that was held back by its sender goes on its link.
+pub(crate) enum SimEvent {
+    /// An envelope arrives over a link.
+    Arrival { from: ReplicaId, to: ReplicaId, envelope: Envelope },
+    /// A message that its sender withheld is put on its link.
     Departure { from: ReplicaId, to: ReplicaId, message: Message },
-    /// A block that came before its time may be judged.
+    /// A block from the future is due for validation.
     Judgement { replica: ReplicaId, block: Arc<Block> },
-    /// A timer's deadline is here.
+    /// A timer expires; void unless `generation` is current.
     Timer { replica: ReplicaId, timer: TimerId, generation: u64 },
-    /// A write is durable, if the replica lives still.
+    /// A write is durable, unless the replica crashed since (`life`).
     Written { replica: ReplicaId, ticket: Ticket, life: u64 },
     /// A fault of the plan begins.
     FaultBegins { index: usize },
-    /// A fault of the plan is over.
+    /// A fault of the plan ends.
     FaultEnds { fault: FaultId },
 }
 
-impl World {
-    /// What the block clock shows now.
+impl Environment {
+    /// Returns the block clock's time.
     pub(crate) const fn timestamp(&self) -> Timestamp {
         self.clock.timestamp(self.scheduler.now())
     }
 
-    /// What a replica's own block clock shows now.
+    /// Returns the time of a replica's own block clock, with its error.
     pub(super) fn timestamp_of(&self, replica: ReplicaId) -> Timestamp {
         let now = self.scheduler.now();
-        let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
-        self.clock.timestamp(skew.map_or(now, |skew| skew.shows(now)))
+        let skew = self.faults.as_ref().and_then(|faults| faults.skew(replica));
+        self.clock.timestamp(skew.map_or(now, |skew| skew.local_time(now)))
     }
 
-    /// When a replica's own clock shows `local`.
-    fn moment_of(&self, replica: ReplicaId, local: SimTime) -> SimTime {
-        let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
-        skew.map_or(local, |skew| skew.moment(local))
+    /// Returns the virtual time at which a replica's clock shows `local`.
+    fn time_at_local(&self, replica: ReplicaId, local: SimTime) -> SimTime {
+        let skew = self.faults.as_ref().and_then(|faults| faults.skew(replica));
+        skew.map_or(local, |skew| skew.virtual_time(local))
     }
 
-    /// Puts the judgement of a block off while it is from the future: it is pending until then, not false. Answers
-    /// whether it did. Blocks on demand carry their driver's time, which this clock does not know.
-    pub(super) fn postpone(&mut self, replica: ReplicaId, block: &Arc<Block>) -> bool {
+    /// Defers the validation of a block from the future until its timestamp is acceptable, and returns whether it did.
+    /// Blocks on demand are never deferred: they carry their driver's time, which is unrelated to this clock.
+    pub(super) fn defer_future_block(&mut self, replica: ReplicaId, block: &Arc<Block>) -> bool {
         let latest = self.timestamp_of(replica).saturating_add_secs(FUTURE_SECS_MAX);
         if self.production == Production::OnDemand || block.timestamp() <= latest {
             return false;
         }
         let acceptable = block.timestamp().as_secs().saturating_sub(FUTURE_SECS_MAX);
-        let at = self.moment_of(replica, self.clock.moment(Timestamp::from_secs(acceptable)));
-        self.scheduler.at(at, Happening::Judgement { replica, block: block.clone() });
+        let at = self.time_at_local(replica, self.clock.moment(Timestamp::from_secs(acceptable)));
+        self.scheduler.at(at, SimEvent::Judgement { replica, block: block.clone() });
         true
     }
 
-    /// How long a write takes on a slow disk.
+    /// Draws the duration of a write on a slow disk, in nanoseconds.
     pub(super) fn disk_nanos(&mut self, latency: Latency) -> u64 {
-        self.trouble.as_mut().map_or(0, |trouble| latency.draw_nanos(&mut trouble.disk))
+        self.faults.as_mut().map_or(0, |faults| latency.draw_nanos(&mut faults.disk))
     }
 
-    /// Answers a protocol's draw.
+    /// Draws a number below `bound` for a protocol.
     pub(crate) fn draw(&mut self, bound: u64) -> u64 {
         self.draws.below(bound)
     }
 
-    /// When a timer with this deadline fires.
-    pub(super) fn moment_of_timer(&self, replica: ReplicaId, deadline: Deadline) -> SimTime {
+    /// Returns the virtual time at which a timer with this deadline fires.
+    pub(super) fn timer_deadline(&self, replica: ReplicaId, deadline: Deadline) -> SimTime {
         let now = self.scheduler.now();
-        let skew = self.trouble.as_ref().and_then(|trouble| trouble.skew(replica));
-        let lasts = |nanos| skew.map_or(nanos, |skew| skew.lasts(nanos));
+        let skew = self.faults.as_ref().and_then(|faults| faults.skew(replica));
+        let virtual_nanos = |nanos| skew.map_or(nanos, |skew| skew.virtual_nanos(nanos));
         match deadline {
-            Deadline::After { nanos } => now.plus_nanos(lasts(nanos)),
+            Deadline::After { nanos } => now.plus_nanos(virtual_nanos(nanos)),
             Deadline::AtTimestamp { timestamp, then_nanos } => {
-                self.moment_of(replica, self.clock.moment(timestamp)).plus_nanos(lasts(then_nanos)).max(now)
+                self.time_at_local(replica, self.clock.moment(timestamp)).plus_nanos(virtual_nanos(then_nanos)).max(now)
             }
         }
     }
 
     /// Sends a protocol's message.
     pub(super) fn send_message(&mut self, from: ReplicaId, to: Recipients, message: Message) {
-        let parcel = Parcel::Message(message);
+        let envelope = Envelope::Message(message);
         match to {
-            Recipients::Others => self.broadcast(from, &parcel),
-            Recipients::One(to) => self.send(from, to, parcel),
+            Recipients::Others => self.broadcast(from, &envelope),
+            Recipients::One(to) => self.send(from, to, envelope),
         }
     }
 
-    /// Asks a peer for a block.
+    /// Requests a block from a peer.
     pub(crate) fn request(&mut self, from: ReplicaId, to: ReplicaId, block: BlockId) {
-        self.send(from, to, Parcel::BlockRequest(block));
+        self.send(from, to, Envelope::BlockRequest(block));
     }
 
     /// Sends to every other replica.
-    pub(super) fn broadcast(&mut self, from: ReplicaId, parcel: &Parcel) {
+    pub(super) fn broadcast(&mut self, from: ReplicaId, envelope: &Envelope) {
         for to in (0..self.replica_count).map(ReplicaId::new).filter(|to| *to != from) {
-            self.send(from, to, parcel.clone());
+            self.send(from, to, envelope.clone());
         }
     }
 
-    /// Puts a protocol's message on its link, so many milliseconds late.
+    /// Puts a message on its link after `late_ms` milliseconds.
     pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: Message, late_ms: u64) {
         if late_ms == 0 {
-            return self.send(from, to, Parcel::Message(message));
+            return self.send(from, to, Envelope::Message(message));
         }
         let at = self.scheduler.now().plus_nanos(late_ms.saturating_mul(1_000_000));
-        self.scheduler.at(at, Happening::Departure { from, to, message });
+        self.scheduler.at(at, SimEvent::Departure { from, to, message });
     }
 
-    /// Puts a parcel on its link; to nobody that exists it is lost.
-    pub(crate) fn send(&mut self, from: ReplicaId, to: ReplicaId, parcel: Parcel) {
+    /// Puts an envelope on its link; one to a replica that does not exist is lost.
+    pub(crate) fn send(&mut self, from: ReplicaId, to: ReplicaId, envelope: Envelope) {
         if to.get() >= self.replica_count {
             return;
         }
-        if self.trouble.is_some() {
-            return self.send_in_trouble(from, to, parcel);
+        if self.faults.is_some() {
+            return self.send_under_faults(from, to, envelope);
         }
         let delay = self.links.delay_nanos(from, to);
         if let Some(recorder) = &mut self.recorder {
-            let (now, label, message) = (self.scheduler.now(), parcel.label(), parcel.message());
+            let (now, label, message) = (self.scheduler.now(), envelope.label(), envelope.message());
             recorder.sent(now, (from, to), label, message, delay.map(|delay| now.plus_nanos(delay)));
         }
         if let Some(delay) = delay {
-            self.transactions_travelling += u64::from(matches!(parcel, Parcel::Transaction(_)));
-            self.scheduler.after_nanos(delay, Happening::Arrival { from, to, parcel });
+            self.transactions_travelling += u64::from(matches!(envelope, Envelope::Transaction(_)));
+            self.scheduler.after_nanos(delay, SimEvent::Arrival { from, to, envelope });
         }
     }
 
-    /// The same while something is or was wrong.
-    fn send_in_trouble(&mut self, from: ReplicaId, to: ReplicaId, parcel: Parcel) {
-        let Some(trouble) = &mut self.trouble else { return };
-        let (machine, from) = (trouble.machine(from, to), trouble.identity(from));
-        // What a second machine still had to say when it was taken away is said by nobody.
+    /// Sends under the faults in force.
+    fn send_under_faults(&mut self, from: ReplicaId, to: ReplicaId, envelope: Envelope) {
+        let Some(faults) = &mut self.faults else { return };
+        let (receiver, from) = (faults.receiver(from, to), faults.identity(from));
+        // A twin that was removed sends nothing more.
         if from == to || from.get() >= self.replica_count {
             return;
         }
         let now = self.scheduler.now();
         let usual = self.links.delay_nanos(from, to);
-        let passage = match (usual, machine) {
-            (Some(usual), Some(_)) => trouble.weather.passage(now, (from, to), &parcel, usual),
-            _ => Passage::Lost,
+        let delivery = match (usual, receiver) {
+            (Some(usual), Some(_)) => faults.links.delivery(now, (from, to), &envelope, usual),
+            _ => Delivery::Lost,
         };
         if let Some(recorder) = &mut self.recorder {
-            let (label, message) = (parcel.label(), parcel.message());
-            let arrivals = match &passage {
-                Passage::Arrives(delays) => delays.iter().map(|delay| Some(now.plus_nanos(*delay))).collect(),
-                Passage::Waits(_) | Passage::Lost => vec![None],
+            let (label, message) = (envelope.label(), envelope.message());
+            let arrivals = match &delivery {
+                Delivery::Arrives(delays) => delays.iter().map(|delay| Some(now.plus_nanos(*delay))).collect(),
+                Delivery::Held(_) | Delivery::Lost => vec![None],
             };
             arrivals.into_iter().for_each(|arrival| recorder.sent(now, (from, to), label, message, arrival));
         }
-        let is_transaction = matches!(parcel, Parcel::Transaction(_));
-        match (passage, machine) {
-            (Passage::Arrives(delays), Some(to)) => {
+        let is_transaction = matches!(envelope, Envelope::Transaction(_));
+        match (delivery, receiver) {
+            (Delivery::Arrives(delays), Some(to)) => {
                 for delay in delays {
                     self.transactions_travelling += u64::from(is_transaction);
-                    self.scheduler.after_nanos(delay, Happening::Arrival { from, to, parcel: parcel.clone() });
+                    self.scheduler.after_nanos(delay, SimEvent::Arrival { from, to, envelope: envelope.clone() });
                 }
             }
-            (Passage::Waits(fault), _) => {
-                trouble.weather.keep(fault, from, to, parcel);
+            (Delivery::Held(fault), _) => {
+                faults.links.hold(fault, from, to, envelope);
             }
             _ => {}
         }
     }
 
-    /// Forgets everything that is on its way.
+    /// Discards every queued event.
     pub(super) fn forget_all(&mut self) {
         self.scheduler.clear();
         self.transactions_travelling = 0;
     }
 
-    /// Adds something to the run's fingerprint, with the time.
+    /// Adds a labelled record, with the time, to the run digest.
     pub(crate) fn record(&mut self, label: &str, write: impl FnOnce(&mut Encoder)) {
         let now = self.scheduler.now();
         if let Some(digest) = &mut self.digest {
@@ -235,7 +235,7 @@ impl World {
         }
     }
 
-    /// Adds an event of a protocol.
+    /// Adds a protocol's event to the run digest.
     pub(super) fn record_event(&mut self, replica: ReplicaId, event: &Event) {
         self.record(event.label(), |out| {
             out.u32(replica.get());
@@ -243,18 +243,18 @@ impl World {
         });
     }
 
-    /// Adds what comes over a link and reaches no protocol as an event of its own.
-    pub(super) fn record_happening(&mut self, step: &Step, happening: &Happening) {
-        let Happening::Arrival { from, parcel, .. } = happening else { return };
+    /// Adds transactions and block requests that arrive to the run digest: no protocol event records them.
+    pub(super) fn record_arrival(&mut self, step: &SimStep, sim_event: &SimEvent) {
+        let SimEvent::Arrival { from, envelope, .. } = sim_event else { return };
         let label = step.label;
-        match parcel {
-            Parcel::Message(_) | Parcel::BlockResponse(_) => {}
-            Parcel::Transaction(transaction) => self.record(label, |out| {
+        match envelope {
+            Envelope::Message(_) | Envelope::BlockResponse(_) => {}
+            Envelope::Transaction(transaction) => self.record(label, |out| {
                 out.u32(step.replica.get());
                 out.u32(from.get());
                 out.hash(&transaction.hash());
             }),
-            Parcel::BlockRequest(block) => self.record(label, |out| {
+            Envelope::BlockRequest(block) => self.record(label, |out| {
                 out.u32(step.replica.get());
                 out.u32(from.get());
                 out.u64(block.height.get());

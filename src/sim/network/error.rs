@@ -1,4 +1,4 @@
-//! Why a network could not be built or go on.
+//! Errors of building and running a network.
 
 use super::chain_options::ChainOptionsError;
 use crate::{
@@ -13,31 +13,31 @@ use crate::{
     store::StoreError,
 };
 
-/// A failure of the simulator. What a replica merely refuses is no error; see [`Counters`](crate::sim::Counters).
+/// A failure of the simulator. Inputs that a replica rejects are no error; see [`Counters`](crate::sim::Counters).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
     /// The protocol cannot be set up.
     #[error(transparent)]
     Consensus(#[from] ConsensusError),
-    /// A pool did not take a transaction.
+    /// A pool refused a transaction.
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// Options that contradict each other.
     #[error("network options: {reason}")]
     Options {
-        /// Which and what to change.
+        /// The conflict and its remedy.
         reason: String,
     },
     /// Options of the chain that contradict each other or its genesis.
     #[error(transparent)]
     ChainOptions(#[from] ChainOptionsError),
-    /// A replica's chain failed, such as by its store.
+    /// A replica's chain failed, for instance because of its store.
     #[error("{replica}: chain failed")]
     Chain {
-        /// Which.
+        /// The replica.
         replica: ReplicaId,
-        /// How.
+        /// The cause.
         #[source]
         source: ChainError,
     },
@@ -49,21 +49,21 @@ pub enum NetworkError {
         /// The chain's head.
         want: BlockId,
     },
-    /// A stored record of a replica is not as it was written.
+    /// A stored record of a replica fails its checksum.
     #[error(
         "{replica} can't go on: its stored consensus record `{key}` is damaged, and without it the replica could contradict \
          what it promised; take a copy of the database from before, or begin another"
     )]
     DamagedRecord {
-        /// Whose.
+        /// The replica.
         replica: ReplicaId,
-        /// The protocol's key, with what is no text escaped.
+        /// The protocol's key; bytes that are no text are escaped.
         key: String,
     },
     /// The store holds a record of a form that this build does not write.
     #[error("the stored consensus record `{key}` is of a form that this version does not read; begin another database")]
     UnknownRecord {
-        /// What follows on the chain id in its key, with what is no text escaped.
+        /// Its key after the chain id; bytes that are no text are escaped.
         key: String,
     },
     /// The protocol refuses a replica's stored records.
@@ -71,9 +71,9 @@ pub enum NetworkError {
         "{replica} can't go on from its stored consensus records; take a copy of the database from before, or begin another"
     )]
     StoredRecords {
-        /// Whose.
+        /// The replica.
         replica: ReplicaId,
-        /// What is wrong with them.
+        /// The cause.
         #[source]
         source: ConsensusError,
     },
@@ -82,74 +82,74 @@ pub enum NetworkError {
     OtherProtocol {
         /// The protocol that the chain began with.
         stored: &'static str,
-        /// The protocol that was asked for.
+        /// The requested protocol.
         asked: &'static str,
     },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The protocol refused an operator's wish.
+    /// The protocol rejected an admin command.
     #[error(transparent)]
     Refused(Rejection),
-    /// Something that must always hold does not.
+    /// An invariant is violated.
     #[error(transparent)]
     Violated(Box<Violation>),
-    /// A replica that is down or stands still was asked for something.
+    /// The replica is stopped or paused.
     #[error("{replica} does not run")]
     Down {
-        /// Which.
+        /// The replica.
         replica: ReplicaId,
     },
-    /// The fault plan can't be carried out on this network.
+    /// The fault plan does not fit this network.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The queue spins.
+    /// Too many events share one instant.
     #[error(transparent)]
     Scheduler(#[from] SchedulerError),
-    /// Nothing is left to happen, and what was waited for is not so.
-    #[error("nothing is left to happen at {at}; the lowest head is at height {height}")]
+    /// The queue is empty before the awaited condition holds.
+    #[error("the event queue is empty at {at}; the lowest head is at height {height}")]
     Stalled {
-        /// When.
+        /// Virtual time.
         at: SimTime,
-        /// Of the replica that is furthest behind.
+        /// Lowest head of all replicas.
         height: Height,
     },
-    /// What was waited for did not come in time.
-    #[error("waited until {at}; the lowest head is at height {height}")]
+    /// The awaited condition did not hold in time.
+    #[error("timed out at {at}; the lowest head is at height {height}")]
     TimedOut {
-        /// When.
+        /// Virtual time.
         at: SimTime,
-        /// Of the replica that is furthest behind.
+        /// Lowest head of all replicas.
         height: Height,
     },
-    /// No replica may make the next block, or the network makes its blocks by itself.
+    /// No replica may make the next block, or blocks are made automatically.
     #[error("no replica waits to be asked for a block at height {height}")]
     NobodyBuilds {
-        /// The height of the block that was asked for.
+        /// Height of the requested block.
         height: Height,
     },
-    /// A block was ordered for a time that the chain does not allow.
+    /// The ordered timestamp is earlier than the chain allows.
     #[error("timestamp {got} is before {earliest}, the earliest time of the next block")]
     TooEarly {
-        /// What was ordered.
+        /// The ordered timestamp.
         got: Timestamp,
-        /// The earliest allowed.
+        /// The earliest allowed timestamp.
         earliest: Timestamp,
     },
-    /// The block that was made is not the new head.
+    /// The produced block did not become the head.
     #[error("the block made at height {height} did not become the head: {reason}")]
     NotAdopted {
         /// Its height.
         height: Height,
-        /// What was refused.
+        /// The rejection.
         reason: String,
     },
     /// No replica has this number.
     #[error("{replica} does not exist; the network has {count} replicas")]
     UnknownReplica {
-        /// Which.
+        /// The replica.
         replica: ReplicaId,
-        /// How many there are.
+        /// Number of replicas.
         count: usize,
     },
 }

@@ -1,14 +1,16 @@
-//! Doing things to a network: transactions, wishes of operators, blocks on demand, other chains.
+//! Driving a network: transactions, admin commands, blocks on demand, snapshots and dumps.
+//!
+//! [`Network::produce_block`] is how the development node makes a block.
 
 use core::cmp::Reverse;
 use std::sync::Arc;
 
 use super::{
     Network,
-    envelope::Parcel,
+    envelope::Envelope,
     error::NetworkError,
     production::BlockOrder,
-    replica::{Replica, process::Process},
+    replica::{Replica, process::ProcessState},
 };
 use crate::{
     chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
@@ -19,81 +21,82 @@ use crate::{
 
 /// A block that was made on demand and is every replica's head.
 #[derive(Clone, Debug)]
-pub struct Produced {
+pub struct ProducedBlock {
     /// The block.
     pub block: ExecutedBlock,
-    /// Whose it is.
+    /// Replica that built it.
     pub by: ReplicaId,
-    /// Candidates that were left out, with why.
+    /// Candidates that were left out, with the reason.
     pub left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
 }
 
 impl Network {
-    /// Gives a transaction to a replica's pool, which tells the others.
+    /// Adds a transaction to a replica's pool and sends it to the others.
     ///
     /// # Errors
-    /// [`NetworkError::Pool`] when the pool does not take it.
+    /// [`NetworkError::Pool`] when the pool refuses it, [`NetworkError::Down`] when the replica does not run.
     pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<AddOutcome, NetworkError> {
-        if self.replica(replica)?.process() != Process::Running {
+        if self.replica(replica)?.process() != ProcessState::Running {
             return Err(NetworkError::Down { replica });
         }
-        self.world.record("submit", |out| {
+        self.env.record("submit", |out| {
             out.u32(replica.get());
             out.hash(&transaction.hash());
         });
         let added = self.replica_mut(replica)?.submit(transaction.clone())?;
-        self.world.broadcast(replica, &Parcel::Transaction(transaction));
+        self.env.broadcast(replica, &Envelope::Transaction(transaction));
         Ok(added)
     }
 
-    /// Puts a message on the link from `from` to `to`, as if `from` had sent it: misbehaviour that no protocol would show.
+    /// Puts a message on the link from `from` to `to`, as if `from` had sent it: for messages that no protocol would send.
     ///
     /// # Errors
     /// [`NetworkError::UnknownReplica`].
     pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), NetworkError> {
         self.replica(from)?;
         self.replica(to)?;
-        self.world.send(from, to, Parcel::Message(message));
+        self.env.send(from, to, Envelope::Message(message));
         Ok(())
     }
 
-    /// Tells a replica what its operator wishes.
+    /// Passes an admin command to a replica.
     ///
     /// # Errors
-    /// [`NetworkError::Refused`] when it means nothing to the protocol.
+    /// [`NetworkError::Refused`] when the protocol rejects it.
     pub fn admin(&mut self, admin: Admin, replica: ReplicaId) -> Result<(), NetworkError> {
         let count = self.replicas.len();
         let chosen = self.replicas.get_mut(replica.index());
         let chosen = chosen.ok_or(NetworkError::UnknownReplica { replica, count })?;
         let rejected = chosen.counters().rejected;
-        chosen.handle(Event::Admin(admin), &mut self.world)?;
+        chosen.handle(Event::Admin(admin), &mut self.env)?;
         match chosen.last_rejection() {
             Some(rejection) if chosen.counters().rejected > rejected => Err(NetworkError::Refused(rejection.clone())),
             _ => self.flush(),
         }
     }
 
-    /// Makes exactly one block now, on demand, and lets every replica adopt it.
+    /// Makes exactly one block now, on demand, and runs until every replica adopted it.
     ///
-    /// The maker is the one whose block weighs most, the first of them.
+    /// The producer is the replica whose turn skips fewest others, of those the one with the greatest difficulty, then the lowest
+    /// number.
     ///
     /// # Errors
     /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
-    pub fn produce_block(&mut self, order: &BlockOrder) -> Result<Produced, NetworkError> {
+    pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
         self.settle()?;
         let wanting = self.replicas.iter().filter_map(|replica| {
-            // Whoever's turn comes first, and of those whose block weighs most.
-            Some((replica.id(), (Reverse(replica.machine().turns_skipped()), replica.wanted()?.difficulty)))
+            // The earliest turn first, then the greatest difficulty.
+            Some((replica.id(), (Reverse(replica.protocol().turns_skipped()), replica.wanted()?.difficulty)))
         });
         let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
         let height = self.primary().head().height.next();
         let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
-        let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.world)?;
+        let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.env)?;
         self.settle()?;
         match self.replicas.iter().find(|replica| replica.head() != made) {
             None => {
                 let block = self.replicas[maker.index()].chain().head().clone();
-                Ok(Produced { block, by: maker, left_out })
+                Ok(ProducedBlock { block, by: maker, left_out })
             }
             Some(behind) => {
                 let reason = behind.last_rejection().map_or_else(|| "it is behind".to_owned(), ToString::to_string);
@@ -102,7 +105,7 @@ impl Network {
         }
     }
 
-    /// Changes every replica's newest state by hand; the next block records it.
+    /// Applies an intervention to every replica's newest state; the next block records it.
     ///
     /// # Errors
     /// [`NetworkError::Chain`] when genesis does not allow it.
@@ -119,7 +122,7 @@ impl Network {
         Ok(())
     }
 
-    /// Takes a transaction out of every pool, and answers it if the primary had it.
+    /// Removes a transaction from every pool; returns it if the primary had it.
     pub fn drop_transaction(&mut self, hash: &B256) -> Option<Arc<Transaction>> {
         let mut dropped = self.replicas.iter_mut().map(|replica| replica.pool_mut().remove(hash));
         let of_primary = dropped.next().flatten();
@@ -127,14 +130,14 @@ impl Network {
         of_primary
     }
 
-    /// Changes every pool by hand, such as after an intervention in a nonce.
+    /// Changes every pool, such as after an intervention in a nonce.
     pub fn for_each_pool(&mut self, mut change: impl FnMut(&mut Pool)) {
         for replica in &mut self.replicas {
             change(replica.pool_mut());
         }
     }
 
-    /// Goes back (or over) to an earlier clone of this network, on the durable store too.
+    /// Restores a clone of this network, in the durable store too.
     ///
     /// # Errors
     /// [`NetworkError::Chain`] when the store fails.
@@ -143,17 +146,17 @@ impl Network {
         self.change_chain(records.collect(), |replicas| {
             replicas.iter_mut().zip(&snapshot.replicas).try_for_each(|(replica, earlier)| replica.restore(earlier))
         })?;
-        self.world = snapshot.world.clone();
+        self.env = snapshot.env.clone();
         (self.invariants, self.twins) = (snapshot.invariants.clone(), snapshot.twins.clone());
         Ok(())
     }
 
-    /// What the primary's protocol keeps of its head, for [`Network::load`]; `None` at genesis.
+    /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.
     pub fn head_record(&self) -> Option<&[u8]> {
         self.primary().head_record()
     }
 
-    /// Takes a dump's chain in place of every replica's, without executing; what is on its way is forgotten, pools stay.
+    /// Replaces every replica's chain by that of a dump, without execution. Queued events are discarded; pools stay.
     ///
     /// `head_record` is [`Network::head_record`] of the network that the dump is of.
     ///
@@ -164,32 +167,32 @@ impl Network {
         let height = dump.blocks.last().map_or(0, |block| block.number);
         let head = BlockId { height: Height::new(height), hash: dump.head };
         let chain = self.primary().chain();
-        let machines =
-            self.shared.signers.iter().map(|signer| self.shared.machine_at(chain, head, signer.clone(), head_record));
-        let machines: Vec<_> = machines.collect::<Result<_, _>>()?;
-        self.world.forget_all();
+        let protocols =
+            self.shared.signers.iter().map(|signer| self.shared.protocol_at(chain, head, signer.clone(), head_record));
+        let protocols: Vec<_> = protocols.collect::<Result<_, _>>()?;
+        self.env.forget_all();
         let key = self.shared.config.kind().head_key();
         let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
         let records = head_record.map(head_of).unwrap_or_default();
-        self.change_chain(vec![records; machines.len()], |replicas| {
-            let mut pairs = replicas.iter_mut().zip(machines);
-            pairs.try_for_each(|(replica, machine)| replica.load(dump, machine, head_record))
+        self.change_chain(vec![records; protocols.len()], |replicas| {
+            let mut pairs = replicas.iter_mut().zip(protocols);
+            pairs.try_for_each(|(replica, protocol)| replica.load(dump, protocol, head_record))
         })?;
         for replica in (0..).take(self.replicas.len()) {
             self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
         }
         for replica in &mut self.replicas {
-            replica.handle(Event::Start, &mut self.world)?;
+            replica.handle(Event::Start, &mut self.env)?;
         }
         Ok(())
     }
 
-    /// A clone that writes nothing durable, to try something on.
+    /// Returns an independent copy that writes nothing durable.
     #[must_use]
     pub fn fork(&self) -> Self {
         let replicas = self.replicas.iter().map(Replica::forked).collect();
-        let (world, shared, invariants) = (self.world.clone(), self.shared.clone(), self.invariants.clone());
-        Self { replicas, world, shared, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
+        let (env, shared, invariants) = (self.env.clone(), self.shared.clone(), self.invariants.clone());
+        Self { replicas, env, shared, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
     }
 
     /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what

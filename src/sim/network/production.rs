@@ -7,13 +7,13 @@ use crate::{
     primitives::{Gas, Timestamp, Transaction},
 };
 
-/// Who decides when a block is made.
+/// When blocks are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Production {
-    /// The protocol: a block is built as soon as it asks.
+    /// As soon as the protocol requests one.
     #[default]
     Automatic,
-    /// The driver, by [`Network::produce_block`](crate::sim::Network::produce_block).
+    /// When the driver calls [`Network::produce_block`](crate::sim::Network::produce_block).
     OnDemand,
 }
 

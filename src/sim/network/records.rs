@@ -1,11 +1,9 @@
-//! What every replica's protocol keeps, made durable with the block that it belongs to, or before anybody outside hears of
-//! what it promises.
+//! Durable records of all replicas' protocols.
 //!
-//! All replicas of a network are one process over one store: they come back together, or not at all. Records therefore gather
-//! here, and go into the store with the next head of the primary, in its one batch; what is left when the network comes
-//! to rest goes in a batch of its own, before whoever drives the network is answered. A process that is killed in between
-//! comes back as if all of its replicas had stopped at the last batch: what was promised after it was told to nobody but
-//! replicas that have forgotten it, too.
+//! All replicas of a network are one process over one store and restart together. Records are therefore buffered here and
+//! written with the next head of the primary, in its one batch; the rest is written when the network comes to rest, before the
+//! driver's call returns. A process killed in between restarts as if all replicas had stopped at the last batch: later safety
+//! records were only ever sent to replicas that lost them too.
 
 use core::ops::ControlFlow;
 use std::{
@@ -21,14 +19,14 @@ use crate::{
     store::{Batch, KeyValue, Order, StoreError, Table},
 };
 
-/// What gathers before it is written without a head, in bytes.
+/// Bytes buffered before a write without a head.
 const WAITING_BYTES_MAX: usize = 32 << 20;
 
 /// The records of all replicas of a network, on a durable store.
 ///
 /// Keys: the chain id (8 bytes), the protocol's number (1 byte), the replica's (4 bytes), the protocol's own key; numbers are
-/// big-endian. Values: a checksum (8 bytes), then the protocol's own value. No protocol reads what another wrote, however
-/// much their own keys are alike.
+/// big-endian. Values: a checksum (8 bytes), then the protocol's own value. Protocols never read each other's records, even
+/// where their own keys are equal.
 #[derive(Debug)]
 pub(crate) struct RecordStore {
     store: Arc<dyn KeyValue>,
@@ -37,15 +35,15 @@ pub(crate) struct RecordStore {
     waiting: Mutex<Waiting>,
 }
 
-/// What the next batch writes.
+/// Contents of the next batch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
-    /// By replica and key; nothing: the record is forgotten.
+    /// Values by replica and key; `None` deletes the record.
     records: BTreeMap<(ReplicaId, Bytes), Option<Bytes>>,
     bytes: usize,
-    /// To be forgotten once the stored chain has the blocks of these heights for good.
+    /// Records to delete once the stored chain is final at these heights.
     useless: BTreeMap<Height, Vec<(ReplicaId, Bytes)>>,
-    /// Up to here the stored chain has blocks that nobody takes back.
+    /// Final height of the stored chain.
     finalized: Height,
 }
 
@@ -54,10 +52,10 @@ impl RecordStore {
         Self { store, chain_id: chain_id.to_be_bytes(), kind, waiting: Mutex::default() }
     }
 
-    /// Every replica's records as they were stored.
+    /// Loads every replica's records.
     ///
     /// # Errors
-    /// [`NetworkError::DamagedRecord`], [`NetworkError::UnknownRecord`]: without it a replica could contradict what it promised;
+    /// [`NetworkError::DamagedRecord`], [`NetworkError::UnknownRecord`]: without it a replica could contradict its safety records;
     /// [`NetworkError::OtherProtocol`].
     pub(crate) fn load(&self) -> Result<BTreeMap<ReplicaId, Records>, NetworkError> {
         let mut replicas = BTreeMap::<ReplicaId, Records>::new();
@@ -81,7 +79,7 @@ impl RecordStore {
         refused.map_or(Ok(replicas), Err)
     }
 
-    /// Takes what a replica keeps from now on, to be written with the next head or when the network comes to rest.
+    /// Buffers a replica's records, to be written with the next head or when the network comes to rest.
     pub(crate) fn put(&self, replica: ReplicaId, records: &[Record]) {
         let mut waiting = self.waiting();
         for record in records {
@@ -90,7 +88,7 @@ impl RecordStore {
                 && let Some(height) = self.kind.answers_for(&record.key)
                 && height > waiting.finalized
             {
-                // Nobody would know of the block, were all to stop now.
+                // If all stopped now, the block would be lost.
                 waiting.useless.entry(height).or_default().push((replica, record.key.clone()));
             } else {
                 waiting.put(replica, &record.key, (!is_forgotten).then(|| record.value.clone()));
@@ -98,7 +96,7 @@ impl RecordStore {
         }
     }
 
-    /// Puts these in the place of all records of a replica, when it went elsewhere.
+    /// Replaces all records of a replica.
     pub(crate) fn replace<'a>(
         &self,
         replica: ReplicaId,
@@ -113,8 +111,8 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Follows a replica that came back with these: what its disk has lost is forgotten, but for what it answers for to a chain
-    /// that is behind it.
+    /// Sets the records of a restarted replica: those that its disk lost are deleted, except those that attest heights above
+    /// the stored chain.
     pub(super) fn follow_restart(&self, replica: ReplicaId, records: &Records) -> Result<(), StoreError> {
         let mut known = self.stored_keys(replica)?;
         let of_replica = (replica, Bytes::new())..(ReplicaId::new(replica.get() + 1), Bytes::new());
@@ -126,7 +124,7 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Notes that everything that waited was written, with a chain that is final up to `finalized`.
+    /// Notes that the buffer was written, with a chain that is final up to `finalized`.
     pub(crate) fn written(&self, finalized: Height) {
         let mut waiting = self.waiting();
         (waiting.records, waiting.bytes, waiting.finalized) = (BTreeMap::new(), 0, finalized);
@@ -136,10 +134,10 @@ impl RecordStore {
         }
     }
 
-    /// Writes what waits without a head.
+    /// Writes the buffer without a head.
     pub(crate) fn flush(&self) -> Result<(), StoreError> {
         let (mut batch, finalized) = (Batch::new(), self.waiting().finalized);
-        // What is only to be forgotten can wait for the next head.
+        // Deletions alone can wait for the next head.
         if !self.is_full() && self.waiting().records.values().all(Option::is_none) {
             return Ok(());
         }
@@ -149,17 +147,17 @@ impl RecordStore {
         Ok(())
     }
 
-    /// Whether so much waits that it must not wait for a head.
+    /// Returns whether the buffer is too large to wait for a head.
     pub(super) fn is_full(&self) -> bool {
         self.waiting().bytes > WAITING_BYTES_MAX
     }
 
-    /// What waits, to go back to when a change fails.
+    /// Returns the buffer, to restore it when a change fails.
     pub(super) fn waiting_now(&self) -> Waiting {
         self.waiting().clone()
     }
 
-    /// Goes back to what waited before a change that failed.
+    /// Restores the buffer after a failed change.
     pub(super) fn roll_back(&self, waiting: Waiting) {
         *self.waiting() = waiting;
     }
@@ -176,7 +174,7 @@ impl RecordStore {
         }
     }
 
-    /// Whose record it is, the protocol's key and value; `key` is what follows on the chain id.
+    /// Returns the replica, the protocol's key and the value; `key` is the stored key after the chain id.
     fn read<'a>(&self, key: &'a [u8], value: &'a [u8]) -> Result<(ReplicaId, &'a [u8], &'a [u8]), NetworkError> {
         let parsed = key.split_first().and_then(|(protocol, rest)| {
             let (replica, own_key) = rest.split_first_chunk()?;
@@ -224,7 +222,7 @@ impl Waiting {
 
 impl CommitHook for RecordStore {
     fn on_head(&self, _change: &HeadChange, batch: &mut Batch) -> Result<(), StoreError> {
-        // They wait until they are known to be written: a failed write is tried again.
+        // They stay buffered until they are known to be written: a failed write is tried again.
         self.write_to(batch);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! One replica: a protocol, its chain and its pool, and the carrying out of effects.
+//! A replica: a protocol, its chain and pool, and the execution of the protocol's effects.
 
 pub(in crate::sim) mod disk;
 mod inclusion_timeout;
@@ -9,12 +9,12 @@ use std::{collections::VecDeque, sync::Arc};
 use imbl::{OrdMap, Vector};
 
 use self::{
-    disk::{Disk, Kept, Writing},
-    inclusion_timeout::Waiting,
-    process::Process,
+    disk::{Disk, RecordMap, WriteResult},
+    inclusion_timeout::OldestPending,
+    process::ProcessState,
 };
 use super::{
-    environment::{Buffers, Happening, World},
+    environment::{Buffers, Environment, SimEvent},
     error::NetworkError,
     production::{BlockOrder, Production},
     records::RecordStore,
@@ -31,88 +31,88 @@ use crate::{
     primitives::{Address, Timestamp, Transaction, U256},
     sim::{
         engine::clock::SimTime,
-        faults::byzantine::{Censored, Conduct},
+        faults::byzantine::{CensoredCandidates, Misbehaviour},
     },
 };
 
-/// Pieces of evidence kept; later ones are only counted.
+/// Pieces of evidence stored; later ones are only counted.
 const EVIDENCE_MAX: usize = 256;
 
-/// Candidates that a block leaves out, with why.
+/// Candidates that a block leaves out, with the reason.
 type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
-/// A validator's or observer's node. Cloning costs the same at any size of chain and pool.
+/// A validator, candidate or observer. Cloning costs the same at any size of chain and pool.
 #[derive(Clone, Debug)]
 pub struct Replica {
-    pub(in crate::sim) id: ReplicaId,
-    /// The number of its machine; its own unless its key runs on two.
+    id: ReplicaId,
+    /// Slot of this process: equal to `id`, or above the numbers of all replicas for a twin.
     pub(in crate::sim) slot: ReplicaId,
     address: Option<Address>,
-    pub(in crate::sim) machine: Machine,
-    pub(in crate::sim) chain: Chain,
-    pub(in crate::sim) pool: Pool,
+    pub(in crate::sim) protocol: Machine,
+    chain: Chain,
+    pool: Pool,
     /// Running timers.
-    pub(super) timers: OrdMap<TimerId, Armed>,
+    timers: OrdMap<TimerId, ArmedTimer>,
     generation: u64,
-    /// The block that was asked for and is made on demand.
-    pub(in crate::sim) wanted: Option<BuildRequest>,
+    /// Block that the protocol requested, to be built on demand.
+    wanted: Option<BuildRequest>,
     pub(in crate::sim) disk: Disk,
-    /// Messages that wait for a record.
-    pub(in crate::sim) held: Vector<(Ticket, Recipients, Message)>,
-    pub(super) persisted: Ticket,
-    /// Where its records go when the network's store is durable.
-    pub(in crate::sim) durable: Option<Arc<RecordStore>>,
-    pub(in crate::sim) process: Process,
-    /// What waits while it stands still.
-    pub(super) stalled: Vector<Happening>,
-    /// How it misbehaves.
-    pub(in crate::sim) conduct: Conduct,
-    /// What its disk had when its amnesia began.
-    pub(in crate::sim) remembered: Option<Kept>,
-    /// What nobody takes.
-    pub(in crate::sim) waiting: Option<Waiting>,
+    /// Messages to be sent once a write is durable, with its ticket.
+    held: Vector<(Ticket, Recipients, Message)>,
+    /// First ticket whose write is not durable yet.
+    persisted: Ticket,
+    /// Durable store of its records, if the network has one.
+    pub(super) durable: Option<Arc<RecordStore>>,
+    process: ProcessState,
+    /// Events deferred while the process is paused.
+    deferred: Vector<SimEvent>,
+    pub(in crate::sim) misbehaviour: Misbehaviour,
+    /// Records on its disk when its amnesia began.
+    saved_records: Option<RecordMap>,
+    /// First transaction of the pool, watched for inclusion.
+    oldest_pending: Option<OldestPending>,
     evidence: Vector<Evidence>,
     marks: OrdMap<&'static str, u64>,
     last_rejection: Option<Rejection>,
-    pub(in crate::sim) counters: Counters,
+    counters: Counters,
 }
 
-/// A running timer. When it is moved to later, its event stays in the queue and is put anew when it comes: most are moved
-/// many times before they fire.
+/// A running timer. When it is moved to a later time, its event stays in the queue and is queued again when it is processed:
+/// most timers are moved many times before they fire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Armed {
-    /// The one that counts; an event of an older one is void.
+pub(super) struct ArmedTimer {
+    /// Current generation; events of earlier ones are void.
     pub(super) generation: u64,
-    /// When it fires.
+    /// Time at which it fires.
     pub(in crate::sim) at: SimTime,
-    /// When its event comes, not later.
+    /// Time of its queued event, at most `at`.
     pub(super) queued: SimTime,
 }
 
-/// What a replica did so far.
+/// Counters of a replica since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Counters {
     /// Blocks built here.
     pub blocks_built: u64,
-    /// Times that the head moved.
+    /// Head changes.
     pub heads: u64,
-    /// Of them, times that blocks were taken back.
+    /// Head changes that removed blocks.
     pub reorgs: u64,
-    /// Inputs refused by the protocol.
+    /// Inputs rejected by the protocol.
     pub rejected: u64,
-    /// Transactions from peers that the pool did not take.
+    /// Transactions from peers that the pool refused.
     pub transactions_refused: u64,
     /// Pieces of evidence found.
     pub evidence: u64,
-    /// Times that it came back after a crash.
+    /// Restarts after a crash.
     pub restarts: u64,
-    /// Writes that crashes took.
+    /// Writes lost in crashes.
     pub writes_lost: u64,
-    /// Of them, those that were torn.
+    /// Lost writes that were torn.
     pub writes_torn: u64,
-    /// Times that it lost its disk, or could not trust it.
+    /// Losses of the disk, and discarded damaged disks.
     pub wipes: u64,
-    /// Records that a disk gave back damaged, told by their checksums.
+    /// Damaged records, detected by their checksums.
     pub records_damaged: u64,
 }
 
@@ -120,7 +120,7 @@ impl Replica {
     pub(in crate::sim) fn new(
         id: ReplicaId,
         address: Option<Address>,
-        machine: Machine,
+        protocol: Machine,
         chain: Chain,
         pool: Pool,
         durable: Option<Arc<RecordStore>>,
@@ -129,7 +129,7 @@ impl Replica {
             id,
             slot: id,
             address,
-            machine,
+            protocol,
             chain,
             pool,
             timers: OrdMap::new(),
@@ -139,11 +139,11 @@ impl Replica {
             held: Vector::new(),
             persisted: Ticket::default(),
             durable,
-            process: Process::default(),
-            stalled: Vector::new(),
-            conduct: Conduct::default(),
-            remembered: None,
-            waiting: None,
+            process: ProcessState::default(),
+            deferred: Vector::new(),
+            misbehaviour: Misbehaviour::default(),
+            saved_records: None,
+            oldest_pending: None,
             evidence: Vector::new(),
             marks: OrdMap::new(),
             last_rejection: None,
@@ -151,106 +151,106 @@ impl Replica {
         }
     }
 
-    /// Its number in the network.
+    /// Returns its number in the network.
     pub const fn id(&self) -> ReplicaId {
         self.id
     }
 
-    /// The address that it seals with; `None` for an observer.
+    /// Returns the address of its key; `None` for an observer.
     pub const fn address(&self) -> Option<Address> {
         self.address
     }
 
-    /// Its protocol.
-    pub const fn machine(&self) -> &Machine {
-        &self.machine
+    /// Returns its protocol.
+    pub const fn protocol(&self) -> &Machine {
+        &self.protocol
     }
 
-    /// Its chain.
+    /// Returns its chain.
     pub const fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// Its pool.
+    /// Returns its transaction pool.
     pub const fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Its newest block.
+    /// Returns its head block.
     pub fn head(&self) -> BlockId {
-        self.machine.head()
+        self.protocol.head()
     }
 
-    /// What it did so far.
+    /// Returns its counters.
     pub const fn counters(&self) -> Counters {
         self.counters
     }
 
-    /// Who broke the protocol before its eyes; the first few hundred pieces.
+    /// Iterates over the evidence of misbehaviour that it found, up to the first 256 pieces.
     pub fn evidence(&self) -> impl Iterator<Item = &Evidence> {
         self.evidence.iter()
     }
 
-    /// How often each named point of coverage was passed.
+    /// Iterates over the named coverage points that its protocol passed, with counts.
     pub fn marks(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         self.marks.iter().map(|(name, count)| (*name, *count))
     }
 
-    /// The newest input that was refused.
+    /// Returns the latest rejection.
     pub const fn last_rejection(&self) -> Option<&Rejection> {
         self.last_rejection.as_ref()
     }
 
-    /// The block that its protocol waits for, when blocks are made on demand.
+    /// Returns the block that its protocol requested, when blocks are made on demand.
     pub const fn wanted(&self) -> Option<&BuildRequest> {
         self.wanted.as_ref()
     }
 
-    /// The chain, for changes by hand that no protocol is asked about.
+    /// Returns the chain, for changes that bypass the protocol.
     pub(super) const fn chain_mut(&mut self) -> &mut Chain {
         &mut self.chain
     }
 
-    /// The pool, for changes by hand.
+    /// Returns the pool, for direct changes.
     pub(super) const fn pool_mut(&mut self) -> &mut Pool {
         &mut self.pool
     }
 
-    /// The same in memory only.
+    /// Returns a copy that writes nothing durable.
     pub(in crate::sim) fn forked(&self) -> Self {
         Self { chain: self.chain.detached(), durable: None, ..self.clone() }
     }
 
-    /// The same with what its protocol keeps, as it was stored.
+    /// Sets the records on its disk to those that were stored.
     pub(super) fn with_records(mut self, records: &Records) -> Self {
         records.iter().for_each(|(key, value)| self.disk.put(key, Some(value)));
         self
     }
 
-    /// What its protocol keeps of its head.
+    /// Returns the protocol's record of its head.
     pub(super) fn head_record(&self) -> Option<&[u8]> {
-        self.disk.get(self.machine.kind().head_key())
+        self.disk.get(self.protocol.kind().head_key())
     }
 
-    /// Takes a dump's chain in place of its own, with the protocol at its head. What was promised on the chain before means
-    /// nothing on this one.
+    /// Replaces its chain by that of a dump, with the protocol at its head. Safety records of the previous chain do not apply to
+    /// the new one and are deleted.
     pub(in crate::sim) fn load(
         &mut self,
         dump: &ChainDump,
-        machine: Machine,
+        protocol: Machine,
         head_record: Option<&[u8]>,
     ) -> Result<(), NetworkError> {
         self.chain.load(dump).map_err(|source| self.chain_error(source))?;
         self.note_written();
         self.disk.wipe();
-        self.disk.put(machine.kind().head_key(), head_record);
-        self.machine = machine;
+        self.disk.put(protocol.kind().head_key(), head_record);
+        self.protocol = protocol;
         (self.wanted, self.held) = (None, Vector::new());
         self.timers.clear();
         Ok(())
     }
 
-    /// Goes back (or over) to an earlier clone, on the durable store too.
+    /// Restores the state of a clone, in the durable store too.
     pub(in crate::sim) fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
         self.chain.restore(&snapshot.chain).map_err(|source| self.chain_error(source))?;
         let restored = core::mem::replace(self, snapshot.clone());
@@ -259,66 +259,71 @@ impl Replica {
         Ok(())
     }
 
-    /// The head of a durable chain is written, and with it everybody's records.
+    /// Notes that a head of the durable chain, and with it the records of all replicas, was written.
     fn note_written(&self) {
         if let Some(durable) = self.durable.as_ref().filter(|_| self.id == ReplicaId::default()) {
             durable.written(self.chain.finalized().height());
         }
     }
 
-    /// Takes one event and everything that follows from it here and now.
-    pub(super) fn handle(&mut self, event: Event, world: &mut World) -> Result<(), NetworkError> {
-        let Buffers { mut inbox, mut effects } = core::mem::take(&mut world.buffers);
+    /// Processes one event and all events that follow from it at the same instant.
+    pub(super) fn handle(&mut self, event: Event, env: &mut Environment) -> Result<(), NetworkError> {
+        let Buffers { mut inbox, mut effects } = core::mem::take(&mut env.buffers);
         inbox.push_back(event);
         while let Some(event) = inbox.pop_front() {
-            if !self.conduct.is_empty() {
-                self.equivocate(&event, world)?;
+            if !self.misbehaviour.is_empty() {
+                self.equivocate(&event, env)?;
             }
-            world.record_event(self.id, &event);
-            let now = world.scheduler.now();
-            let input = world.recorder.as_mut().map(|recorder| recorder.input(now, &event));
-            self.machine.step(event, &mut effects);
-            if let (Some(recorder), Some(input)) = (&mut world.recorder, input) {
-                recorder.step(now, self.id, input, &effects, &self.machine);
+            env.record_event(self.id, &event);
+            let now = env.scheduler.now();
+            let input = env.recorder.as_mut().map(|recorder| recorder.input(now, &event));
+            self.protocol.step(event, &mut effects);
+            if let (Some(recorder), Some(input)) = (&mut env.recorder, input) {
+                recorder.step(now, self.id, input, &effects, &self.protocol);
             }
             for effect in effects.drain(..) {
-                self.carry_out(effect, world, &mut inbox)?;
+                self.carry_out(effect, env, &mut inbox)?;
             }
         }
-        world.buffers = Buffers { inbox, effects };
+        env.buffers = Buffers { inbox, effects };
         Ok(())
     }
 
-    /// The judgement of a block that was from the future before.
-    pub(super) fn judge(&mut self, block: Arc<Block>, world: &mut World) -> Result<(), NetworkError> {
+    /// Validates a block that was deferred as from the future.
+    pub(super) fn validate_deferred(&mut self, block: Arc<Block>, env: &mut Environment) -> Result<(), NetworkError> {
         match self.validate(block)? {
-            Some(judged) => self.handle(judged, world),
+            Some(judged) => self.handle(judged, env),
             None => Ok(()),
         }
     }
 
-    /// A timer's event; void when the timer was moved or stopped since.
-    pub(super) fn on_timer(&mut self, timer: TimerId, generation: u64, world: &mut World) -> Result<(), NetworkError> {
+    /// Processes a timer's event; void when the timer was stopped or armed again since.
+    pub(super) fn on_timer(
+        &mut self,
+        timer: TimerId,
+        generation: u64,
+        env: &mut Environment,
+    ) -> Result<(), NetworkError> {
         let Some(armed) = self.timers.get_mut(&timer).filter(|armed| armed.generation == generation) else {
             return Ok(());
         };
-        if armed.at > world.scheduler.now() {
+        if armed.at > env.scheduler.now() {
             armed.queued = armed.at;
             let replica = self.slot;
-            world.scheduler.at(armed.at, Happening::Timer { replica, timer, generation });
+            env.scheduler.at(armed.at, SimEvent::Timer { replica, timer, generation });
             return Ok(());
         }
         self.timers.remove(&timer);
-        self.handle(Event::Timer(timer), world)
+        self.handle(Event::Timer(timer), env)
     }
 
-    /// Takes a transaction from a client or a peer.
+    /// Adds a transaction from a client or peer to the pool.
     pub(in crate::sim) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<AddOutcome, NetworkError> {
         let context = self.chain.pool_context().map_err(|source| self.chain_error(source))?;
         Ok(self.pool.add(transaction, &context)?)
     }
 
-    /// A peer's transaction: refusing it is no error.
+    /// Adds a peer's transaction to the pool; a refusal is counted and is no error.
     pub(super) fn on_transaction(&mut self, transaction: Arc<Transaction>) -> Result<(), NetworkError> {
         match self.submit(transaction) {
             Err(NetworkError::Pool(_)) => self.counters.transactions_refused += 1,
@@ -327,18 +332,18 @@ impl Replica {
         Ok(())
     }
 
-    /// A block of this replica for a peer that asks; without a hash, the canonical one of its height.
-    pub(super) fn serve(&self, block: BlockId) -> Option<Arc<Block>> {
+    /// Returns a block for a peer; with a zero hash, the canonical block of the height.
+    pub(super) fn serve_block(&self, block: BlockId) -> Option<Arc<Block>> {
         let hash = if block.hash.is_zero() { self.chain.hash_at(block.height).ok()? } else { block.hash };
         self.chain.block(hash).ok().map(|executed| executed.block().clone())
     }
 
-    /// Makes the wanted block at once and hands it to the protocol. Whether it becomes the head is seen later: a protocol may
-    /// ask the other replicas first.
+    /// Builds the requested block and passes it to the protocol. It may become the head later only, if the protocol needs the
+    /// votes of other replicas.
     pub(in crate::sim) fn produce(
         &mut self,
         order: &BlockOrder,
-        world: &mut World,
+        env: &mut Environment,
     ) -> Result<(BlockId, LeftOut), NetworkError> {
         let parent = self.head();
         let height = parent.height.next();
@@ -347,17 +352,17 @@ impl Replica {
         let timestamp = match order.timestamp {
             Some(got) if got < earliest => return Err(NetworkError::TooEarly { got, earliest }),
             Some(ordered) => ordered,
-            None => earliest.max(world.timestamp()),
+            None => earliest.max(env.timestamp()),
         };
         let attributes = attributes(&request, timestamp, order);
-        let built = self.build(&request, &attributes, order, world)?;
+        let built = self.build(&request, &attributes, order, env)?;
         let block = BlockId::of(&built.block);
         self.wanted = None;
         let rejected = self.counters.rejected;
         let event = Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) };
-        self.handle(event, world)?;
+        self.handle(event, env)?;
         if self.counters.rejected > rejected && self.head() != block {
-            // Nothing has changed: the block is still wanted.
+            // Nothing has changed: the request is still open.
             self.wanted = Some(request);
             let reason = self.last_rejection.as_ref().map(ToString::to_string).unwrap_or_default();
             return Err(NetworkError::NotAdopted { height, reason });
@@ -370,10 +375,10 @@ impl Replica {
         request: &BuildRequest,
         attributes: &BlockAttributes,
         order: &BlockOrder,
-        world: &mut World,
+        env: &mut Environment,
     ) -> Result<BuiltBlock, NetworkError> {
         let parent = request.parent.hash;
-        let censored = if self.conduct.is_empty() { None } else { self.censored(world) };
+        let censored = if self.misbehaviour.is_empty() { None } else { self.censored(env) };
         let built = match &order.transactions {
             Some(only) => self.chain.build(parent, attributes, &mut Only { rest: only.iter() }),
             None => {
@@ -381,7 +386,9 @@ impl Replica {
                 let mut best = self.pool.best(base_fee);
                 match censored {
                     None => self.chain.build(parent, attributes, &mut best),
-                    Some(senders) => self.chain.build(parent, attributes, &mut Censored { from: &mut best, senders }),
+                    Some(senders) => {
+                        self.chain.build(parent, attributes, &mut CensoredCandidates { from: &mut best, senders })
+                    }
                 }
             }
         };
@@ -393,23 +400,23 @@ impl Replica {
     fn carry_out(
         &mut self,
         effect: Effect,
-        world: &mut World,
+        env: &mut Environment,
         inbox: &mut VecDeque<Event>,
     ) -> Result<(), NetworkError> {
         match effect {
             Effect::Send { to, message, after } => match after {
                 Some(ticket) if ticket >= self.persisted => self.held.push_back((ticket, to, message)),
-                _ => self.say(to, message, world),
+                _ => self.send(to, message, env),
             },
             Effect::ArmTimer { timer, deadline } => {
-                let at = world.moment_of_timer(self.slot, deadline);
+                let at = env.timer_deadline(self.slot, deadline);
                 match self.timers.get_mut(&timer).filter(|armed| armed.queued <= at) {
                     Some(armed) => armed.at = at,
                     None => {
                         self.generation += 1;
                         let (replica, generation) = (self.slot, self.generation);
-                        world.scheduler.at(at, Happening::Timer { replica, timer, generation });
-                        self.timers.insert(timer, Armed { generation, at, queued: at });
+                        env.scheduler.at(at, SimEvent::Timer { replica, timer, generation });
+                        self.timers.insert(timer, ArmedTimer { generation, at, queued: at });
                     }
                 }
             }
@@ -417,44 +424,44 @@ impl Replica {
                 self.timers.remove(&timer);
             }
             Effect::Persist { ticket, records } => {
-                let now = world.scheduler.now();
+                let now = env.scheduler.now();
                 if let Some(durable) = &self.durable {
                     durable.put(self.id, &records);
                 }
-                match self.disk.write(ticket, records, now, |latency| world.disk_nanos(latency)) {
-                    Writing::Done => {
-                        self.on_persisted(ticket, world);
+                match self.disk.write(ticket, records, now, |latency| env.disk_nanos(latency)) {
+                    WriteResult::Done => {
+                        self.on_persisted(ticket, env);
                         inbox.push_back(Event::Persisted(ticket));
                     }
-                    Writing::Until { at, life } => {
-                        world.scheduler.at(at, Happening::Written { replica: self.slot, ticket, life });
+                    WriteResult::Until { at, life } => {
+                        env.scheduler.at(at, SimEvent::Written { replica: self.slot, ticket, life });
                     }
                 }
             }
-            Effect::Build(request) => match world.production {
+            Effect::Build(request) => match env.production {
                 Production::OnDemand => self.wanted = Some(request),
                 Production::Automatic => {
-                    let timestamp = request.timestamp_min.max(world.timestamp_of(self.slot));
+                    let timestamp = request.timestamp_min.max(env.timestamp_of(self.slot));
                     let order = BlockOrder::default();
-                    let built = self.build(&request, &attributes(&request, timestamp, &order), &order, world)?;
+                    let built = self.build(&request, &attributes(&request, timestamp, &order), &order, env)?;
                     inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) });
                 }
             },
             Effect::CancelBuild => self.wanted = None,
             Effect::Validate { block } => {
-                if !world.postpone(self.slot, &block) {
+                if !env.defer_future_block(self.slot, &block) {
                     inbox.extend(self.validate(block)?);
                 }
             }
             Effect::Draw { ticket, bound } => {
-                inbox.push_back(Event::Random { ticket, value: world.draw(bound) });
+                inbox.push_back(Event::Random { ticket, value: env.draw(bound) });
             }
-            Effect::Fetch { block, from } => world.request(self.slot, from, block),
+            Effect::Fetch { block, from } => env.request(self.slot, from, block),
             Effect::Chain(event) => {
                 let moves = matches!(event, ChainEvent::HeadMoved { .. });
                 self.on_chain_event(event)?;
                 if moves {
-                    inbox.extend(self.lose_patience(world));
+                    inbox.extend(self.check_inclusion_timeout(env));
                 }
             }
             Effect::Evidence(evidence) => {
@@ -472,35 +479,35 @@ impl Replica {
         Ok(())
     }
 
-    /// Says something, as the protocol wants it or as misbehaviour changes it.
-    fn say(&mut self, to: Recipients, message: Message, world: &mut World) {
-        if self.conduct.is_empty() {
-            world.send_message(self.slot, to, message);
+    /// Sends a message, as it is or as misbehaviour changes it.
+    fn send(&mut self, to: Recipients, message: Message, env: &mut Environment) {
+        if self.misbehaviour.is_empty() {
+            env.send_message(self.slot, to, message);
         } else {
-            self.misbehave(to, &message, world);
+            self.misbehave(to, &message, env);
         }
     }
 
-    /// A slow write is durable.
-    pub(super) fn on_written(&mut self, ticket: Ticket, life: u64, world: &mut World) -> Result<(), NetworkError> {
+    /// Processes the completion of a slow write.
+    pub(super) fn on_written(&mut self, ticket: Ticket, life: u64, env: &mut Environment) -> Result<(), NetworkError> {
         for ticket in self.disk.synced(ticket, life) {
-            self.on_persisted(ticket, world);
-            self.handle(Event::Persisted(ticket), world)?;
+            self.on_persisted(ticket, env);
+            self.handle(Event::Persisted(ticket), env)?;
         }
         Ok(())
     }
 
-    /// Sends what waited for this ticket; disks keep the order.
-    fn on_persisted(&mut self, ticket: Ticket, world: &mut World) {
+    /// Sends the messages that waited for this ticket; disks complete writes in order.
+    fn on_persisted(&mut self, ticket: Ticket, env: &mut Environment) {
         self.persisted = self.persisted.max(Ticket::new(ticket.get() + 1));
         while self.held.front().is_some_and(|(waits_for, ..)| *waits_for < self.persisted) {
             if let Some((_, to, message)) = self.held.pop_front() {
-                self.say(to, message, world);
+                self.send(to, message, env);
             }
         }
     }
 
-    /// Executes and stores a block. `None`: it can't be judged yet.
+    /// Executes and stores a block; `None` when it cannot be validated yet.
     pub(in crate::sim) fn validate(&mut self, block: Arc<Block>) -> Result<Option<Event>, NetworkError> {
         let id = BlockId::of(&block);
         let verdict = match self.chain.insert(block) {
@@ -536,7 +543,7 @@ impl Replica {
     fn follow(&mut self, head: BlockId) -> Result<(), ChainError> {
         let change = self.chain.set_head(head.hash)?;
         self.note_written();
-        // Only blocks that were taken back give transactions to an empty pool.
+        // An empty pool receives transactions only from removed blocks.
         if change.is_reorg() || !self.pool.is_empty() {
             let context = self.chain.pool_context()?;
             self.pool.on_head(&change, &context);
@@ -562,7 +569,7 @@ fn attributes(request: &BuildRequest, timestamp: Timestamp, order: &BlockOrder) 
     }
 }
 
-/// Exactly the transactions that were ordered, in their order.
+/// Exactly the ordered transactions, in their order.
 struct Only<'a> {
     rest: core::slice::Iter<'a, Arc<Transaction>>,
 }

@@ -49,8 +49,8 @@ pub enum ScriptError {
 /// One chain whose consensus is a script. Blocks have names; `genesis` is the first.
 ///
 /// ```
-/// use chainbox::{chain::GenesisSpec, sim::Scripted};
-/// let mut chain = Scripted::new(GenesisSpec::new(1_337))?;
+/// use chainbox::{chain::GenesisSpec, sim::ScriptedChain};
+/// let mut chain = ScriptedChain::new(GenesisSpec::new(1_337))?;
 /// chain.produce("a", [])?;
 /// chain.produce("b", [])?;
 /// // Two others on top of `a`, which nobody follows yet ...
@@ -65,7 +65,7 @@ pub enum ScriptError {
 /// # Ok::<(), chainbox::sim::ScriptError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Scripted {
+pub struct ScriptedChain {
     chain: Chain,
     names: BTreeMap<String, ExecutedBlock>,
     head: String,
@@ -73,7 +73,7 @@ pub struct Scripted {
     made: u64,
 }
 
-impl Scripted {
+impl ScriptedChain {
     /// A chain in memory with nothing but genesis.
     ///
     /// # Errors
@@ -108,7 +108,7 @@ impl Scripted {
     /// Makes a block on the head with exactly these transactions, and makes it the head.
     ///
     /// # Errors
-    /// As [`Scripted::fork`].
+    /// As [`ScriptedChain::fork`].
     pub fn produce(
         &mut self,
         name: &str,
@@ -194,7 +194,7 @@ mod tests {
         Arc::new(request.sign(key).unwrap())
     }
 
-    fn balance(chain: &Scripted, of: u8) -> U256 {
+    fn balance(chain: &ScriptedChain, of: u8) -> U256 {
         let account = chain.chain().latest_state().unwrap().account(&Address::repeat_byte(of)).unwrap();
         account.map(|account| account.balance).unwrap_or_default()
     }
@@ -203,7 +203,7 @@ mod tests {
     fn a_payment_is_taken_back_and_comes_again_elsewhere() {
         let key = NetworkBuilder::validator_key(1, 0);
         let genesis = GenesisSpec::new(1_337).with_balance(key.address(), ether(1));
-        let mut chain = Scripted::new(genesis).unwrap();
+        let mut chain = ScriptedChain::new(genesis).unwrap();
         let payment = transfer(&key, 0, 0xaa);
         chain.produce("a", []).unwrap();
         chain.produce("paid", [payment.clone()]).unwrap();
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn wrong_lines_are_told_and_change_nothing() {
         let key = NetworkBuilder::validator_key(1, 0);
-        let mut chain = Scripted::new(GenesisSpec::new(1_337)).unwrap();
+        let mut chain = ScriptedChain::new(GenesisSpec::new(1_337)).unwrap();
         chain.produce("a", []).unwrap();
         assert!(matches!(chain.produce("a", []), Err(ScriptError::Taken { .. })));
         assert!(matches!(chain.fork("nowhere", "b", []), Err(ScriptError::Unknown { .. })));

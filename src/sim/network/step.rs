@@ -2,14 +2,14 @@
 
 use crate::{consensus::ReplicaId, sim::engine::clock::SimTime};
 
-/// One thing that happened.
+/// One processed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// When.
+pub struct SimStep {
+    /// Virtual time.
     pub at: SimTime,
-    /// To whom.
+    /// Replica that it affected.
     pub replica: ReplicaId,
-    /// What: `message`, `transaction`, `block-request`, `block-response`, `judgement`, `timer`, and under faults
+    /// Kind: `message`, `transaction`, `block-request`, `block-response`, `judgement`, `timer`, and under faults
     /// `departure`, `written`, `fault-begins` or `fault-ends`.
     pub label: &'static str,
 }

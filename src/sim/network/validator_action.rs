@@ -254,7 +254,7 @@ impl Network {
     /// # Errors
     /// [`CallError`] when the state can't be read.
     pub fn validators(&self) -> Result<Vec<ValidatorRecord>, CallError> {
-        validator_records(self.primary().chain(), &self.primary().machine().validators())
+        validator_records(self.primary().chain(), &self.primary().protocol().validators())
     }
 
     /// Passes on what `actor`, an operator or a delegator, wants.
@@ -277,7 +277,7 @@ impl Network {
             ValidatorAction::Exit => false,
             _ => return Err(self.unsupported(action)),
         };
-        let is_in = self.primary().machine().validators().contains(&actor.address());
+        let is_in = self.primary().protocol().validators().contains(&actor.address());
         if is_in == joins {
             let state = if joins { "is a validator already" } else { "is no validator" };
             return Err(ValidatorActionError::NothingToDo { action: action.name(), address: actor.address(), state });
@@ -351,7 +351,7 @@ impl Network {
 
     /// Lets a majority of signers vote, the target only when nobody else is left.
     fn vote(&mut self, target: Address, authorize: bool) -> Result<Submitted, ValidatorActionError> {
-        let signers = self.primary().machine().validators();
+        let signers = self.primary().protocol().validators();
         let majority = signers.len() / 2 + 1;
         let sealing = self.replicas().iter().filter_map(|replica| Some((replica.address()?, replica.id())));
         let mut voters: Vec<_> = sealing.filter(|(address, _)| signers.contains(address)).collect();
@@ -369,12 +369,12 @@ impl Network {
 
     fn change_members(&mut self, address: Address, joins: bool) -> Result<Submitted, ValidatorActionError> {
         let replica = self.replica_of(address).ok_or(ValidatorActionError::NoReplica { address })?;
-        let term = |machine: &Machine| match machine {
+        let term = |protocol: &Machine| match protocol {
             Machine::Raft(raft) if raft.is_leader() => Some(raft.term()),
             _ => None,
         };
         // One that was cut off may still think that it leads, in an older term.
-        let leaders = self.replicas().iter().filter_map(|replica| Some((term(replica.machine())?, replica.id())));
+        let leaders = self.replicas().iter().filter_map(|replica| Some((term(replica.protocol())?, replica.id())));
         let (_, leader) = leaders.max().ok_or(ValidatorActionError::NoLeader)?;
         let role = if joins { Role::Voter } else { Role::Removed };
         let change = Change::Simple(vec![Assignment { replica, address, role }]);

@@ -61,7 +61,7 @@ const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
 }
 
 fn pbft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pbft> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Pbft(pbft) => Some(pbft),
         _ => None,
     }

@@ -142,7 +142,7 @@ fn config(stage: &Stage<'_>) -> PosConfig {
 }
 
 fn pos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pos> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Pos(pos) => Some(pos),
         _ => None,
     }

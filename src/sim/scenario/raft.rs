@@ -124,7 +124,7 @@ const fn slow_links(builder: NetworkBuilder) -> NetworkBuilder {
 }
 
 fn raft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Raft> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Raft(raft) => Some(raft),
         _ => None,
     }

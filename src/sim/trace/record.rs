@@ -50,10 +50,10 @@ impl Recorder {
     }
 
     /// What was recorded, with the states at `now`.
-    pub(crate) fn trace<'a>(&self, now: SimTime, machines: impl Iterator<Item = (ReplicaId, &'a Machine)>) -> Trace {
+    pub(crate) fn trace<'a>(&self, now: SimTime, protocols: impl Iterator<Item = (ReplicaId, &'a Machine)>) -> Trace {
         let mut entries: Vec<_> = self.entries.iter().cloned().collect();
-        for (replica, machine) in machines.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
-            let what = What::State { replica: replica.get(), digest: machine.digest() };
+        for (replica, protocol) in protocols.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
+            let what = What::State { replica: replica.get(), digest: protocol.digest() };
             entries.push(TraceEntry { at_ns: now.as_nanos(), what });
         }
         Trace { header: self.header.as_ref().clone(), entries }
@@ -91,12 +91,12 @@ impl Recorder {
         replica: ReplicaId,
         input: Input,
         effects: &[Effect],
-        machine: &Machine,
+        protocol: &Machine,
     ) {
         let is_foreign = self.altered.contains_key(&replica.get());
         let outputs = effects.iter().map(|effect| self.output(now, effect, is_foreign)).collect();
         self.push(now, What::Step { replica: replica.get(), input, outputs });
-        self.stands(now, replica, machine);
+        self.record_status(now, replica, protocol);
     }
 
     /// Something goes on a link.
@@ -123,8 +123,8 @@ impl Recorder {
     }
 
     /// A replica has another machine than before, such as after a restart.
-    pub(crate) fn stands(&mut self, now: SimTime, replica: ReplicaId, machine: &Machine) {
-        let Some(status) = Status::of(machine, replica, &self.replicas) else { return };
+    pub(crate) fn record_status(&mut self, now: SimTime, replica: ReplicaId, protocol: &Machine) {
+        let Some(status) = Status::of(protocol, replica, &self.replicas) else { return };
         if self.status.get(&replica.get()) != Some(&status) {
             self.status.insert(replica.get(), status);
             self.push(now, What::Status { replica: replica.get(), status });

@@ -13,7 +13,7 @@ use crate::{
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
     sim::{
-        campaign::two_phase::Setup,
+        campaign::two_phase::CampaignSetup,
         default_config::default_sim_config,
         faults::plan::{FaultKind, FaultPlan},
         network::{Network, builder::NetworkBuilder, links::Latency},
@@ -76,7 +76,7 @@ fn two_machines_of_one_key_replay_through_a_crash() {
 #[test]
 fn whatever_a_campaign_does_replays() {
     for kind in ConsensusKind::ALL {
-        let setup = Setup::of(default_sim_config(kind));
+        let setup = CampaignSetup::of(default_sim_config(kind));
         for seed in 0..40 {
             let plan = FaultPlan::random(seed, 4, &setup.profile);
             let mut network = builder(default_sim_config(kind)).with_trace("test").with_faults(plan).build().unwrap();

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Outcome, Report, RunCounters, Setup};
+use super::{CampaignSetup, RunCounters, RunOutcome, RunReport};
 use crate::{
     consensus::{BlockId, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId},
     primitives::{B256, Height},
@@ -24,7 +24,7 @@ use crate::{
 
 /// A run under way.
 pub(super) struct Run<'a> {
-    setup: &'a Setup,
+    setup: &'a CampaignSetup,
     seed: u64,
     pub(super) network: Network,
     workload: Workload,
@@ -35,7 +35,7 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(setup: &'a Setup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
+    pub(super) fn new(setup: &'a CampaignSetup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
         let validators = setup.validators_of(seed);
         let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, validators);
         if matches!(setup.consensus, ConsensusConfig::Dpos(_)) {
@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
     /// Who must be there in the end; whom Raft's leader counts as no member any more hears nothing and is left out.
     fn core(&self) -> Vec<ReplicaId> {
         let leader = operators::leader(&self.network).and_then(|id| self.network.replica(id).ok());
-        let is_member = |id: ReplicaId| match leader.map(Replica::machine) {
+        let is_member = |id: ReplicaId| match leader.map(Replica::protocol) {
             Some(Machine::Raft(raft)) => raft.membership().is_member(id),
             _ => true,
         };
@@ -150,7 +150,7 @@ impl<'a> Run<'a> {
         NetworkError::Violated(Box::new(Violation::new(invariant, &self.network, detail)))
     }
 
-    pub(super) fn report(self, outcome: Outcome, plan: &FaultPlan) -> Report {
+    pub(super) fn report(self, outcome: RunOutcome, plan: &FaultPlan) -> RunReport {
         let network = &self.network;
         let mut counters = RunCounters {
             steps: network.steps(),
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
                 *marks.entry(name.to_owned()).or_default() += count;
             }
         }
-        Report {
+        RunReport {
             seed: self.seed,
             outcome,
             validators: self.setup.validators_of(self.seed),
@@ -210,7 +210,7 @@ impl Goal {
     fn is_converged(&self, network: &Network, core: &[ReplicaId]) -> bool {
         let replicas = || core.iter().filter_map(|id| network.replica(*id).ok());
         let is_final = |replica: &Replica| {
-            let is_advice = replica.machine().finality().kind == FinalityKind::Depth;
+            let is_advice = replica.protocol().finality().kind == FinalityKind::Depth;
             is_advice || promised(replica).is_some_and(|block| block.height > self.final_before)
         };
         let mut at_goal = replicas().map(|replica| replica.chain().hash_at(self.height).ok());

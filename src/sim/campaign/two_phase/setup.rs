@@ -22,7 +22,7 @@ use crate::{
 /// What is run for every seed of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Setup {
+pub struct CampaignSetup {
     /// Numbers of validators; each seed draws one of them.
     pub validators: Vec<u32>,
     /// How long things may go wrong, in milliseconds of virtual time.
@@ -50,7 +50,7 @@ pub struct Setup {
     pub profile: Profile,
 }
 
-impl Setup {
+impl CampaignSetup {
     /// The one default campaign of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
     /// what the protocol promises to bear.
     pub fn of(consensus: ConsensusConfig) -> Self {

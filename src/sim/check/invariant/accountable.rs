@@ -9,7 +9,7 @@ use crate::{
         pos::{Checkpoint, Payload, Pos, Vote, offenders},
     },
     primitives::{Address, Height},
-    sim::network::{Network, replica::Replica, step::Step},
+    sim::network::{Network, replica::Replica, step::SimStep},
 };
 
 /// When two honest replicas hold conflicting checkpoints for final, at least a third of the stake is provably to blame, and
@@ -39,9 +39,9 @@ impl Invariant for AccountableSafety {
         "pos-accountable-safety"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
-        let Machine::Pos(own) = replica.machine() else { return Ok(()) };
+        let Machine::Pos(own) = replica.protocol() else { return Ok(()) };
         let finalized = own.finalized();
         if self.finalized.insert(replica.id(), finalized) == Some(finalized) {
             return Ok(());
@@ -49,7 +49,7 @@ impl Invariant for AccountableSafety {
         let others =
             network.replicas().iter().filter(|other| other.id() != replica.id() && network.is_honest(other.id()));
         for other in others {
-            let Machine::Pos(pos) = other.machine() else { continue };
+            let Machine::Pos(pos) = other.protocol() else { continue };
             if !conflict((replica, own), (other, pos)) {
                 continue;
             }
@@ -82,7 +82,7 @@ impl Blame {
         };
         let honest = offenders.iter().copied().filter(is_honest).collect();
         // Those who are slashed leave the set: what counts is what they had at stake when they signed.
-        let states = replicas.into_iter().filter_map(|replica| match replica.machine() {
+        let states = replicas.into_iter().filter_map(|replica| match replica.protocol() {
             Machine::Pos(pos) => pos.head_state(),
             _ => None,
         });
@@ -115,7 +115,7 @@ fn votes_of(replica: &Replica) -> Vec<Vote> {
     let blocks = (1..=chain.head().height().get()).filter_map(|height| chain.block_at(Height::new(height)).ok());
     let payloads = blocks.filter_map(|executed| Payload::decode(executed.block().payload()).ok());
     let mut votes: Vec<_> = payloads.flat_map(|payload| payload.votes).collect();
-    if let Machine::Pos(pos) = replica.machine() {
+    if let Machine::Pos(pos) = replica.protocol() {
         votes.extend(pos.votes().map(|(_, vote)| vote.clone()));
         votes.extend(pos.offences().flat_map(|(_, offence)| offence.votes()));
     }

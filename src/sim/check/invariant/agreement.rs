@@ -6,7 +6,7 @@ use super::{Invariant, Violation, accountable::Blame, honest, promised};
 use crate::{
     consensus::{BlockId, ConsensusKind, ReplicaId},
     primitives::{B256, Height},
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// No two honest replicas hold different blocks of one height for final: safety itself. Of proof of stake the report names the
@@ -24,7 +24,7 @@ impl Invariant for Agreement {
         "agreement"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let Some(newest) = promised(replica) else { return Ok(()) };
         let before = self.seen.insert(replica.id(), newest).unwrap_or_default();
@@ -62,16 +62,16 @@ impl Invariant for Agreement {
 
 /// What a replica held for final stays on its chain as long as it runs.
 #[derive(Clone, Debug, Default)]
-pub struct FinalityStays {
+pub struct FinalityIrreversible {
     seen: BTreeMap<ReplicaId, (u64, BlockId, u64)>,
 }
 
-impl Invariant for FinalityStays {
+impl Invariant for FinalityIrreversible {
     fn name(&self) -> &'static str {
         "finality-stays"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let Some(newest) = promised(replica) else { return Ok(()) };
         let counters = replica.counters();

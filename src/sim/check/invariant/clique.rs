@@ -13,14 +13,14 @@ use crate::{
         poa::{Payload, PoaConfig},
     },
     primitives::{Address, B256, U256},
-    sim::network::{Network, replica::Replica, step::Step},
+    sim::network::{Network, replica::Replica, step::SimStep},
 };
 
 /// Heads follow the rules of Clique, whatever the votes changed: seals of signers (`poa-seal`), the signer limit
 /// (`poa-signer-limit`), difficulties (`poa-difficulty`), the period (`poa-period`), signers and open votes as their rules
 /// leave them (`poa-votes`); and a running replica leaves its head for a heavier one only (`poa-heaviest`).
 #[derive(Clone, Debug, Default)]
-pub(super) struct CliqueRetold {
+pub(super) struct CliqueReferenceMatch {
     /// What each block leaves.
     known: BTreeMap<B256, Arc<Retold>>,
     /// How often each replica had restarted, and its head.
@@ -40,7 +40,7 @@ struct Retold {
     votes: BTreeMap<(Address, Address), bool>,
 }
 
-impl Invariant for CliqueRetold {
+impl Invariant for CliqueReferenceMatch {
     fn name(&self) -> &'static str {
         "poa-votes"
     }
@@ -49,9 +49,9 @@ impl Invariant for CliqueRetold {
         vec!["poa-votes", "poa-seal", "poa-signer-limit", "poa-difficulty", "poa-period", "poa-heaviest"]
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
-        let (Machine::Poa(poa), ConsensusConfig::Poa(config)) = (replica.machine(), network.config()) else {
+        let (Machine::Poa(poa), ConsensusConfig::Poa(config)) = (replica.protocol(), network.config()) else {
             return Ok(());
         };
         let now = (replica.counters().restarts, replica.head().hash);
@@ -85,7 +85,7 @@ impl Invariant for CliqueRetold {
     }
 }
 
-impl CliqueRetold {
+impl CliqueReferenceMatch {
     /// What the replica's head leaves; `None` when its chain does not reach back to a block that is known.
     fn retell(
         &mut self,

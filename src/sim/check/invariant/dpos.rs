@@ -13,21 +13,21 @@ use crate::{
         dpos::{Dpos, Link, Payload},
     },
     primitives::{Address, B256, Height},
-    sim::network::{Network, replica::Replica, step::Step},
+    sim::network::{Network, replica::Replica, step::SimStep},
 };
 
 /// No honest producer confirms a height twice on whatever branches (`dpos-confirms-once`), makes two blocks in one slot
 /// (`dpos-one-block-a-slot`), or confirms a branch without the proposed block that it implied last, unless that branch
 /// proposed something later (`dpos-lock-kept`).
 #[derive(Clone, Debug, Default)]
-pub struct ProducersKeepTheirWord {
+pub struct ConfirmationsConsistent {
     seen: BTreeSet<B256>,
-    words: BTreeMap<Address, Word>,
+    words: BTreeMap<Address, Confirmation>,
 }
 
 /// What a producer has said.
 #[derive(Clone, Debug, Default)]
-struct Word {
+struct Confirmation {
     confirmed: BTreeSet<u64>,
     /// Blocks by the start of their slot.
     made: BTreeMap<u64, B256>,
@@ -43,7 +43,7 @@ pub struct Schedules {
     seen: BTreeSet<B256>,
 }
 
-impl Invariant for ProducersKeepTheirWord {
+impl Invariant for ConfirmationsConsistent {
     fn name(&self) -> &'static str {
         "dpos-confirms-once"
     }
@@ -52,7 +52,7 @@ impl Invariant for ProducersKeepTheirWord {
         vec!["dpos-confirms-once", "dpos-one-block-a-slot", "dpos-lock-kept"]
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
         // Its own newest block may not have left it yet.
         let head = replica.chain().head().block();
@@ -70,7 +70,7 @@ impl Invariant for ProducersKeepTheirWord {
     }
 }
 
-impl ProducersKeepTheirWord {
+impl ConfirmationsConsistent {
     /// Leaves a block out.
     #[cfg(test)]
     pub(crate) fn overlook(&mut self, block: B256) {
@@ -125,7 +125,7 @@ impl Invariant for Schedules {
         vec!["dpos-slot-owner", "dpos-schedule-due", "dpos-proposed-by-quorum", "dpos-irreversible-by-two-thirds"]
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
         let ConsensusConfig::Dpos(config) = network.config() else { return Ok(()) };
         for block in unseen(replica, &mut self.seen) {
@@ -194,9 +194,9 @@ fn confirmers(replica: &Replica, block: &Block, height: Height, link: &Link) -> 
     found
 }
 
-fn producer_of<'a>(network: &'a Network, step: &Step) -> Option<(&'a Replica, &'a Dpos)> {
+fn producer_of<'a>(network: &'a Network, step: &SimStep) -> Option<(&'a Replica, &'a Dpos)> {
     let replica = honest(network, step)?;
-    let Machine::Dpos(dpos) = replica.machine() else { return None };
+    let Machine::Dpos(dpos) = replica.protocol() else { return None };
     Some((replica, dpos))
 }
 

@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use super::{Invariant, Violation, honest};
 use crate::{
     consensus::ReplicaId,
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// No honest replica holds evidence against an honest one, whatever crashed, was delayed or torn.
 #[derive(Clone, Debug, Default)]
-pub struct HonestyUnblamed {
+pub struct NoFalseAccusation {
     /// Pieces of evidence that were looked at.
     seen: BTreeMap<ReplicaId, usize>,
 }
 
-impl Invariant for HonestyUnblamed {
+impl Invariant for NoFalseAccusation {
     fn name(&self) -> &'static str {
         "honesty-unblamed"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let seen = self.seen.entry(replica.id()).or_default();
         if replica.counters().evidence == *seen as u64 {

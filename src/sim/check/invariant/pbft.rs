@@ -9,13 +9,13 @@ use crate::{
         pbft::{Pbft, View},
     },
     primitives::{B256, Height},
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// The PBFT of the replica that a step was of.
-fn stepped<'a>(network: &'a Network, step: &Step) -> Option<(ReplicaId, &'a Pbft)> {
+fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a Pbft)> {
     let replica = honest(network, step)?;
-    match replica.machine() {
+    match replica.protocol() {
         Machine::Pbft(pbft) => Some((replica.id(), pbft)),
         _ => None,
     }
@@ -40,7 +40,7 @@ impl Invariant for PreparedUnique {
         vec!["pbft-prepared-unique", "pbft-committed-survives"]
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((id, pbft)) = stepped(network, step) else { return Ok(()) };
         let head = pbft.head();
         let newest = pbft.prepared(head.height.next()).or_else(|| pbft.prepared(head.height));
@@ -85,7 +85,7 @@ impl Invariant for Watermarks {
         "pbft-watermarks"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((id, pbft)) = stepped(network, step) else { return Ok(()) };
         let broken = |detail: String| Err(Violation::new("pbft-watermarks", network, format!("{id} {detail}")));
         let (low, high) = pbft.watermarks();

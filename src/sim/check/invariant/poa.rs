@@ -6,22 +6,22 @@ use super::{Invariant, Violation, honest};
 use crate::{
     consensus::ReplicaId,
     primitives::{Address, B256},
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// An honest signer seals at most one block of a height.
 #[derive(Clone, Debug, Default)]
-pub struct SealsOnce {
+pub struct NoDoubleSealing {
     sealed: BTreeMap<(u64, Address), B256>,
     seen: BTreeMap<ReplicaId, B256>,
 }
 
-impl Invariant for SealsOnce {
+impl Invariant for NoDoubleSealing {
     fn name(&self) -> &'static str {
         "poa-seals-once"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let head = replica.head();
         if self.seen.insert(replica.id(), head.hash) == Some(head.hash) {

@@ -9,16 +9,16 @@ use crate::{
         pos::{Checkpoint, OffenceKind, Payload, Pos},
     },
     primitives::Address,
-    sim::network::{Network, replica::Replica, step::Step},
+    sim::network::{Network, replica::Replica, step::SimStep},
 };
 
 /// All of them.
 pub(super) fn all() -> Vec<Box<dyn Invariant>> {
-    vec![Box::new(EarnedFinality::default()), Box::new(FairForkChoice), Box::new(HonestStake)]
+    vec![Box::new(JustifiedFinality::default()), Box::new(FairForkChoice), Box::new(HonestStake)]
 }
 
 fn pos(replica: &Replica) -> Option<&Pos> {
-    match replica.machine() {
+    match replica.protocol() {
         Machine::Pos(pos) => Some(pos),
         _ => None,
     }
@@ -27,16 +27,16 @@ fn pos(replica: &Replica) -> Option<&Pos> {
 /// What an honest replica holds for final has the votes of two thirds of the stake, from it to one of the next two checkpoints.
 /// They are counted again from the blocks, whatever the protocol's own count says.
 #[derive(Clone, Debug, Default)]
-pub struct EarnedFinality {
+pub struct JustifiedFinality {
     seen: BTreeMap<ReplicaId, Checkpoint>,
 }
 
-impl Invariant for EarnedFinality {
+impl Invariant for JustifiedFinality {
     fn name(&self) -> &'static str {
         "finality-is-earned"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((replica, pos)) = honest(network, step).and_then(|replica| Some((replica, pos(replica)?))) else {
             return Ok(());
         };
@@ -99,7 +99,7 @@ impl Invariant for FairForkChoice {
         "fork-choice-is-fair"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((replica, pos)) = honest(network, step).and_then(|replica| Some((replica, pos(replica)?))) else {
             return Ok(());
         };
@@ -130,7 +130,7 @@ impl Invariant for HonestStake {
         "honest-stake-is-safe"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((replica, pos)) = honest(network, step).and_then(|replica| Some((replica, pos(replica)?))) else {
             return Ok(());
         };

@@ -9,13 +9,13 @@ use crate::{
         raft::{Entry, Membership, Raft},
     },
     primitives::B256,
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// The Raft of the replica that a step was of.
-fn stepped<'a>(network: &'a Network, step: &Step) -> Option<(ReplicaId, &'a Raft)> {
+fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a Raft)> {
     let replica = honest(network, step)?;
-    match replica.machine() {
+    match replica.protocol() {
         Machine::Raft(raft) => Some((replica.id(), raft)),
         _ => None,
     }
@@ -32,7 +32,7 @@ impl Invariant for ElectionSafety {
         "raft-election-safety"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((id, raft)) = stepped(network, step).filter(|(_, raft)| raft.is_leader()) else { return Ok(()) };
         match *self.leaders.entry(raft.term()).or_insert(id) {
             first if first != id => {
@@ -58,7 +58,7 @@ impl Invariant for LogMatching {
         "raft-log-matching"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((id, raft)) = stepped(network, step) else { return Ok(()) };
         let seen = self.seen.entry(id).or_default();
         let (compacted, last) = (raft.compacted_index(), raft.last_index());
@@ -92,7 +92,7 @@ impl Invariant for LogMatching {
 
 /// What is committed is in the log of every later leader, is the same everywhere, and is durable on a majority.
 #[derive(Clone, Debug, Default)]
-pub struct CommittedStays {
+pub struct CommittedEntriesPersist {
     /// By index from 1: the term of each committed entry, and the term in which it was committed, which is later when it came
     /// with an entry of a later leader. Only leaders of terms after that one must have it (Raft, section 5.4.3).
     committed: Vec<(u64, u64)>,
@@ -103,7 +103,7 @@ pub struct CommittedStays {
     members: BTreeMap<ReplicaId, Arc<Membership>>,
 }
 
-impl Invariant for CommittedStays {
+impl Invariant for CommittedEntriesPersist {
     fn name(&self) -> &'static str {
         "raft-state-machine-safety"
     }
@@ -112,7 +112,7 @@ impl Invariant for CommittedStays {
         vec!["raft-state-machine-safety", "raft-committed-durable", "raft-leader-completeness"]
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((id, raft)) = stepped(network, step) else { return Ok(()) };
         let restarts = network.replica(id).map_or(0, |replica| replica.counters().restarts);
         let before = match self.seen.insert(id, (restarts, raft.committed_index())) {
@@ -148,7 +148,7 @@ impl Invariant for CommittedStays {
     }
 }
 
-impl CommittedStays {
+impl CommittedEntriesPersist {
     fn is_complete(&self, id: ReplicaId, raft: &Raft) -> Result<(), String> {
         for (index, (term, in_term)) in (1..).zip(&self.committed) {
             let has = raft.entry(index).map(|entry| entry.term);
@@ -171,7 +171,7 @@ fn is_durable(network: &Network, counted_by: Option<&Membership>, index: u64, te
     let rafts: Vec<_> = network
         .replicas()
         .iter()
-        .filter_map(|replica| match replica.machine() {
+        .filter_map(|replica| match replica.protocol() {
             Machine::Raft(raft) => Some((replica.id(), raft.as_ref())),
             _ => None,
         })

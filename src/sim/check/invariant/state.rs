@@ -6,7 +6,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     consensus::ReplicaId,
     primitives::B256,
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
 };
 
 /// A replica's chain follows its protocol, and the state of its head is the one that the header names.
@@ -20,7 +20,7 @@ impl Invariant for StateRoots {
         "state-roots"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let head = replica.head();
         if self.seen.insert(replica.id(), head.hash) == Some(head.hash) {

@@ -11,7 +11,7 @@ use crate::{
     chain::{Chain, ChainError, ExecutedBlock},
     consensus::ReplicaId,
     primitives::{B256, U256},
-    sim::network::{Network, step::Step},
+    sim::network::{Network, step::SimStep},
     state::StateView,
     system::staking::StakeSums,
 };
@@ -30,7 +30,7 @@ const ACCOUNTS_MAX: usize = 4_096;
 /// A block whose state the retention policy let go of before it was looked at is counted as unjudged; a head whose state can't be
 /// read is a violation. Not for chains on which balances are set by hand.
 #[derive(Clone, Debug, Default)]
-pub struct SupplyKept {
+pub struct SupplyConserved {
     heads: BTreeMap<ReplicaId, B256>,
     /// Base fees burned up to these blocks.
     checked: BTreeMap<B256, U256>,
@@ -45,12 +45,12 @@ pub struct SupplyKept {
     unjudged: u64,
 }
 
-impl Invariant for SupplyKept {
+impl Invariant for SupplyConserved {
     fn name(&self) -> &'static str {
         "supply-kept"
     }
 
-    fn on_step(&mut self, network: &Network, step: &Step) -> Result<(), Violation> {
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some(replica) = honest(network, step) else { return Ok(()) };
         let chain = replica.chain();
         let head = chain.head();
@@ -68,7 +68,7 @@ impl Invariant for SupplyKept {
     }
 }
 
-impl SupplyKept {
+impl SupplyConserved {
     /// How many blocks were judged by the sum of all accounts.
     pub const fn summed(&self) -> u64 {
         self.summed
@@ -180,7 +180,7 @@ mod tests {
             .with_validators(4)
             .with_candidates(1)
             .with_seed(3)
-            .with_invariants([Box::new(SupplyKept::default()) as Box<dyn Invariant>])
+            .with_invariants([Box::new(SupplyConserved::default()) as Box<dyn Invariant>])
     }
 
     fn key(index: u32) -> KeyPair {
@@ -231,7 +231,7 @@ mod tests {
             network.intervene(&Intervention::Balance { address: target, balance: ether(2) }).unwrap();
             network.run_to_height(1).unwrap();
             let chain = network.primary().chain();
-            let wrong = SupplyKept::default().check(chain, chain.head()).unwrap();
+            let wrong = SupplyConserved::default().check(chain, chain.head()).unwrap();
             assert!(wrong.is_some_and(|wrong| wrong.contains("accounts hold")));
         }
     }
@@ -241,7 +241,7 @@ mod tests {
         let mut network = builder(DposConfig::default()).build().unwrap();
         network.run_to_height(12).unwrap();
         let chain = network.primary().chain();
-        let mut supply = SupplyKept::default();
+        let mut supply = SupplyConserved::default();
         assert_eq!(supply.check(chain, chain.head()).unwrap(), None);
         let height = chain.head().height().get();
         assert_eq!((supply.summed() + supply.unjudged(), supply.unjudged() < height), (height, true));
@@ -254,7 +254,7 @@ mod tests {
         let chain = network.primary().chain();
         let other = builder(DposConfig::default()).with_seed(4).build().unwrap();
         let stranger = other.primary().chain();
-        assert!(SupplyKept::default().check(stranger, chain.head()).is_err());
+        assert!(SupplyConserved::default().check(stranger, chain.head()).is_err());
     }
 
     #[test]
@@ -265,7 +265,7 @@ mod tests {
         network.intervene(&Intervention::Balance { address: STAKING_ADDRESS, balance: ether(1) }).unwrap();
         network.run_to_height(1).unwrap();
         let chain = network.primary().chain();
-        let wrong = SupplyKept::default().check(chain, chain.head()).unwrap();
+        let wrong = SupplyConserved::default().check(chain, chain.head()).unwrap();
         assert!(wrong.is_some_and(|wrong| wrong.contains("owes")));
     }
 

@@ -1,4 +1,4 @@
-//! Messages that no honest replica sends.
+//! Invalid messages: with changed fields, broken signatures, or far in the future.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::{
     sim::engine::rng::SimRng,
 };
 
-/// Names of fields that say to which time a message belongs.
+/// Names of fields that place a message in time.
 const TIMES: [&str; 8] = ["height", "view", "term", "slot", "epoch", "round", "index", "number"];
 
-/// A message with a field changed: signed anew, or with its old signature, or with a broken one.
+/// Returns the message with one field changed: signed again, with its old signature, or with a broken one.
 pub(super) fn garbled(message: &Message, signer: Option<&Signer>, rng: &mut SimRng) -> Message {
     let is_signed_anew = rng.chance(500);
     let changed = match message {
@@ -31,7 +31,7 @@ pub(super) fn garbled(message: &Message, signer: Option<&Signer>, rng: &mut SimR
     if is_signed_anew { signed(&changed, signer) } else { changed }
 }
 
-/// The same for a time far ahead, rightly signed; `None` when the message belongs to no time.
+/// Returns the message moved `by` heights, views or slots ahead and correctly signed; `None` when it has no such field.
 pub(super) fn from_the_future(message: &Message, by: u64, signer: Option<&Signer>) -> Option<Message> {
     match message {
         Message::Block(block) => {
@@ -47,7 +47,7 @@ pub(super) fn from_the_future(message: &Message, by: u64, signer: Option<&Signer
     }
 }
 
-/// The message with a signature of its own, where it has one of a form that is known here.
+/// Signs the message again, if it is of a kind that carries a signature.
 fn signed(message: &Message, signer: Option<&Signer>) -> Message {
     match (message, signer) {
         (Message::Pbft(message), Some(signer)) => {
@@ -82,13 +82,13 @@ fn garbled_block(block: &Block, signer: Option<&Signer>, rng: &mut SimRng) -> Bl
     changed.with_seal(seal)
 }
 
-/// The message with its written form changed; `None` when that is no message any more.
+/// Changes the JSON form of the message; `None` when the result does not decode.
 fn change(message: &Message, how: impl FnOnce(&mut Value) -> bool) -> Option<Message> {
     let mut value = serde_json::to_value(message).ok()?;
     if how(&mut value) { serde_json::from_value(value).ok() } else { None }
 }
 
-/// Changes one number or one hexadecimal digit, drawn.
+/// Changes one random number or hexadecimal digit.
 fn garble_value(value: &mut Value, rng: &mut SimRng) -> bool {
     let mut leaves = Vec::new();
     collect(value, &mut leaves);
@@ -122,7 +122,7 @@ fn collect<'a>(value: &'a mut Value, leaves: &mut Vec<&'a mut Value>) {
     }
 }
 
-/// Adds `by` to everything that names a time.
+/// Adds `by` to every field of [`TIMES`].
 fn advance(value: &mut Value, by: u64) -> bool {
     let mut is_changed = false;
     match value {

@@ -11,13 +11,13 @@ impl FaultPlan {
     /// ```
     /// use chainbox::{
     ///     consensus::{ConsensusConfig, pbft::PbftConfig},
-    ///     sim::{FaultPlan, Setup, run_plan},
+    ///     sim::{FaultPlan, CampaignSetup, run_plan},
     /// };
     /// use proptest::test_runner::{Config, TestRunner};
     ///
     /// // Four replicas of PBFT bear whatever its profile draws: crashes, cuts, lies of one of them.
     /// let pbft = ConsensusConfig::Pbft(PbftConfig::default());
-    /// let setup = Setup { validators: vec![4], ..Setup::of(pbft) };
+    /// let setup = CampaignSetup { validators: vec![4], ..CampaignSetup::of(pbft) };
     /// let mut runner = TestRunner::new(Config { cases: 3, ..Config::default() });
     /// let outcome = runner.run(&FaultPlan::strategy(4, setup.profile.clone()), |plan| {
     ///     let report = run_plan(&setup, 7, &plan);

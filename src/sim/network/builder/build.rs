@@ -12,7 +12,7 @@ use crate::{
         network::{
             Network,
             chain_options::ChainOptionsError,
-            environment::{Buffers, World},
+            environment::{Buffers, Environment},
             error::NetworkError,
             genesis_stakes,
             links::{Links, PER_MILLE_MAX},
@@ -86,17 +86,17 @@ impl NetworkBuilder {
         for (number, signer) in (0..).map(ReplicaId::new).zip(&shared.signers) {
             let address = signer.as_ref().map(Signer::address);
             let own = records.remove(&number).unwrap_or_default();
-            let (machine, kept) = shared.recovered_at(&chain, head, number, (&own, &of_primary))?;
+            let (protocol, kept) = shared.recovered_at(&chain, head, number, (&own, &of_primary))?;
             if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
                 durable.replace(number, kept.iter())?;
             }
             let chain = if number == ReplicaId::default() { chain.clone() } else { chain.detached() };
-            let replica = Replica::new(number, address, machine, chain, pool.clone(), durable.clone());
+            let replica = Replica::new(number, address, protocol, chain, pool.clone(), durable.clone());
             replicas.push(replica.with_records(&kept));
         }
-        let mut world = self.world(&replicas, &chain);
-        world.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
-        Network::start(replicas, world, shared, self.invariants, self.faults)
+        let mut env = self.env(&replicas, &chain);
+        env.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
+        Network::start(replicas, env, shared, self.invariants, self.faults)
     }
 
     fn consensus(&self, genesis: &GenesisSpec) -> Result<ConsensusConfig, NetworkError> {
@@ -154,7 +154,7 @@ impl NetworkBuilder {
         })
     }
 
-    fn world(&self, replicas: &[Replica], chain: &Chain) -> World {
+    fn env(&self, replicas: &[Replica], chain: &Chain) -> Environment {
         let streams = Streams::new(self.chain.seed);
         let mut ties = streams.stream("ties");
         let mut links = Links::new(self.latency, streams.stream("links")).with_loss(self.loss_per_mille);
@@ -165,7 +165,7 @@ impl NetworkBuilder {
             links.set_loss(*from, *to, *per_mille);
         }
         // A reopened chain goes on at its head's time.
-        World {
+        Environment {
             scheduler: Scheduler::new(ties.next_u64()),
             links,
             clock: BlockClock::starting_at(chain.head().block().timestamp()),
@@ -176,7 +176,7 @@ impl NetworkBuilder {
             steps: 0,
             transactions_travelling: 0,
             streams,
-            trouble: None,
+            faults: None,
             recorder: None,
             buffers: Buffers::default(),
         }

@@ -1,8 +1,8 @@
-//! A replica's disk: what it keeps, and what is on its way there.
+//! A replica's disk: durable records and unfinished writes.
 //!
-//! A write is a batch of records, whole or not at all, and becomes durable after the disk's delay, in order. A crash before
-//! loses it: some of the oldest unsynced writes may have made it, the next one is torn, and everything after is gone. A torn
-//! write is told by its checksum, as in a write-ahead log, so that to the replica it never happened.
+//! A write is an atomic batch of records and becomes durable after the disk's delay, in order. In a crash some of the oldest
+//! unsynced writes may survive; the next one may be torn, and all later ones are lost. As in a write-ahead log, a torn write is
+//! detected by its checksum and is lost as a whole.
 
 use imbl::Vector;
 
@@ -17,52 +17,52 @@ use crate::{
 };
 
 /// Records by key. Cloning is O(1).
-pub(super) type Kept = PersistentMap<Bytes, Bytes>;
+pub(super) type RecordMap = PersistentMap<Bytes, Bytes>;
 
 /// Cloning is O(1).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Disk {
-    /// With every write that was begun.
-    records: Kept,
+    /// Records with every unfinished write applied.
+    records: RecordMap,
     /// Writes that are not durable yet, in order.
     unsynced: Vector<Unsynced>,
-    /// How long a write takes, while a fault says so.
+    /// Duration of a write, while a fault slows the disk.
     slow: Option<(FaultId, Latency)>,
-    /// When the newest write is durable.
+    /// Time at which the newest write is durable.
     synced_at: SimTime,
-    /// Whether bits are flipped with the next restart.
+    /// Whether the next restart flips bits.
     decays: bool,
-    /// Grows with every crash: a write of an earlier life never ends.
+    /// Number of crashes: writes of an earlier life never complete.
     life: u64,
 }
 
 #[derive(Clone, Debug)]
 struct Unsynced {
     ticket: Ticket,
-    /// Everything before this write.
-    before: Kept,
+    /// Records before this write.
+    before: RecordMap,
 }
 
-/// What became of a write.
+/// Result of starting a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Writing {
+pub(crate) enum WriteResult {
     /// Durable at once.
     Done,
-    /// Durable at this time, if the replica lives so long.
+    /// Durable at this time, unless the replica crashes before.
     Until { at: SimTime, life: u64 },
 }
 
-/// What a crash took.
+/// Writes lost in a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lost {
-    /// Writes that are gone.
+pub(crate) struct LostWrites {
+    /// Number of lost writes.
     pub(crate) writes: u64,
     /// Whether the first of them was torn.
     pub(super) is_torn: bool,
 }
 
 impl Disk {
-    pub(crate) const fn kept(&self) -> &Kept {
+    pub(crate) const fn kept(&self) -> &RecordMap {
         &self.records
     }
 
@@ -70,7 +70,7 @@ impl Disk {
         self.records.get(key).map(|value| value.as_ref())
     }
 
-    /// Writes at once, as before the network began.
+    /// Writes one record at once, outside the simulated time.
     pub(crate) fn put(&mut self, key: &[u8], value: Option<&[u8]>) {
         match value {
             Some(value) => drop(self.records.insert(Bytes::copy_from_slice(key), Bytes::copy_from_slice(value))),
@@ -78,14 +78,14 @@ impl Disk {
         }
     }
 
-    /// Begins a write; `rng` draws how long it takes on a slow disk.
+    /// Starts a write; `rng` draws its duration in nanoseconds on a slow disk.
     pub(crate) fn write(
         &mut self,
         ticket: Ticket,
         records: Vec<Record>,
         now: SimTime,
         rng: impl FnOnce(Latency) -> u64,
-    ) -> Writing {
+    ) -> WriteResult {
         let is_quick = self.slow.is_none() && self.unsynced.is_empty();
         if !is_quick {
             self.unsynced.push_back(Unsynced { ticket, before: self.records.clone() });
@@ -98,16 +98,16 @@ impl Disk {
             }
         }
         if is_quick {
-            return Writing::Done;
+            return WriteResult::Done;
         }
         let takes = self.slow.map_or(0, |(_, latency)| rng(latency));
-        // One after the other, at different times, so that they end in order.
+        // At strictly increasing times, so that writes complete in order.
         self.synced_at = self.synced_at.plus_nanos(1).max(now.plus_nanos(takes));
-        Writing::Until { at: self.synced_at, life: self.life }
+        WriteResult::Until { at: self.synced_at, life: self.life }
     }
 
-    /// A write is durable, and with it every one before: a replica that stood still hears of several at once, in any order.
-    /// Answers their tickets; none when the write was of another life or is known to be durable.
+    /// Completes a write and every earlier one: after a pause several completions arrive at once, in any order. Returns their
+    /// tickets; none when the write was of another life or is already complete.
     pub(crate) fn synced(&mut self, ticket: Ticket, life: u64) -> Vec<Ticket> {
         if life != self.life {
             return Vec::new();
@@ -117,30 +117,30 @@ impl Disk {
         core::mem::replace(&mut self.unsynced, later).into_iter().map(|write| write.ticket).collect()
     }
 
-    /// Loses what is not durable.
-    pub(crate) fn crash(&mut self, rng: &mut SimRng) -> Lost {
+    /// Loses a random suffix of the unsynced writes.
+    pub(crate) fn crash(&mut self, rng: &mut SimRng) -> LostWrites {
         self.life += 1;
         let unsynced = core::mem::take(&mut self.unsynced);
         if unsynced.is_empty() {
-            return Lost::default();
+            return LostWrites::default();
         }
         let survived = rng.below(unsynced.len() as u64 + 1) as usize;
-        let Some(first_lost) = unsynced.get(survived) else { return Lost::default() };
+        let Some(first_lost) = unsynced.get(survived) else { return LostWrites::default() };
         self.records = first_lost.before.clone();
-        Lost { writes: (unsynced.len() - survived) as u64, is_torn: rng.chance(500) }
+        LostWrites { writes: (unsynced.len() - survived) as u64, is_torn: rng.chance(500) }
     }
 
-    /// Forgets everything.
+    /// Deletes all records.
     pub(crate) fn wipe(&mut self) {
-        self.records = Kept::default();
+        self.records = RecordMap::default();
     }
 
-    /// Lets bits be flipped before the disk is read the next time.
+    /// Makes the next restart flip bits.
     pub(crate) const fn decay(&mut self) {
         self.decays = true;
     }
 
-    /// Flips a bit of one record in four, of one at least, if the disk decays. Answers how many were hit.
+    /// If the disk decays, flips one bit in a quarter of the records, at least one; returns the number of changed records.
     pub(super) fn flip_bits(&mut self, rng: &mut SimRng) -> u64 {
         if !core::mem::take(&mut self.decays) || self.records.is_empty() {
             return 0;
@@ -162,8 +162,8 @@ impl Disk {
         keys.len() as u64
     }
 
-    /// Goes back to what it held at another time.
-    pub(crate) fn roll_back(&mut self, records: Kept) {
+    /// Replaces all records by earlier ones.
+    pub(crate) fn roll_back(&mut self, records: RecordMap) {
         self.records = records;
     }
 
@@ -171,7 +171,7 @@ impl Disk {
         self.slow = Some((fault, latency));
     }
 
-    /// Ends a fault of this disk; what is on its way stays so.
+    /// Ends a fault of this disk; unfinished writes keep their times.
     pub(crate) fn end(&mut self, fault: FaultId) {
         self.slow.take_if(|(id, _)| *id == fault);
     }
@@ -192,12 +192,12 @@ mod tests {
         let (mut seen, mut torn) = ([false; 5], 0);
         for _ in 0..200 {
             let mut disk = Disk::default();
-            assert_eq!(disk.write(Ticket::new(0), record(1), SimTime::ZERO, |_| 0), Writing::Done);
+            assert_eq!(disk.write(Ticket::new(0), record(1), SimTime::ZERO, |_| 0), WriteResult::Done);
             disk.slow_down(FaultId::new(7), Latency::default());
             for ticket in 1..5 {
                 let writing =
                     disk.write(Ticket::new(ticket), record(ticket as u8 + 1), SimTime::ZERO, |_| 100 / ticket);
-                assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(99 + ticket), life: 0 }, "in order");
+                assert_eq!(writing, WriteResult::Until { at: SimTime::from_nanos(99 + ticket), life: 0 }, "in order");
             }
             assert_eq!(disk.synced(Ticket::new(1), 0), [Ticket::new(1)]);
             assert_eq!(disk.synced(Ticket::new(1), 0), [], "known to be durable");
@@ -235,8 +235,8 @@ mod tests {
         disk.write(Ticket::new(0), record(1), SimTime::ZERO, |_| 50);
         disk.end(FaultId::new(1));
         let writing = disk.write(Ticket::new(1), record(2), SimTime::from_nanos(10), |_| 0);
-        assert_eq!(writing, Writing::Until { at: SimTime::from_nanos(51), life: 0 });
-        assert_eq!(disk.synced(Ticket::new(1), 0), [Ticket::new(0), Ticket::new(1)], "told in another order");
+        assert_eq!(writing, WriteResult::Until { at: SimTime::from_nanos(51), life: 0 });
+        assert_eq!(disk.synced(Ticket::new(1), 0), [Ticket::new(0), Ticket::new(1)], "completions in another order");
         assert_eq!(disk.synced(Ticket::new(0), 0), []);
     }
 }

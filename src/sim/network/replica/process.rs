@@ -1,4 +1,4 @@
-//! A replica as a process: it stops, stands still, and comes back with what its disk has.
+//! A replica as a process: crash, pause, restart from its disk, twins.
 
 use imbl::Vector;
 
@@ -8,9 +8,9 @@ use crate::{
     consensus::{Event, Protocol, Records, ReplicaId, Ticket, is_whole_record},
     sim::{
         check::invariant::Violation,
-        faults::{byzantine::Conduct, plan::FaultKind},
+        faults::{byzantine::Misbehaviour, plan::FaultKind},
         network::{
-            environment::{Happening, World},
+            environment::{Environment, SimEvent},
             error::NetworkError,
             shared::Shared,
         },
@@ -18,41 +18,41 @@ use crate::{
     },
 };
 
-/// Most that waits for a replica that stands still; what comes later is lost.
-const STALLED_MAX: usize = 100_000;
+/// Most events deferred for a paused replica; later ones are lost.
+const DEFERRED_EVENTS_MAX: usize = 100_000;
 
-/// Whether a replica runs.
+/// State of a replica's process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Process {
-    /// It does.
+pub enum ProcessState {
+    /// Processes events.
     #[default]
     Running,
-    /// It stands still; what reaches it waits.
+    /// Paused: events that reach it are deferred.
     Paused,
-    /// It does not; what reaches it is lost.
+    /// Stopped: events that reach it are lost.
     Down,
 }
 
 impl Replica {
-    /// Whether it runs.
-    pub const fn process(&self) -> Process {
+    /// Returns the state of its process.
+    pub const fn process(&self) -> ProcessState {
         self.process
     }
 
-    /// Everything that its disk has, what is on its way there included.
+    /// Returns all records on its disk, unfinished writes included.
     pub fn records(&self) -> Records {
         self.disk.kept().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
     }
 
-    pub(in crate::sim) const fn set_process(&mut self, process: Process) {
+    pub(in crate::sim) const fn set_process(&mut self, process: ProcessState) {
         self.process = process;
     }
 
-    /// Keeps what reaches it while it stands still.
-    pub(in crate::sim) fn stall(&mut self, happening: Happening) -> Option<Happening> {
-        if self.stalled.len() < STALLED_MAX {
-            self.stalled.push_back(happening);
+    /// Defers an event that reaches the paused process.
+    pub(in crate::sim) fn defer(&mut self, sim_event: SimEvent) -> Option<SimEvent> {
+        if self.deferred.len() < DEFERRED_EVENTS_MAX {
+            self.deferred.push_back(sim_event);
         }
         None
     }
@@ -61,81 +61,81 @@ impl Replica {
         &mut self.disk
     }
 
-    pub(in crate::sim) const fn conduct_mut(&mut self) -> &mut Conduct {
-        &mut self.conduct
+    pub(in crate::sim) const fn misbehaviour_mut(&mut self) -> &mut Misbehaviour {
+        &mut self.misbehaviour
     }
 
-    /// What waited while it stood still.
-    pub(in crate::sim) fn take_stalled(&mut self) -> Vector<Happening> {
-        core::mem::take(&mut self.stalled)
+    /// Takes the events deferred during a pause.
+    pub(in crate::sim) fn take_deferred(&mut self) -> Vector<SimEvent> {
+        core::mem::take(&mut self.deferred)
     }
 
-    /// Stops at once: memory is lost, and what was on its way to the disk.
-    pub(in crate::sim) fn crash(&mut self, world: &mut World) {
-        if self.process == Process::Down {
+    /// Stops the process: its memory and unfinished writes are lost.
+    pub(in crate::sim) fn crash(&mut self, env: &mut Environment) {
+        if self.process == ProcessState::Down {
             return;
         }
-        self.process = Process::Down;
+        self.process = ProcessState::Down;
         self.timers.clear();
-        (self.wanted, self.held, self.stalled) = (None, Vector::new(), Vector::new());
+        (self.wanted, self.held, self.deferred) = (None, Vector::new(), Vector::new());
         self.pool.clear();
-        self.waiting = None;
-        self.conduct.forget();
-        if let Some(trouble) = &mut world.trouble {
-            let lost = self.disk.crash(&mut trouble.disk);
+        self.oldest_pending = None;
+        self.misbehaviour.forget();
+        if let Some(faults) = &mut env.faults {
+            let lost = self.disk.crash(&mut faults.disk);
             self.counters.writes_lost += lost.writes;
             self.counters.writes_torn += u64::from(lost.is_torn);
         }
-        let (now, replica) = (world.scheduler.now(), self.id.get());
-        if let Some(recorder) = &mut world.recorder {
+        let (now, replica) = (env.scheduler.now(), self.id.get());
+        if let Some(recorder) = &mut env.recorder {
             recorder.incident(now, Incident::Crashed { replica });
         }
     }
 
-    /// Comes back with what its disk has.
-    pub(in crate::sim) fn restart(&mut self, shared: &Shared, world: &mut World) -> Result<(), NetworkError> {
-        if self.process != Process::Down {
+    /// Restarts the process from its disk.
+    pub(in crate::sim) fn restart(&mut self, shared: &Shared, env: &mut Environment) -> Result<(), NetworkError> {
+        if self.process != ProcessState::Down {
             return Ok(());
         }
-        self.check_disk(world);
+        self.check_disk(env);
         let (records, id) = (self.records(), self.id);
-        let (now, step) = (world.scheduler.now(), world.steps);
+        let (now, step) = (env.scheduler.now(), env.steps);
         let signer = shared.signers.get(id.index()).cloned().flatten();
         let genesis = self.chain.genesis().block().clone();
         let validators = shared.validators.clone();
         let recovered = shared.config.recover(&genesis, validators, &records, shared.authenticator.clone(), signer);
-        // Records that were written by this very protocol are refused by it.
-        let machine = recovered.map_err(|error| {
-            let detail = format!("{id} can't go on with its own records: {error}");
+        // The protocol refuses records that it wrote itself.
+        let protocol = recovered.map_err(|error| {
+            let detail = format!("{id} cannot recover from its own records: {error}");
             NetworkError::Violated(Box::new(Violation { invariant: "recovery".into(), at: now, step, detail }))
         })?;
-        self.machine = machine;
+        self.protocol = protocol;
         match self.rewind() {
-            // Amnesia can reach further back than the chain: it forgot the branch when another became irreversible.
+            // Amnesia can reach further back than the chain, which pruned that branch when another became irreversible.
             Err(ChainError::UnknownBlock { .. }) => {
                 self.wipe();
                 let (validators, signer) =
                     (shared.validators.clone(), shared.signers.get(id.index()).cloned().flatten());
-                self.machine = shared.config.start(&genesis, validators, shared.authenticator.clone(), signer)?;
+                self.protocol = shared.config.start(&genesis, validators, shared.authenticator.clone(), signer)?;
                 self.rewind()
             }
             other => other,
         }
         .map_err(|source| NetworkError::Chain { replica: id, source })?;
         self.persisted = Ticket::default();
-        self.process = Process::Running;
+        self.process = ProcessState::Running;
         self.counters.restarts += 1;
-        if let Some(recorder) = &mut world.recorder {
+        if let Some(recorder) = &mut env.recorder {
             recorder.incident(now, Incident::Restarted { replica: id.get(), records });
-            recorder.stands(now, id, &self.machine);
+            recorder.record_status(now, id, &self.protocol);
         }
-        self.handle(Event::Start, world)
+        self.handle(Event::Start, env)
     }
 
-    /// Reads a disk that decayed: records whose checksum does not fit are told, and then nothing of the disk is trusted.
-    fn check_disk(&mut self, world: &mut World) {
-        let Some(trouble) = &mut world.trouble else { return };
-        if self.disk.flip_bits(&mut trouble.disk) == 0 {
+    /// Reads a decayed disk: if any record fails its checksum, the whole disk is discarded.
+    fn check_disk(&mut self, env: &mut Environment) {
+        let Some(faults) = &mut env.faults else { return };
+        if self.disk.flip_bits(&mut faults.disk) == 0 {
             return;
         }
         let damaged = self.disk.kept().values().filter(|record| !is_whole_record(record)).count();
@@ -145,56 +145,56 @@ impl Replica {
         }
     }
 
-    /// Brings the chain to where the protocol stands.
+    /// Sets the chain to the protocol's head and finality.
     fn rewind(&mut self) -> Result<(), ChainError> {
-        let head = self.machine.head();
+        let head = self.protocol.head();
         let rewound = self.chain.rewound(head.hash)?;
         if let Some(durable) = &self.durable {
-            // In one batch with the chain, if this one's is stored.
+            // In one batch with the chain, if this replica's chain is stored.
             durable.follow_restart(self.id, &self.records())?;
         }
         self.chain.restore(&rewound)?;
-        let finality = self.machine.finality();
+        let finality = self.protocol.finality();
         match self.chain.set_advisory_finality(finality.safe.hash, finality.finalized.hash, finality.irreversible) {
-            // The protocol knows less than it did; its next word on finality sets the marks.
+            // The protocol lost finality that it had; its next finality event sets the marks.
             Err(ChainError::UnknownBlock { .. } | ChainError::BelowFinality { .. }) => Ok(()),
             other => other,
         }
     }
 
-    /// Loses its disk, the chain too.
+    /// Erases its disk.
     pub(in crate::sim) fn wipe(&mut self) {
         self.disk.wipe();
-        // What is remembered speaks of blocks that are gone with the disk.
-        self.remembered = None;
+        // The saved records refer to blocks that are lost with the disk.
+        self.saved_records = None;
         self.counters.wipes += 1;
     }
 
-    /// Another machine with the same key and the same past, that goes its own way.
-    pub(in crate::sim) fn twin(&self, slot: ReplicaId, world: &mut World) -> Self {
+    /// Returns a second process with the same key and state, at `slot`.
+    pub(in crate::sim) fn twin(&self, slot: ReplicaId, env: &mut Environment) -> Self {
         let mut twin = self.forked();
         twin.slot = slot;
         for (timer, armed) in &twin.timers {
-            let happening = Happening::Timer { replica: slot, timer: *timer, generation: armed.generation };
-            world.scheduler.at(armed.queued, happening);
+            let sim_event = SimEvent::Timer { replica: slot, timer: *timer, generation: armed.generation };
+            env.scheduler.at(armed.queued, sim_event);
         }
         twin
     }
 
-    /// Keeps what the disk has now, to go back to it.
-    pub(in crate::sim) fn remember(&mut self) {
-        self.remembered = Some(self.disk.kept().clone());
+    /// Saves the records on the disk, for [`Replica::roll_back_to_saved`].
+    pub(in crate::sim) fn save_for_amnesia(&mut self) {
+        self.saved_records = Some(self.disk.kept().clone());
     }
 
-    /// Goes back to what the disk had when [`Replica::remember`] was called.
-    pub(in crate::sim) fn forget_since(&mut self) {
-        if let Some(records) = self.remembered.take() {
+    /// Restores the records saved by [`Replica::save_for_amnesia`].
+    pub(in crate::sim) fn roll_back_to_saved(&mut self) {
+        if let Some(records) = self.saved_records.take() {
             self.disk.roll_back(records);
         }
     }
 }
 
-/// Whether a fault keeps its replica down.
+/// Returns whether a fault keeps its replica stopped.
 pub(in crate::sim) const fn keeps_down(kind: &FaultKind) -> bool {
     matches!(kind, FaultKind::Crash { .. } | FaultKind::Wipe { .. })
 }

@@ -35,7 +35,7 @@ fn voter() -> KeyPair {
 }
 
 fn dpos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Dpos> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Dpos(dpos) => Some(dpos),
         _ => None,
     }

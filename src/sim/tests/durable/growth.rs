@@ -53,7 +53,7 @@ fn records_of_automatic_blocks_weigh_no_more_after_many_restarts() {
         let latency = Latency::Exponential { floor: Duration::from_millis(50), mean };
         let live = |disk: &Arc<Disk>| {
             let network =
-                on(disk, Setup::of(default_sim_config(kind)).consensus, 4).with_latency(latency).with_loss(50);
+                on(disk, CampaignSetup::of(default_sim_config(kind)).consensus, 4).with_latency(latency).with_loss(50);
             let mut network = network.build().unwrap();
             network.run_for(Duration::from_secs(8)).unwrap();
             network.lowest_height()

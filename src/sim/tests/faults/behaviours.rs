@@ -30,7 +30,7 @@ fn never_is_as_if_honest() {
 fn a_silent_replica_is_voted_out() {
     let network = with(Behaviour::Silent, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
-    let Machine::Pbft(pbft) = network.primary().machine() else { panic!("not pbft") };
+    let Machine::Pbft(pbft) = network.primary().protocol() else { panic!("not pbft") };
     assert!(pbft.view().get() > 0);
 }
 
@@ -44,7 +44,7 @@ fn a_selective_one_is_heard_by_some_only() {
 #[test]
 fn an_equivocating_one_shows_each_half_another_block() {
     let mut network = network(pbft(), 4);
-    let Machine::Pbft(first) = network.primary().machine() else { panic!("not pbft") };
+    let Machine::Pbft(first) = network.primary().protocol() else { panic!("not pbft") };
     let leader = network.replicas().iter().find(|replica| replica.address() == Some(first.primary())).unwrap().id();
     network.misbehave(leader, Behaviour::Equivocate, Trigger::Always).unwrap();
     run_ms(&mut network, 20_000);
@@ -102,7 +102,7 @@ fn rounds_are_those_of_the_protocol() {
         // In one network somebody is silent in the rounds of now, in the other in one that never comes.
         run_ms(&mut network, 9_500);
         let mut other = network.fork();
-        let round = network.replica(id(1)).unwrap().machine().round();
+        let round = network.replica(id(1)).unwrap().protocol().round();
         assert!(kind == crate::consensus::ConsensusKind::Pbft || round > 0, "{kind:?} is in round {round}");
         let rounds = |rounds| Trigger::Rounds { rounds };
         network.misbehave(id(1), Behaviour::Silent, rounds((round..round + 8).collect())).unwrap();
