@@ -1,4 +1,4 @@
-//! Describing and building a network.
+//! Builder of networks.
 
 mod build;
 
@@ -16,12 +16,12 @@ use crate::{
     system::staking::StakingParams,
 };
 
-/// Chain id of a network whose genesis nobody gave.
+/// Default chain id.
 const DEFAULT_CHAIN_ID: u64 = 1_337;
 
 type ChainSetup = Box<dyn FnOnce(ChainBuilder) -> ChainBuilder>;
 
-/// Collects the description of a [`Network`](super::Network). Every option has a default: one validator, proof of authority, seed 0,
+/// Builder of a [`Network`](super::Network). Every option has a default: one validator, proof of authority, seed 0,
 /// 10 ms latency, symbolic seals, everything in memory.
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
@@ -88,81 +88,81 @@ impl Default for NetworkBuilder {
 
 /// Options.
 impl NetworkBuilder {
-    /// What the chain starts from. Its validators, if it lists any, must be the network's.
+    /// Sets the genesis. Its validators, if it lists any, must be the network's.
     pub fn with_genesis(mut self, genesis: GenesisSpec) -> Self {
         self.genesis = genesis;
         self
     }
 
-    /// The protocol and its parameters; by default what genesis says, else proof of authority.
+    /// Sets the protocol and its parameters; by default those of genesis, else proof of authority.
     pub fn with_consensus(mut self, consensus: ConsensusConfig) -> Self {
         self.consensus = Some(consensus);
         self
     }
 
-    /// So many validators, each with a key drawn from the seed (see [`NetworkBuilder::validator_key`]).
+    /// Sets the number of validators, each with a key drawn from the seed (see [`NetworkBuilder::validator_key`]).
     pub fn with_validators(mut self, count: u32) -> Self {
         self.validators = Validators::FromSeed(count);
         self
     }
 
-    /// One validator for each key; replica numbers follow the order of the keys.
+    /// Sets one validator for each key; replica numbers follow the order of the keys.
     pub fn with_validator_keys(mut self, keys: impl IntoIterator<Item = KeyPair>) -> Self {
         self.validators = Validators::Keys(keys.into_iter().collect());
         self
     }
 
-    /// So many more replicas that follow and never seal.
+    /// Adds observers: replicas without keys, which follow and never seal.
     pub const fn with_observers(mut self, count: u32) -> Self {
         self.observers = count;
         self
     }
 
-    /// The validators' stakes in genesis, in the smallest unit and the order of their keys; 32 tokens each without it, where the
-    /// protocol has stake. Makes a chain of stake of a protocol that may do without.
+    /// Sets the validators' stakes in genesis, in the smallest unit and the order of their keys; by default 32 tokens each, where
+    /// the protocol has stake. Gives the chain stake where stake is optional for the protocol.
     pub fn with_stakes(mut self, stakes: impl IntoIterator<Item = U256>) -> Self {
         self.stakes = Some(stakes.into_iter().collect());
         self
     }
 
-    /// The staking contract's parameters, in place of the default ones or those of genesis.
+    /// Sets the staking contract's parameters, in place of the default ones or those of genesis.
     pub const fn with_staking(mut self, params: StakingParams) -> Self {
         self.staking = Some(params);
         self
     }
 
-    /// So many more replicas after the validators, with keys of their own (see [`NetworkBuilder::validator_key`]), that are no
-    /// validators at genesis and may become some.
+    /// Adds candidates: replicas after the validators, with keys (see [`NetworkBuilder::validator_key`]), that are no validators at
+    /// genesis and may join later.
     pub const fn with_candidates(mut self, count: u32) -> Self {
         self.candidates = count;
         self
     }
 
-    /// Where all randomness of the run comes from.
+    /// Sets the seed of all randomness of the run.
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// How blocks are signed; block hashes are the same under both schemes.
+    /// Sets how blocks are signed; block hashes are the same under both schemes.
     pub const fn with_seals(mut self, seals: SealScheme) -> Self {
         self.seals = seals;
         self
     }
 
-    /// How long messages take.
+    /// Sets the latency of all links.
     pub const fn with_latency(mut self, latency: Latency) -> Self {
         self.latency = latency;
         self
     }
 
-    /// How long messages take on the link from one replica to another.
+    /// Sets the latency of the link from one replica to another.
     pub fn with_link_latency(mut self, from: ReplicaId, to: ReplicaId, latency: Latency) -> Self {
         self.link_latencies.push((from, to, latency));
         self
     }
 
-    /// How many of a thousand messages are lost on every link, always: what the network is like, and no fault that heals.
+    /// Sets the permanent loss probability of every link, in thousandths; it is no fault that heals.
     ///
     /// ```
     /// use chainbox::sim::{Latency, Network};
@@ -178,73 +178,73 @@ impl NetworkBuilder {
         self
     }
 
-    /// How many of a thousand messages are lost on the link from one replica to another, always.
+    /// Sets the permanent loss probability of the link from one replica to another, in thousandths.
     pub fn with_link_loss(mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) -> Self {
         self.link_losses.push((from, to, per_mille));
         self
     }
 
-    /// Who decides when a block is made.
+    /// Sets when blocks are made.
     pub const fn with_production(mut self, production: Production) -> Self {
         self.production = production;
         self
     }
 
-    /// Where replica 0 keeps its chain, and all replicas their states.
+    /// Sets the stores of replica 0's chain, and of the states of all replicas.
     pub fn with_stores(mut self, state: Arc<dyn StateStore>, store: Arc<dyn KeyValue>) -> Self {
         self.stores = Some((state, store));
         self
     }
 
-    /// An execution cache shared with other networks of the process.
+    /// Sets an execution cache shared with other networks of the process.
     pub fn with_cache(mut self, cache: ExecutionCache) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Whether every replica executes every block alone and the results are compared.
+    /// Sets whether every replica executes every block itself and the results are compared.
     pub const fn with_paranoid(mut self, paranoid: bool) -> Self {
         self.paranoid = paranoid;
         self
     }
 
-    /// Whether the run is fingerprinted; on by default.
+    /// Sets whether the run has a digest; on by default.
     pub const fn with_digest(mut self, digest: bool) -> Self {
         self.digest = digest;
         self
     }
 
-    /// Whether everything that happens is recorded, under a title for people; off by default. See [`Network::trace`](super::Network::trace).
+    /// Records a trace with this title; off by default. See [`Network::trace`](super::Network::trace).
     pub fn with_trace(mut self, title: impl Into<String>) -> Self {
         self.trace = Some(title.into());
         self
     }
 
-    /// Bounds and rules of every replica's pool.
+    /// Sets the bounds and rules of every replica's pool.
     pub const fn with_pool(mut self, pool: PoolConfig) -> Self {
         self.pool = Some(pool);
         self
     }
 
-    /// Further options of the chain itself: hooks, retention, templates.
+    /// Sets further options of the chain: hooks, retention, templates.
     pub fn with_chain(mut self, setup: impl FnOnce(ChainBuilder) -> ChainBuilder + 'static) -> Self {
         self.chain_setup = Some(Box::new(setup));
         self
     }
 
-    /// What must hold after every step, besides what was given before; see [`of_protocol`](crate::sim::invariant::of_protocol).
+    /// Adds invariants that are checked after every step; see [`of_protocol`](crate::sim::invariant::of_protocol).
     pub fn with_invariants(mut self, invariants: impl IntoIterator<Item = Box<dyn Invariant>>) -> Self {
         self.invariants.extend(invariants);
         self
     }
 
-    /// What goes wrong, and when. A network without faults is the same as one with an empty plan.
+    /// Sets the fault plan; by default an empty one.
     pub fn with_faults(mut self, plan: FaultPlan) -> Self {
         self.faults = plan;
         self
     }
 
-    /// The key of validator `index` in a network of `seed` whose keys nobody gave.
+    /// Returns the default key of validator `index` in a network of `seed`.
     pub fn validator_key(seed: u64, index: u32) -> KeyPair {
         KeyPair::from_seed(seed, &format!("validator {index}"))
     }
