@@ -1,9 +1,9 @@
-//! Many seeds: ranges, shards, results that outlive a killed process, and their sum.
+//! Campaigns: ranges of seeds, shards, resumable result files and their summary.
 //!
-//! A campaign is a range of seeds, each independent of the others. A shard runs every `N`th of them and writes a line that
-//! says what is run (its [`Origin`]), then one line of JSON a seed, as it ends. Started again on the same file, it goes on with the seeds that are missing: the last line may be
-//! torn. Files of all shards together give the summary. One process may run several seeds at a time; what a seed gives
-//! does not depend on it, only the order of lines does.
+//! A campaign is a range of seeds, each independent of the others. A shard runs every `N`th of them and writes its
+//! [`Origin`] as the first line, then one line of JSON for each finished seed. Started again on the same file, it runs the
+//! missing seeds; the last line may be torn. The files of all shards together give the summary. One process may run several
+//! seeds at a time, which changes the order of the lines but not their contents.
 
 pub(super) mod operators;
 mod origin;
@@ -25,46 +25,46 @@ pub use origin::{Origin, OriginError};
 pub use parallel::run_parallel;
 pub use results::{Failure, ReadResults, ResultsError, Summary, read_results};
 
-/// Which part of the seeds is run here: those at the places `index`, `index + count`, ... of the range.
+/// The part of the seeds that runs here: those at the places `index`, `index + count`, ... of the range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Shard {
     index: u64,
     count: u64,
 }
 
-/// Why text is no shard.
+/// Text that is no shard.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
     /// Not two numbers with a slash.
     #[error("shard is `{got}`; expected I/N, such as 0/4 for the first of four")]
     Form {
-        /// What was given.
+        /// The given text.
         got: String,
     },
-    /// No such shard.
+    /// Number outside the range.
     #[error("shard {index} of {count}: shards are numbered from 0 to N - 1")]
     Range {
         /// The shard's number.
         index: u64,
-        /// How many there are.
+        /// Number of shards.
         count: u64,
     },
 }
 
-/// A range of seeds of one setup, and which of them are run here.
+/// A range of seeds of one setup, and the shard that runs here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Campaign {
-    /// What every seed runs.
+    /// Setup of every seed.
     pub setup: CampaignSetup,
-    /// Which seeds there are in all.
+    /// All seeds of the campaign.
     pub seeds: Range<u64>,
-    /// Which of them are run here.
+    /// Part of them that runs here.
     pub shard: Shard,
 }
 
 impl Shard {
-    /// Everything in one place.
+    /// The only shard.
     pub const WHOLE: Self = Self { index: 0, count: 1 };
 
     /// Part `index`, from 0, of `count`.
@@ -79,7 +79,7 @@ impl Shard {
 impl FromStr for Shard {
     type Err = ShardError;
 
-    /// Reads `I/N`, with I from 0.
+    /// Parses `I/N`, with I from 0.
     fn from_str(text: &str) -> Result<Self, ShardError> {
         let form = || ShardError::Form { got: text.to_owned() };
         let (index, count) = text.split_once('/').ok_or_else(form)?;
@@ -94,36 +94,36 @@ impl fmt::Display for Shard {
 }
 
 impl Campaign {
-    /// All seeds of a range, here.
+    /// Creates a campaign that runs all seeds of a range here.
     pub const fn new(setup: CampaignSetup, seeds: Range<u64>) -> Self {
         Self { setup, seeds, shard: Shard::WHOLE }
     }
 
-    /// The same, one part of it.
+    /// Restricts the campaign to one shard.
     #[must_use]
     pub fn with_shard(self, shard: Shard) -> Self {
         Self { shard, ..self }
     }
 
-    /// The seeds of this part, ascending.
+    /// Iterates over the seeds of this shard, ascending.
     pub fn seeds(&self) -> impl Iterator<Item = u64> + '_ {
         let step = usize::try_from(self.shard.count).unwrap_or(usize::MAX);
         let first = self.seeds.start.saturating_add(self.shard.index);
         (first..self.seeds.end).step_by(step)
     }
 
-    /// Whether this part has the seed.
+    /// Returns whether this shard has the seed.
     pub fn contains(&self, seed: u64) -> bool {
         let place = seed.checked_sub(self.seeds.start.saturating_add(self.shard.index));
         self.seeds.contains(&seed) && place.is_some_and(|place| place % self.shard.count == 0)
     }
 
-    /// The seeds of this part that are not among `done`.
+    /// Returns the seeds of this shard that are not in `done`.
     pub fn remaining<'a>(&'a self, done: &'a BTreeSet<u64>) -> impl Iterator<Item = u64> + 'a {
         self.seeds().filter(|seed| !done.contains(seed))
     }
 
-    /// Runs this part's seeds one after the other and hands each report on; stops at the first error of `sink`.
+    /// Runs this shard's seeds one after the other and passes each report to `sink`; stops at its first error.
     ///
     /// # Errors
     /// The sink's.
@@ -131,7 +131,7 @@ impl Campaign {
         self.remaining(done).try_for_each(|seed| sink(run_seed(&self.setup, seed)))
     }
 
-    /// The first seed of this part in which something is broken: the one default hunt of tests with deliberate bugs.
+    /// Runs seeds until one fails, and returns its report; tests with deliberate bugs use it.
     pub fn first_failure(&self) -> Option<RunReport> {
         self.seeds().map(|seed| run_seed(&self.setup, seed)).find(|report| !report.is_passed())
     }

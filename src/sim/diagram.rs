@@ -1,11 +1,11 @@
-//! Space-time diagrams: a recorded run as an SVG picture.
+//! Space-time diagrams: a trace as an SVG picture.
 //!
-//! A lane a replica, time to the right. Messages are arrows in the colour of their kind, from sender to receiver; one that
-//! never arrives ends in a cross. A lane's band shows view, term or epoch and who leads; marks on it are blocks made, heads
-//! with their heights, what is final, timeouts and reorgs. Faults are shaded. Below the lanes are the blocks with their
-//! branches. Stretches of time in which nothing happens are cut out of the axis, and the cut tells how long they were.
+//! Each replica has a lane, with time to the right. Messages are arrows in the colour of their kind, from sender to receiver; one that
+//! never arrives ends in a cross. A lane's band shows view, term or epoch and the leader; marks on it are blocks built, heads
+//! with their heights, finality, timeouts and reorgs. Faults are shaded. Below the lanes are the blocks with their
+//! branches. Idle stretches of time are cut out of the axis, labelled with their length.
 //!
-//! Everything is drawn by integers, in tenths of a pixel: the same trace gives the same bytes everywhere.
+//! All arithmetic is in integers, in tenths of a pixel: the same trace gives the same bytes everywhere.
 
 mod axis;
 mod blocks;
@@ -23,32 +23,32 @@ use svg::node::element::Group;
 use self::{axis::Axis, scene::Scene};
 use super::{engine::clock::SimTime, trace::Trace};
 
-/// Left of the lanes: their names.
+/// Margin left of the lanes, for their names.
 const LEFT: i64 = 1_500;
-/// Right of the lanes.
+/// Margin right of the lanes.
 const RIGHT: i64 = 350;
-/// Above the lanes: the title.
+/// Margin above the lanes, for the title.
 const TOP: i64 = 780;
-/// Room for a row of labels of faults.
+/// Height of a row of fault labels.
 const LABELS: i64 = 130;
-/// From one lane to the next, with few lanes.
+/// Distance of lanes, when there are few.
 const LANE: i64 = 960;
-/// The same with many.
+/// Least distance of lanes.
 const LANE_MIN: i64 = 300;
-/// All lanes together at most, unless each needs its least.
+/// Greatest height of all lanes, unless their least distance needs more.
 const LANES_MAX: i64 = 9_000;
 
-/// What to draw of a trace.
+/// Options of a diagram.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DiagramOptions {
-    /// From and until when; by default the whole run, or, of a long one, the time around what is worth seeing.
+    /// Window of time; by default the whole run, or the default window of a long one.
     pub window: Option<(SimTime, SimTime)>,
     /// Width of the picture in pixels, at least 400.
     pub width: u32,
-    /// The line at the top; by default the trace's own title.
+    /// Title; by default the trace's own.
     pub title: Option<String>,
-    /// What the reader should see, in a smaller line below.
+    /// Caption, in a smaller line below the title.
     pub caption: Option<String>,
 }
 
@@ -59,28 +59,28 @@ impl Default for DiagramOptions {
 }
 
 impl DiagramOptions {
-    /// Only from `from` until `until`.
+    /// Sets the window of time.
     #[must_use]
     pub const fn with_window(mut self, from: SimTime, until: SimTime) -> Self {
         self.window = Some((from, until));
         self
     }
 
-    /// So many pixels wide.
+    /// Sets the width in pixels.
     #[must_use]
     pub const fn with_width(mut self, width: u32) -> Self {
         self.width = width;
         self
     }
 
-    /// Another title.
+    /// Sets the title.
     #[must_use]
     pub fn with_title(mut self, title: impl Into<String>) -> Self {
         self.title = Some(title.into());
         self
     }
 
-    /// What the reader should see.
+    /// Sets the caption.
     #[must_use]
     pub fn with_caption(mut self, caption: impl Into<String>) -> Self {
         self.caption = Some(caption.into());
@@ -88,7 +88,7 @@ impl DiagramOptions {
     }
 }
 
-/// Where things are, in tenths of a pixel.
+/// Layout, in tenths of a pixel.
 #[derive(Clone, Debug)]
 struct Layout {
     axis: Axis,
@@ -116,7 +116,7 @@ impl Layout {
     }
 }
 
-/// The picture of a trace, as the text of an SVG file.
+/// Draws a trace; returns the text of an SVG file.
 ///
 /// ```
 /// use chainbox::sim::{Network, diagram::{DiagramOptions, draw}};

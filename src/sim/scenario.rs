@@ -1,7 +1,7 @@
-//! Named scenarios: a network, what happens to it, and what it must show.
+//! Named scenarios: a network, a script of events, and the outcome that it must show.
 //!
-//! Each is checked: its script fails when the outcome does not show. Nearly all are played on a network, where what no honest
-//! replica would say is injected; a few ask a protocol's rules directly.
+//! Each is checked: its script fails unless the outcome occurs. Nearly all run on a network, into which messages that no honest
+//! replica would send are injected; a few call a protocol's rules directly.
 
 mod dpos;
 mod pbft;
@@ -31,69 +31,69 @@ pub use stage::Stage;
 /// A scenario of the library.
 #[derive(Clone, Copy, Debug)]
 pub struct Scenario {
-    /// What it is called, such as `pbft-primary-crash`.
+    /// Name, such as `pbft-primary-crash`.
     pub name: &'static str,
-    /// Its protocol: `poa`, `pos`, `dpos`, `pbft` or `raft`.
+    /// Protocol: `poa`, `pos`, `dpos`, `pbft` or `raft`.
     pub protocol: &'static str,
-    /// What happens, in one line.
+    /// Events, in one line.
     pub summary: &'static str,
-    /// What it must show, in one line.
+    /// Expected outcome, in one line.
     pub outcome: &'static str,
-    /// How it is run.
+    /// Script.
     pub script: Script,
 }
 
-/// How a scenario is run.
+/// Script of a scenario.
 #[derive(Clone, Copy, Debug)]
 pub enum Script {
-    /// On a network.
+    /// Runs on a network.
     Network {
-        /// How many validators, and how many else it may have.
+        /// Allowed numbers of validators.
         validators: Sizes,
-        /// The seed, unless told otherwise.
+        /// Default seed.
         seed: u64,
         /// The protocol and its parameters.
         consensus: fn() -> ConsensusConfig,
         /// Changes to the network before it is built.
         setup: fn(NetworkBuilder) -> NetworkBuilder,
-        /// What happens; answers what was seen.
+        /// Runs the script; returns the observed outcome.
         play: fn(&mut Stage<'_>) -> Result<String, ScenarioError>,
     },
-    /// Without a network: the protocol's rules, asked directly. The outcome is all that there is to see.
+    /// Calls the protocol's rules directly, without a network.
     Rules {
-        /// What is asked; answers what was seen.
+        /// Runs the checks; returns the observed outcome.
         play: fn() -> Result<String, ScenarioError>,
     },
 }
 
-/// What a run of a scenario may have otherwise.
+/// Options of a scenario run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScenarioOptions {
-    /// Another seed.
+    /// Seed, in place of the default.
     pub seed: Option<u64>,
-    /// Another number of validators.
+    /// Number of validators, in place of the default.
     pub validators: Option<u32>,
-    /// Further faults.
+    /// Additional faults.
     pub plan: Option<FaultPlan>,
 }
 
 impl ScenarioOptions {
-    /// With this seed.
+    /// Sets the seed.
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// With so many validators.
+    /// Sets the number of validators.
     #[must_use]
     pub const fn with_validators(mut self, validators: u32) -> Self {
         self.validators = Some(validators);
         self
     }
 
-    /// With these faults besides the scenario's own.
+    /// Adds faults to the scenario's own.
     #[must_use]
     pub fn with_plan(mut self, plan: FaultPlan) -> Self {
         self.plan = Some(plan);
@@ -101,21 +101,21 @@ impl ScenarioOptions {
     }
 }
 
-/// A scenario that was run.
+/// A finished run of a scenario.
 #[derive(Debug)]
 pub struct ScenarioRun {
-    /// What was seen, or why the outcome did not show.
+    /// The observed outcome, or the reason why the expected one did not occur.
     pub outcome: Result<String, ScenarioError>,
-    /// The network as it was left; `None` when rules alone were asked.
+    /// The network at the end; `None` for scenarios without a network.
     pub network: Option<Network>,
     /// The seed.
     pub seed: u64,
-    /// What a picture should show.
+    /// Window of the diagram.
     pub window: Option<(SimTime, SimTime)>,
 }
 
 impl ScenarioRun {
-    /// The picture of what is worth seeing; empty without a network.
+    /// Returns the diagram of the window; empty without a network.
     #[cfg(feature = "diagram")]
     pub fn picture(&self, scenario: &Scenario) -> String {
         let mut options = super::diagram::DiagramOptions::default().with_caption(scenario.outcome);
@@ -123,73 +123,73 @@ impl ScenarioRun {
         self.trace().map_or_else(String::new, |trace| super::diagram::draw(&trace, &options))
     }
 
-    /// Everything that happened; `None` without a network.
+    /// Returns the trace; `None` without a network.
     pub fn trace(&self) -> Option<Trace> {
         self.network.as_ref()?.trace()
     }
 }
 
-/// Why a scenario did not show what it must.
+/// Failure of a scenario.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScenarioError {
-    /// The outcome did not show.
+    /// The expected outcome did not occur.
     #[error("not shown: {what}; at {at}, {seen}")]
     NotShown {
-        /// What was expected.
+        /// Expectation.
         what: String,
-        /// When it was given up.
+        /// Time of the failure.
         at: SimTime,
-        /// What the replicas had come to.
+        /// State of the replicas.
         seen: String,
     },
-    /// The protocol's rules say otherwise.
+    /// The protocol's rules gave another result.
     #[error("not shown: {what}")]
     Rules {
-        /// What was expected.
+        /// Expectation.
         what: String,
     },
-    /// An invariant did not hold, or the network could not go on.
+    /// An invariant was violated, or the network failed.
     #[error(transparent)]
     Network(#[from] NetworkError),
-    /// What it must show can't show with so many validators.
+    /// The outcome cannot occur with this number of validators.
     #[error("{name} can't be played with {got} validators: give {allowed}, because {reason}")]
     Validators {
-        /// Its name.
+        /// Scenario.
         name: &'static str,
-        /// As wished.
+        /// Given number.
         got: u32,
-        /// What is allowed.
+        /// Allowed numbers.
         allowed: Sizes,
-        /// Why.
+        /// Reason.
         reason: &'static str,
     },
-    /// Only a network has validators, a seed and faults to choose.
+    /// The option needs a network.
     #[error("{name} asks the protocol's rules without a network: it takes no {option}")]
     NoNetwork {
-        /// Its name.
+        /// Scenario.
         name: &'static str,
-        /// What was wished.
+        /// Given option.
         option: &'static str,
     },
 }
 
 impl ScenarioError {
-    /// Whether what was asked for can't be, so that nothing was run.
+    /// Returns whether the options were refused and nothing was run.
     pub const fn is_refusal(&self) -> bool {
         matches!(self, Self::Validators { .. } | Self::NoNetwork { .. })
     }
 }
 
-/// Every scenario, ordered by protocol.
+/// Iterates over every scenario, ordered by protocol.
 pub fn all() -> impl Iterator<Item = &'static Scenario> {
     [poa::SCENARIOS, pos::SCENARIOS, dpos::SCENARIOS, pbft::SCENARIOS, raft::SCENARIOS].into_iter().flatten()
 }
 
-/// The scenario of this name.
+/// Returns the scenario of this name.
 ///
 /// # Errors
-/// The names that are most like it.
+/// The most similar names.
 pub fn find(name: &str) -> Result<&'static Scenario, Vec<&'static str>> {
     if let Some(found) = all().find(|scenario| scenario.name == name) {
         return Ok(found);
@@ -200,7 +200,7 @@ pub fn find(name: &str) -> Result<&'static Scenario, Vec<&'static str>> {
 }
 
 impl Scenario {
-    /// How many validators it can be played with; `None` without a network.
+    /// Returns the allowed numbers of validators; `None` without a network.
     pub const fn sizes(&self) -> Option<Sizes> {
         match self.script {
             Script::Network { validators, .. } => Some(validators),
@@ -208,11 +208,11 @@ impl Scenario {
         }
     }
 
-    /// Runs it, recording everything, and tells `watch` now and then how the network stands.
+    /// Runs it with a trace, and passes the network to `watch` now and then.
     ///
     /// # Errors
-    /// [`ScenarioError`] when there is nothing to run: options that it can't be played with, or a network that can't be built.
-    /// What happens on the network is in [`ScenarioRun::outcome`].
+    /// [`ScenarioError`] when the options are refused or the network cannot be built. The result of the script is in
+    /// [`ScenarioRun::outcome`].
     pub fn play(
         &self,
         options: &ScenarioOptions,
@@ -233,7 +233,7 @@ impl Scenario {
                 return Ok(ScenarioRun { outcome: play(), network: None, seed: 0, window: None });
             }
         };
-        let validators = options.validators.unwrap_or(sizes.usual);
+        let validators = options.validators.unwrap_or(sizes.default);
         if !sizes.allows(validators) {
             return Err(ScenarioError::Validators { name, got: validators, allowed: sizes, reason: sizes.reason });
         }
@@ -259,7 +259,7 @@ impl Scenario {
     }
 }
 
-/// How many letters must be changed, put in or left out to get from one word to another (Levenshtein).
+/// Returns the Levenshtein distance of two words.
 fn distance(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -1,11 +1,11 @@
-//! What happened in a run, entry by entry: enough to show it, and to run it again without the seed.
+//! Traces: recorded runs, which can be shown, and replayed without the seed.
 //!
-//! A [`Trace`] is a [`TraceHeader`] (what the replicas are made of) and [`TraceEntry`]s in the order in which they
-//! happened. A network records one when it is built [`with_trace`](crate::sim::NetworkBuilder::with_trace); otherwise
-//! recording costs one comparison a step. [`Replay`] gives the recorded inputs to fresh machines, one by one, and compares
-//! what they answer.
+//! A [`Trace`] is a [`TraceHeader`] (parameters and keys of the replicas) and [`TraceEntry`]s in the order in which they
+//! occurred. A network records one when it is built [`with_trace`](crate::sim::NetworkBuilder::with_trace); otherwise
+//! recording costs one comparison a step. [`Replay`] passes the recorded inputs to new protocol instances, one by one, and
+//! compares their effects.
 //!
-//! Two forms hold the same:
+//! Two forms have the same contents:
 //!
 //! - **NDJSON** ([`Trace::to_ndjson`]): the header on the first line, then an entry a line.
 //! - **Binary** ([`Trace::to_binary`]): the 8 bytes `CBXTRACE`, then the header and each entry as a length (LEB128) and so many
@@ -33,27 +33,27 @@ pub use status::{Part, Status};
 
 /// The version of both forms that this build writes and reads.
 pub const TRACE_VERSION: u32 = 1;
-/// Entries that a network records at most; what comes later is left out, and the trace says so.
+/// Most entries of a trace; later ones are left out, which the trace notes.
 pub const TRACE_ENTRIES_MAX: usize = 4_000_000;
-/// Bytes of one line or record that a reader takes at most.
+/// Most bytes of one line or record that a reader accepts.
 pub const TRACE_RECORD_BYTES_MAX: usize = 64 << 20;
 
 /// A recorded run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trace {
-    /// What the replicas are made of.
+    /// Parameters and keys of the replicas.
     pub header: TraceHeader,
-    /// What happened, in order.
+    /// Entries, in order.
     pub entries: Vec<TraceEntry>,
 }
 
 impl Trace {
-    /// When the last entry was made.
+    /// Returns the time of the last entry.
     pub fn ends_at(&self) -> SimTime {
         SimTime::from_nanos(self.entries.last().map_or(0, |entry| entry.at_ns))
     }
 
-    /// What was done to the network or seen to be wrong, with its time.
+    /// Iterates over the incidents with their times.
     pub fn incidents(&self) -> impl Iterator<Item = (SimTime, &Incident)> {
         self.entries.iter().filter_map(|entry| match &entry.what {
             What::Incident(incident) => Some((SimTime::from_nanos(entry.at_ns), incident)),
@@ -61,15 +61,15 @@ impl Trace {
         })
     }
 
-    /// Reads either form, told by its first bytes.
+    /// Reads either form, detected by its first bytes.
     ///
     /// # Errors
-    /// [`TraceError`], with the line or record that is wrong.
+    /// [`TraceError`], with the invalid line or record.
     pub fn read(bytes: &[u8]) -> Result<Self, TraceError> {
         if bytes.starts_with(binary::MAGIC) { Self::from_binary(bytes) } else { Self::from_ndjson(bytes) }
     }
 
-    /// Checks what no single entry shows: times never go back, and numbers name what was there before.
+    /// Checks the order of times, and that every number refers to an introduced message or block.
     fn checked(self) -> Result<Self, TraceError> {
         let replicas = self.header.replicas.len();
         let (mut messages, mut blocks, mut latest) = (0, 0, 0);

@@ -1,4 +1,4 @@
-//! `chainbox campaign`: many seeds, and what became of them.
+//! `chainbox campaign`: runs many seeds and sums their results.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,12 +25,12 @@ use crate::{
 
 type Failure = Box<dyn Error>;
 
-/// Runs that shrinking one finding may take.
+/// Most runs for shrinking one failure.
 const SHRINK_RUNS_MAX: u32 = 300;
-/// Findings that are shrunk and written; further ones are in the results.
+/// Failures that are shrunk and written; further ones are only in the results.
 const FINDINGS_MAX: usize = 20;
 
-/// Runs it; `false` when a seed broke something.
+/// Runs the command; returns `false` when a seed failed.
 pub(crate) fn run(options: &CampaignOptions) -> Result<bool, Failure> {
     match (&options.command, &options.run) {
         (Some(CampaignCommand::Merge(merge_options)), _) => merge(merge_options),
@@ -108,7 +108,7 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
     Ok(summary.passed == summary.seeds)
 }
 
-/// Refuses to go on with results of something else.
+/// Refuses to continue a file of results of another origin.
 fn check_resumed(path: &Path, campaign: &Campaign, read: &ReadResults, done: &BTreeSet<u64>) -> Result<(), Failure> {
     if let Some(origin) = &read.origin {
         origin.check(&Origin::of(&campaign.setup)).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -123,14 +123,14 @@ fn check_resumed(path: &Path, campaign: &Campaign, read: &ReadResults, done: &BT
     }
 }
 
-/// A line that was told stays told when the process is killed.
+/// Writes a line durably, so that a killed process keeps it.
 fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
     serde_json::to_writer(&mut *out, line)?;
     out.write_all(b"\n")?;
     out.flush()
 }
 
-/// Shrinks a finding and writes it as a regression file.
+/// Shrinks a failure and writes it as a regression file.
 fn keep(options: &CampaignRun, setup: &CampaignSetup, report: &RunReport) -> Result<PathBuf, Failure> {
     let shrunk = shrink(setup, report, SHRINK_RUNS_MAX);
     let (broken, detail) = match &shrunk.report.outcome {
@@ -155,7 +155,7 @@ fn keep(options: &CampaignRun, setup: &CampaignSetup, report: &RunReport) -> Res
     Ok(path)
 }
 
-/// The shard that a scheduler's environment names: a Slurm job array or a Kubernetes indexed job.
+/// Returns the shard that a scheduler's environment names: a Slurm job array or a Kubernetes indexed job.
 fn shard_of(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Shard>, Failure> {
     let number = |name: &str| -> Result<Option<u64>, Failure> {
         match variable(name) {
@@ -231,7 +231,7 @@ fn read_into(path: &Path, take: impl FnMut(RunReport)) -> Result<ReadResults, Fa
         .map_err(|error| format!("{}: {}", path.display(), files::with_causes(&error)).into())
 }
 
-/// Cuts off a last line that was not written whole.
+/// Truncates an incomplete last line.
 fn mend_end(path: &Path, whole_bytes: u64) -> Result<(), Failure> {
     let file = OpenOptions::new().write(true).open(path);
     let mended = file.and_then(|file| file.set_len(whole_bytes));

@@ -1,4 +1,4 @@
-//! Progress on the terminal; nothing when nobody looks.
+//! Progress bars on a terminal; none without one.
 
 use std::{
     io::IsTerminal,
@@ -8,7 +8,7 @@ use std::{
 use chainbox::sim::Network;
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A run whose end is not known.
+/// Returns a progress bar of a run of unknown length.
 pub(crate) fn spinner(is_quiet: bool) -> ProgressBar {
     if is_quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -18,13 +18,13 @@ pub(crate) fn spinner(is_quiet: bool) -> ProgressBar {
     bar
 }
 
-/// Where the network is.
+/// Shows the progress of the network.
 pub(crate) fn show(bar: &ProgressBar, network: &Network) {
     let (height, steps) = (network.lowest_height(), network.steps());
     bar.set_message(format!("{} of virtual time, lowest head at height {height}, {steps} steps", network.now()));
 }
 
-/// A number of seeds.
+/// Returns a progress bar of seeds.
 pub(crate) fn seeds(count: u64, is_quiet: bool) -> ProgressBar {
     if is_quiet || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -38,7 +38,7 @@ pub(crate) fn seeds(count: u64, is_quiet: bool) -> ProgressBar {
     bar
 }
 
-/// The time of now, to tell people how fast a run was.
+/// Returns the wall-clock time, to measure the speed of a run.
 #[allow(clippy::disallowed_methods, reason = "no run depends on it")]
 pub(crate) fn wall_clock() -> Instant {
     Instant::now()

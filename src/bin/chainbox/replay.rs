@@ -1,4 +1,4 @@
-//! `chainbox replay`: a recorded run again, step by step.
+//! `chainbox replay`: replays a recorded run, step by step.
 
 use std::{error::Error, fmt::Write as _};
 
@@ -16,7 +16,7 @@ use crate::{
 
 type Failure = Box<dyn Error>;
 
-/// Replays the file; `false` when it shows a violation.
+/// Replays the file; returns `false` when it has a violation.
 pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     let bytes = files::read(&options.file)?;
     let in_file = |error: &(dyn Error + 'static)| format!("{}: {}", options.file.display(), files::with_causes(error));
@@ -30,7 +30,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     let labels = labels(&trace);
     let mut replay = Replay::new(&trace).map_err(|error| in_file(&error))?;
     let (mut steps, mut violations) = (0_u64, Vec::new());
-    // What a replay has not got to yet is seen by its time.
+    // Entries after the end of the replay are excluded by their time.
     let end = trace.entries.partition_point(|entry| entry.at_ns <= until.as_nanos());
     for entry in &trace.entries[..end] {
         replay.step().map_err(|error| in_file(&error))?;
@@ -53,7 +53,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     for (replica, name) in trace.header.replicas.iter().enumerate() {
         use chainbox::consensus::Protocol as _;
         match replay.protocol_of(replica as u32) {
-            Some(machine) => anstream::println!("  {}: head {}", name.name, machine.head()),
+            Some(protocol) => anstream::println!("  {}: head {}", name.name, protocol.head()),
             None => anstream::println!("  {}: changed by hand, not followed", name.name),
         }
     }
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     Ok(violations.is_empty())
 }
 
-/// Runs a finding of a campaign again.
+/// Runs a regression file again.
 fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure> {
     let text = core::str::from_utf8(bytes).map_err(|error| format!("{}: {error}", options.file.display()))?;
     let regression = Regression::from_toml(text)
@@ -100,7 +100,7 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
     Ok(is_as_expected)
 }
 
-/// Shows the recorded run of a finding, clients' transactions and the healed phase included, up to what broke.
+/// Prints the recorded run of a regression, with both phases and the clients' transactions, up to the violation.
 fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
     if options.step {
         let labels = labels(trace);
@@ -117,7 +117,7 @@ fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Whether an entry is worth a line.
+/// Returns whether an entry is printed.
 fn is_shown(entry: &TraceEntry, options: &ReplayOptions) -> bool {
     match (&entry.what, options.replica) {
         (What::Message { .. } | What::Block { .. } | What::State { .. }, _) => false,
@@ -128,7 +128,7 @@ fn is_shown(entry: &TraceEntry, options: &ReplayOptions) -> bool {
     }
 }
 
-/// The kinds of messages, by number.
+/// Returns the kinds of messages, by number.
 fn labels(trace: &Trace) -> Vec<&str> {
     let told = trace.entries.iter().filter_map(|entry| match &entry.what {
         What::Message { label, .. } => Some(label.as_str()),
@@ -137,7 +137,7 @@ fn labels(trace: &Trace) -> Vec<&str> {
     told.collect()
 }
 
-/// One line an entry, and one more for each output that matters.
+/// Formats an entry as one line, and one more for each relevant effect.
 fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
     let name = |replica: u32| trace.header.replicas.get(replica as usize).map_or("?", |replica| replica.name.as_str());
     let mut out = format!("{FAINT}{}{FAINT:#}  ", SimTime::from_nanos(entry.at_ns));

@@ -1,4 +1,4 @@
-//! `chainbox sim`: a scenario, or a network that runs freely.
+//! `chainbox sim`: runs a scenario, or a network without a script.
 
 use std::{error::Error, io::Write, path::Path, process::ExitCode, time::Duration};
 
@@ -19,29 +19,29 @@ use crate::{banner::FAINT, files, progress, sim_args::SimOptions, sim_report as 
 
 type Failure = Box<dyn Error>;
 
-/// What became of a run, whichever it was.
+/// Result of a run with or without a scenario.
 pub(crate) struct Ran {
     pub(crate) name: String,
     pub(crate) summary: String,
     pub(crate) must: String,
-    /// What was seen, or what is wrong.
+    /// The observed outcome, or the failure.
     pub(crate) outcome: Result<String, String>,
-    /// `None` when a protocol's rules were asked without one.
+    /// `None` for a scenario without a network.
     pub(crate) network: Option<Network>,
     pub(crate) seed: u64,
     window: Option<(SimTime, SimTime)>,
 }
 
-/// What was asked for can't be: nothing was run.
+/// Invalid options: nothing was run.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Refused(String);
 
-/// Runs it, and tells failures as JSON where that is wanted; the exit status says which kind it was.
+/// Runs the command and prints failures, as JSON on request; the exit status gives the kind of failure.
 pub(crate) fn run(options: &SimOptions) -> ExitCode {
     let failure = match try_run(options) {
         Ok(true) => return ExitCode::SUCCESS,
-        // It has told what is wrong.
+        // The failure is already printed.
         Ok(false) => return ExitCode::from(crate::UNEXPECTED_OUTCOME),
         Err(failure) => failure,
     };
@@ -53,12 +53,12 @@ pub(crate) fn run(options: &SimOptions) -> ExitCode {
     if failure.is::<Refused>() { ExitCode::from(crate::USAGE) } else { ExitCode::FAILURE }
 }
 
-/// A reader that has read enough, such as `head`, is no failure.
+/// Returns whether the reader closed the pipe, as `head` does, which is no failure.
 fn print_json(value: &serde_json::Value) {
     let _ = writeln!(std::io::stdout(), "{value:#}");
 }
 
-/// Runs it; `false` when what must show does not.
+/// Runs the command; returns `false` when the expected outcome does not occur.
 fn try_run(options: &SimOptions) -> Result<bool, Failure> {
     if options.list {
         if options.json {
@@ -70,7 +70,7 @@ fn try_run(options: &SimOptions) -> Result<bool, Failure> {
     }
     let plan = options.plan.as_deref().map(read_plan).transpose()?;
     let bar = progress::spinner(options.quiet || options.json);
-    // The run alone: neither reading the plan nor drawing or writing.
+    // The run alone, without reading the plan, drawing or writing.
     let started = progress::wall_clock();
     let ran = match &options.scenario {
         Some(name) => play(name, options, plan.clone(), &bar)?,
@@ -142,7 +142,7 @@ fn find(name: &str) -> Result<&'static Scenario, Failure> {
     })
 }
 
-/// A network without a script: it must reach a height, or go on for some time, with all invariants.
+/// Runs a network without a script to a height or for a time, with all invariants.
 fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) -> Result<Ran, Failure> {
     let kind = options
         .protocol
@@ -204,7 +204,7 @@ fn read_plan(path: &Path) -> Result<FaultPlan, Failure> {
     plan.map_err(|error| format!("{}: {}", path.display(), files::with_causes(&error)).into())
 }
 
-/// NDJSON, or the compact form for a name that ends in `.bin`.
+/// Writes NDJSON, or the binary form for a name that ends in `.bin`.
 fn write_trace(path: &Path, trace: &Trace) -> Result<(), Failure> {
     let is_binary = path.extension().is_some_and(|extension| extension == "bin");
     let bytes = if is_binary { trace.to_binary() } else { trace.to_ndjson().into_bytes() };

@@ -8,42 +8,42 @@ use clap::{Args, Subcommand};
 /// Flags of `sim`.
 #[derive(Args, Debug)]
 pub(crate) struct SimOptions {
-    /// Name of the scenario; without one, a network of --protocol runs freely
+    /// Name of the scenario; without one, a network of --protocol runs without a script
     #[arg(conflicts_with = "list")]
     pub(crate) scenario: Option<String>,
-    /// Show every scenario with what it must show
+    /// List every scenario with its expected outcome
     #[arg(long)]
     pub(crate) list: bool,
 
     /// Seed of everything drawn at random; by default the scenario's own, or 0
     #[arg(long, env = "CHAINBOX_SEED", help_heading = "Run")]
     pub(crate) seed: Option<u64>,
-    /// Number of validators; by default the scenario's own (--list shows which it can be played with), or 4
+    /// Number of validators; by default the scenario's own (--list shows the allowed ones), or 4
     #[arg(long, env = "CHAINBOX_VALIDATORS", value_parser = clap::value_parser!(u32).range(1..=100), help_heading = "Run")]
     pub(crate) validators: Option<u32>,
-    /// With --list: only its scenarios. Without a scenario: what the network runs
+    /// With --list: only its scenarios. Without a scenario: the protocol of the network
     #[arg(long, value_parser = protocol, help_heading = "Run")]
     pub(crate) protocol: Option<ConsensusKind>,
-    /// Faults to do besides, as TOML or JSON
+    /// Additional fault plan, as TOML or JSON
     #[arg(long, value_name = "FILE", help_heading = "Run")]
     pub(crate) plan: Option<PathBuf>,
-    /// Virtual time that a free run takes, such as 500ms, 30s, 2m or 1h
+    /// Virtual duration of a run without a scenario, such as 500ms, 30s, 2m or 1h
     #[arg(long = "for", value_name = "DURATION", value_parser = duration, conflicts_with_all = ["height", "scenario"], help_heading = "Run")]
     pub(crate) duration: Option<Duration>,
-    /// Height that every replica of a free run must reach
+    /// Height that every replica must reach in a run without a scenario
     #[arg(long, conflicts_with = "scenario", help_heading = "Run")]
     pub(crate) height: Option<u64>,
 
-    /// Write everything that happened: NDJSON, or the compact form when the name ends in .bin
+    /// Write a trace: NDJSON, or binary when the name ends in .bin
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) trace: Option<PathBuf>,
-    /// Draw what happened as a space-time diagram
+    /// Draw a space-time diagram
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub(crate) svg: Option<PathBuf>,
-    /// Virtual time that the picture shows, such as 2s..5500ms; by default what is worth seeing
+    /// Window of virtual time in the diagram, such as 2s..5500ms; by default the scenario's own
     #[arg(long, value_name = "FROM..UNTIL", value_parser = window, requires = "svg", help_heading = "Output")]
     pub(crate) window: Option<(Duration, Duration)>,
-    /// Print the result, the list or what is wrong as JSON
+    /// Print the result, the list or the error as JSON
     #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Show no progress bar
@@ -62,7 +62,7 @@ pub(crate) struct ReplayOptions {
     /// Stop at this virtual time, such as 3s or 3250ms
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub(crate) until: Option<Duration>,
-    /// Draw what happened as a space-time diagram
+    /// Draw a space-time diagram
     #[arg(long, value_name = "FILE")]
     pub(crate) svg: Option<PathBuf>,
     /// Only the steps of this replica
@@ -80,10 +80,10 @@ pub(crate) struct CampaignOptions {
     pub(crate) run: Option<CampaignRun>,
 }
 
-/// What else there is to do.
+/// Subcommands of `campaign`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum CampaignCommand {
-    /// Put the results of shards together and sum them up
+    /// Merge the results of shards and print their summary
     Merge(MergeOptions),
 }
 
@@ -96,7 +96,7 @@ pub(crate) struct MergeOptions {
     /// Write the merged results, ordered by seed
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Seeds that must all be there, such as 0..10000
+    /// Seeds that must all be present, such as 0..10000
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub(crate) expect: Option<(u64, u64)>,
     /// Print the summary as JSON
@@ -107,25 +107,25 @@ pub(crate) struct MergeOptions {
 /// Flags of a campaign's run.
 #[derive(Args, Debug)]
 pub(crate) struct CampaignRun {
-    /// What the networks run
+    /// Protocol of the networks
     #[arg(long, value_parser = protocol)]
     pub(crate) protocol: ConsensusKind,
     /// Seeds, the last one excluded, such as 0..10000
     #[arg(long, value_name = "A..B", value_parser = range)]
     pub(crate) seeds: (u64, u64),
-    /// Which part of the seeds, from 0, of how many; by default from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
+    /// Part of the seeds to run, numbered from 0, and number of parts; by default from SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<Shard>,
-    /// Write what is run, then one line a seed (NDJSON)
+    /// Write the origin, then one line for each seed (NDJSON)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
-    /// Leave out seeds that --out has already
+    /// Skip seeds whose results --out has already
     #[arg(long, requires = "out")]
     pub(crate) resume: bool,
-    /// Threads; by default one a core
+    /// Number of threads; by default one per core
     #[arg(long, short, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) jobs: Option<u32>,
-    /// Folder for a regression file of each finding, its plan shrunk
+    /// Folder for a regression file of each failure, with a shrunk plan
     #[arg(long, value_name = "FOLDER", default_value = "regressions")]
     pub(crate) findings: PathBuf,
     /// Print the summary as JSON

@@ -1,4 +1,4 @@
-//! What `chainbox sim` prints.
+//! Output of `chainbox sim`.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
     table::Table,
 };
 
-/// The scenarios of a protocol, or all.
+/// Iterates over the scenarios of a protocol, or all.
 fn chosen(protocol: Option<ConsensusKind>) -> impl Iterator<Item = (ConsensusKind, &'static Scenario)> {
     let kinds = ConsensusKind::ALL.into_iter().filter(move |kind| protocol.is_none_or(|wanted| wanted == *kind));
     kinds.flat_map(|kind| {
@@ -26,7 +26,7 @@ fn chosen(protocol: Option<ConsensusKind>) -> impl Iterator<Item = (ConsensusKin
     })
 }
 
-/// Every scenario with what it must show.
+/// Formats every scenario with its expected outcome.
 pub(crate) fn list(protocol: Option<ConsensusKind>) -> String {
     let mut out = String::new();
     let mut last = None;
@@ -42,8 +42,8 @@ pub(crate) fn list(protocol: Option<ConsensusKind>) -> String {
                 out.push_str(&format!("      {FAINT}validators: {sizes}: {}{FAINT:#}\n", sizes.reason));
             }
             Some(sizes) => {
-                let usual = sizes.usual;
-                out.push_str(&format!("      {FAINT}validators: {usual} ({sizes}): {}{FAINT:#}\n", sizes.reason));
+                let default = sizes.default;
+                out.push_str(&format!("      {FAINT}validators: {default} ({sizes}): {}{FAINT:#}\n", sizes.reason));
             }
             None => out.push_str(&format!("      {FAINT}without a network: the protocol's rules alone{FAINT:#}\n")),
         }
@@ -51,12 +51,12 @@ pub(crate) fn list(protocol: Option<ConsensusKind>) -> String {
     out
 }
 
-/// The same as JSON.
+/// Formats them as JSON.
 pub(crate) fn list_as_json(protocol: Option<ConsensusKind>) -> Value {
     let scenarios = chosen(protocol).map(|(_, scenario)| {
         let sizes = scenario.sizes().map(|sizes| {
             json!({
-                "usual": sizes.usual,
+                "usual": sizes.default,
                 "min": sizes.min,
                 "max": sizes.max,
                 "reason": sizes.reason,
@@ -78,7 +78,7 @@ pub(crate) fn list_as_json(protocol: Option<ConsensusKind>) -> Value {
     Value::Array(scenarios.collect())
 }
 
-/// What shows the same run again.
+/// Returns the command that repeats the run.
 pub(crate) fn command(options: &SimOptions, ran: &Ran) -> String {
     let mut command = "chainbox sim".to_owned();
     match &options.scenario {
@@ -103,7 +103,7 @@ pub(crate) fn command(options: &SimOptions, ran: &Ran) -> String {
     command
 }
 
-/// For people.
+/// Formats a report as text.
 pub(crate) fn report(ran: &Ran, wall: Duration) -> String {
     let mut out = format!("{HEADING}{}{HEADING:#}: {}\n", ran.name, ran.summary);
     out.push_str(&format!("must show: {}\n", ran.must));
@@ -140,7 +140,7 @@ pub(crate) fn report(ran: &Ran, wall: Duration) -> String {
     out
 }
 
-/// For programs.
+/// Formats a report as JSON.
 pub(crate) fn as_json(ran: &Ran, plan: Option<&FaultPlan>, again: &str) -> Value {
     let mut result = json!({
         "name": ran.name,

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, presets};
 pub(crate) struct Table(comfy_table::Table);
 
 impl Table {
-    /// Only headings yet; the first column is aligned to the left.
+    /// Creates a table with headings; the first column is aligned to the left.
     pub(crate) fn new(headings: &[&str]) -> Self {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING).set_header(headings.iter().copied());
@@ -19,13 +19,13 @@ impl Table {
         Self(table)
     }
 
-    /// One more row.
+    /// Adds a row.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.0.add_row(cells.into_iter().collect::<Vec<_>>());
     }
 }
 
-/// Without spaces at the ends of lines.
+/// Formats the table without trailing spaces.
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.lines().try_for_each(|line| writeln!(f, "{}", line.trim_end()))

@@ -1,13 +1,13 @@
-//! What operators do during a run: who validates changes while things go wrong.
+//! Operators of a run: changes of validators during the phase with faults.
 //!
-//! | protocol | wishes |
+//! | protocol | commands |
 //! |---|---|
 //! | proof of authority | signers vote about the last of them, the candidate and a stranger |
 //! | Raft | leadership is handed on; the candidate and the last voter become voters, learners, or nothing, alone or together |
 //! | with stake | candidates join with stake and exit again, by transactions |
 //!
-//! No wish takes away what a protocol needs to bear the faults of its campaign: of the first validators nobody exits where some of
-//! them may lie, and of Raft's voters only the last one does.
+//! No command removes what a protocol needs to tolerate the faults of its campaign: of the first validators none exits where some
+//! may misbehave, and of Raft's voters only the last one does.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::{
     system::staking::ValidatorStatus,
 };
 
-/// Wishes to come.
+/// Source of operators' commands.
 #[derive(Debug)]
 pub(super) struct Operators {
     seed: u64,
@@ -41,12 +41,12 @@ pub(super) struct Operators {
 }
 
 impl Operators {
-    /// Operators of so many validators, and of candidates whose replicas come next.
+    /// Creates operators of `validators` validators, and of the candidates that follow them.
     pub(crate) fn new(seed: u64, validators: u32, candidates: u32) -> Self {
         Self { seed, validators, candidates, rng: Streams::new(seed).stream("votes") }
     }
 
-    /// Wishes something, or nothing.
+    /// Issues a random command, or none.
     pub(crate) fn act(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
         match network.config().kind().info().membership_change {
             MembershipChange::SignerVotes => self.vote(network),
@@ -56,9 +56,9 @@ impl Operators {
         }
     }
 
-    /// Operators of proof of authority change their minds about the last validator and about a stranger.
+    /// Lets operators of proof of authority vote about the last validator, the candidate, or an unknown address.
     fn vote(&mut self, network: &mut Network) -> Result<(), NetworkError> {
-        // The last validator, somebody who never seals, or the candidate.
+        // The last validator, an address that never seals, or the candidate.
         let target = match self.rng.below(if self.candidates == 0 { 2 } else { 3 }) {
             0 => self.address(network, self.validators - 1),
             1 => Address::repeat_byte(0x57),
@@ -78,7 +78,7 @@ impl Operators {
     fn change_members(&mut self, network: &mut Network) -> Result<(), NetworkError> {
         let Some(leader) = leader(network) else { return Ok(()) };
         let (candidate, last) = (self.validators, self.validators - 1);
-        let wish = match self.rng.below(5) {
+        let command = match self.rng.below(5) {
             0 => Admin::TransferLeader { to: ReplicaId::new(self.rng.below(u64::from(candidate) + 1) as u32) },
             1 => Admin::ChangeMembers(Change::Simple(vec![self.assign(network, candidate, Role::Removed)])),
             2 => {
@@ -95,7 +95,7 @@ impl Operators {
                 Admin::ChangeMembers(Change::EnterJoint { assignments, auto_leave: true })
             }
         };
-        refused_or_done(network.admin(wish, leader))
+        refused_or_done(network.admin(command, leader))
     }
 
     fn role(&mut self) -> Role {
@@ -106,7 +106,7 @@ impl Operators {
         Assignment { replica: ReplicaId::new(number), address: self.address(network, number), role }
     }
 
-    /// A candidate joins, or one that did exits.
+    /// Lets a candidate join, or exit if it has joined.
     fn change_stake(&mut self, network: &mut Network, oracle: &mut Oracle) -> Result<(), NetworkError> {
         let number = self.validators + self.rng.below(self.candidates.into()) as u32;
         let key = NetworkBuilder::validator_key(self.seed, number);
@@ -130,7 +130,7 @@ impl Operators {
     }
 }
 
-/// The running replica that leads in the newest term.
+/// Returns the running replica that leads in the newest term.
 pub(crate) fn leader(network: &Network) -> Option<ReplicaId> {
     let running = network.replicas().iter().filter(|replica| replica.process() == ProcessState::Running);
     let leaders = running.filter_map(|replica| Some((replica.protocol().leading_term()?, replica.id())));

@@ -1,4 +1,4 @@
-//! What the results of a file come from.
+//! Origin of a file of results.
 
 use core::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::two_phase::CampaignSetup;
 use crate::primitives::B256;
 
-/// The first line of a file of results: results of one origin may be added up, others may not.
+/// First line of a file of results. Only results of one origin may be summed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Origin {
@@ -19,18 +19,18 @@ pub struct Origin {
     pub version: String,
 }
 
-/// Results of two origins.
+/// Results of two different origins.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("results are of {got}; expected {want}: only results of one campaign and one build add up")]
+#[error("results are of {got}; expected {want}: only results of one campaign and one build can be summed")]
 pub struct OriginError {
-    /// Of the file.
+    /// Origin in the file.
     pub got: Origin,
-    /// Of the campaign, or of the files before.
+    /// Origin of the campaign, or of the previous files.
     pub want: Origin,
 }
 
 impl Origin {
-    /// Where results come from that this build makes with `setup`.
+    /// Returns the origin of results that this build produces with `setup`.
     pub fn of(setup: &CampaignSetup) -> Self {
         let json = serde_json::to_vec(setup).unwrap_or_default();
         Self {
@@ -40,7 +40,7 @@ impl Origin {
         }
     }
 
-    /// Whether results from here add up with those of `want`.
+    /// Checks that results of this origin may be summed with those of `want`.
     ///
     /// # Errors
     /// [`OriginError`] when they do not.

@@ -15,8 +15,8 @@ use super::{
     two_phase::{RunReport, run_seed},
 };
 
-/// Runs a campaign's missing seeds on so many threads and hands each report on, on the calling thread, as it comes. Every
-/// report is the one that a single thread would have given; their order is not. Stops at the first error of `sink`.
+/// Runs a campaign's missing seeds on several threads and passes each report to `sink` on the calling thread. Reports equal those
+/// of a single thread; their order may differ. Stops at the first error of `sink`.
 ///
 /// # Errors
 /// The sink's.

@@ -1,56 +1,56 @@
-//! A failure that is kept: which seed and plan showed it, and what they must show from now on.
+//! Regressions: a seed and plan stored in a file, with the expected outcome.
 
 use serde::{Deserialize, Serialize};
 
 use super::two_phase::{CampaignSetup, RunOutcome, RunReport, record_plan, run_plan};
 use crate::sim::{faults::plan::FaultPlan, trace::Trace};
 
-/// What a run must show.
+/// Expected outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Expected {
-    /// Nothing is broken: a bug that was mended, or a fault that must be borne.
+    /// No violation: a fixed bug, or a fault that must be tolerated.
     Passes,
-    /// This invariant is broken: a negative control, beyond what the protocol bears.
+    /// A violation of this invariant: a negative control, beyond what the protocol tolerates.
     Breaks(String),
 }
 
-/// A run that is kept as a file, in TOML.
+/// A run stored as TOML.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Regression {
-    /// What it shows, for people.
+    /// Description for readers.
     pub about: String,
-    /// Of the run.
+    /// Seed of the run.
     pub seed: u64,
-    /// What the run must show.
+    /// Expected outcome.
     pub expected: Expected,
-    /// Protocol, sizes and times of the run. Its profile plays no part: the plan is given.
+    /// Protocol, sizes and times of the run. Its profile is not used: the plan is given.
     pub setup: CampaignSetup,
-    /// What goes wrong.
+    /// Faults.
     pub plan: FaultPlan,
 }
 
-/// Why a regression file can't be read.
+/// Failure to read or write a regression file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RegressionError {
     /// Not TOML, or not a regression.
     #[error("regression file: {0}")]
     Toml(#[from] toml::de::Error),
-    /// It can't be written as TOML.
+    /// The regression cannot be written as TOML.
     #[error("regression file: {0}")]
     Write(#[from] toml::ser::Error),
 }
 
 impl Regression {
-    /// The run of a report, which must pass from now on.
+    /// Returns the regression of a report that must pass from now on.
     pub fn mended(about: impl Into<String>, setup: CampaignSetup, report: &RunReport) -> Self {
         let (seed, plan) = (report.seed, report.plan.clone());
         Self { about: about.into(), seed, expected: Expected::Passes, setup, plan }
     }
 
-    /// Reads a file's text.
+    /// Parses the text of a file.
     ///
     /// # Errors
     /// [`RegressionError::Toml`] with the line.
@@ -58,7 +58,7 @@ impl Regression {
         Ok(toml::from_str(text)?)
     }
 
-    /// The file's text.
+    /// Returns the text of the file.
     ///
     /// # Errors
     /// [`RegressionError::Write`] for a number of 2^63 or above.
@@ -66,14 +66,14 @@ impl Regression {
         Ok(toml::to_string(self)?)
     }
 
-    /// Runs it again; answers the report, and whether it shows what it must.
+    /// Runs it again; returns the report, and whether the outcome is the expected one.
     pub fn replay(&self) -> (RunReport, bool) {
         let report = run_plan(&self.setup, self.seed, &self.plan);
         let is_as_expected = self.is_shown_by(&report);
         (report, is_as_expected)
     }
 
-    /// The same, with everything recorded.
+    /// Runs it again with a recorded trace.
     pub fn record(&self) -> (RunReport, bool, Option<Trace>) {
         let (report, trace) = record_plan(&self.setup, self.seed, &self.plan, &self.about);
         let is_as_expected = self.is_shown_by(&report);

@@ -1,4 +1,4 @@
-//! Files of results: their origin, then one line of JSON a seed.
+//! Files of results: the origin, then one line of JSON for each seed.
 
 use std::{
     collections::BTreeMap,
@@ -12,42 +12,42 @@ use super::{
     two_phase::{RunOutcome, RunReport},
 };
 
-/// Failures that a summary names; further ones are only counted.
+/// Failures listed by a summary; further ones are only counted.
 const FAILURES_MAX: usize = 100;
 
-/// Why results can't be read.
+/// Failure to read results.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ResultsError {
-    /// The file can't be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The first line does not say what the results come from.
-    #[error("line 1 does not say which campaign the results are of: {source}")]
+    /// The first line is no [`Origin`].
+    #[error("line 1 does not state the origin of the results: {source}")]
     Origin {
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
-    /// A line that is not the last is no result.
-    #[error("line {line} of the results is none: {source}")]
+    /// A line before the last is no result.
+    #[error("line {line} is no result: {source}")]
     Line {
-        /// Counted from 1.
+        /// Line number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The cause.
         #[source]
         source: serde_json::Error,
     },
 }
 
-/// What became of many seeds.
+/// Summary of many seeds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
     /// Seeds that were run.
     pub seeds: u64,
-    /// Of them, those in which everything held.
+    /// Seeds without a violation.
     pub passed: u64,
-    /// How often each invariant was broken; `failed` where the simulator gave up.
+    /// Violations by invariant; `failed` counts failures of the simulator.
     pub broken: BTreeMap<String, u64>,
     /// The failures with the lowest seeds.
     pub failures: BTreeMap<u64, Failure>,
@@ -59,23 +59,23 @@ pub struct Summary {
     pub acknowledged: u64,
     /// Restarts after crashes.
     pub restarts: u64,
-    /// How often each named point of coverage was passed.
+    /// Passes of each named coverage point.
     pub marks: BTreeMap<String, u64>,
-    /// How many seeds had each kind of fault.
+    /// Seeds with each kind of fault.
     pub faults: BTreeMap<String, u64>,
 }
 
 /// One failure of a summary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
-    /// Which invariant.
+    /// Name of the invariant.
     pub invariant: String,
-    /// What was seen.
+    /// Detail of the violation.
     pub detail: String,
 }
 
 impl Summary {
-    /// Counts a report.
+    /// Adds a report.
     pub fn add(&mut self, report: &RunReport) {
         self.seeds += 1;
         self.steps += report.counters.steps;
@@ -106,7 +106,7 @@ impl Summary {
         }
     }
 
-    /// Counts what another part of the campaign counted.
+    /// Adds the summary of another shard.
     pub fn merge(&mut self, other: Self) {
         self.seeds += other.seeds;
         self.passed += other.passed;
@@ -136,20 +136,19 @@ impl FromIterator<RunReport> for Summary {
     }
 }
 
-/// What a file of results is, beside them.
+/// Properties of a file of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadResults {
-    /// What they come from; none when the file was torn before the end of its first line.
+    /// Origin; `None` when the file was torn within its first line.
     pub origin: Option<Origin>,
-    /// Bytes up to the end of the last whole line: what is after it was torn by a kill, and has to be cut off before more is
-    /// appended.
+    /// Bytes up to the end of the last whole line. The rest was torn by a kill and must be truncated before appending.
     pub whole_bytes: u64,
 }
 
-/// Reads a file of results, each given to `take`; of two results of one seed both are given.
+/// Reads a file of results and passes each to `take`, including duplicates of one seed.
 ///
 /// # Errors
-/// [`ResultsError`]: the file can't be read, its first line is no [`Origin`], or a line before the last is no result.
+/// [`ResultsError`]: the file cannot be read, its first line is no [`Origin`], or a line before the last is no result.
 pub fn read_results(mut file: impl BufRead, mut take: impl FnMut(RunReport)) -> Result<ReadResults, ResultsError> {
     let mut read = ReadResults { origin: None, whole_bytes: 0 };
     let (mut line, mut bytes) = (0, Vec::new());

@@ -1,33 +1,33 @@
-//! Making a failing plan small: what is left is what the failure needs.
+//! Shrinking of a failing plan to the faults that the failure needs.
 
 use super::two_phase::{CampaignSetup, RunOutcome, RunReport, run_plan};
 use crate::sim::faults::plan::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, Trigger};
 
-/// How a failing plan became smaller.
+/// Result of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// Of the smallest plan that still fails in the same way.
+    /// Report of the smallest plan that still fails in the same way.
     pub report: RunReport,
-    /// Faults of the plan at first.
+    /// Faults of the original plan.
     pub faults_before: usize,
-    /// Runs that it took.
+    /// Number of runs.
     pub runs: u32,
 }
 
-/// Looks for a smaller plan under which the same invariant of the same seed still fails: leaves faults out, in halves and
-/// one by one, then makes them shorter and weaker. Makes at most `runs_max` runs; a report that passed comes back as it is.
+/// Searches for a smaller plan with which the same seed violates the same invariant: removes faults, in halves and one by one,
+/// then shortens and weakens them. Makes at most `runs_max` runs; a passing report is returned unchanged.
 pub fn shrink(setup: &CampaignSetup, failing: &RunReport, runs_max: u32) -> Shrunk {
     let mut search = Search { setup, best: failing.clone(), runs: 0, runs_max };
     if !failing.is_passed() {
         search.leave_out();
         search.weaken();
-        // What was needed beside a stronger fault may not be beside a weaker one.
+        // A fault that was needed beside a stronger one may be superfluous beside a weaker one.
         search.leave_out();
     }
     Shrunk { report: search.best, faults_before: failing.plan.faults.len(), runs: search.runs }
 }
 
-/// What is tried in place of a fault that lasts until the network is healed, in milliseconds.
+/// Durations tried in place of a fault that lasts until the network is healed, in milliseconds.
 const LASTING_MS: u64 = 16_000;
 
 struct Search<'a> {
@@ -38,7 +38,7 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether a plan fails in the same way; the best one so far if it does.
+    /// Returns whether a plan fails in the same way; it becomes the best so far if it does.
     fn try_plan(&mut self, faults: Vec<Fault>) -> bool {
         if self.runs >= self.runs_max {
             return false;
@@ -52,7 +52,7 @@ impl Search<'_> {
         is_same
     }
 
-    /// Leaves faults out: halves, quarters, ... single ones (Zeller and Hildebrandt, "Simplifying and Isolating
+    /// Removes faults: halves, quarters, ... single ones (Zeller and Hildebrandt, "Simplifying and Isolating
     /// Failure-Inducing Input", 2002).
     fn leave_out(&mut self) {
         let mut size = self.best.plan.faults.len();
@@ -71,7 +71,7 @@ impl Search<'_> {
 
     fn weaken(&mut self) {
         for place in 0..self.best.plan.faults.len() {
-            // Each weaker form is tried until it helps no more.
+            // Each weaker form is applied as often as the failure persists.
             let mut form = 0;
             while let Some(fault) = self.best.plan.faults.get(place) {
                 let Some(weaker) = weaker_forms(fault).into_iter().nth(form) else { break };
@@ -88,7 +88,7 @@ impl Search<'_> {
     }
 }
 
-/// What makes two failures the same: the invariant, or that the simulator gave up.
+/// Returns the identity of a failure: the invariant, or the failure of the simulator.
 fn kind(outcome: &RunOutcome) -> Option<&str> {
     match outcome {
         RunOutcome::Passed => None,
@@ -97,7 +97,7 @@ fn kind(outcome: &RunOutcome) -> Option<&str> {
     }
 }
 
-/// Shorter and weaker forms of a fault, each different from it and nearer to nothing.
+/// Returns shorter and weaker forms of a fault, each different from it.
 fn weaker_forms(fault: &Fault) -> Vec<Fault> {
     let mut forms = Vec::new();
     if let Some(for_ms) = fault.for_ms.filter(|for_ms| *for_ms > 1) {
@@ -130,7 +130,7 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
                 }),
             );
             for place in 0..link.from.len() {
-                // An empty list means everybody, which is not weaker.
+                // An empty list means all replicas, which is not weaker.
                 if link.from.len() > 1 {
                     let mut link = link.clone();
                     link.from.remove(place);

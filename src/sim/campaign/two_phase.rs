@@ -1,6 +1,6 @@
-//! Runs in two phases: first everything may go wrong and nothing false may be promised; then the faults end, and the
-//! honest replicas must converge, go on, and still have everything that was acknowledged. So must observers, and whoever lost its
-//! disk or memory; and what a client asks for from now on must be done.
+//! Runs in two phases. In the first, faults occur and safety must hold; in the second the faults have ended, and honest replicas
+//! must converge, make progress, and have every acknowledged transaction. So must observers and replicas that lost their
+//! disk or memory; and a newly submitted transaction must be included.
 
 mod run;
 mod setup;
@@ -22,41 +22,41 @@ use crate::{
 
 pub use setup::CampaignSetup;
 
-/// What became of one seed.
+/// Report of one seed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunReport {
-    /// Which.
+    /// The seed.
     pub seed: u64,
-    /// How it ended.
+    /// Outcome.
     pub outcome: RunOutcome,
-    /// How many validators it had.
+    /// Number of validators.
     pub validators: u32,
-    /// Fingerprint of the whole run.
+    /// Run digest.
     pub digest: B256,
-    /// What it did.
+    /// Counters.
     pub counters: RunCounters,
-    /// How often each named point of coverage was passed, by all replicas together.
+    /// Passes of each named coverage point, by all replicas together.
     pub marks: BTreeMap<String, u64>,
-    /// What went wrong on purpose.
+    /// Faults of the run.
     pub plan: FaultPlan,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// Everything held.
+    /// No violation.
     Passed,
-    /// Something did not.
+    /// An invariant was violated.
     Violated(Violation),
-    /// The simulator itself gave up.
+    /// The simulator failed.
     Failed {
-        /// Why.
+        /// The error with its causes.
         error: String,
     },
 }
 
-/// What a run did, in numbers.
+/// Counters of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunCounters {
     /// Steps.
@@ -69,23 +69,23 @@ pub struct RunCounters {
     pub reorgs: u64,
     /// Restarts after crashes.
     pub restarts: u64,
-    /// Inputs that were refused.
+    /// Rejected inputs.
     pub rejected: u64,
-    /// Pieces of evidence that were found.
+    /// Pieces of evidence found.
     pub evidence: u64,
     /// Transactions that clients submitted.
     pub submitted: u64,
-    /// Of them, those that an honest replica acknowledged as final.
+    /// Submitted transactions that an honest replica acknowledged as final.
     pub acknowledged: u64,
 }
 
 impl RunReport {
-    /// Whether everything held.
+    /// Returns whether there was no violation.
     pub const fn is_passed(&self) -> bool {
         matches!(self.outcome, RunOutcome::Passed)
     }
 
-    /// What did not hold.
+    /// Returns the violation.
     pub const fn violation(&self) -> Option<&Violation> {
         match &self.outcome {
             RunOutcome::Violated(violation) => Some(violation),
@@ -99,13 +99,13 @@ pub fn run_seed(setup: &CampaignSetup, seed: u64) -> RunReport {
     run_plan(setup, seed, &setup.plan_of(seed))
 }
 
-/// Runs one seed with these faults in place of those that it draws.
+/// Runs one seed with `plan` in place of the faults that it draws.
 pub fn run_plan(setup: &CampaignSetup, seed: u64, plan: &FaultPlan) -> RunReport {
     run_on(setup, seed, plan, setup.network(seed, plan)).0
 }
 
-/// The very same run with everything recorded under `title`: what broke is the last thing that the trace tells, with the step. No
-/// trace when the network could not be built.
+/// Runs the same with a trace recorded under `title`, which ends with the violation and its step. There is no trace when the
+/// network could not be built.
 pub fn record_plan(setup: &CampaignSetup, seed: u64, plan: &FaultPlan, title: &str) -> (RunReport, Option<Trace>) {
     run_on(setup, seed, plan, setup.builder(seed, plan).with_trace(title).build())
 }
@@ -146,7 +146,7 @@ fn run_on(
     }
 }
 
-/// An error with its causes.
+/// Formats an error with its causes.
 fn full(error: &NetworkError) -> String {
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(error);

@@ -1,4 +1,4 @@
-//! What clients do during a run: transfers, each given to some replica at some time.
+//! Clients of a run: transfers, each submitted to a random replica at a random time.
 
 use core::time::Duration;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ const DELEGATION_GAS: u64 = 1_000_000;
 /// Pays the base fee of every block that a run can have.
 const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
 
-/// Transfers to come, by time.
+/// Remaining transfers, in order of time.
 #[derive(Debug)]
 pub(crate) struct Workload {
     rng: SimRng,
@@ -33,44 +33,44 @@ pub(crate) struct Workload {
     span_ms: u64,
     replicas: u32,
     clients: Vec<(KeyPair, u64)>,
-    /// To whom clients delegate now and then, on chains with stake.
+    /// Validators to which clients sometimes delegate, on chains with stake.
     validators: Vec<Address>,
 }
 
 impl Workload {
-    /// `count` transfers within `span_ms` milliseconds, to so many replicas.
+    /// Creates `count` transfers within `span_ms` milliseconds, to `replicas` replicas.
     pub(crate) fn new(seed: u64, count: u32, span_ms: u64, replicas: u32) -> Self {
         let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
         let rng = Streams::new(seed).stream("workload");
         Self { rng, left: count, at_ms: 0, span_ms, replicas, clients, validators: Vec::new() }
     }
 
-    /// The same where every third transaction is a delegation to one of these validators.
+    /// Makes every third transaction a delegation to one of these validators.
     pub(super) fn with_delegations(mut self, validators: impl IntoIterator<Item = Address>) -> Self {
         self.validators = validators.into_iter().collect();
         self
     }
 
-    /// A genesis in which the clients have something to send.
+    /// Returns a genesis in which the clients have funds.
     pub(crate) fn genesis() -> GenesisSpec {
         (0..CLIENTS).fold(GenesisSpec::new(CHAIN_ID), |genesis, client| {
             genesis.with_balance(Self::client(client).address(), ether(1_000))
         })
     }
 
-    /// The same with one more client, who comes late.
+    /// Returns that genesis with one more client, who sends only in the second phase.
     pub(super) fn genesis_with_late_client() -> GenesisSpec {
         Self::genesis().with_balance(Self::client(CLIENTS).address(), ether(1_000))
     }
 
-    /// The late client's one transfer, and to which of `replicas` it is given.
+    /// Returns the late client's only transfer, and the one of `replicas` that receives it.
     pub(crate) fn late(&mut self, replicas: &[ReplicaId]) -> Option<(Arc<Transaction>, ReplicaId)> {
         let replica = replicas.get(self.rng.below(replicas.len() as u64) as usize)?;
         let transaction = transfer(0).sign(&Self::client(CLIENTS)).ok()?;
         Some((Arc::new(transaction), *replica))
     }
 
-    /// Who sends.
+    /// Returns the addresses of the clients.
     pub(crate) fn senders() -> Vec<Address> {
         (0..CLIENTS).map(|client| Self::client(client).address()).collect()
     }
@@ -79,7 +79,7 @@ impl Workload {
         KeyPair::from_seed(0, &format!("client {number}"))
     }
 
-    /// When the next transfer is submitted, and to whom; `None` after the last.
+    /// Returns the time, transaction and replica of the next transfer; `None` after the last.
     pub(crate) fn next(&mut self) -> Option<(SimTime, Arc<Transaction>, ReplicaId)> {
         self.left = self.left.checked_sub(1)?;
         // Evenly spread on average, and never past the end.

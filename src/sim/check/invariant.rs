@@ -1,7 +1,7 @@
-//! What must hold at every moment of a run, whatever goes wrong.
+//! Invariants: properties that hold at every moment of a run, under any faults.
 //!
-//! An [`Invariant`] is asked after every step and looks at what the step changed. A network that was built with invariants
-//! ([`NetworkBuilder::with_invariants`](crate::sim::NetworkBuilder::with_invariants)) stops at the first that does not hold, with
+//! An [`Invariant`] is checked after every step and inspects what the step changed. A network that was built with invariants
+//! ([`NetworkBuilder::with_invariants`](crate::sim::NetworkBuilder::with_invariants)) stops at the first violation, with
 //! [`NetworkError::Violated`](crate::sim::NetworkError::Violated).
 
 mod accountable;
@@ -33,29 +33,29 @@ pub use supply::SupplyConserved;
 
 pub use super::violation::Violation;
 
-/// Something that must always hold.
+/// A property that must always hold.
 ///
-/// Its cost must follow what a step changed, never the length of the chain. It judges honest replicas only
-/// ([`Network::is_honest`]): those that misbehave may claim anything.
+/// Its cost must follow what a step changed, never the length of the chain. It checks honest replicas only
+/// ([`Network::is_honest`]).
 pub trait Invariant: CloneInvariant + fmt::Debug + Send + Sync {
-    /// Its name, in kebab case, as reports and regression files have it.
+    /// Returns its name in kebab case, as used in reports and regression files.
     fn name(&self) -> &'static str;
 
-    /// Every name that its violations may have: its own, unless it checks several things at one go.
+    /// Returns every name that its violations may have: its own, unless it checks several properties at once.
     fn names(&self) -> Vec<&'static str> {
         vec![self.name()]
     }
 
-    /// Looks at what `step` changed.
+    /// Checks what `step` changed.
     ///
     /// # Errors
-    /// A [`Violation`] when it does not hold.
+    /// A [`Violation`] when the property does not hold.
     fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation>;
 }
 
-/// Lets boxed invariants be cloned with their network; implemented for every invariant that is `Clone`.
+/// Cloning of boxed invariants with their network; implemented for every invariant that is `Clone`.
 pub trait CloneInvariant {
-    /// A clone in a box.
+    /// Returns a boxed clone.
     fn boxed(&self) -> Box<dyn Invariant>;
 }
 
@@ -72,13 +72,13 @@ impl Clone for Box<dyn Invariant> {
 }
 
 impl Violation {
-    /// `invariant` is broken now, in the way that `detail` says.
+    /// Returns a violation of `invariant` at the network's current time and step.
     pub fn new(invariant: &'static str, network: &Network, detail: impl Into<String>) -> Self {
         Self { invariant: Cow::Borrowed(invariant), at: network.now(), step: network.steps(), detail: detail.into() }
     }
 }
 
-/// What must hold of every protocol.
+/// Returns the invariants of every protocol.
 pub fn generic() -> Vec<Box<dyn Invariant>> {
     vec![
         Box::new(Agreement::default()),
@@ -89,7 +89,7 @@ pub fn generic() -> Vec<Box<dyn Invariant>> {
     ]
 }
 
-/// What must hold of this protocol: what explains a broken agreement, the generic ones, then its own.
+/// Returns the invariants of a protocol: accountability where it applies, the generic ones, then its own.
 pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     let mut all: Vec<Box<dyn Invariant>> = Vec::new();
     if let ConsensusConfig::Pos(_) = config {
@@ -100,7 +100,7 @@ pub fn of_protocol(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     all
 }
 
-/// What must hold of this protocol beside what holds of all.
+/// Returns the invariants that only this protocol has.
 fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     match config {
         ConsensusConfig::Poa(_) => {
@@ -121,8 +121,8 @@ fn special(config: &ConsensusConfig) -> Vec<Box<dyn Invariant>> {
     }
 }
 
-/// The newest block that a replica promises never to take back. Finality by depth is advice; what counts there is the
-/// height below which the replica takes nothing back.
+/// Returns the newest block that a replica never reverts. Finality by depth is advisory; there it is the block at the height below
+/// which the replica reverts nothing.
 pub(crate) fn promised(replica: &Replica) -> Option<BlockId> {
     let finality = replica.protocol().finality();
     match finality.kind {
@@ -134,7 +134,7 @@ pub(crate) fn promised(replica: &Replica) -> Option<BlockId> {
     }
 }
 
-/// The replica that a step was of, when it is honest and runs.
+/// Returns the replica of a step, if it is honest.
 pub(crate) fn honest<'a>(network: &'a Network, step: &SimStep) -> Option<&'a Replica> {
     let replica = network.replica(step.replica).ok()?;
     network.is_honest(step.replica).then_some(replica)

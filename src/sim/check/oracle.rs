@@ -1,4 +1,4 @@
-//! What clients were told: the client oracle.
+//! Client oracle: transactions that were acknowledged to clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +9,10 @@ use crate::{
     sim::network::{Network, step::SimStep},
 };
 
-/// Knows which writes were acknowledged, and by whom, from those of which nobody knows.
+/// Records the submitted transactions, and which of them were acknowledged by which replica.
 ///
-/// A write is acknowledged when an honest replica holds its block for final. From then on it must never be lost,
-/// whatever becomes of that replica. What was submitted and not acknowledged may be there in the end, or not.
+/// A transaction is acknowledged when an honest replica considers its block final. From then on it must never be lost,
+/// even if that replica is. A submitted transaction that was not acknowledged may be included or not.
 #[derive(Clone, Debug, Default)]
 pub struct Oracle {
     unknown: BTreeSet<B256>,
@@ -22,13 +22,13 @@ pub struct Oracle {
 }
 
 impl Oracle {
-    /// A client submitted this.
+    /// Records a submitted transaction.
     pub fn submitted(&mut self, transaction: &Transaction) {
         let hash = transaction.hash();
         self.submitted += u64::from(!self.acknowledged.contains_key(&hash) && self.unknown.insert(hash));
     }
 
-    /// Takes note of what a step acknowledged.
+    /// Records the transactions that a step acknowledged.
     pub fn on_step(&mut self, network: &Network, step: &SimStep) {
         let Some(replica) = honest(network, step) else { return };
         let Some(newest) = promised(replica) else { return };
@@ -47,26 +47,26 @@ impl Oracle {
         }
     }
 
-    /// How many transactions were submitted.
+    /// Returns the number of submitted transactions.
     pub const fn submitted_count(&self) -> u64 {
         self.submitted
     }
 
-    /// How many of them were acknowledged.
+    /// Returns the number of acknowledged transactions.
     pub fn acknowledged_count(&self) -> u64 {
         self.acknowledged.len() as u64
     }
 
-    /// Where a transaction was acknowledged to be, and by whom.
+    /// Returns the block of an acknowledged transaction, and the replica that acknowledged it.
     pub fn acknowledged(&self, transaction: &B256) -> Option<(BlockId, ReplicaId)> {
         self.acknowledged.get(transaction).copied()
     }
 
-    /// Checks that each of these replicas has everything that was acknowledged where it was acknowledged to be. One that is
-    /// not so high yet has lost nothing.
+    /// Checks that each of these replicas has every acknowledged transaction in its acknowledged block, up to the replica's own
+    /// head.
     ///
     /// # Errors
-    /// A [`Violation`] of `durability` with the first that is lost.
+    /// A [`Violation`] of `durability` with the first lost transaction.
     pub fn check(&self, network: &Network, replicas: &[ReplicaId]) -> Result<(), Violation> {
         for id in replicas {
             let Ok(replica) = network.replica(*id) else { continue };

@@ -6,17 +6,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::sim::engine::clock::SimTime;
 
-/// An invariant that does not hold, and where.
+/// Violation of an invariant.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[serde(deny_unknown_fields)]
 #[error("invariant `{invariant}` is broken at {at}, step {step}: {detail}")]
 pub struct Violation {
-    /// Its name.
+    /// Name of the invariant.
     pub invariant: Cow<'static, str>,
-    /// When, in virtual time.
+    /// Virtual time.
     pub at: SimTime,
-    /// After how many steps of the run.
+    /// Steps of the run before it.
     pub step: u64,
-    /// By whom and how.
+    /// Replicas and values involved.
     pub detail: String,
 }

@@ -1,32 +1,32 @@
-//! Time to place: linear where something happens, cut where nothing does.
+//! Time axis: linear where events occur, cut where none do.
 
-/// A stretch of time and where it is drawn.
+/// A stretch of time with its position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) from: u64,
     pub(super) until: u64,
     /// Offset of its beginning from the left of the axis, in tenths of a pixel.
     pub(super) left: i64,
-    /// How wide it is drawn.
+    /// Drawn width.
     pub(super) width: i64,
-    /// Nothing happens in it.
+    /// Whether it has no events.
     pub(super) is_cut: bool,
 }
 
-/// The axis of a picture.
+/// The time axis of a diagram.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     stretches: Vec<Stretch>,
     width: i64,
 }
 
-/// How wide a cut is drawn, at most.
+/// Greatest drawn width of a cut.
 const CUT: i64 = 240;
-/// A pause is cut when it is longer than this part of the whole.
+/// Shortest pause that is cut, as a part of the whole.
 const CUT_PART: u64 = 110;
 
 impl Axis {
-    /// An axis of `width` from `from` until `until`, on which things happen at the instants `busy`, in ascending order.
+    /// Creates an axis of `width` from `from` until `until`, with events at the instants `busy`, in ascending order.
     pub(super) fn new(busy: &[u64], from: u64, until: u64, width: i64) -> Self {
         let until = until.max(from.saturating_add(1));
         let least = (until - from) / CUT_PART;
@@ -42,7 +42,7 @@ impl Axis {
         let (mut at, mut left, mut told) = (from, 0, 0_u64);
         for (start, end) in pauses.into_iter().chain([(until, until)]) {
             if start > at {
-                // The sum is rounded, not its parts, so that nothing is left over at the end.
+                // The sum is rounded, not its parts, so that the widths add up exactly.
                 let before = scaled(told, loud, for_loud);
                 told += start - at;
                 let wide = scaled(told, loud, for_loud) - before;
@@ -58,7 +58,7 @@ impl Axis {
         Self { stretches, width }
     }
 
-    /// Where `at` is, from the left of the axis; what is outside is at the end it is nearer to.
+    /// Returns the position of `at` from the left of the axis, clamped to its ends.
     pub(super) fn offset(&self, at: u64) -> i64 {
         match self.stretch(at) {
             Some(stretch) => stretch.left + scaled(at - stretch.from, stretch.until - stretch.from, stretch.width),
@@ -67,12 +67,12 @@ impl Axis {
         }
     }
 
-    /// Whether nothing worth drawing happens at `at`.
+    /// Returns whether `at` is in a cut.
     pub(super) fn is_cut(&self, at: u64) -> bool {
         self.stretch(at).is_some_and(|stretch| stretch.is_cut)
     }
 
-    /// All of it, from left to right.
+    /// Returns all stretches, from left to right.
     pub(super) fn stretches(&self) -> &[Stretch] {
         &self.stretches
     }
@@ -83,7 +83,7 @@ impl Axis {
     }
 }
 
-/// Stretches without anything that are longer than `least`, a margin left on both sides.
+/// Returns the idle stretches longer than `least`, with a margin on both sides.
 fn pauses(busy: &[u64], from: u64, until: u64, least: u64) -> Vec<(u64, u64)> {
     let margin = least / 3;
     let inside = busy.iter().copied().filter(|at| (from..=until).contains(at));

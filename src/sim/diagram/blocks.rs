@@ -1,4 +1,4 @@
-//! The strip below the lanes: blocks by height, with their branches.
+//! Strip of blocks below the lanes, by height, with their branches.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use super::{
 };
 use crate::primitives::B256;
 
-/// A block's width and height, and the least room between two.
+/// Width and height of a block, and the least gap between two.
 const WIDTH: i64 = 300;
 const HEIGHT: i64 = 210;
 const ROOM: i64 = 110;
 const ROW: i64 = 310;
-/// Branches that get a row of their own.
+/// Branches with their own row.
 const ROWS_MAX: usize = 6;
 
-/// Draws below `top`; answers where the strip ends.
+/// Draws below `top`; returns the lower end of the strip.
 pub(super) fn draw(mut picture: Group, scene: &Scene, layout: &Layout, top: i64) -> (Group, i64) {
     if scene.nodes.is_empty() {
         return (picture, top);
@@ -34,7 +34,7 @@ pub(super) fn draw(mut picture: Group, scene: &Scene, layout: &Layout, top: i64)
         let parent = places.get(&node.parent).map(|(x, row)| (x + WIDTH, middle(*row)));
         let is_main = node.is_main();
         let colour = if is_main { "#57606a" } else { "#cf222e" };
-        // A parent that is not in the picture is to the left of it.
+        // A parent outside the window is to the left of it.
         let from = parent.unwrap_or(((x - ROOM).max(LEFT - 80), y));
         picture = picture.add(line(from, (*x, y), colour).set("stroke-width", "1.4"));
     }
@@ -46,13 +46,13 @@ pub(super) fn draw(mut picture: Group, scene: &Scene, layout: &Layout, top: i64)
     (picture, top + 160 + rows * ROW)
 }
 
-/// Left edge and row of every block: at the time when it was made, but right of its parent.
+/// Returns the left edge and row of every block: at its time, but right of its parent.
 fn places(scene: &Scene, layout: &Layout) -> BTreeMap<B256, (i64, usize)> {
     let mut places: BTreeMap<B256, (i64, usize)> = BTreeMap::new();
     let mut ends: Vec<i64> = Vec::new();
     let count = scene.nodes.len() as i64;
     let wide = layout.right() - LEFT;
-    // Too many to be drawn at their times: evenly, one after another.
+    // Too many to be drawn at their times: evenly spaced.
     let is_even = count * (WIDTH + ROOM) > wide;
     let heights: Vec<u64> = scene.nodes.iter().map(|node| node.height).collect();
     let (lowest, highest) =
@@ -65,7 +65,7 @@ fn places(scene: &Scene, layout: &Layout) -> BTreeMap<B256, (i64, usize)> {
         let parent = places.get(&node.parent).copied();
         let x = parent.map_or(wanted, |(left, _)| if is_even { wanted } else { wanted.max(left + WIDTH + ROOM) });
         let is_main = node.is_main();
-        // The main branch has the first row; others go on in their parent's, if it is free.
+        // The main branch has the first row; others continue in their parent's, if it is free.
         let is_free = |row: usize| ends.get(row).is_none_or(|end| *end < x);
         let first = usize::from(!is_main);
         let own = parent.map(|(_, row)| row).filter(|row| *row >= first && !is_main && is_free(*row));

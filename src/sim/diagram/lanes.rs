@@ -1,4 +1,4 @@
-//! The lanes: bands, arrows, marks, faults, and the axis above and below them.
+//! Lanes: bands, arrows, marks, faults, and the axis above and below them.
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
@@ -7,15 +7,15 @@ use svg::node::element::Group;
 use super::{
     LABELS, LEFT, Layout,
     axis::Axis,
-    scene::{Arrow, Mark, Scene, Shade, Sign},
-    style::{self, Kind},
+    scene::{Arrow, FaultSpan, Mark, Scene, Sign},
+    style::{self, MessageClass},
     svg_shapes::{circle, cross, hint, line, path, px, rectangle, text, text_width},
 };
 use crate::sim::trace::Part;
 
 /// Half the height of a band.
 const BAND: i64 = 95;
-/// Radius of the mark of a head.
+/// Radius of a head mark.
 const HEAD: i64 = 85;
 
 pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout) -> Group {
@@ -30,7 +30,7 @@ pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout) -> Group {
     violations(picture, scene, layout)
 }
 
-/// The lanes with their names.
+/// Draws the lanes with their names.
 fn lines(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     for (name, replica) in scene.names.iter().zip(0..) {
         let y = layout.y(replica);
@@ -40,7 +40,7 @@ fn lines(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     picture
 }
 
-/// Cuts, ticks and their times.
+/// Draws cuts, ticks and their times.
 fn time(mut picture: Group, layout: &Layout) -> Group {
     let (top, bottom) = (layout.top - 60, layout.bottom() + 20);
     let mut last = LEFT - 300;
@@ -71,7 +71,7 @@ fn time(mut picture: Group, layout: &Layout) -> Group {
     picture.add(text(LEFT - 140, bottom + 180, "s g e", "time in ms"))
 }
 
-/// Round times, about one every 90 pixels.
+/// Returns round times, about one every 90 pixels.
 fn ticks(from: u64, until: u64, width: i64) -> Vec<u64> {
     let wanted = (width / 900).max(1).unsigned_abs();
     let span = (until - from).max(1);
@@ -80,7 +80,7 @@ fn ticks(from: u64, until: u64, width: i64) -> Vec<u64> {
         if span / step <= wanted {
             break;
         }
-        // 1, 2, 10, 20, 100 and so on, with the fives between: 2 x 5 x 2 x 2 would drift from round numbers.
+        // 1, 2, 10, 20, 100 and so on, with the fives between: 2 x 5 x 2 x 2 would leave round numbers.
         step = if factor == 5 { step / 2 * 5 } else { step.saturating_mul(2) };
     }
     let first = from.div_ceil(step) * step;
@@ -114,7 +114,7 @@ fn bands(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     picture
 }
 
-/// Above each band, at its left end, if there is room; where there is none, the band tells it when the pointer rests on it.
+/// Draws the label of each band at its left end, or as a tooltip where there is no room.
 fn band_texts(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     for band in &scene.bands {
         let (left, right) = (layout.x(band.from), layout.x(band.until));
@@ -129,10 +129,10 @@ fn band_texts(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
 }
 
 fn arrows(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
-    for kind in Kind::ALL {
+    for kind in MessageClass::ALL {
         let (mut shafts, mut heads) = (String::new(), String::new());
         for arrow in scene.arrows.iter().filter(|arrow| arrow.kind == kind && arrow.from != arrow.to) {
-            if kind == Kind::Noise && layout.axis.is_cut(arrow.sent) {
+            if kind == MessageClass::Noise && layout.axis.is_cut(arrow.sent) {
                 continue;
             }
             draw_arrow(arrow, layout, &mut shafts, &mut heads);
@@ -145,7 +145,7 @@ fn arrows(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
         }
     }
     let mut crosses = String::new();
-    for arrow in scene.arrows.iter().filter(|arrow| arrow.is_lost && arrow.kind != Kind::Noise) {
+    for arrow in scene.arrows.iter().filter(|arrow| arrow.is_lost && arrow.kind != MessageClass::Noise) {
         let (_, end) = ends(arrow, layout);
         crosses.push_str(&cross(end.0, end.1, 30));
     }
@@ -156,8 +156,8 @@ fn arrows(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     picture
 }
 
-/// Where an arrow begins and ends: at the edges of the bands; a lost one a third of the way, one that still travels at the
-/// end a quarter.
+/// Returns the ends of an arrow: at the edges of the bands; a lost one ends a third of the way, one still on its link a
+/// quarter.
 fn ends(arrow: &Arrow, layout: &Layout) -> ((i64, i64), (i64, i64)) {
     let down = if arrow.to > arrow.from { 1 } else { -1 };
     let start = (layout.x(arrow.sent), layout.y(arrow.from) + down * BAND);
@@ -174,7 +174,7 @@ fn ends(arrow: &Arrow, layout: &Layout) -> ((i64, i64), (i64, i64)) {
 fn draw_arrow(arrow: &Arrow, layout: &Layout, shafts: &mut String, heads: &mut String) {
     let (start, end) = ends(arrow, layout);
     let _ = write!(shafts, "M{} {}L{} {}", px(start.0), px(start.1), px(end.0), px(end.1));
-    if arrow.is_lost || arrow.arrives.is_none() || arrow.kind == Kind::Noise {
+    if arrow.is_lost || arrow.arrives.is_none() || arrow.kind == MessageClass::Noise {
         return;
     }
     let (run, rise) = (end.0 - start.0, end.1 - start.1);
@@ -188,7 +188,7 @@ fn draw_arrow(arrow: &Arrow, layout: &Layout, shafts: &mut String, heads: &mut S
 }
 
 fn marks(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
-    // Marks that would cover each other are put side by side.
+    // Marks that would overlap are put side by side.
     let mut taken: BTreeMap<u32, i64> = BTreeMap::new();
     let mut sorted: Vec<_> = scene.marks.iter().collect();
     sorted.sort_by_key(|mark| (mark.at, mark.replica));
@@ -253,17 +253,17 @@ fn draw_mark(picture: Group, mark: &Mark, (x, y): (i64, i64)) -> Group {
     }
 }
 
-/// What a shade is called.
-fn words_of(shade: &Shade) -> &str {
+/// Returns the label of a shade.
+fn words_of(shade: &FaultSpan) -> &str {
     if shade.text.is_empty() { &shade.kind } else { &shade.text }
 }
 
-/// For each fault of the network, the row of its label, from below, and whether the label ends where the fault begins: labels that
-/// would run into each other take rows of their own, and none leaves the picture.
+/// Returns for each fault of the network the row of its label, from below, and whether the label ends where the fault begins: labels that
+/// would overlap have different rows, and none exceeds the picture.
 pub(super) fn label_rows(scene: &Scene, axis: &Axis, right: i64) -> Vec<(usize, bool)> {
     let mut ends: Vec<i64> = Vec::new();
     let of_network = scene.shades.iter().filter(|shade| shade.replicas.is_empty());
-    let row_of = |shade: &Shade| {
+    let row_of = |shade: &FaultSpan| {
         let (x, width) = (LEFT + axis.offset(shade.from), text_width(words_of(shade)));
         let is_left = x + width > right && x - width > LEFT;
         let from = if is_left { x - width } else { x };
@@ -277,7 +277,7 @@ pub(super) fn label_rows(scene: &Scene, axis: &Axis, right: i64) -> Vec<(usize, 
     of_network.map(row_of).collect()
 }
 
-/// Faults: of one replica over its lane, of the network over all of them.
+/// Draws faults: of one replica over its lane, of the network over all of them.
 fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     let mut rows = label_rows(scene, &layout.axis, layout.right()).into_iter();
     for shade in &scene.shades {
@@ -303,7 +303,7 @@ fn shades(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     picture
 }
 
-fn lane_shade(picture: Group, shade: &Shade, words: &str, (left, right, y): (i64, i64, i64), lane: i64) -> Group {
+fn lane_shade(picture: Group, shade: &FaultSpan, words: &str, (left, right, y): (i64, i64, i64), lane: i64) -> Group {
     let half = shade_half(lane);
     let fill = match shade.kind.as_str() {
         "crash" => "url(#down)",
@@ -315,7 +315,7 @@ fn lane_shade(picture: Group, shade: &Shade, words: &str, (left, right, y): (i64
     picture.add(shape)
 }
 
-/// What happens to a replica, at the lower left of its shade and above the cuts.
+/// Draws the label of a fault of one replica, at the lower left of its shade and above the cuts.
 fn shade_labels(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
     for shade in &scene.shades {
         let class = match shade.kind.as_str() {

@@ -1,4 +1,4 @@
-//! What colours and marks mean: only those that are in the picture.
+//! Legend of the colours and marks that occur in the picture.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,16 +7,16 @@ use svg::node::element::Group;
 use super::{
     LEFT, Layout,
     scene::{Scene, Sign},
-    style::{Kind, short},
+    style::{MessageClass, short},
     svg_shapes::{circle, cross, line, path, px, rectangle, text, text_width},
 };
 
 const ROW: i64 = 210;
 
-/// Draws below `top`; answers the height of the picture.
+/// Draws below `top`; returns the height of the picture.
 pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout, top: i64) -> (Group, i64) {
     let mut pen = Pen { picture, x: LEFT, y: top + 260, left: LEFT, right: layout.width - 250 };
-    let mut labels: BTreeMap<Kind, BTreeSet<&str>> = BTreeMap::new();
+    let mut labels: BTreeMap<MessageClass, BTreeSet<&str>> = BTreeMap::new();
     for arrow in &scene.arrows {
         labels.entry(arrow.kind).or_default().insert(short(&arrow.label));
     }
@@ -28,7 +28,7 @@ pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout, top: i64) -> 
             let head =
                 format!("M{} {}L{} {}L{} {}Z", px(x + 260), px(y), px(x + 190), px(y - 30), px(x + 190), px(y + 30));
             let head = path(&head, "").set("fill", kind.colour());
-            if *kind == Kind::Noise { picture.add(stroke) } else { picture.add(stroke).add(head) }
+            if *kind == MessageClass::Noise { picture.add(stroke) } else { picture.add(stroke).add(head) }
         });
     }
     if scene.arrows.iter().any(|arrow| arrow.is_lost) {
@@ -88,7 +88,7 @@ pub(super) fn draw(picture: Group, scene: &Scene, layout: &Layout, top: i64) -> 
     (pen.picture, height)
 }
 
-/// Puts items side by side, and below each other when a row is full.
+/// Arranges items in rows.
 struct Pen {
     picture: Group,
     x: i64,

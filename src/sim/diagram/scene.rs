@@ -1,8 +1,8 @@
-//! What a picture shows, gathered from a trace.
+//! Contents of a diagram, collected from a trace.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::style::Kind;
+use super::style::MessageClass;
 use crate::{
     primitives::{Address, B256},
     sim::{
@@ -11,23 +11,23 @@ use crate::{
     },
 };
 
-/// Arrows that are drawn before a long run is narrowed to what is worth seeing.
+/// Arrows above which a long run is narrowed to its default window.
 const ARROWS_MAX: usize = 700;
 
-/// A message on its way.
+/// A sent message.
 #[derive(Clone, Debug)]
 pub(super) struct Arrow {
     pub(super) from: u32,
     pub(super) to: u32,
     pub(super) sent: u64,
-    /// When it reaches its receiver, or would have.
+    /// Time of arrival, or the time at which it would have arrived.
     pub(super) arrives: Option<u64>,
     pub(super) is_lost: bool,
-    pub(super) kind: Kind,
+    pub(super) kind: MessageClass,
     pub(super) label: String,
 }
 
-/// What a lane shows at one moment.
+/// A mark on a lane.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     pub(super) at: u64,
@@ -37,26 +37,26 @@ pub(super) struct Mark {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Sign {
-    /// A block of this height was made.
+    /// A block of this height was built.
     Made(u64),
-    /// The head is at this height; so many blocks were taken back.
+    /// The head is at this height; this many blocks were removed.
     Head {
         height: u64,
         reorg: u64,
     },
-    /// Final up to this height.
+    /// Blocks up to this height are final.
     Final(u64),
     /// A checkpoint of this height was justified.
     Justified(u64),
-    /// It waited in vain.
+    /// A timeout.
     Timeout,
-    /// It found somebody out.
+    /// Evidence was found.
     Evidence,
     Crash,
     Restart,
 }
 
-/// How a replica stands from one time to another.
+/// Status of a replica from one time to another.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Band {
     pub(super) replica: u32,
@@ -65,10 +65,10 @@ pub(super) struct Band {
     pub(super) status: Status,
 }
 
-/// A time that is shaded.
+/// A shaded time span.
 #[derive(Clone, Debug)]
-pub(super) struct Shade {
-    /// Of the whole network when empty.
+pub(super) struct FaultSpan {
+    /// Affected replicas; empty for the whole network.
     pub(super) replicas: Vec<u32>,
     pub(super) from: u64,
     pub(super) until: u64,
@@ -86,12 +86,12 @@ pub(super) struct Node {
     pub(super) at: u64,
     pub(super) is_final: bool,
     pub(super) is_canonical: bool,
-    /// Nobody's head yet, at the end.
+    /// No head yet, at the end.
     pub(super) is_pending: bool,
     pub(super) is_justified: bool,
 }
 
-/// All of it.
+/// Contents of a diagram.
 #[derive(Clone, Debug)]
 pub(super) struct Scene {
     pub(super) names: Vec<String>,
@@ -101,14 +101,14 @@ pub(super) struct Scene {
     pub(super) arrows: Vec<Arrow>,
     pub(super) marks: Vec<Mark>,
     pub(super) bands: Vec<Band>,
-    pub(super) shades: Vec<Shade>,
+    pub(super) shades: Vec<FaultSpan>,
     pub(super) nodes: Vec<Node>,
-    /// Something that must always hold did not.
+    /// An invariant was violated.
     pub(super) violations: Vec<(u64, String)>,
 }
 
 impl Scene {
-    /// What happens in `window`, or in what is worth seeing.
+    /// Collects the contents of `window`, or of the default window.
     pub(super) fn of(trace: &Trace, window: Option<(SimTime, SimTime)>) -> Self {
         let mut scene = SceneBuilder::of(trace).scene(trace);
         let (from, until) = match window {
@@ -119,9 +119,9 @@ impl Scene {
         scene
     }
 
-    /// The instants at which something is drawn, in order.
+    /// Returns the times of all drawn events, in order.
     pub(super) fn busy(&self) -> Vec<u64> {
-        let loud = self.arrows.iter().filter(|arrow| arrow.kind != Kind::Noise);
+        let loud = self.arrows.iter().filter(|arrow| arrow.kind != MessageClass::Noise);
         let arrows = loud.flat_map(|arrow| [Some(arrow.sent), arrow.arrives]).flatten();
         let marks = self.marks.iter().map(|mark| mark.at);
         let bands = self.bands.iter().map(|band| band.from);
@@ -132,10 +132,10 @@ impl Scene {
         busy
     }
 
-    /// The whole run, or as much as can be seen around the first thing that goes wrong.
+    /// Returns the whole run, or as much as fits around the first fault or violation.
     fn default_window(&self) -> (u64, u64) {
         let mut sent: Vec<_> =
-            self.arrows.iter().filter(|arrow| arrow.kind != Kind::Noise).map(|arrow| arrow.sent).collect();
+            self.arrows.iter().filter(|arrow| arrow.kind != MessageClass::Noise).map(|arrow| arrow.sent).collect();
         sent.sort_unstable();
         if sent.len() <= ARROWS_MAX {
             return (self.from, self.until);
@@ -166,7 +166,7 @@ impl Scene {
             (shade.from, shade.until) = (shade.from.max(from), shade.until.min(until));
         }
         self.violations.retain(|(at, _)| within.contains(at));
-        // What a block in the picture is built on is shown too, at the left end.
+        // The parent of a block in the picture is shown too, at the left end.
         let nodes = self.nodes.iter().filter(|node| within.contains(&node.at));
         let parents: BTreeSet<B256> = nodes.map(|node| node.parent).collect();
         self.nodes.retain(|node| within.contains(&node.at) || (node.at < from && parents.contains(&node.hash)));
@@ -174,13 +174,13 @@ impl Scene {
     }
 }
 
-/// What is collected on the way through the entries.
+/// State of the pass over the entries.
 #[derive(Default)]
 struct SceneBuilder {
     arrows: Vec<Arrow>,
     marks: Vec<Mark>,
     bands: Vec<Band>,
-    shades: Vec<Shade>,
+    shades: Vec<FaultSpan>,
     nodes: Vec<Node>,
     violations: Vec<(u64, String)>,
     labels: Vec<String>,
@@ -188,7 +188,7 @@ struct SceneBuilder {
     heights: Vec<u64>,
     known: BTreeSet<B256>,
     standing: BTreeMap<u32, (u64, Status)>,
-    running: BTreeMap<u64, Shade>,
+    running: BTreeMap<u64, FaultSpan>,
     crashed: BTreeMap<u32, u64>,
     outages: Vec<(u32, u64, u64)>,
     heads: BTreeMap<u32, B256>,
@@ -234,7 +234,7 @@ impl SceneBuilder {
                 sent: at,
                 arrives: *arrives_ns,
                 is_lost: arrives_ns.is_none(),
-                kind: Kind::of(label),
+                kind: MessageClass::of(label),
                 label: label.clone(),
             }),
             What::Status { replica, status } => self.record_status(*replica, at, Some(*status)),
@@ -295,7 +295,7 @@ impl SceneBuilder {
                 _ => {}
             }
         }
-        // What is final at once needs no mark of its own for the head.
+        // Immediate finality needs no separate mark of the head.
         let is_final = |height: u64| marks.contains(&Sign::Final(height));
         let kept = marks.iter().filter(|sign| match sign {
             Sign::Head { height, reorg: 0 } => !is_final(*height),
@@ -307,13 +307,18 @@ impl SceneBuilder {
     fn incident(&mut self, at: u64, incident: &Incident) {
         match incident {
             Incident::Began { fault, kind, replicas, text } => {
-                let shade =
-                    Shade { replicas: replicas.clone(), from: at, until: at, kind: kind.clone(), text: in_words(text) };
+                let shade = FaultSpan {
+                    replicas: replicas.clone(),
+                    from: at,
+                    until: at,
+                    kind: kind.clone(),
+                    text: in_words(text),
+                };
                 self.running.insert(*fault, shade);
             }
             Incident::Ended { fault } => {
                 if let Some(shade) = self.running.remove(fault) {
-                    self.shades.push(Shade { until: at, ..shade });
+                    self.shades.push(FaultSpan { until: at, ..shade });
                 }
             }
             Incident::Crashed { replica } => {
@@ -326,14 +331,14 @@ impl SceneBuilder {
                 }
                 self.marks.push(Mark { at, replica: *replica, what: Sign::Restart });
             }
-            Incident::Altered { replica, how } => self.shades.push(Shade {
+            Incident::Altered { replica, how } => self.shades.push(FaultSpan {
                 replicas: vec![*replica],
                 from: at,
                 until: at,
                 kind: "altered".to_owned(),
                 text: how.clone(),
             }),
-            Incident::Note { replica, text } => self.shades.push(Shade {
+            Incident::Note { replica, text } => self.shades.push(FaultSpan {
                 replicas: replica.iter().copied().collect(),
                 from: at,
                 until: at,
@@ -350,7 +355,7 @@ impl SceneBuilder {
             self.record_status(replica, until.saturating_add(1), None);
         }
         for (_, shade) in core::mem::take(&mut self.running) {
-            self.shades.push(Shade { until, ..shade });
+            self.shades.push(FaultSpan { until, ..shade });
         }
         for (replica, from) in core::mem::take(&mut self.crashed) {
             self.outages.push((replica, from, until));
@@ -373,7 +378,7 @@ impl SceneBuilder {
         }
     }
 
-    /// What reaches a replica that is down is lost, and a crash is shaded once.
+    /// Envelopes to a stopped replica are lost, and a crash is shaded once.
     fn outages_swallow(&mut self) {
         let outages = &self.outages;
         let is_down = |replica: u32, at: u64| {
@@ -385,7 +390,7 @@ impl SceneBuilder {
         let bands = core::mem::take(&mut self.bands);
         self.bands = bands.into_iter().flat_map(|band| awake(band, outages)).collect();
         self.shades.retain(|shade| !matches!(shade.kind.as_str(), "crash" | "wipe"));
-        self.shades.extend(outages.iter().map(|(replica, from, until)| Shade {
+        self.shades.extend(outages.iter().map(|(replica, from, until)| FaultSpan {
             replicas: vec![*replica],
             from: *from,
             until: *until,
@@ -394,7 +399,7 @@ impl SceneBuilder {
         }));
     }
 
-    /// The canonical branch is that of most heads at the end.
+    /// Marks the canonical branch: that of most heads at the end.
     fn colour_tree(&mut self) {
         let parents: BTreeMap<B256, (usize, B256)> =
             self.nodes.iter().enumerate().map(|(place, node)| (node.hash, (place, node.parent))).collect();
@@ -434,12 +439,12 @@ impl SceneBuilder {
     }
 }
 
-/// A fault's parameters without the signs of JSON; other text as it is.
+/// Formats a fault's parameters without JSON punctuation; other text is unchanged.
 fn in_words(text: &str) -> String {
     let value: Option<serde_json::Value> = serde_json::from_str(text).ok();
     let never = value.as_ref().and_then(|value| value.pointer("/byzantine/when")).is_some_and(|when| when == "never");
     if never {
-        // Its key signs what its protocol would not say.
+        // Its key signs messages that its protocol would not send.
         return "held".to_owned();
     }
     let words = value.map_or_else(|| text.to_owned(), |value| words_of(&value));
@@ -449,7 +454,7 @@ fn in_words(text: &str) -> String {
 fn words_of(value: &serde_json::Value) -> String {
     match value {
         serde_json::Value::Object(fields) => {
-            // Names of shapes, which say nothing to people.
+            // Names of enum variants, which mean nothing to readers.
             let is_shape = |key: &str| matches!(key, "groups" | "effect" | "constant" | "replica" | "behaviour");
             let parts = fields.iter().map(|(key, value)| match (is_shape(key), words_of(value)) {
                 (true, words) => words,
@@ -468,7 +473,7 @@ fn words_of(value: &serde_json::Value) -> String {
     }
 }
 
-/// The parts of a band in which its replica runs.
+/// Returns the parts of a band in which its replica runs.
 fn awake(band: Band, outages: &[(u32, u64, u64)]) -> Vec<Band> {
     let mut parts = vec![band];
     for (_, down, up) in outages.iter().filter(|(replica, ..)| *replica == band.replica) {
@@ -483,14 +488,14 @@ fn awake(band: Band, outages: &[(u32, u64, u64)]) -> Vec<Band> {
 }
 
 impl Node {
-    /// Whether it is on the branch that counts, or may be soon.
+    /// Returns whether it is on the canonical branch, or may be soon.
     pub(super) const fn is_main(&self) -> bool {
         self.is_canonical || self.is_final || self.is_pending
     }
 }
 
 impl Band {
-    /// What is written on it.
+    /// Returns its label.
     pub(super) fn text(&self, round_name: &str) -> String {
         let round = self.status.round;
         match self.status.part {

@@ -1,8 +1,8 @@
-//! Colours and words.
+//! Colours and labels.
 
-/// How messages of one kind look.
+/// Class of messages with one appearance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum MessageClass {
     Proposal,
     Vote,
     Commit,
@@ -14,8 +14,8 @@ pub(super) enum Kind {
     Noise,
 }
 
-impl Kind {
-    /// By the label of a message. What says nothing new is noise.
+impl MessageClass {
+    /// Returns the class of a label; repetitive messages are noise.
     pub(super) fn of(label: &str) -> Self {
         match label {
             "pre-prepare" | "raft-append" | "block" => Self::Proposal,
@@ -32,7 +32,7 @@ impl Kind {
         }
     }
 
-    /// The CSS class.
+    /// Returns the CSS class.
     pub(super) const fn class(self) -> &'static str {
         match self {
             Self::Proposal => "mp",
@@ -47,7 +47,7 @@ impl Kind {
         }
     }
 
-    /// The colour.
+    /// Returns the colour.
     pub(super) const fn colour(self) -> &'static str {
         match self {
             Self::Proposal => "#1f6feb",
@@ -75,12 +75,12 @@ impl Kind {
     ];
 }
 
-/// A label without the protocol's name.
+/// Returns a label without the protocol's name.
 pub(super) fn short(label: &str) -> &str {
     ["raft-", "pbft-", "pos-", "dpos-", "poa-"].iter().find_map(|prefix| label.strip_prefix(prefix)).unwrap_or(label)
 }
 
-/// What a round is called in the protocol of this genesis section.
+/// Returns the name of a round in the protocol of this genesis section.
 pub(super) fn round_name(consensus: &str) -> &'static str {
     match protocol(consensus).as_str() {
         "raft" => "term",
@@ -90,7 +90,7 @@ pub(super) fn round_name(consensus: &str) -> &'static str {
     }
 }
 
-/// The protocol as people write it.
+/// Returns the name of the protocol for readers.
 pub(super) fn protocol_name(consensus: &str) -> String {
     match protocol(consensus).as_str() {
         "raft" => "Raft".to_owned(),
@@ -107,7 +107,7 @@ fn protocol(consensus: &str) -> String {
     section.get("protocol").and_then(serde_json::Value::as_str).unwrap_or("no protocol").to_owned()
 }
 
-/// The fill of a band in a round: of the one that leads, of the others, and of the text on it.
+/// Returns the fill of a round's band: of the leader, of the others, and of the text on it.
 pub(super) const fn band(round: u64) -> (&'static str, &'static str, &'static str) {
     match round % 6 {
         0 => ("#7aa7e8", "#dbe8fa", "#0b3b82"),
@@ -119,7 +119,7 @@ pub(super) const fn band(round: u64) -> (&'static str, &'static str, &'static st
     }
 }
 
-/// Milliseconds as people write them.
+/// Formats milliseconds for readers.
 pub(super) fn millis(ns: u64) -> String {
     match (ns / 1_000_000, ns % 1_000_000 / 1_000) {
         (0, micros) if micros > 0 => format!("{micros} µs"),
@@ -128,7 +128,7 @@ pub(super) fn millis(ns: u64) -> String {
     }
 }
 
-/// Digits in groups of three.
+/// Groups digits by three.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::new();
@@ -141,7 +141,7 @@ pub(super) fn grouped(number: u64) -> String {
     out
 }
 
-/// The style sheet.
+/// Returns the style sheet.
 pub(super) fn sheet() -> String {
     let mut out = String::from(
         "text{font-family:Inter,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif;font-size:12px;fill:#1f2328}\
@@ -150,11 +150,11 @@ pub(super) fn sheet() -> String {
          .e{text-anchor:end}.r{fill:#cf222e;font-weight:600}.o{fill:#b35900;font-weight:600}\
          .h{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-linejoin:round}",
     );
-    for kind in Kind::ALL {
+    for kind in MessageClass::ALL {
         let (class, colour) = (kind.class(), kind.colour());
         let (wide, faint) = match kind {
-            Kind::Noise => ("0.8", ";opacity:.7"),
-            Kind::Asking | Kind::Taking => ("1.7", ""),
+            MessageClass::Noise => ("0.8", ";opacity:.7"),
+            MessageClass::Asking | MessageClass::Taking => ("1.7", ""),
             _ => ("1.3", ";opacity:.85"),
         };
         out.push_str(&format!(".{class}{{stroke:{colour};stroke-width:{wide};fill:none{faint}}}"));

@@ -1,4 +1,4 @@
-//! What pictures are put together from. All lengths are tenths of a pixel.
+//! SVG shapes of diagrams. All lengths are tenths of a pixel.
 
 use svg::{
     Document,
@@ -7,7 +7,7 @@ use svg::{
 
 use super::style;
 
-/// A length as SVG writes it.
+/// Formats a length for SVG.
 pub(super) fn px(tenths: i64) -> String {
     let sign = if tenths < 0 { "-" } else { "" };
     match (tenths.unsigned_abs() / 10, tenths.unsigned_abs() % 10) {
@@ -46,23 +46,23 @@ pub(super) fn path(data: &str, class: &str) -> Path {
     Path::new().set("d", data).set("class", class)
 }
 
-/// A cross, as path data.
+/// Returns a cross as path data.
 pub(super) fn cross(x: i64, y: i64, size: i64) -> String {
     let (left, right, top, bottom) = (px(x - size), px(x + size), px(y - size), px(y + size));
     format!("M{left} {top}L{right} {bottom}M{left} {bottom}L{right} {top}")
 }
 
-/// A title that shows when the pointer rests.
+/// Returns a tooltip.
 pub(super) fn hint(content: &str) -> Title {
     Title::new(content)
 }
 
-/// About how wide a text is.
+/// Returns the approximate width of a text.
 pub(super) fn text_width(content: &str) -> i64 {
     content.chars().count() as i64 * 66
 }
 
-/// The white card around everything, so that the picture is readable on any background.
+/// Returns the white card around the picture, which keeps it readable on any background.
 pub(super) fn card(content: Group, title: &str, subtitle: &str, width: i64, height: i64) -> String {
     let background = rectangle(5, 5, width - 10, height - 10, "#ffffff").set("rx", 12).set("stroke", "#d0d7de");
     Document::new()
@@ -80,7 +80,7 @@ pub(super) fn card(content: Group, title: &str, subtitle: &str, width: i64, heig
         .to_string()
 }
 
-/// Hatchings: a replica that is down, one that looks for a leader.
+/// Hatchings: of a stopped replica, and of one that searches for a leader.
 fn patterns() -> Definitions {
     let pattern = |id: &str, ground: &str, stroke: &str| {
         Pattern::new()

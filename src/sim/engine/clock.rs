@@ -1,4 +1,4 @@
-//! Virtual time, and the time that blocks carry.
+//! Virtual time, and the clock of block timestamps.
 
 use core::{fmt, time::Duration};
 
@@ -14,26 +14,26 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 pub struct SimTime(u64);
 
 impl SimTime {
-    /// The beginning.
+    /// Start of the run.
     pub const ZERO: Self = Self(0);
 
-    /// `nanos` nanoseconds after the beginning.
+    /// Returns the time `nanos` nanoseconds after the start.
     pub const fn from_nanos(nanos: u64) -> Self {
         Self(nanos)
     }
 
-    /// Nanoseconds since the beginning.
+    /// Returns the nanoseconds since the start.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Later by `nanos`.
+    /// Returns the time later by `nanos` nanoseconds.
     #[must_use]
     pub const fn plus_nanos(self, nanos: u64) -> Self {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// Later by `duration`.
+    /// Returns the time later by `duration`.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         self.plus_nanos(nanos(duration))
@@ -46,29 +46,29 @@ impl fmt::Display for SimTime {
     }
 }
 
-/// Whole nanoseconds, clamped at the largest `u64`.
+/// Returns the whole nanoseconds, clamped at the largest `u64`.
 pub(crate) fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What time blocks show: the genesis time plus whole seconds of virtual time.
+/// Clock of block timestamps: the genesis time plus whole seconds of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockClock {
     genesis: Timestamp,
 }
 
 impl BlockClock {
-    /// A clock that shows `genesis` at the beginning.
+    /// Creates a clock that shows `genesis` at the start.
     pub const fn starting_at(genesis: Timestamp) -> Self {
         Self { genesis }
     }
 
-    /// The timestamp of this moment.
+    /// Returns the timestamp at a virtual time.
     pub const fn timestamp(&self, now: SimTime) -> Timestamp {
         self.genesis.saturating_add_secs(now.0 / NANOS_PER_SECOND)
     }
 
-    /// The first moment that shows `timestamp`.
+    /// Returns the first virtual time with this timestamp.
     pub const fn moment(&self, timestamp: Timestamp) -> SimTime {
         let seconds = timestamp.as_secs().saturating_sub(self.genesis.as_secs());
         SimTime(seconds.saturating_mul(NANOS_PER_SECOND))

@@ -1,11 +1,11 @@
-//! A fingerprint of a whole run.
+//! Digest of a whole run.
 
 use crate::{consensus::Encoder, primitives::B256};
 
-/// Bytes that are hashed at once.
+/// Bytes hashed at once.
 const BUFFER_LEN: usize = 8_192;
 
-/// Chained BLAKE3 over (label, payload) pairs: two runs with equal digests did the same in the same order.
+/// Chained BLAKE3 over (label, payload) pairs: runs with equal digests processed the same events in the same order.
 ///
 /// Pairs are collected and hashed together with the digest so far, a few thousand bytes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ impl Default for RunDigest {
 }
 
 impl RunDigest {
-    /// The digest of nothing.
+    /// Creates the digest of an empty run.
     pub fn new() -> Self {
         Self::default()
     }
@@ -38,12 +38,12 @@ impl RunDigest {
         }
     }
 
-    /// How many pairs were added.
+    /// Returns the number of pairs.
     pub const fn pairs(&self) -> u64 {
         self.pairs
     }
 
-    /// The digest so far; goes on unchanged.
+    /// Returns the digest so far.
     pub fn value(&self) -> B256 {
         B256::new(self.hash())
     }

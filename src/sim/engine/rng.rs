@@ -1,4 +1,4 @@
-//! Randomness of a run: named streams of ChaCha8, all from one seed.
+//! Randomness of a run: named ChaCha8 streams from one seed.
 
 use core::fmt;
 
@@ -7,19 +7,19 @@ use chacha20::{
     rand_core::{Rng, SeedableRng},
 };
 
-/// Makes the streams of one seed. Each name is its own stream, so that one subsystem's draws never move another's.
+/// Source of the streams of one seed. Each name is an independent stream: one subsystem's draws never affect another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Streams {
     seed: u64,
 }
 
 impl Streams {
-    /// The streams of `seed`.
+    /// Creates the streams of `seed`.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The stream called `name`, from its beginning.
+    /// Returns the stream `name` from its beginning.
     pub fn stream(&self, name: &str) -> SimRng {
         let material = [self.seed.to_be_bytes().as_slice(), name.as_bytes()].concat();
         let key = blake3::derive_key("chainbox random stream", &material);
@@ -27,19 +27,19 @@ impl Streams {
     }
 }
 
-/// One stream: ChaCha with 8 rounds, never the operating system.
+/// One stream of ChaCha with 8 rounds; never uses the operating system's randomness.
 pub struct SimRng {
     key: [u8; 32],
     inner: ChaCha8Rng,
 }
 
 impl SimRng {
-    /// Any `u64`.
+    /// Draws a `u64`.
     pub fn next_u64(&mut self) -> u64 {
         self.inner.next_u64()
     }
 
-    /// A number below `bound`, each equally likely; 0 for a bound of 0.
+    /// Draws a number below `bound`, uniformly; 0 for a bound of 0.
     ///
     /// Multiply and reject (Lemire, "Fast Random Integer Generation in an Interval", 2019).
     pub fn below(&mut self, bound: u64) -> u64 {
@@ -54,12 +54,12 @@ impl SimRng {
 }
 
 impl SimRng {
-    /// Whether an event of this probability, in thousandths, happens; 1,000 and above always does.
+    /// Draws whether an event of this probability, in thousandths, happens; always with 1,000 and above.
     pub fn chance(&mut self, per_mille: u16) -> bool {
         self.below(1_000) < u64::from(per_mille)
     }
 
-    /// An exponentially distributed number with this mean, by integers alone: `-ln(u) * mean` for a uniform `u`.
+    /// Draws an exponentially distributed number with this mean, in integer arithmetic: `-ln(u) * mean` for a uniform `u`.
     pub fn exponential(&mut self, mean: u64) -> u64 {
         /// ln 2, in units of 2^-32.
         const LN_2: u128 = 2_977_044_472;
@@ -70,7 +70,7 @@ impl SimRng {
     }
 }
 
-/// Binary logarithm of a number of at least 1, in units of 2^-32, cut off (bit by bit, by squaring).
+/// Returns the binary logarithm of a number of at least 1, in units of 2^-32, truncated (bit by bit, by squaring).
 fn log2(number: u64) -> u64 {
     let whole = 63 - number.leading_zeros();
     // The mantissa, between 1 and 2, in units of 2^-63.
@@ -87,7 +87,7 @@ fn log2(number: u64) -> u64 {
     (u64::from(whole) << 32) | fraction
 }
 
-/// Goes on from the same place in the stream.
+/// Continues from the same position in the stream.
 impl Clone for SimRng {
     fn clone(&self) -> Self {
         let mut inner = ChaCha8Rng::from_seed(self.key);
@@ -96,7 +96,7 @@ impl Clone for SimRng {
     }
 }
 
-/// Shows nothing of the state.
+/// Hides the state.
 impl fmt::Debug for SimRng {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SimRng").finish_non_exhaustive()

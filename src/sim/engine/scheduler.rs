@@ -1,16 +1,16 @@
-//! One queue of events in virtual time.
+//! The event queue in virtual time.
 
 use core::cmp::Ordering;
 use std::{collections::BinaryHeap, sync::Arc};
 
 use super::clock::SimTime;
 
-/// How many events one instant may have unless told otherwise.
+/// Default bound of events at one instant.
 pub(super) const EVENTS_AT_INSTANT_MAX: u64 = 1_000_000;
 
-/// Events ordered by virtual time. Those of one instant come in an order that the seed decides.
+/// Events ordered by virtual time. The seed decides the order of events at one instant.
 ///
-/// A clone costs the same at any length: it shares the queue until one of the two changes.
+/// Cloning is O(1): the queue is shared until one of the two changes.
 ///
 /// ```
 /// use chainbox::sim::{Scheduler, SimTime};
@@ -31,12 +31,12 @@ pub struct Scheduler<E> {
     at_instant_max: u64,
 }
 
-/// Why there is no next event, though the queue is not empty.
+/// Failure to take the next event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchedulerError {
-    /// Events beget events without time passing.
-    #[error("more than {max} events at {at}: something spins without letting time pass")]
+    /// Events create events without time passing.
+    #[error("more than {max} events at {at}: an event loop makes no time pass")]
     Spinning {
         /// The instant.
         at: SimTime,
@@ -54,7 +54,7 @@ struct Entry<E> {
 }
 
 impl<E> Scheduler<E> {
-    /// An empty queue at the beginning of time; `tie_seed` orders events of one instant.
+    /// Creates an empty queue at the start of time; `tie_seed` orders events at one instant.
     pub fn new(tie_seed: u64) -> Self {
         Self {
             queue: Arc::default(),
@@ -66,39 +66,39 @@ impl<E> Scheduler<E> {
         }
     }
 
-    /// The same with another bound on events at one instant.
+    /// Sets the bound of events at one instant.
     #[must_use]
     pub const fn with_events_at_instant_max(mut self, max: u64) -> Self {
         self.at_instant_max = max;
         self
     }
 
-    /// The time of the newest event that was taken.
+    /// Returns the current time: that of the last event taken, or of the last advance.
     pub const fn now(&self) -> SimTime {
         self.now
     }
 
-    /// Forgets everything that is on its way; time stays.
+    /// Removes every event; time stays.
     pub fn clear(&mut self) {
         self.queue = Arc::default();
     }
 
-    /// How many events wait.
+    /// Returns the number of queued events.
     pub fn len(&self) -> usize {
         self.queue.len()
     }
 
-    /// Whether none waits.
+    /// Returns whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 
-    /// When the next event is.
+    /// Returns the time of the next event.
     pub fn next_at(&self) -> Option<SimTime> {
         self.queue.peek().map(|entry| entry.at)
     }
 
-    /// Lets time pass up to `until`, but not past the next event. Never goes back.
+    /// Advances time to `until`, but not past the next event; never goes back.
     pub fn advance(&mut self, until: SimTime) {
         let until = self.next_at().map_or(until, |next| next.min(until));
         if until > self.now {
@@ -109,7 +109,7 @@ impl<E> Scheduler<E> {
 }
 
 impl<E: Clone> Scheduler<E> {
-    /// Puts an event at `at`; a time that is past means now.
+    /// Queues an event at `at`, or now if that is past.
     pub fn at(&mut self, at: SimTime, event: E) {
         let sequence = self.sequence;
         self.sequence += 1;
@@ -117,12 +117,12 @@ impl<E: Clone> Scheduler<E> {
         Arc::make_mut(&mut self.queue).push(entry);
     }
 
-    /// Puts an event `nanos` nanoseconds from now.
+    /// Queues an event `nanos` nanoseconds from now.
     pub fn after_nanos(&mut self, nanos: u64, event: E) {
         self.at(self.now.plus_nanos(nanos), event);
     }
 
-    /// Takes the next event and moves time to it.
+    /// Takes the next event and advances time to it.
     ///
     /// # Errors
     /// [`SchedulerError::Spinning`] past the bound on events at one instant; nothing is taken then.
@@ -141,7 +141,7 @@ impl<E: Clone> Scheduler<E> {
     }
 }
 
-/// The finaliser of SplitMix64: a bijection, so ties are a permutation that the seed picks.
+/// Applies the finaliser of SplitMix64: a bijection, so that the seed picks a permutation of ties.
 const fn mix(value: u64) -> u64 {
     let value = value.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -155,7 +155,7 @@ impl<E> Entry<E> {
     }
 }
 
-/// The earliest is the greatest, as the heap gives the greatest first.
+/// Reverse order of time: the heap returns the greatest first.
 impl<E> Ord for Entry<E> {
     fn cmp(&self, other: &Self) -> Ordering {
         other.key().cmp(&self.key())

@@ -1,4 +1,4 @@
-//! Naming the seed of a failing test.
+//! Reporting the seed of a failing test.
 
 /// Prints its seed when the test that holds it panics, so that the failure can be replayed.
 ///
@@ -13,12 +13,12 @@ pub struct SeedGuard {
 }
 
 impl SeedGuard {
-    /// Watches over `seed`.
+    /// Creates a guard of `seed`.
     pub const fn new(seed: u64) -> Self {
         Self { seed }
     }
 
-    /// The seed.
+    /// Returns the seed.
     pub const fn get(&self) -> u64 {
         self.seed
     }

@@ -1,7 +1,7 @@
-//! Faults as data: what goes wrong in a run, when, and for how long.
+//! Fault plans: the faults of a run, with their times and durations.
 //!
-//! A [`FaultPlan`] is a list of timed faults, each of which can be left out on its own: that is what lets a failing plan
-//! shrink. It is written and read as TOML or JSON, with times in milliseconds and probabilities in thousandths:
+//! A [`FaultPlan`] is a list of timed faults, each of which can be left out independently, so that a failing plan can
+//! be shrunk. It is written and read as TOML or JSON, with times in milliseconds and probabilities in thousandths:
 //!
 //! ```
 //! use chainbox::sim::FaultPlan;
@@ -45,30 +45,30 @@ pub const FAULTS_MAX: usize = 4_096;
 /// Latest time in a plan, and longest fault: a year.
 const MILLIS_MAX: u64 = 365 * 24 * 3_600 * 1_000;
 
-/// Names a fault of one network: its place in the plan, or a number above for one that was made by hand.
+/// Number of a fault in one network: its index in the plan, or a greater number for one begun by a direct call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FaultId(u64);
 
 impl FaultId {
-    /// The fault with this number.
+    /// Returns the fault with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// What goes wrong in a run.
+/// Faults of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FaultPlan {
-    /// Of the format; [`PLAN_VERSION`].
+    /// Version of the format; [`PLAN_VERSION`].
     #[serde(deserialize_with = "known_version")]
     pub version: u32,
-    /// In any order; each is independent of the others.
+    /// Faults in any order; each is independent of the others.
     #[serde(default)]
     pub faults: Vec<Fault>,
 }
@@ -77,106 +77,106 @@ pub struct FaultPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// When it begins, in milliseconds of virtual time.
+    /// Beginning, in milliseconds of virtual time.
     pub at_ms: u64,
-    /// How long it lasts, in milliseconds; without it, until the network is healed.
+    /// Duration, in milliseconds; without it, until the network is healed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub for_ms: Option<u64>,
-    /// What happens.
+    /// Kind and parameters.
     pub what: FaultKind,
 }
 
-/// What can go wrong.
+/// Kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum FaultKind {
-    /// Messages on some links fare badly.
+    /// A fault of some links.
     Link(LinkFault),
-    /// Replicas of different groups don't hear each other; those that are not listed form one more group.
+    /// Replicas of different groups are disconnected; those that are not listed form one more group.
     Partition {
-        /// Each replica in one group at most.
+        /// Groups; each replica is in one at most.
         groups: Vec<Vec<ReplicaId>>,
     },
-    /// What some say does not reach others; the way back is open.
+    /// Messages in one direction are lost.
     OneWay {
-        /// Whose messages are lost.
+        /// Senders.
         from: Vec<ReplicaId>,
-        /// On the way to whom.
+        /// Receivers.
         to: Vec<ReplicaId>,
     },
-    /// One replica hears nobody and is heard by nobody.
+    /// One replica is disconnected from all others.
     Isolate {
-        /// Which.
+        /// Replica.
         replica: ReplicaId,
     },
-    /// A partition in two, one part of this size, its members drawn when it begins.
+    /// A partition in two, with one part of this size, drawn when it begins.
     Split {
-        /// Replicas in the first part.
+        /// Size of the first part.
         size: u32,
     },
-    /// A replica loses its memory at once and comes back, when the fault ends, with what its disk has.
+    /// A crash: the replica loses its memory and restarts from its disk when the fault ends.
     Crash {
-        /// Which.
+        /// Replica.
         replica: ReplicaId,
     },
-    /// The same, and its disk is empty when it comes back.
+    /// A crash after which the disk is empty.
     Wipe {
-        /// Which.
+        /// Replica.
         replica: ReplicaId,
     },
-    /// A replica stands still; what reaches it waits until the fault ends.
+    /// A pause: events for the replica wait until the fault ends.
     Pause {
-        /// Which.
+        /// Replica.
         replica: ReplicaId,
     },
-    /// A replica's clock is wrong.
+    /// An error of a replica's clock.
     Clock {
-        /// Whose.
+        /// Replica.
         replica: ReplicaId,
-        /// Ahead (or, negative, behind), in milliseconds.
+        /// Offset, in milliseconds; negative for a clock that is behind.
         #[serde(default)]
         offset_ms: i64,
-        /// Runs fast (or, negative, slow), in millionths.
+        /// Drift, in millionths; negative for a slow clock.
         #[serde(default)]
         drift_ppm: i64,
     },
-    /// Writes take time to become durable, in order; a crash before loses them, the oldest of the lost ones torn.
+    /// A slow disk: writes complete in order after a delay; a crash before loses them, and may tear the oldest of the lost ones.
     Disk {
-        /// Whose.
+        /// Replica.
         replica: ReplicaId,
-        /// How long a write takes.
+        /// Duration of a write.
         delay: Delay,
     },
-    /// A replica misbehaves.
+    /// Misbehaviour of a replica.
     Byzantine {
-        /// Which.
+        /// Replica.
         replica: ReplicaId,
-        /// How.
+        /// Behaviour.
         behaviour: Behaviour,
-        /// On which occasions.
+        /// Trigger.
         #[serde(default)]
         when: Trigger,
     },
-    /// A replica forgets everything that it made durable while the fault lasted, and restarts.
+    /// Amnesia: when the fault ends, the replica restarts with the records that it had when it began.
     Amnesia {
-        /// Which.
+        /// Replica.
         replica: ReplicaId,
     },
-    /// Bits of what a replica's disk keeps are flipped while it lasts: they are told by their checksums when the replica
-    /// restarts, which happens at the end of the fault unless it was down before. It then trusts nothing of its disk and
-    /// begins anew, as one that was wiped.
+    /// Bits of records on a disk are flipped. The checksums detect them when the replica
+    /// restarts, which happens at the end of the fault unless it was down before. It then discards its disk and
+    /// starts as after a wipe.
     Corrupt {
-        /// Whose.
+        /// Replica.
         replica: ReplicaId,
     },
-    /// A replica's key runs on two machines with one past ("Twins: BFT Systems Made Robust", Bano et al., 2021). One is
-    /// connected to `group`, the other to everybody else. Of two such replicas the first machines hear each other, and the
-    /// second ones.
+    /// A replica's key runs in two processes with the same past ("Twins: BFT Systems Made Robust", Bano et al., 2021). One is
+    /// connected to `group`, the twin to all others. Of two such replicas the first processes are connected, and the
+    /// twins are.
     Twins {
-        /// Whose.
+        /// Replica.
         replica: ReplicaId,
-        /// Whom the first of the two hears and reaches.
+        /// Replicas connected to the first process.
         group: Vec<ReplicaId>,
     },
 }
@@ -188,31 +188,31 @@ impl Default for FaultPlan {
 }
 
 impl FaultPlan {
-    /// A plan of these faults.
+    /// Returns a plan of these faults.
     pub fn new(faults: impl IntoIterator<Item = Fault>) -> Self {
         Self { faults: faults.into_iter().collect(), ..Self::default() }
     }
 
-    /// The plan with one more fault, from `at_ms` on, for `for_ms` milliseconds.
+    /// Adds a fault from `at_ms` on, for `for_ms` milliseconds.
     #[must_use]
     pub fn with(mut self, at_ms: u64, for_ms: u64, what: FaultKind) -> Self {
         self.faults.push(Fault { at_ms, for_ms: Some(for_ms), what });
         self
     }
 
-    /// The plan with one more fault, from `at_ms` on, until the network is healed.
+    /// Adds a fault from `at_ms` on, until the network is healed.
     #[must_use]
     pub fn with_lasting(mut self, at_ms: u64, what: FaultKind) -> Self {
         self.faults.push(Fault { at_ms, for_ms: None, what });
         self
     }
 
-    /// Whether nothing goes wrong.
+    /// Returns whether the plan has no faults.
     pub const fn is_empty(&self) -> bool {
         self.faults.is_empty()
     }
 
-    /// Replicas that misbehave at some time, in ascending order: nothing is promised to them or by them.
+    /// Returns the replicas that misbehave at some time, in ascending order; nothing is guaranteed for them.
     pub fn byzantine(&self) -> Vec<ReplicaId> {
         let mut replicas: Vec<_> = self.faults.iter().filter_map(|fault| fault.what.byzantine()).collect();
         replicas.sort_unstable();
@@ -220,10 +220,10 @@ impl FaultPlan {
         replicas
     }
 
-    /// Checks the plan for a network of so many replicas.
+    /// Checks the plan for a network of `replicas` replicas.
     ///
     /// # Errors
-    /// [`PlanError`]: the first fault that can't be, and why.
+    /// [`PlanError`] with the first invalid fault and the reason.
     pub fn check(&self, replicas: usize) -> Result<(), PlanError> {
         Head { version: self.version.into() }.check()?;
         if self.faults.len() > FAULTS_MAX {
@@ -232,7 +232,7 @@ impl FaultPlan {
         self.faults.iter().enumerate().try_for_each(|(index, fault)| fault.check(index, replicas))
     }
 
-    /// Reads TOML. The plan is not checked against a network yet; see [`FaultPlan::check`].
+    /// Reads TOML. Does not check the plan against a network; see [`FaultPlan::check`].
     ///
     /// # Errors
     /// [`PlanError::Version`] for another version, whatever else it has; otherwise [`PlanError::Toml`] with the line.
@@ -245,7 +245,7 @@ impl FaultPlan {
 
     /// Writes TOML.
     pub fn to_toml(&self) -> String {
-        // Every field is a table, a list, a string or an integer below 2^63: nothing that TOML has no form for.
+        // Every field is a table, a list, a string or an integer below 2^63, all of which TOML can represent.
         toml::to_string(self).unwrap_or_default()
     }
 
@@ -266,7 +266,7 @@ impl FaultPlan {
     }
 }
 
-/// What plans of every version have: it is read before the rest, which another version may have in another form.
+/// The fields that plans of every version have; read first, as another version may have other fields.
 #[derive(Deserialize)]
 struct Head {
     version: u64,
@@ -282,7 +282,7 @@ impl Head {
     }
 }
 
-/// The version of a plan inside of another file.
+/// Reads a plan inside another file, and its version first.
 fn known_version<'de, D: Deserializer<'de>>(reader: D) -> Result<u32, D::Error> {
     let version = u64::deserialize(reader)?;
     Head { version }.check().map_err(D::Error::custom)?;
@@ -301,7 +301,7 @@ impl Fault {
 }
 
 impl FaultKind {
-    /// The kind, as plans, traces and digests name it.
+    /// Returns the kind, as plans, traces and digests name it.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Link(fault) => fault.effect.label(),
@@ -321,7 +321,7 @@ impl FaultKind {
         }
     }
 
-    /// The one replica that it happens to; `None` for faults of the network.
+    /// Returns the affected replica; `None` for faults of the network.
     pub const fn replica(&self) -> Option<ReplicaId> {
         match self {
             Self::Isolate { replica }
@@ -338,7 +338,7 @@ impl FaultKind {
         }
     }
 
-    /// Who breaks promises by it. A replica that lost its disk, or can't trust it, does, too: it may contradict what it said.
+    /// Returns the replicas that may violate safety by it. One that lost or discarded its disk may contradict its earlier messages.
     pub const fn byzantine(&self) -> Option<ReplicaId> {
         match self {
             Self::Byzantine { replica, .. }

@@ -1,4 +1,4 @@
-//! Which faults a random plan may have, for a protocol that promises to bear them.
+//! Bounds of random fault plans, by what a protocol promises to tolerate.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,41 +8,41 @@ use crate::{consensus::ConsensusConfig, primitives::Address, sim::campaign::work
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Every fault begins and ends within so many milliseconds.
+    /// Time within which every fault begins and ends, in milliseconds.
     pub span_ms: u64,
     /// Most faults of a plan.
     pub faults_max: u32,
     /// Longest fault, in milliseconds.
     pub fault_max_ms: u64,
-    /// How many replicas may misbehave or lose their disk.
+    /// Number of replicas that may misbehave or lose their disk.
     pub byzantine: Budget,
-    /// Longest latency of a bad link, in milliseconds.
+    /// Longest latency of a faulty link, in milliseconds.
     pub latency_max_ms: u64,
-    /// Largest clock error, in milliseconds either way.
+    /// Largest clock error, in milliseconds, positive or negative.
     pub clock_max_ms: u64,
-    /// Labels of messages that bad links may be limited to, or beginnings of labels that end in `*`.
+    /// Labels of messages to which link faults may be limited; prefixes end in `*`.
     #[serde(default)]
     pub labels: Vec<String>,
-    /// Whose transactions a censor may leave out, beside those of everybody.
+    /// Senders whose transactions a censor may omit, beside all senders.
     #[serde(default)]
     pub senders: Vec<Address>,
-    /// The highest block that misbehaviour may wait for; 0 for none.
+    /// Greatest height in triggers of misbehaviour; 0 for none.
     #[serde(default)]
     pub heights_max: u64,
-    /// The highest round that misbehaviour may wait for, as [`Trigger::Rounds`](crate::sim::Trigger::Rounds) counts them; 0 for none.
+    /// Greatest round in triggers of misbehaviour, as [`Trigger::Rounds`](crate::sim::Trigger::Rounds) counts them; 0 for none.
     #[serde(default)]
     pub rounds_max: u64,
-    /// Thousandths of crashes that last until the network is healed.
+    /// Share of crashes that last until the network is healed, in thousandths.
     #[serde(default)]
     pub outage_per_mille: u16,
-    /// How often each kind comes, against the others.
+    /// Relative frequency of each kind.
     pub weights: Weights,
 }
 
-/// What travels on the links of every protocol beside its own messages.
+/// Labels of envelopes that every protocol has beside its own messages.
 const LABELS: [&str; 3] = ["transaction", "block-request", "block-response"];
 
-/// How often each kind of fault comes, against the others.
+/// Relative frequency of each kind of fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Weights {
@@ -54,7 +54,7 @@ pub struct Weights {
     pub crash: u32,
     /// Pauses.
     pub pause: u32,
-    /// Wrong clocks.
+    /// Clock errors.
     pub clock: u32,
     /// Slow disks, which lose and tear writes in a crash.
     pub disk: u32,
@@ -66,15 +66,15 @@ pub struct Weights {
     pub amnesia: u32,
 }
 
-/// How many replicas of `n` may misbehave.
+/// Number of replicas out of `n` that may misbehave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Budget {
-    /// None: crashes are all that is borne.
+    /// None: only crashes are tolerated.
     None,
     /// Fewer than a third: `f` with `n >= 3f + 1`.
     Third,
-    /// So many, whatever is borne; for negative controls.
+    /// This number, regardless of tolerance; for negative controls.
     Exactly(u32),
 }
 
@@ -85,7 +85,7 @@ impl Default for Weights {
 }
 
 impl Budget {
-    /// Replicas of `n` that may misbehave.
+    /// Returns the number of replicas out of `n` that may misbehave.
     pub fn of(self, n: u32) -> u32 {
         match self {
             Self::None => 0,
@@ -96,7 +96,7 @@ impl Budget {
 }
 
 impl Profile {
-    /// Crashes, cuts, bad links, slow disks and wrong clocks; nobody misbehaves.
+    /// Returns bounds with crashes, cuts, link faults, slow disks and clock errors, without misbehaviour.
     pub fn crash_only() -> Self {
         Self {
             span_ms: 20_000,
@@ -114,12 +114,12 @@ impl Profile {
         }
     }
 
-    /// The same, and fewer than a third of the replicas misbehave.
+    /// Returns those bounds with fewer than a third of the replicas misbehaving.
     pub fn byzantine() -> Self {
         Self { byzantine: Budget::Third, ..Self::crash_only() }
     }
 
-    /// What this protocol promises to bear.
+    /// Returns the faults that a protocol promises to tolerate.
     pub fn of(config: &ConsensusConfig) -> Self {
         let info = config.kind().info();
         let profile = if info.is_byzantine_tolerant { Self::byzantine() } else { Self::crash_only() };

@@ -1,4 +1,4 @@
-//! Describing and building a network.
+//! Builder of networks.
 
 mod build;
 
@@ -19,10 +19,10 @@ use crate::{
     store::KeyValue,
 };
 
-/// Chain id of a network without one among its options.
+/// Default chain id.
 const DEFAULT_CHAIN_ID: u64 = 1_337;
 
-/// The options of a [`Network`](super::Network). Those of its chain are [`ChainOptions`]. Every option has a default: one validator,
+/// Builder of a [`Network`](super::Network); the options of its chain are [`ChainOptions`]. Every option has a default: one validator,
 /// proof of authority, seed 0, 10 ms latency, symbolic seals, everything in memory.
 #[must_use = "nothing is built until `build` is called"]
 pub struct NetworkBuilder {
@@ -73,31 +73,31 @@ impl NetworkBuilder {
         self
     }
 
-    /// So many more replicas that follow and never seal.
+    /// Adds observers: replicas without keys, which follow and never seal.
     pub const fn with_observers(mut self, count: u32) -> Self {
         self.observers = count;
         self
     }
 
-    /// How blocks are signed; block hashes are the same under both schemes.
+    /// Sets how blocks are signed; block hashes are the same under both schemes.
     pub const fn with_seals(mut self, seals: SealScheme) -> Self {
         self.seals = seals;
         self
     }
 
-    /// How long messages take.
+    /// Sets the latency of all links.
     pub const fn with_latency(mut self, latency: Latency) -> Self {
         self.latency = latency;
         self
     }
 
-    /// How long messages take on the link from one replica to another.
+    /// Sets the latency of the link from one replica to another.
     pub fn with_link_latency(mut self, from: ReplicaId, to: ReplicaId, latency: Latency) -> Self {
         self.link_latencies.push((from, to, latency));
         self
     }
 
-    /// How many of a thousand messages are lost on every link, always: what the network is like, and no fault that heals.
+    /// Sets the permanent loss probability of every link, in thousandths; it is no fault that heals.
     ///
     /// ```
     /// use chainbox::sim::{Latency, Network};
@@ -113,55 +113,55 @@ impl NetworkBuilder {
         self
     }
 
-    /// How many of a thousand messages are lost on the link from one replica to another, always.
+    /// Sets the permanent loss probability of the link from one replica to another, in thousandths.
     pub fn with_link_loss(mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) -> Self {
         self.link_losses.push((from, to, per_mille));
         self
     }
 
-    /// Who decides when a block is made.
+    /// Sets when blocks are made.
     pub const fn with_production(mut self, production: Production) -> Self {
         self.production = production;
         self
     }
 
-    /// Where replica 0 keeps its chain, and all replicas their states.
+    /// Sets the stores of replica 0's chain, and of the states of all replicas.
     pub fn with_stores(mut self, state: Arc<dyn StateStore>, store: Arc<dyn KeyValue>) -> Self {
         self.stores = Some((state, store));
         self
     }
 
-    /// An execution cache shared with other networks of the process.
+    /// Sets an execution cache shared with other networks of the process.
     pub fn with_cache(mut self, cache: ExecutionCache) -> Self {
         self.cache = cache;
         self
     }
 
-    /// Whether the run is fingerprinted; on by default.
+    /// Sets whether the run has a digest; on by default.
     pub const fn with_digest(mut self, digest: bool) -> Self {
         self.digest = digest;
         self
     }
 
-    /// Whether everything that happens is recorded, under a title for people; off by default. See [`Network::trace`](super::Network::trace).
+    /// Records a trace with this title; off by default. See [`Network::trace`](super::Network::trace).
     pub fn with_trace(mut self, title: impl Into<String>) -> Self {
         self.trace = Some(title.into());
         self
     }
 
-    /// What must hold after every step, besides what was given before; see [`of_protocol`](crate::sim::invariant::of_protocol).
+    /// Adds invariants that are checked after every step; see [`of_protocol`](crate::sim::invariant::of_protocol).
     pub fn with_invariants(mut self, invariants: impl IntoIterator<Item = Box<dyn Invariant>>) -> Self {
         self.invariants.extend(invariants);
         self
     }
 
-    /// What goes wrong, and when. A network without faults is the same as one with an empty plan.
+    /// Sets the fault plan; by default an empty one.
     pub fn with_faults(mut self, plan: FaultPlan) -> Self {
         self.faults = plan;
         self
     }
 
-    /// The key of validator `index` in a network of `seed` whose keys nobody gave.
+    /// Returns the default key of validator `index` in a network of `seed`.
     pub fn validator_key(seed: u64, index: u32) -> KeyPair {
         ValidatorKeys::FromSeed(0).key(seed, index)
     }

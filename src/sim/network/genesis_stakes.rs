@@ -1,4 +1,4 @@
-//! Stake in a network's genesis: who has how much, and what the protocol makes of it.
+//! Validators and stakes in a network's genesis.
 
 use super::{chain_options::ChainOptionsError, error::NetworkError};
 use crate::{
@@ -8,12 +8,12 @@ use crate::{
     system::staking::{StakingParams, WEIGHT_UNIT},
 };
 
-/// Stake of each validator of a chain with stake whose genesis says nothing, as on Ethereum.
+/// Default stake of each validator of a chain with stake, as on Ethereum.
 pub(super) fn default_stake() -> U256 {
     ether(32)
 }
 
-/// What each operator of a network has besides its stake, so that it can act.
+/// Balance of each operator beside its stake, to pay for transactions.
 pub(super) fn default_funds() -> U256 {
     ether(1_000)
 }
@@ -23,7 +23,7 @@ fn funded() -> GenesisAccount {
 }
 
 /// Completes genesis: its validators are `addresses`, in this order, with `stakes` where the chain has stake. Those and `candidates`
-/// get funds where the chain has stake and genesis listed no validators. Answers the first set.
+/// get funds where the chain has stake and genesis listed no validators. Returns the first validator set.
 pub(super) fn complete(
     genesis: &mut GenesisSpec,
     config: &ConsensusConfig,
@@ -65,7 +65,7 @@ pub(super) fn complete(
     Ok(ValidatorSet::new(members).map_err(ConsensusError::from)?)
 }
 
-/// Whether the chain has stake; its parameters are in genesis then.
+/// Returns whether the chain has stake; its parameters are in genesis then.
 fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool) -> Result<bool, ChainOptionsError> {
     let kind = config.kind();
     let wants = has_stakes || genesis.staking.is_some();
@@ -80,7 +80,7 @@ fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool)
     }
 }
 
-/// Gives the listed validators their stakes where genesis does not.
+/// Sets the stakes of the listed validators where genesis does not.
 fn bond(genesis: &mut GenesisSpec, addresses: &[Address], stakes: Option<&[U256]>) -> Result<(), ChainOptionsError> {
     let are_listed = genesis.validators.iter().any(|validator| !validator.stake.is_zero());
     for (index, address) in addresses.iter().enumerate() {

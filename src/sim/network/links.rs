@@ -1,5 +1,5 @@
-//! Links between replicas as they are by nature: a message arrives once, after a seeded delay, or is lost. What goes wrong for a
-//! while is a fault's business.
+//! Permanent properties of links: a message arrives once, after a seeded delay, or is lost. Temporary faults of links are in
+//! `faults/link_faults.rs`.
 
 use core::time::Duration;
 
@@ -10,29 +10,29 @@ use crate::{
     sim::engine::{clock::nanos, rng::SimRng},
 };
 
-/// How long a message takes.
+/// Delay of messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Latency {
-    /// Always the same.
+    /// Constant.
     Constant(Duration),
-    /// Any nanosecond from `min` to `max`, both included, each equally likely.
+    /// Uniform from `min` to `max`, both included, in nanoseconds.
     Uniform {
-        /// The shortest.
+        /// Shortest delay.
         min: Duration,
-        /// The longest; below `min` it means `min`.
+        /// Longest delay; below `min` it means `min`.
         max: Duration,
     },
-    /// Most messages are quick and a few are slow: `floor` and an exponentially distributed rest.
+    /// `floor` plus an exponentially distributed part: most messages are fast and a few are slow.
     Exponential {
-        /// The shortest.
+        /// Shortest delay.
         floor: Duration,
-        /// Mean of what comes on top.
+        /// Mean of the exponential part.
         mean: Duration,
     },
 }
 
 impl Latency {
-    /// Nanoseconds that one message takes.
+    /// Draws the delay of one message, in nanoseconds.
     pub fn draw_nanos(self, rng: &mut SimRng) -> u64 {
         match self {
             Self::Constant(always) => nanos(always),
@@ -52,7 +52,7 @@ impl Default for Latency {
     }
 }
 
-/// All of a thousand messages.
+/// Probability one, in thousandths.
 pub(super) const PER_MILLE_MAX: u16 = 1_000;
 
 /// The directed links of a network. Cloning is O(1) in the number of links.
@@ -63,38 +63,38 @@ pub struct Links {
     rng: SimRng,
 }
 
-/// What one link is like.
+/// Properties of one link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Link {
     latency: Latency,
-    /// Of a thousand messages, those that never arrive.
+    /// Loss probability, in thousandths.
     loss_per_mille: u16,
 }
 
 impl Links {
-    /// Links that all have the latency `usual`.
+    /// Creates links that all have the latency `usual`.
     pub fn new(usual: Latency, rng: SimRng) -> Self {
         Self { usual: Link { latency: usual, loss_per_mille: 0 }, special: OrdMap::new(), rng }
     }
 
-    /// The same, losing so many of a thousand messages wherever no link has its own loss.
+    /// Sets the loss probability, in thousandths, of links without their own.
     #[must_use]
     pub fn with_loss(mut self, per_mille: u16) -> Self {
         self.usual.loss_per_mille = per_mille;
         self
     }
 
-    /// Gives the link `from`, `to` its own latency.
+    /// Sets the latency of the link `from`, `to`.
     pub fn set(&mut self, from: ReplicaId, to: ReplicaId, latency: Latency) {
         self.link_mut(from, to).latency = latency;
     }
 
-    /// Gives the link `from`, `to` its own loss: so many of a thousand messages.
+    /// Sets the loss probability, in thousandths, of the link `from`, `to`.
     pub fn set_loss(&mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) {
         self.link_mut(from, to).loss_per_mille = per_mille;
     }
 
-    /// Nanoseconds until a message that is sent now arrives; `None` when it never does.
+    /// Draws the delay of a message in nanoseconds; `None` when it is lost.
     pub fn delay_nanos(&mut self, from: ReplicaId, to: ReplicaId) -> Option<u64> {
         let link = self.special.get(&(from, to)).copied().unwrap_or(self.usual);
         let is_lost = link.loss_per_mille > 0 && self.rng.below(PER_MILLE_MAX.into()) < link.loss_per_mille.into();

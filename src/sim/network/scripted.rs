@@ -1,7 +1,7 @@
-//! Consensus by hand: chains that fork, reorganise and become final when a test says so, without any protocol.
+//! Scripted consensus: chains that fork, reorganise and become final by direct calls, without any protocol.
 //!
-//! For authors of applications: what must a wallet, an indexer or a contract do when the block with its transaction is
-//! taken back, comes again at another height, or becomes final?
+//! For tests of wallets, indexers and contracts, in which the block with a transaction is reverted, included again at another
+//! height, or becomes final.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -15,7 +15,7 @@ use crate::{
 /// Seconds between two blocks.
 const PERIOD_SECS: u64 = 12;
 
-/// Why a line of a script can't be played.
+/// Failure of a scripted step.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
@@ -25,23 +25,23 @@ pub enum ScriptError {
     /// No block has this name.
     #[error("no block is called `{name}`; the first one is called `genesis`")]
     Unknown {
-        /// What was asked for.
+        /// The given name.
         name: String,
     },
-    /// Two blocks of one name.
+    /// The name is taken.
     #[error("a block is called `{name}` already; give each block a name of its own")]
     Taken {
-        /// What was to be given.
+        /// The name.
         name: String,
     },
-    /// A transaction that is not in the block that was made with it.
-    #[error("block `{name}` can't have transaction {place}: {reason}")]
+    /// A transaction cannot be included.
+    #[error("block `{name}` cannot include transaction {place}: {reason}")]
     Transaction {
         /// The block.
         name: String,
-        /// Its place in the list, from 0.
+        /// Index in the list, from 0.
         place: usize,
-        /// Why it was left out.
+        /// The reason.
         reason: String,
     },
 }
@@ -53,11 +53,11 @@ pub enum ScriptError {
 /// let mut chain = ScriptedChain::new(GenesisSpec::new(1_337))?;
 /// chain.produce("a", [])?;
 /// chain.produce("b", [])?;
-/// // Two others on top of `a`, which nobody follows yet ...
+/// // Two other blocks on top of `a`, on a side branch ...
 /// chain.fork("a", "c", [])?;
 /// chain.fork("c", "d", [])?;
 /// assert_eq!(chain.head(), "b");
-/// // ... and now everybody does: `b` is taken back.
+/// // ... that becomes canonical: `b` is reverted.
 /// let change = chain.reorg("d")?;
 /// assert_eq!((change.reverted.len(), change.applied.len()), (1, 2));
 /// chain.finalize("c")?;
@@ -69,12 +69,12 @@ pub struct ScriptedChain {
     chain: Chain,
     names: BTreeMap<String, ExecutedBlock>,
     head: String,
-    /// Blocks made so far, so that no two are the same.
+    /// Number of blocks, which makes each distinct.
     made: u64,
 }
 
 impl ScriptedChain {
-    /// A chain in memory with nothing but genesis.
+    /// Creates a chain in memory with its genesis block only.
     ///
     /// # Errors
     /// [`ScriptError::Chain`] for an impossible genesis.
@@ -87,17 +87,17 @@ impl ScriptedChain {
         Ok(Self { chain, names, head, made: 0 })
     }
 
-    /// The chain, to look at.
+    /// Returns the chain.
     pub const fn chain(&self) -> &Chain {
         &self.chain
     }
 
-    /// The name of the head.
+    /// Returns the name of the head.
     pub fn head(&self) -> &str {
         &self.head
     }
 
-    /// The block of a name.
+    /// Returns the block of a name.
     ///
     /// # Errors
     /// [`ScriptError::Unknown`].
@@ -105,7 +105,7 @@ impl ScriptedChain {
         self.names.get(name).ok_or_else(|| ScriptError::Unknown { name: name.to_owned() })
     }
 
-    /// Makes a block on the head with exactly these transactions, and makes it the head.
+    /// Builds a block on the head with exactly these transactions, and makes it the head.
     ///
     /// # Errors
     /// As [`ScriptedChain::fork`].
@@ -119,10 +119,10 @@ impl ScriptedChain {
         self.reorg(name)
     }
 
-    /// Makes a block on `parent` with exactly these transactions; the head stays where it is.
+    /// Builds a block on `parent` with exactly these transactions; the head stays.
     ///
     /// # Errors
-    /// [`ScriptError`]: a name that is unknown or taken, a transaction that can't be there; nothing is changed then.
+    /// [`ScriptError`]: a name that is unknown or taken, a transaction that cannot be included; nothing is changed then.
     pub fn fork(
         &mut self,
         parent: &str,
@@ -135,7 +135,7 @@ impl ScriptedChain {
         let on = self.block(parent)?.block().clone();
         let attributes = BlockAttributes {
             timestamp: Timestamp::from_secs(on.timestamp().as_secs() + PERIOD_SECS),
-            // Tells twins on one parent from each other.
+            // Distinguishes equal blocks on one parent.
             extra_data: self.made.to_be_bytes().to_vec().into(),
             ..BlockAttributes::default()
         };
@@ -152,10 +152,10 @@ impl ScriptedChain {
         Ok(self.names.entry(name.to_owned()).or_insert(executed))
     }
 
-    /// Makes a block the head, on whatever branch it is.
+    /// Makes a block of any branch the head.
     ///
     /// # Errors
-    /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] when that would take back what is final.
+    /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] when that would revert a final block.
     pub fn reorg(&mut self, name: &str) -> Result<HeadChange, ScriptError> {
         let hash = self.block(name)?.hash();
         let change = self.chain.set_head(hash)?;
@@ -163,7 +163,7 @@ impl ScriptedChain {
         Ok(change)
     }
 
-    /// Makes a block of the head's branch final, and safe.
+    /// Makes a block of the head's branch safe and final.
     ///
     /// # Errors
     /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] for a block of another branch.

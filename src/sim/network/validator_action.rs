@@ -1,8 +1,8 @@
-//! The life of validators by one interface, whatever the protocol.
+//! Changes of validators through one interface for all protocols.
 //!
-//! | protocol | join, exit | all else |
+//! | protocol | join, exit | other actions |
 //! |---|---|---|
-//! | with stake | a transaction to the staking contract | the same |
+//! | with stake | a transaction to the staking contract | a transaction to the staking contract |
 //! | proof of authority | votes of a majority of signers | unsupported |
 //! | Raft | a change of members by the leader | unsupported |
 //! | PBFT without stake | unsupported | unsupported |
@@ -22,13 +22,13 @@ use crate::{
     },
 };
 
-/// Room above an estimate of gas, for a state that moves on meanwhile: a half.
+/// Margin above a gas estimate, for a state that changes meanwhile: a half.
 const ESTIMATE_ROOM: u64 = 2;
 
-/// Tip of an operator's transaction, in the smallest unit a unit of gas.
+/// Tip of an operator's transaction, in the smallest unit per unit of gas.
 const TIP: u128 = 1_000_000_000;
 
-/// What an operator or a delegator wants. Amounts are in the smallest unit.
+/// Action of an operator or delegator. Amounts are in the smallest unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ValidatorAction {
@@ -36,55 +36,55 @@ pub enum ValidatorAction {
     Join {
         /// Its own stake; 0 on chains without stake.
         stake: U256,
-        /// Its commission in ten-thousandths; 0 on chains without stake. It may change to anything later, once a day.
+        /// Its commission in ten-thousandths; 0 on chains without stake. It may be changed once a day.
         commission_bps: u16,
     },
     /// The actor leaves.
     Exit,
     /// Adds to the actor's own stake.
     Stake {
-        /// How much.
+        /// Amount.
         amount: U256,
     },
-    /// Takes from the actor's own stake; it can be withdrawn after the unbonding period.
+    /// Reduces the actor's own stake; it can be withdrawn after the unbonding period.
     Unstake {
-        /// How much; 2^256 - 1 for all.
+        /// Amount; 2^256 - 1 for all.
         amount: U256,
     },
-    /// Puts stake with a validator.
+    /// Delegates stake to a validator.
     Delegate {
-        /// Which.
+        /// The validator.
         validator: Address,
-        /// How much.
+        /// Amount.
         amount: U256,
     },
-    /// Takes stake from a validator; it can be withdrawn after the unbonding period.
+    /// Undelegates stake from a validator; it can be withdrawn after the unbonding period.
     Undelegate {
-        /// Which.
+        /// The validator.
         validator: Address,
-        /// How much; 2^256 - 1 for all.
+        /// Amount; 2^256 - 1 for all.
         amount: U256,
     },
-    /// Withdraws what has waited long enough.
+    /// Withdraws stake whose unbonding period is over.
     Withdraw,
     /// Claims the rewards of the actor's stake with a validator.
     ClaimRewards {
-        /// Which.
+        /// The validator.
         validator: Address,
     },
     /// Claims the actor's commission.
     ClaimCommission,
     /// Changes the actor's commission.
     SetCommission {
-        /// In ten-thousandths.
+        /// Commission in ten-thousandths.
         commission_bps: u16,
     },
-    /// Comes back from jail.
+    /// Leaves jail.
     Unjail,
 }
 
 impl ValidatorAction {
-    /// Its name, such as `set-commission`.
+    /// Returns its name, such as `set-commission`.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Join { .. } => "join",
@@ -101,7 +101,7 @@ impl ValidatorAction {
         }
     }
 
-    /// The call to the staking contract, and the value that it takes along.
+    /// Returns the call to the staking contract, and its value.
     pub fn to_call(&self) -> (Bytes, U256) {
         let none = U256::ZERO;
         let (input, value) = match *self {
@@ -131,30 +131,30 @@ impl ValidatorAction {
     }
 }
 
-/// How a wish was passed on. It takes effect by the protocol's own rule, blocks later.
+/// How an action was submitted. It takes effect blocks later, by the protocol's rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Submitted {
-    /// By this transaction, which waits in the pools.
+    /// By this pending transaction.
     Transaction(B256),
-    /// By the votes of these replicas, in the blocks that they make.
+    /// By votes of these replicas, in their next blocks.
     Votes(Vec<ReplicaId>),
     /// By this leader, in its next block.
     Members(ReplicaId),
 }
 
-/// Why a wish was not passed on. Nothing is changed then.
+/// Refusal of an action. Nothing is changed then.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValidatorActionError {
-    /// The protocol has no notion of it.
-    #[error("{} has no notion of `{action}`: {hint}", protocol.name())]
+    /// The protocol does not support the action.
+    #[error("{} does not support `{action}`: {hint}", protocol.name())]
     Unsupported {
         /// The protocol.
         protocol: ConsensusKind,
         /// The action's name.
         action: &'static str,
-        /// What it has instead.
+        /// What to use instead.
         hint: &'static str,
     },
     /// The staking contract would refuse it.
@@ -162,38 +162,38 @@ pub enum ValidatorActionError {
     Refused {
         /// The action's name.
         action: &'static str,
-        /// Its custom error with its values, or how the call ended.
+        /// Its custom error with values, or the result of the call.
         reason: String,
     },
-    /// It is a validator already, or is none.
+    /// The actor is a validator already, or is none.
     #[error("`{action}` changes nothing: {address} {state}")]
     NothingToDo {
         /// The action's name.
         action: &'static str,
-        /// Who.
+        /// The actor.
         address: Address,
-        /// What it is.
+        /// Its present state.
         state: &'static str,
     },
     /// No replica of the network has this key.
     #[error("no replica seals as {address}; add it by `NetworkBuilder::with_candidates`")]
     NoReplica {
-        /// Whose.
+        /// Address of the key.
         address: Address,
     },
-    /// Nobody leads now.
+    /// There is no leader now.
     #[error("no replica leads now; try again after an election")]
     NoLeader,
-    /// It could not be run at all.
+    /// The call could not be run.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The transaction could not be made.
+    /// The transaction could not be signed.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
-    /// It was taken, and no block could be made.
-    #[error("it waits in the pool: {reason}")]
+    /// The transaction is in the pool, but no block could be made.
+    #[error("the transaction is in the pool, but no block could be made: {reason}")]
     NotMined {
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// The pool refused its transaction.
@@ -223,7 +223,7 @@ impl From<ChainError> for ValidatorActionError {
     }
 }
 
-/// The validators at the head of `chain`, whose protocol counts `set`.
+/// Returns the validators at the head of `chain`, whose protocol counts `set`.
 pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, CallError> {
     if !chain.has_stake() {
         let record = |address| ValidatorRecord {
@@ -246,18 +246,18 @@ pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec
     Ok(records)
 }
 
-/// The life of validators.
+/// Changes of validators.
 impl Network {
-    /// The validators as the first replica's head has them, in ascending order of address: those that the protocol counts, and on
-    /// chains with stake also those that wait, are jailed or left.
+    /// Returns the validators at the first replica's head, in ascending order of address: those that the protocol counts, and on
+    /// chains with stake also queued, jailed and exited ones.
     ///
     /// # Errors
-    /// [`CallError`] when the state can't be read.
+    /// [`CallError`] when the state cannot be read.
     pub fn validators(&self) -> Result<Vec<ValidatorRecord>, CallError> {
         validator_records(self.primary().chain(), &self.primary().protocol().validators())
     }
 
-    /// Passes on what `actor`, an operator or a delegator, wants.
+    /// Submits an action of `actor`, an operator or delegator.
     ///
     /// # Errors
     /// [`ValidatorActionError`]; nothing is changed then.
@@ -289,7 +289,7 @@ impl Network {
         }
     }
 
-    /// The transaction by which `actor` would do it on a chain with stake, tried on the newest state first.
+    /// Returns the transaction for an action on a chain with stake, after a trial on the newest state.
     ///
     /// # Errors
     /// [`ValidatorActionError::Unsupported`] on chains without stake, [`ValidatorActionError::Refused`] with the contract's reason.
@@ -323,7 +323,7 @@ impl Network {
             to: request.to,
             value: request.value,
             input: request.input,
-            // A refund comes after the gas was needed.
+            // A refund is credited only after the gas was needed.
             gas_limit: gas.saturating_mul(5) / 4 + gas / ESTIMATE_ROOM,
             max_fee_per_gas: 2 * base_fee + TIP,
             max_priority_fee_per_gas: TIP,
@@ -332,7 +332,7 @@ impl Network {
         Ok(fields.sign(actor)?)
     }
 
-    /// The replica that seals as `address`.
+    /// Returns the replica that seals as `address`.
     fn replica_of(&self, address: Address) -> Option<ReplicaId> {
         self.replicas().iter().find(|replica| replica.address() == Some(address)).map(|replica| replica.id())
     }
@@ -349,7 +349,7 @@ impl Network {
         ValidatorActionError::Unsupported { protocol, action: action.name(), hint }
     }
 
-    /// Lets a majority of signers vote, the target only when nobody else is left.
+    /// Lets a majority of signers vote; the target votes only when no other is left.
     fn vote(&mut self, target: Address, authorize: bool) -> Result<Submitted, ValidatorActionError> {
         let signers = self.primary().protocol().validators();
         let majority = signers.len() / 2 + 1;
@@ -369,7 +369,7 @@ impl Network {
 
     fn change_members(&mut self, address: Address, joins: bool) -> Result<Submitted, ValidatorActionError> {
         let replica = self.replica_of(address).ok_or(ValidatorActionError::NoReplica { address })?;
-        // One that was cut off may still think that it leads, in an older term.
+        // A partitioned replica may still consider itself leader, in an older term.
         let leaders =
             self.replicas().iter().filter_map(|replica| Some((replica.protocol().leading_term()?, replica.id())));
         let (_, leader) = leaders.max().ok_or(ValidatorActionError::NoLeader)?;
@@ -380,11 +380,11 @@ impl Network {
     }
 }
 
-/// Why a call to the staking contract failed: its custom error where it is one.
+/// Returns the reason of a failed call to the staking contract: its custom error, if it is one.
 fn reason(outcome: &CallOutcome) -> String {
     let error = outcome.revert_data().and_then(|data| StakingContractErrors::abi_decode(data).ok());
     let Some(error) = error else { return outcome.describe() };
-    // The error as it is declared, without the name of the list that it is in.
+    // The error as declared, without the name of its enum.
     let text = format!("{error:?}");
     let inner = text.split_once('(').and_then(|(_, inner)| inner.strip_suffix(')'));
     inner.unwrap_or(&text).to_owned()

@@ -82,7 +82,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 
 const FOUR: Sizes = Sizes::exactly(4, "of four producers three are needed, so that one may fail and not two");
 
-const SEVEN: Sizes = Sizes::usual(7, "more candidates than the four that produce").at_least(7).at_most(12);
+const SEVEN: Sizes = Sizes::from_default(7, "more candidates than the four that produce").at_least(7).at_most(12);
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Dpos(DposConfig::default())
@@ -103,7 +103,7 @@ fn all(stage: &Stage<'_>) -> Vec<u32> {
 fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(60_000, 7)?;
     stage.run_ms(500)?;
-    stage.show_from_here();
+    stage.begin_window();
     let everybody = all(stage);
     let (one, other) = everybody.split_at(everybody.len() / 2);
     stage.run_ms(1_000)?;
@@ -113,27 +113,27 @@ fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     // Confirmations that were given before the cut still count: a round lets them all through.
     stage.run_ms(everybody.len() as u64 * 1_000)?;
     let before = stands(stage);
-    stage.must(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
+    stage.ensure(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
     stage.note("what was confirmed before the cut is through: nothing more becomes final");
     let heads = [one[0], other[0]].map(|number| stage.head(number));
     stage.run_ms(4_000)?;
-    stage.must(stands(stage) == before, "irreversibility that stands still on both sides")?;
+    stage.ensure(stands(stage) == before, "irreversibility that stands still on both sides")?;
     let grown = [one[0], other[0]].map(|number| stage.head(number));
     let go_on = heads.iter().zip(&grown).all(|(before, after)| after.height > before.height);
-    stage.must(go_on && grown[0].hash != grown[1].hash, "two branches that go on")?;
+    stage.ensure(go_on && grown[0].hash != grown[1].hash, "two branches that go on")?;
     let fork = stage.highest();
     stage.end(cut)?;
     stage.run_until(30_000, "a reorg", |stage| {
         stage.network().replicas().iter().any(|replica| replica.counters().reorgs > 0)
     })?;
     stage.run_ms(2_500)?;
-    stage.show_until_here();
+    stage.end_window();
     stage.run_until(60_000, "irreversibility beyond the cut", |stage| {
         everybody.iter().all(|number| irreversible(stage, *number) > fork)
     })?;
     let common = everybody.iter().map(|number| irreversible(stage, *number)).min().unwrap_or_default();
     for height in 1..=common {
-        stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     let reorgs: u64 = stage.network().replicas().iter().map(|replica| replica.counters().reorgs).sum();
     let (least, most) =
@@ -154,8 +154,8 @@ fn silent(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let stopped = irreversible(stage, 0);
     let head = stage.head(0).height.get();
     stage.run_ms(15_000)?;
-    stage.must(irreversible(stage, 0) == stopped, "irreversibility stops without two")?;
-    stage.must(stage.head(0).height.get() > head, "blocks are made nevertheless")?;
+    stage.ensure(irreversible(stage, 0) == stopped, "irreversibility stops without two")?;
+    stage.ensure(stage.head(0).height.get() > head, "blocks are made nevertheless")?;
     stage.restart(2)?;
     stage.restart(3)?;
     let goal = stage.highest();
@@ -187,14 +187,14 @@ fn watermark(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         everybody.iter().all(|number| irreversible(stage, *number) > goal)
     })?;
     for height in 1..=goal {
-        stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     Ok(format!("{restarts} crashes between branches; all agree on every irreversible block up to {goal}"))
 }
 
 fn watermark_lost(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(60_000, 8)?;
-    stage.show_from_here();
+    stage.begin_window();
     // With three of four, one side goes on to irreversibility.
     let cut = stage.partition(&[&[0, 2, 3], &[1]])?;
     let fork = stage.highest();
@@ -209,6 +209,6 @@ fn watermark_lost(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.restart(number)?;
     }
     let detail = stage.run_until_broken(120_000, "agreement")?;
-    stage.show_until_here();
+    stage.end_window();
     Ok(format!("agreement is broken: {detail}"))
 }

@@ -47,9 +47,9 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 ];
 
 const CRASH: Sizes =
-    Sizes::usual(4, "one may fail only where there are 3f + 1, f of at least 1").at_least(4).at_most(16);
+    Sizes::from_default(4, "one may fail only where there are 3f + 1, f of at least 1").at_least(4).at_most(16);
 const HALVES: Sizes =
-    Sizes::usual(7, "half of the backups with the primary must be less than a quorum").at_least(7).at_most(13);
+    Sizes::from_default(7, "half of the backups with the primary must be less than a quorum").at_least(7).at_most(13);
 const LIARS: Sizes = Sizes::exactly(4, "f + 1 liars are the primary and one backup");
 
 fn consensus() -> ConsensusConfig {
@@ -83,7 +83,7 @@ fn primary(stage: &Stage<'_>) -> (u32, Vec<u32>) {
 fn primary_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(10_000, 2)?;
     stage.run_ms(600)?;
-    stage.show_from_here();
+    stage.begin_window();
     let (primary, others) = primary(stage);
     let committed = stage.highest();
     stage.run_some_to_height(&others, 5_000, committed + 1)?;
@@ -98,10 +98,10 @@ fn primary_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let goal = stage.highest() + 1;
     stage.run_to_height(30_000, goal)?;
     stage.run_ms(80)?;
-    stage.show_until_here();
+    stage.end_window();
     let everybody: Vec<u32> = (0..stage.count()).collect();
     for height in 1..=goal {
-        stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     let (view, millis) = (view(stage, others[0]), waited / 1_000_000);
     Ok(format!("view {view} began {millis} ms after the crash; all agree up to height {goal}"))
@@ -115,10 +115,10 @@ fn equivocating_primary(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     let goal = stage.highest() + 3;
     stage.run_some_to_height(&others, 60_000, goal)?;
     for height in 1..=goal {
-        stage.must(stage.agree_at(&others, height), format!("one block at height {height}"))?;
+        stage.ensure(stage.agree_at(&others, height), format!("one block at height {height}"))?;
     }
     for number in &others {
-        stage.must(stage.evidence(*number) > 0, format!("evidence at replica {number}"))?;
+        stage.ensure(stage.evidence(*number) > 0, format!("evidence at replica {number}"))?;
     }
     let liar = stage.replica(primary).address().unwrap_or_default();
     let is_out = |stage: &Stage<'_>| {
@@ -149,7 +149,7 @@ fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     })?;
     let Some([lonely, first, (helper, _)]) = found else { return Err(stage.not_shown("two proposals")) };
     // The helper's own protocol is honest; this is what it says besides.
-    stage.hold(helper)?;
+    stage.mark_byzantine(helper)?;
     stage.end(lost)?;
     for (number, block) in [lonely, first] {
         let view = View::new(view(stage, number));
@@ -197,8 +197,8 @@ fn lost_view_changes(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.crash(primary)?;
     stage.run_ms(12_000)?;
     let before = stage.highest();
-    stage.must(stage.sent("view-change").0 > 0, "view-changes")?;
-    stage.must(stage.sent("new-view").0 == 0, "no new view while they are lost")?;
+    stage.ensure(stage.sent("view-change").0 > 0, "view-changes")?;
+    stage.ensure(stage.sent("new-view").0 == 0, "no new view while they are lost")?;
     stage.end(lost)?;
     stage.run_until(60_000, "a new view", |stage| stage.sent("new-view").0 > 0)?;
     stage.run_some_to_height(&others, 60_000, before + 2)?;

@@ -56,7 +56,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "poa",
         summary: "a signer makes two blocks of one height and shows each half of the others another",
         outcome: "one who sees both holds evidence, nobody else is named, and the honest agree and go on",
-        script: Script::Network { validators: SIGNERS.usually(5), seed: 5, consensus, setup, play: double_signing },
+        script: Script::Network {
+            validators: SIGNERS.with_default(5),
+            seed: 5,
+            consensus,
+            setup,
+            play: double_signing,
+        },
     },
     Scenario {
         name: "poa-censoring-signer",
@@ -76,7 +82,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 
 const EIGHT: Sizes = Sizes::exactly(8, "the EIP's deadlocks are of eight signers");
 const FOUR: Sizes = Sizes::exactly(4, "each half must be able to make a block and no more than the other");
-const SIGNERS: Sizes = Sizes::usual(4, "the others must be able to go on without the one").at_least(3).at_most(15);
+const SIGNERS: Sizes =
+    Sizes::from_default(4, "the others must be able to go on without the one").at_least(3).at_most(15);
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Poa(PoaConfig::default().with_period(1))
@@ -117,7 +124,7 @@ fn split_and_heal(stage: &mut Stage<'_>, after: u64, down: &[u32]) -> Result<(u6
     };
     let (left, right) = (highest(stage, one), highest(stage, other));
     stage.run_ms(40_000)?;
-    stage.must((left, right) == (highest(stage, one), highest(stage, other)), "both halves stop")?;
+    stage.ensure((left, right) == (highest(stage, one), highest(stage, other)), "both halves stop")?;
     stage.end(cut)?;
     let up: Vec<u32> = everybody.iter().copied().filter(|number| !down.contains(number)).collect();
     let goal = left.max(right) + 8;
@@ -129,20 +136,20 @@ fn split_and_heal(stage: &mut Stage<'_>, after: u64, down: &[u32]) -> Result<(u6
 fn equal_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     // Nobody has signed yet, so that each of a half may sign once.
     let (left, right, goal) = split_and_heal(stage, 0, &[])?;
-    stage.must(left == right, "branches of the same length")?;
+    stage.ensure(left == right, "branches of the same length")?;
     Ok(format!("both halves stopped at height {left}; healed, all agree at height {goal}"))
 }
 
 fn other_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let down = stage.count() - 1;
     let (left, right, goal) = split_and_heal(stage, 0, &[down])?;
-    stage.must(left != right, "branches of different length")?;
+    stage.ensure(left != right, "branches of different length")?;
     Ok(format!("the halves stopped at heights {left} and {right}; healed, all agree at height {goal}"))
 }
 
 fn four_signers(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (left, right, goal) = split_and_heal(stage, 0, &[])?;
-    stage.must(left == right, "branches of the same length")?;
+    stage.ensure(left == right, "branches of the same length")?;
     Ok(format!("the halves stopped at heights {left} and {right}; healed, all agree at height {goal}"))
 }
 
@@ -159,7 +166,7 @@ fn double_signing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         .run_until(60_000, "one block a height", |stage| (1..=settled).all(|height| stage.agree_at(&honest, height)))?;
     let liar = stage.replica(0).address();
     let named = honest.iter().flat_map(|number| stage.replica(*number).evidence()).map(Evidence::offender);
-    stage.must(named.into_iter().all(|named| Some(named) == liar), "nobody else named")?;
+    stage.ensure(named.into_iter().all(|named| Some(named) == liar), "nobody else named")?;
     let holders = honest.iter().filter(|number| stage.evidence(**number) > 0).count();
     let found: u64 = honest.iter().map(|number| stage.evidence(*number)).sum();
     Ok(format!(
@@ -187,7 +194,7 @@ fn censoring(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let mut with_it = blocks.filter(|block| block.block().transactions().iter().any(|other| other.hash() == hash));
     let author = with_it.next().map(|block| (block.block().height(), block.block().header().beneficiary));
     let censor = stage.replica(0).address();
-    stage.must(author.is_some_and(|(_, author)| Some(author) != censor), "another signer's block")?;
+    stage.ensure(author.is_some_and(|(_, author)| Some(author) != censor), "another signer's block")?;
     let height = author.map_or(0, |(height, _)| height.get());
     Ok(format!("sent at height {sent_at}, in block {height}, which the censor did not make"))
 }
@@ -213,7 +220,7 @@ fn vote_spam(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.admin(0, Admin::Vote { target: Address::repeat_byte(stranger), authorize: true })?;
     }
     stage.run_to_height(300_000, 60)?;
-    stage.must(stage.protocol(1).validators().len() == signers, "the signers as they were")?;
+    stage.ensure(stage.protocol(1).validators().len() == signers, "the signers as they were")?;
     let target = Address::repeat_byte(7);
     for voter in 1..stage.count() {
         stage.admin(voter, Admin::Vote { target, authorize: true })?;
@@ -221,6 +228,6 @@ fn vote_spam(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_until(300_000, "the one with a majority joins", |stage| {
         (0..stage.count()).all(|number| stage.protocol(number).validators().contains(&target))
     })?;
-    stage.must(stage.protocol(1).validators().len() == signers + 1, "nobody else joins")?;
+    stage.ensure(stage.protocol(1).validators().len() == signers + 1, "nobody else joins")?;
     Ok(format!("100 strangers stayed out for 60 blocks; the one with {} of {signers} votes joined", signers - 1))
 }

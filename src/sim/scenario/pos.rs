@@ -36,7 +36,13 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         protocol: "pos",
         summary: "a proposer makes two blocks in its slots and shows each half of the others another",
         outcome: "the honest find it out, name nobody else, and finality goes on",
-        script: Script::Network { validators: FOUR_UP.usually(5), seed: 8, consensus, setup, play: double_proposal },
+        script: Script::Network {
+            validators: FOUR_UP.with_default(5),
+            seed: 8,
+            consensus,
+            setup,
+            play: double_proposal,
+        },
     },
     Scenario {
         name: "pos-ex-ante-reorg",
@@ -109,14 +115,14 @@ pub(super) const SCENARIOS: &[Scenario] = &[
 ];
 
 const FOUR_UP: Sizes =
-    Sizes::usual(4, "three quarters or more must be left to finalise without one").at_least(4).at_most(16);
-const HALVES: Sizes = Sizes::usual(4, "neither half may have two thirds").at_least(4).at_most(16);
+    Sizes::from_default(4, "three quarters or more must be left to finalise without one").at_least(4).at_most(16);
+const HALVES: Sizes = Sizes::from_default(4, "neither half may have two thirds").at_least(4).at_most(16);
 
 const FOUR: Sizes = Sizes::exactly(4, "the block must hold the third of three votes that justify");
 const SIXTEEN: Sizes =
     Sizes::exactly(16, "a slot's committee of four makes a vote a quarter, less than the boost of 40 %");
 const SEVEN: Sizes = Sizes::exactly(7, "three are more than a third and two are less");
-const SEVEN_UP: Sizes = Sizes::usual(7, "two thirds must be left without two").at_least(7).at_most(16);
+const SEVEN_UP: Sizes = Sizes::from_default(7, "two thirds must be left without two").at_least(7).at_most(16);
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Pos(parameters())
@@ -177,16 +183,16 @@ fn late_block(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_ms(600)?;
     let before = reorgs(stage);
     let slow = stage.link(&["block"], &[0], &[], LinkEffect::Latency(Delay::Constant { ms: 2_600 }))?;
-    stage.show_from_here();
+    stage.begin_window();
     stage.run_until(120_000, "a reorg", |stage| reorgs(stage) > before)?;
     stage.run_ms(400)?;
     stage.end(slow)?;
     stage.run_ms(6_000)?;
-    stage.show_until_here();
+    stage.end_window();
     let goal = stage.highest();
     until_final(stage, &everybody, goal)?;
     for height in 1..=goal {
-        stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     Ok(format!("{} reorgs; final up to height {}", reorgs(stage) - before, finalized(stage, 0)))
 }
@@ -200,14 +206,14 @@ fn partition(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let before: Vec<_> = everybody.iter().map(|number| finalized(stage, *number)).collect();
     stage.run_ms(24_000)?;
     let after: Vec<_> = everybody.iter().map(|number| finalized(stage, *number)).collect();
-    stage.must(before == after, "nothing becomes final")?;
-    stage.must(stage.head(one[0]).hash != stage.head(other[0]).hash, "two branches")?;
+    stage.ensure(before == after, "nothing becomes final")?;
+    stage.ensure(stage.head(one[0]).hash != stage.head(other[0]).hash, "two branches")?;
     let goal = stage.highest();
     stage.end(cut)?;
     until_final(stage, &everybody, goal)?;
-    stage.must(reorgs(stage) > 0, "a reorg")?;
+    stage.ensure(reorgs(stage) > 0, "a reorg")?;
     for height in 1..=goal {
-        stage.must(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     Ok(format!(
         "final stood at {after:?} with heads up to {goal}; healed: {} reorgs, final up to {}",
@@ -226,6 +232,6 @@ fn double_proposal(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     until_final(stage, honest, goal)?;
     let offender = stage.replica(0).address();
     let named = stage.replica(1).evidence().map(crate::consensus::Evidence::offender);
-    stage.must(named.into_iter().all(|named| Some(named) == offender), "nobody else is named")?;
+    stage.ensure(named.into_iter().all(|named| Some(named) == offender), "nobody else is named")?;
     Ok(format!("{} pieces of evidence against one; final up to height {}", stage.evidence(1), finalized(stage, 1)))
 }

@@ -89,7 +89,7 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         summary: "a follower is cut off until the leader's log no longer has what it needs",
         outcome: "it is told so, fetches the blocks instead, and follows again",
         script: Script::Network {
-            validators: MAJORITY.usually(3),
+            validators: MAJORITY.with_default(3),
             seed: 4,
             consensus: short_log,
             setup,
@@ -98,11 +98,11 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     },
 ];
 
-const MAJORITY: Sizes = Sizes::usual(5, "a majority must be left without one").at_least(3).at_most(15);
-const DUEL: Sizes = Sizes::usual(4, "several must stand at once").at_least(3).at_most(9);
-const JOINT: Sizes = Sizes::usual(5, "two leave, and voters must be left").at_least(4).at_most(15);
+const MAJORITY: Sizes = Sizes::from_default(5, "a majority must be left without one").at_least(3).at_most(15);
+const DUEL: Sizes = Sizes::from_default(4, "several must stand at once").at_least(3).at_most(9);
+const JOINT: Sizes = Sizes::from_default(5, "two leave, and voters must be left").at_least(4).at_most(15);
 const LEARNER: Sizes = Sizes::exactly(3, "a leader, a voter and a learner whose vote is needed");
-const ABA: Sizes = Sizes::usual(3, "two lead one after the other, and a third follows").at_least(3).at_most(15);
+const ABA: Sizes = Sizes::from_default(3, "two lead one after the other, and a third follows").at_least(3).at_most(15);
 const FIGURE_7: Sizes = Sizes::exactly(7, "the leader and followers (a) to (f) of the figure");
 const FIGURE_8: Sizes = Sizes::exactly(5, "S1 to S5 of the figure");
 
@@ -148,21 +148,21 @@ fn begin(stage: &mut Stage<'_>, height: u64) -> Result<(u32, Vec<u32>), Scenario
     stage.run_to_height(60_000, height)?;
     let everybody: Vec<u32> = (0..stage.count()).collect();
     let leader = leader_of(stage, &everybody);
-    stage.must(leader.is_some(), "a leader")?;
+    stage.ensure(leader.is_some(), "a leader")?;
     let leader = leader.unwrap_or_default();
     Ok((leader, everybody.into_iter().filter(|number| *number != leader).collect()))
 }
 
 fn agree_up_to(stage: &Stage<'_>, replicas: &[u32], goal: u64) -> Result<(), ScenarioError> {
     (1..=goal)
-        .try_for_each(|height| stage.must(stage.agree_at(replicas, height), format!("one block at height {height}")))
+        .try_for_each(|height| stage.ensure(stage.agree_at(replicas, height), format!("one block at height {height}")))
 }
 
 fn leader_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (leader, others) = begin(stage, 2)?;
     let before = term(stage, leader);
     stage.run_ms(500)?;
-    stage.show_from_here();
+    stage.begin_window();
     let committed = stage.highest();
     stage.run_some_to_height(&others, 5_000, committed + 1)?;
     stage.run_ms(60)?;
@@ -176,10 +176,10 @@ fn leader_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let goal = stage.highest() + 1;
     stage.run_to_height(20_000, goal)?;
     stage.run_ms(60)?;
-    stage.show_until_here();
+    stage.end_window();
     let everybody: Vec<u32> = (0..stage.count()).collect();
     agree_up_to(stage, &everybody, goal)?;
-    stage.must(!leads(stage, leader) && term(stage, leader) > before, "the old leader follows in a later term")?;
+    stage.ensure(!leads(stage, leader) && term(stage, leader) > before, "the old leader follows in a later term")?;
     let next = leader_of(stage, &others).unwrap_or_default();
     let (millis, term) = (waited / 1_000_000, term(stage, leader));
     Ok(format!("replica {next} leads term {term} from {millis} ms after the crash on; all agree up to height {goal}"))
@@ -189,7 +189,7 @@ fn duel(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let everybody: Vec<u32> = (0..stage.count()).collect();
     stage.run_until(120_000, "a leader", |stage| leader_of(stage, &everybody).is_some())?;
     let (asked, candidates) = stage.sent("raft-pre-vote-request");
-    stage.must(candidates >= 2, "two candidates or more")?;
+    stage.ensure(candidates >= 2, "two candidates or more")?;
     stage.run_to_height(120_000, 3)?;
     Ok(format!("{candidates} asked for votes ({asked} times) before one led; blocks go on at height 3"))
 }
@@ -200,11 +200,11 @@ fn rejoiner(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let away = others.first().copied().unwrap_or_default();
     let cut = stage.isolate(away)?;
     stage.run_ms(20_000)?;
-    stage.must(stage.head(away).height.get() < stage.highest(), "the one cut off falls behind")?;
+    stage.ensure(stage.head(away).height.get() < stage.highest(), "the one cut off falls behind")?;
     stage.end(cut)?;
     let goal = stage.highest() + 5;
     stage.run_to_height(30_000, goal)?;
-    stage.must(leads(stage, leader) && term(stage, leader) == term_before, "the same leader in the same term")?;
+    stage.ensure(leads(stage, leader) && term(stage, leader) == term_before, "the same leader in the same term")?;
     Ok(format!("replica {leader} still leads term {term_before} at height {goal}"))
 }
 
@@ -217,8 +217,8 @@ fn one_way(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let goal = stage.highest() + 3;
     stage.run_some_to_height(&others, 60_000, goal)?;
     let next = leader_of(stage, &others).unwrap_or_default();
-    stage.must(term(stage, next) > before, "a later term")?;
-    stage.must(stage.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
+    stage.ensure(term(stage, next) > before, "a later term")?;
+    stage.ensure(stage.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
     Ok(format!("replica {leader} stepped down from term {before}; replica {next} leads term {}", term(stage, next)))
 }
 
@@ -229,11 +229,11 @@ fn compacted(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let needed = stage.head(behind).height.get() + 1;
     let goal = needed + 12;
     stage.run_some_to_height(&[leader], 120_000, goal)?;
-    stage.must(raft(stage, leader).is_some_and(|raft| raft.compacted_index() > needed), "a compacted log")?;
+    stage.ensure(raft(stage, leader).is_some_and(|raft| raft.compacted_index() > needed), "a compacted log")?;
     stage.end(cut)?;
     stage.run_to_height(60_000, goal)?;
-    stage.must(stage.marks("raft/snapshot") > 0, "that it was told to fetch (raft/snapshot)")?;
-    stage.must(stage.sent("block-request").0 > 0, "that it asked for blocks")?;
+    stage.ensure(stage.marks("raft/snapshot") > 0, "that it was told to fetch (raft/snapshot)")?;
+    stage.ensure(stage.sent("block-request").0 > 0, "that it asked for blocks")?;
     let (asked, _) = stage.sent("block-request");
     Ok(format!("replica {behind} fetched {asked} blocks and is at height {}", stage.head(behind).height))
 }

@@ -1,4 +1,4 @@
-//! What scripts of scenarios work with.
+//! Operations for scripts of scenarios.
 
 use core::time::Duration;
 
@@ -14,10 +14,10 @@ use crate::{
     },
 };
 
-/// Steps between two looks at the network.
+/// Steps between two calls of the watcher.
 const WATCH_EVERY: u64 = 256;
 
-/// A network and the one who watches it.
+/// A network with its watcher.
 pub struct Stage<'a> {
     network: Network,
     seed: u64,
@@ -31,7 +31,7 @@ impl core::fmt::Debug for Stage<'_> {
     }
 }
 
-/// The replica with this number.
+/// Returns the replica number.
 pub(super) const fn id(number: u32) -> ReplicaId {
     ReplicaId::new(number)
 }
@@ -47,27 +47,27 @@ impl<'a> Stage<'a> {
         (self.network, window)
     }
 
-    /// The seed of the run.
+    /// Returns the seed of the run.
     pub const fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// The network.
+    /// Returns the network.
     pub const fn network(&self) -> &Network {
         &self.network
     }
 
-    /// The network, to do anything to it.
+    /// Returns the network for changes.
     pub const fn network_mut(&mut self) -> &mut Network {
         &mut self.network
     }
 
-    /// What happened so far.
+    /// Returns the trace so far.
     pub fn trace(&self) -> Trace {
         self.network.trace().unwrap_or_else(|| Trace { header: Default::default(), entries: Vec::new() })
     }
 
-    /// How many messages of this label were sent so far, and by how many different replicas.
+    /// Returns how many messages of this label were sent, and by how many replicas.
     pub fn sent(&self, wanted: &str) -> (usize, usize) {
         let sent = self.network.recorded().filter_map(|entry| match &entry.what {
             What::Sent { from, label, .. } if label == wanted => Some(*from),
@@ -80,71 +80,71 @@ impl<'a> Stage<'a> {
         (count, senders.len())
     }
 
-    /// How many writes of a replica became durable.
+    /// Returns how many writes of a replica became durable.
     pub fn written(&self, number: u32) -> usize {
         let is_such = |entry: &&TraceEntry| matches!(&entry.what, What::Step { replica, input: Input::Persisted { .. }, .. } if *replica == number);
         self.network.recorded().filter(is_such).count()
     }
 
-    /// How often a named point of coverage was passed, by all replicas together.
+    /// Returns how often all replicas together passed a coverage point.
     pub fn marks(&self, wanted: &str) -> u64 {
         let marks = self.network.replicas().iter().flat_map(Replica::marks);
         marks.filter(|(name, _)| *name == wanted).map(|(_, count)| count).sum()
     }
 
-    /// How many replicas there are.
+    /// Returns the number of replicas.
     pub fn count(&self) -> u32 {
         self.network.replicas().len() as u32
     }
 
-    /// The replica with this number; the first one for a number that does not exist.
+    /// Returns the replica with this number; the first one for a number that does not exist.
     pub fn replica(&self, number: u32) -> &Replica {
         self.network.replicas().get(number as usize).unwrap_or_else(|| self.network.primary())
     }
 
-    /// Its protocol.
+    /// Returns a replica's protocol.
     pub fn protocol(&self, number: u32) -> &AnyProtocol {
         self.replica(number).protocol()
     }
 
-    /// Its newest block.
+    /// Returns a replica's head.
     pub fn head(&self, number: u32) -> BlockId {
         self.replica(number).head()
     }
 
-    /// The highest head of all.
+    /// Returns the highest head of all.
     pub fn highest(&self) -> u64 {
         self.network.replicas().iter().map(|replica| replica.head().height.get()).max().unwrap_or_default()
     }
 
-    /// The block that a replica counts as final.
+    /// Returns the block that a replica considers final.
     pub fn finalized(&self, number: u32) -> BlockId {
         self.protocol(number).finality().finalized
     }
 
-    /// Pieces of evidence that replica found.
+    /// Returns how many pieces of evidence a replica found.
     pub fn evidence(&self, number: u32) -> u64 {
         self.replica(number).counters().evidence
     }
 
-    /// Whether all those replicas have one and the same block at `height`.
+    /// Returns whether all those replicas have the same block at `height`.
     pub fn agree_at(&self, replicas: &[u32], height: u64) -> bool {
         let hash = |number: &u32| self.replica(*number).chain().hash_at(Height::new(height)).ok();
         let first = replicas.first().and_then(hash);
         first.is_some() && replicas.iter().all(|number| hash(number) == first)
     }
 
-    /// A picture begins here.
-    pub fn show_from_here(&mut self) {
+    /// Begins the window of the diagram.
+    pub fn begin_window(&mut self) {
         self.window.0 = Some(self.network.now());
     }
 
-    /// A picture ends here.
-    pub fn show_until_here(&mut self) {
+    /// Ends the window of the diagram.
+    pub fn end_window(&mut self) {
         self.window.1 = Some(self.network.now());
     }
 
-    /// Lets so many milliseconds pass.
+    /// Runs for `ms` milliseconds.
     pub fn run_ms(&mut self, ms: u64) -> Result<(), ScenarioError> {
         let until = self.network.now().plus(Duration::from_millis(ms));
         while self.network.next_at().is_some_and(|next| next <= until) {
@@ -153,7 +153,7 @@ impl<'a> Stage<'a> {
         Ok(self.network.run_to(until)?)
     }
 
-    /// Goes on until `condition` holds; past `limit_ms` milliseconds, `what` is not shown.
+    /// Runs until `condition` holds; fails with `what` after `limit_ms` milliseconds.
     pub fn run_until(
         &mut self,
         limit_ms: u64,
@@ -163,20 +163,20 @@ impl<'a> Stage<'a> {
         let until = self.network.now().plus(Duration::from_millis(limit_ms));
         while !condition(self) {
             if self.network.next_at().is_none_or(|next| next > until) {
-                return self.must(false, what);
+                return self.ensure(false, what);
             }
             self.step()?;
         }
         Ok(())
     }
 
-    /// Goes on until every replica's head is at `height` or above.
+    /// Runs until every replica's head is at `height` or above.
     pub fn run_to_height(&mut self, limit_ms: u64, height: u64) -> Result<(), ScenarioError> {
         let what = format!("every head at height {height}");
         self.run_until(limit_ms, &what, |stage| stage.network.lowest_height().get() >= height)
     }
 
-    /// Goes on until those replicas' heads are at `height` or above.
+    /// Runs until those replicas' heads are at `height` or above.
     pub fn run_some_to_height(&mut self, replicas: &[u32], limit_ms: u64, height: u64) -> Result<(), ScenarioError> {
         let what = format!("the heads of {replicas:?} at height {height}");
         let replicas = replicas.to_vec();
@@ -203,45 +203,45 @@ impl<'a> Stage<'a> {
     ///
     /// # Errors
     /// [`ScenarioError::NotShown`] when it does not.
-    pub fn must(&self, condition: bool, what: impl Into<String>) -> Result<(), ScenarioError> {
+    pub fn ensure(&self, condition: bool, what: impl Into<String>) -> Result<(), ScenarioError> {
         if condition { Ok(()) } else { Err(self.not_shown(what)) }
     }
 
-    /// Why the scenario fails here.
+    /// Returns the failure of the scenario at this point.
     pub fn not_shown(&self, what: impl Into<String>) -> ScenarioError {
         let heads = self.network.replicas().iter().map(|replica| replica.head().height.to_string());
         let seen = format!("heads at heights {}", heads.collect::<Vec<_>>().join(", "));
         ScenarioError::NotShown { what: what.into(), at: self.network.now(), seen }
     }
 
-    /// Stops a replica; its memory is lost.
+    /// Crashes a replica.
     pub fn crash(&mut self, number: u32) -> Result<FaultId, ScenarioError> {
         Ok(self.network.crash(id(number))?)
     }
 
-    /// Brings it back, with what its disk has.
+    /// Restarts a replica from its disk.
     pub fn restart(&mut self, number: u32) -> Result<(), ScenarioError> {
         Ok(self.network.restart(id(number))?)
     }
 
-    /// Cuts a replica off.
+    /// Disconnects a replica.
     pub fn isolate(&mut self, number: u32) -> Result<FaultId, ScenarioError> {
         Ok(self.network.isolate(id(number))?)
     }
 
-    /// Cuts the network in groups.
+    /// Partitions the network.
     pub fn partition(&mut self, groups: &[&[u32]]) -> Result<FaultId, ScenarioError> {
         let groups = groups.iter().map(|group| group.iter().map(|number| id(*number)).collect());
         self.begin(FaultKind::Partition { groups: groups.collect() })
     }
 
-    /// What `from` say does not reach `to`.
+    /// Cuts the links of `from` to `to`.
     pub fn one_way(&mut self, from: &[u32], to: &[u32]) -> Result<FaultId, ScenarioError> {
         let list = |numbers: &[u32]| numbers.iter().map(|number| id(*number)).collect();
         self.begin(FaultKind::OneWay { from: list(from), to: list(to) })
     }
 
-    /// Messages of these labels fare so, on the links of `from` to `to`; empty lists mean all.
+    /// Begins a fault of messages with these labels on the links of `from` to `to`; empty lists mean all.
     pub fn link(
         &mut self,
         labels: &[&str],
@@ -254,28 +254,28 @@ impl<'a> Stage<'a> {
         self.begin(FaultKind::Link(LinkFault { from: list(from), to: list(to), labels, effect }))
     }
 
-    /// Messages of these labels are lost everywhere.
+    /// Loses messages of these labels everywhere.
     pub fn lose(&mut self, labels: &[&str]) -> Result<FaultId, ScenarioError> {
         self.link(labels, &[], &[], LinkEffect::Loss { per_mille: 1_000 })
     }
 
-    /// A replica misbehaves from now on, always.
+    /// Begins permanent misbehaviour of a replica.
     pub fn misbehave(&mut self, number: u32, behaviour: Behaviour) -> Result<FaultId, ScenarioError> {
         Ok(self.network.misbehave(id(number), behaviour, Trigger::Always)?)
     }
 
-    /// A replica is held by an attacker: nothing is promised by it any more, though its protocol goes on as it is.
-    pub fn hold(&mut self, number: u32) -> Result<FaultId, ScenarioError> {
+    /// Marks a replica as Byzantine, so that invariants ignore it; its protocol continues unchanged.
+    pub fn mark_byzantine(&mut self, number: u32) -> Result<FaultId, ScenarioError> {
         let when = Trigger::Never;
         self.begin(FaultKind::Byzantine { replica: id(number), behaviour: Behaviour::Silent, when })
     }
 
-    /// What signs as a validator does, for one that is held.
+    /// Returns the signer of a validator.
     pub fn signer(&self, number: u32) -> Signer {
         self.network.authenticator().signer(&NetworkBuilder::validator_key(self.seed, number))
     }
 
-    /// Some hear a message as if a replica had said it.
+    /// Sends a message to some replicas as if another had sent it.
     pub fn inject(&mut self, from: u32, to: &[u32], message: &Message) -> Result<(), ScenarioError> {
         for number in to.iter().filter(|number| **number != from) {
             self.network.inject(id(from), id(*number), message.clone())?;
@@ -283,8 +283,8 @@ impl<'a> Stage<'a> {
         Ok(())
     }
 
-    /// Goes on for at most `limit_ms` milliseconds until an invariant is broken; answers what is wrong. Others may be
-    /// broken on the way there.
+    /// Runs for at most `limit_ms` milliseconds until an invariant is violated; returns the detail. Other invariants may be
+    /// violated before.
     ///
     /// # Errors
     /// [`ScenarioError::NotShown`] when it holds to the end.
@@ -302,22 +302,22 @@ impl<'a> Stage<'a> {
         Err(self.not_shown(format!("a violation of {invariant}")))
     }
 
-    /// A fault begins.
+    /// Begins a fault.
     pub fn begin(&mut self, what: FaultKind) -> Result<FaultId, ScenarioError> {
         Ok(self.network.begin_fault(what)?)
     }
 
-    /// It ends.
+    /// Ends a fault.
     pub fn end(&mut self, fault: FaultId) -> Result<(), ScenarioError> {
         Ok(self.network.end_fault(fault)?)
     }
 
-    /// A replica's operator wishes something.
+    /// Passes an admin command to a replica.
     pub fn admin(&mut self, number: u32, admin: Admin) -> Result<(), ScenarioError> {
         Ok(self.network.admin(admin, id(number))?)
     }
 
-    /// A remark at this time in the picture.
+    /// Adds a note at this time to the diagram.
     pub fn note(&mut self, text: impl Into<String>) {
         self.network.note(Incident::Note { replica: None, text: text.into() });
     }

@@ -28,7 +28,7 @@ fn play_otherwise(protocol: &str) {
     for scenario in all().filter(|scenario| scenario.protocol == protocol) {
         let Some(sizes) = scenario.sizes() else { continue };
         let mut options: Vec<_> = (0..SEEDS).map(|seed| ScenarioOptions::default().with_seed(1_000 + seed)).collect();
-        let others = [sizes.min, sizes.max].into_iter().filter(|number| *number != sizes.usual);
+        let others = [sizes.min, sizes.max].into_iter().filter(|number| *number != sizes.default);
         options.extend(others.map(|number| ScenarioOptions::default().with_validators(number)));
         for options in options {
             let played = scenario.play(&options, &mut |_| {}).unwrap();
@@ -74,7 +74,7 @@ fn what_can_not_show_is_refused_with_its_reason() {
     for scenario in all() {
         match scenario.sizes() {
             Some(sizes) => {
-                assert!(sizes.allows(sizes.usual) && sizes.min >= 1 && sizes.max <= 100, "{}", scenario.name);
+                assert!(sizes.allows(sizes.default) && sizes.min >= 1 && sizes.max <= 100, "{}", scenario.name);
                 for number in [sizes.min - 1, sizes.max + 1] {
                     let options = ScenarioOptions::default().with_validators(number);
                     let error = scenario.play(&options, &mut |_| {}).unwrap_err();

@@ -1,14 +1,14 @@
-//! A trace as few bytes: length-prefixed records in postcard's wire format.
+//! Binary form of a trace: length-prefixed records in postcard's wire format.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceError, TraceHeader};
 
-/// What every binary trace begins with.
+/// First bytes of every binary trace.
 pub(super) const MAGIC: &[u8; 8] = b"CBXTRACE";
 
 impl Trace {
-    /// The compact form; see [the module](super::super::trace) for its layout.
+    /// Returns the binary form; see [the module](super::super::trace) for its layout.
     pub fn to_binary(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         push_record(&mut out, &self.header);
@@ -18,7 +18,7 @@ impl Trace {
         out
     }
 
-    /// Reads what [`Trace::to_binary`] wrote.
+    /// Reads the form of [`Trace::to_binary`].
     ///
     /// # Errors
     /// [`TraceError`] with the number of the record.
@@ -40,7 +40,7 @@ impl Trace {
 }
 
 fn push_record(out: &mut Vec<u8>, value: &impl Serialize) {
-    // The types of a trace have nothing that the format can't say: lengths are known and maps are sorted.
+    // Encoding a trace never fails: lengths are known and maps are sorted.
     let bytes = postcard::to_allocvec(value).unwrap_or_default();
     let mut length = bytes.len();
     while length >= 0x80 {
@@ -51,7 +51,7 @@ fn push_record(out: &mut Vec<u8>, value: &impl Serialize) {
     out.extend_from_slice(&bytes);
 }
 
-/// The next record; `None` at the end.
+/// Returns the next record; `None` at the end.
 fn take_record<'a>(rest: &mut &'a [u8], record: usize) -> Result<Option<&'a [u8]>, TraceError> {
     if rest.is_empty() {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! The types of a trace, in the order and names of both written forms.
+//! Types of a trace, in the order and with the names of both written forms.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::{
     primitives::{Address, B256, Bytes},
 };
 
-/// What the replicas of a run are made of.
+/// Header of a trace: the replicas of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceHeader {
     /// [`TRACE_VERSION`](super::TRACE_VERSION).
     pub version: u32,
-    /// What the run shows, for people.
+    /// Title for readers.
     pub title: String,
-    /// The seed that it came from, for people: replay needs none.
+    /// Seed of the run, for readers; replay does not use it.
     pub seed: u64,
     /// The protocol and its parameters: JSON of the genesis section `consensus`.
     pub consensus: String,
@@ -28,40 +28,40 @@ pub struct TraceHeader {
     pub validators: Vec<(Address, u64)>,
     /// Whether seals are real secp256k1 signatures.
     pub real_seals: bool,
-    /// What symbolic seals are derived from.
+    /// Seed of symbolic seals.
     pub seal_seed: u64,
     /// The replicas, by number.
     pub replicas: Vec<Participant>,
 }
 
-/// One replica.
+/// A replica of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Participant {
-    /// For people.
+    /// Name for readers.
     pub name: String,
-    /// What it seals with; none for an observer. A simulation's key, worth nothing.
+    /// Secret key; none for an observer. Simulated keys are worthless.
     pub key: Option<B256>,
-    /// Its address.
+    /// Address of the key.
     pub address: Option<Address>,
 }
 
-/// One thing that happened.
+/// An entry of a trace.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TraceEntry {
-    /// When, in nanoseconds of virtual time.
+    /// Virtual time, in nanoseconds.
     pub at_ns: u64,
-    /// What.
+    /// Contents.
     pub what: What,
 }
 
-/// What happened.
+/// Contents of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum What {
-    /// A message is named for the first time.
+    /// A message is introduced.
     Message {
         /// Its number in this trace, from 0.
         message: u32,
@@ -69,279 +69,279 @@ pub enum What {
         label: String,
         /// BLAKE3 of its canonical encoding.
         digest: B256,
-        /// Its content as JSON, where no machine of the run says it by itself.
+        /// Its content as JSON, if no replayed protocol sends it.
         body: Option<String>,
     },
-    /// A block is named for the first time.
+    /// A block is introduced.
     Block {
         /// Its number in this trace, from 0.
         block: u32,
         /// Its height and hash.
         id: BlockId,
-        /// The hash before.
+        /// Hash of its parent.
         parent: B256,
-        /// Who made it.
+        /// Its author.
         author: Address,
-        /// Its time, in seconds.
+        /// Its timestamp, in seconds.
         timestamp: u64,
         /// RLP of the whole block, with its seal and senders.
         rlp: Bytes,
     },
-    /// A replica's protocol took one input.
+    /// A protocol processed one input.
     Step {
-        /// Whose.
+        /// Replica.
         replica: u32,
-        /// What it was told.
+        /// Input.
         input: Input,
-        /// What it asked for.
+        /// Effects that it returned.
         outputs: Vec<Output>,
     },
-    /// Something was put on a link.
+    /// An envelope was put on a link.
     Sent {
-        /// By whom.
+        /// Sender.
         from: u32,
-        /// To whom.
+        /// Receiver.
         to: u32,
-        /// Its kind.
+        /// Label of the envelope.
         label: String,
-        /// Which message; none for transactions and blocks by request.
+        /// Number of the message; none for transactions and requested blocks.
         message: Option<u32>,
-        /// When it arrives; none when the link loses it.
+        /// Arrival time; none when it is lost or held.
         arrives_ns: Option<u64>,
     },
-    /// A replica's part in the protocol is another.
+    /// A replica's status in its protocol changed.
     Status {
-        /// Whose.
+        /// Replica.
         replica: u32,
-        /// From now on.
+        /// New status.
         status: Status,
     },
-    /// Something was done to the network, or seen to be wrong.
+    /// An action on the network, or a violation.
     Incident(Incident),
-    /// The state of a replica's protocol.
+    /// State of a replica's protocol.
     State {
-        /// Whose.
+        /// Replica.
         replica: u32,
         /// Digest of the canonical encoding.
         digest: B256,
     },
-    /// Recording ended before the run did.
+    /// Recording ended before the run.
     Full {
         /// Entries recorded.
         entries: u64,
     },
 }
 
-/// What a protocol was told.
+/// Input of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Input {
-    /// To begin.
+    /// Start.
     Start,
     /// A message.
     Message {
-        /// Over whose link.
+        /// Sender.
         from: u32,
-        /// Which.
+        /// Number of the message.
         message: u32,
     },
     /// A timer fired.
     Timer {
-        /// Which.
+        /// Timer.
         timer: u64,
     },
     /// Records are durable.
     Persisted {
-        /// Of which write.
+        /// Ticket of the write.
         ticket: u64,
     },
     /// A block was built.
     Built {
-        /// Of which request.
+        /// Ticket of the request.
         ticket: u64,
-        /// Which block.
+        /// Number of the block.
         block: u32,
     },
-    /// A block was judged.
+    /// A block was validated.
     Judged {
-        /// Which.
+        /// Block.
         id: BlockId,
-        /// What executing it changed in the validator set.
+        /// Changes of the validator set by its execution.
         updates: Vec<(Address, u64)>,
-        /// Why it is invalid; none when it is valid.
+        /// Reason of invalidity; none when it is valid.
         invalid: Option<String>,
     },
-    /// A draw was answered.
+    /// A random number was drawn.
     Random {
-        /// Of which request.
+        /// Ticket of the request.
         ticket: u64,
         /// The number.
         value: u64,
     },
-    /// A block came by request.
+    /// A requested block arrived.
     Synced {
-        /// From whom.
+        /// Sender.
         from: u32,
-        /// Which.
+        /// Number of the block.
         block: u32,
     },
-    /// The operator wishes something.
+    /// An admin command.
     Admin(Admin),
 }
 
-/// What a protocol asked for.
+/// Effect of a protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Output {
-    /// To say something.
+    /// Sends a message.
     Send {
-        /// To one replica, or to all others.
+        /// One replica; none for all others.
         to: Option<u32>,
-        /// What.
+        /// Number of the message.
         message: u32,
-        /// Only after this write.
+        /// Ticket of the write that must be durable first.
         after: Option<u64>,
     },
-    /// To start a timer.
+    /// Starts a timer.
     Arm {
-        /// Which.
+        /// Timer.
         timer: u64,
-        /// When it fires.
+        /// Deadline.
         deadline: Deadline,
     },
-    /// To stop a timer.
+    /// Stops a timer.
     Disarm {
-        /// Which.
+        /// Timer.
         timer: u64,
     },
-    /// To make records durable.
+    /// Writes records.
     Persist {
-        /// Which write.
+        /// Ticket of the write.
         ticket: u64,
-        /// What.
+        /// Records.
         records: Vec<Written>,
     },
-    /// To build a block.
+    /// Requests a block.
     Build {
-        /// Which request.
+        /// Ticket of the request.
         ticket: u64,
-        /// On what.
+        /// Parent.
         parent: BlockId,
-        /// For whom.
+        /// Beneficiary.
         beneficiary: Address,
         /// The header's difficulty.
         difficulty: u64,
-        /// Not before, in seconds.
+        /// Earliest timestamp, in seconds.
         timestamp_min: u64,
         /// The header's `mixHash`.
         mix_hash: B256,
-        /// Beside the block.
+        /// The block's payload.
         payload: Bytes,
     },
-    /// Not to build after all.
+    /// Cancels the request.
     CancelBuild,
-    /// To execute and check a block.
+    /// Requests validation of a block.
     Validate {
-        /// Which.
+        /// Number of the block.
         id: BlockId,
     },
-    /// A random number.
+    /// Requests a random number.
     Draw {
-        /// Which request.
+        /// Ticket of the request.
         ticket: u64,
-        /// Below this.
+        /// Exclusive bound.
         bound: u64,
     },
-    /// A block from a peer.
+    /// Requests a block from a peer.
     Fetch {
-        /// Which.
+        /// Block.
         id: BlockId,
-        /// From whom.
+        /// Peer.
         from: u32,
     },
-    /// A block joined its tree.
+    /// A block was added to the block tree.
     Inserted {
-        /// Which.
+        /// Block.
         id: BlockId,
     },
-    /// A block has another seal.
+    /// A block has a new seal.
     Sealed {
-        /// Which.
+        /// Block.
         id: BlockId,
         /// The seal.
         seal: Bytes,
     },
-    /// Its head moved.
+    /// The head moved.
     Head {
-        /// From here.
+        /// Previous head.
         old: BlockId,
-        /// To here.
+        /// New head.
         new: BlockId,
-        /// Blocks taken back.
+        /// Number of removed blocks.
         reorg_depth: u64,
     },
     /// A checkpoint was justified.
     Justified {
-        /// Which.
+        /// Checkpoint.
         id: BlockId,
     },
-    /// What is final changed.
+    /// Finality changed.
     Final {
-        /// Not expected to be reverted.
+        /// Safe block.
         safe: BlockId,
-        /// Never reverted, in the protocol's sense.
+        /// Finalised block.
         finalized: BlockId,
-        /// Up to here it takes nothing back.
+        /// Irreversible height.
         irreversible: u64,
-        /// The sense.
+        /// Kind of finality.
         kind: String,
         /// Proof for a light verifier.
         proof: Option<Bytes>,
     },
     /// A read may be made.
     ReadReady {
-        /// Which.
+        /// Ticket of the read.
         request: u64,
-        /// At this head.
+        /// Head at which it is valid.
         id: BlockId,
     },
-    /// Somebody broke the protocol.
+    /// Evidence of misbehaviour.
     Evidence {
-        /// Who and how.
+        /// Offender and offence.
         text: String,
     },
     /// The input was refused.
     Reject {
-        /// Why.
+        /// Reason.
         reason: String,
     },
-    /// A named point was passed.
+    /// A named coverage point was passed.
     Mark {
         /// Its name.
         name: String,
     },
-    /// Anything else.
+    /// Any other effect.
     Other {
-        /// What.
+        /// Description.
         text: String,
     },
 }
 
-/// A record that was to be made durable.
+/// A written record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Written {
     /// Its key.
     pub key: Bytes,
-    /// Bytes of its value; none: the key is forgotten.
+    /// Length of its value in bytes; none when the record is deleted.
     pub len: u64,
     /// BLAKE3 of its value.
     pub digest: B256,
 }
 
-/// What was done to the network, or seen to be wrong.
+/// An action on the network, or a violation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -350,55 +350,55 @@ pub enum Incident {
     Began {
         /// Its number in the run.
         fault: u64,
-        /// Its kind, as plans name it.
+        /// Its kind, as in plans.
         kind: String,
-        /// To whom it happens; nobody: to the network.
+        /// Affected replicas; empty for the network.
         replicas: Vec<u32>,
-        /// Its parameters, for people.
+        /// Its parameters, for readers.
         text: String,
     },
-    /// A fault is over.
+    /// A fault ends.
     Ended {
         /// Its number in the run.
         fault: u64,
     },
-    /// A replica stopped; what was not durable is lost.
+    /// A replica crashed; unfinished writes are lost.
     Crashed {
-        /// Which.
+        /// Replica.
         replica: u32,
     },
-    /// It runs again.
+    /// A replica restarted.
     Restarted {
-        /// Which.
+        /// Replica.
         replica: u32,
-        /// Everything that it finds on its disk.
+        /// All records on its disk.
         records: BTreeMap<Bytes, Bytes>,
     },
-    /// A replica's protocol state was changed by hand: what it does from now on is not checked by replay.
+    /// A replica's protocol state was replaced: its later effects are not checked by replay.
     Altered {
-        /// Which.
+        /// Replica.
         replica: u32,
-        /// How.
+        /// Description.
         how: String,
     },
-    /// Anything else that was done.
+    /// Any other action.
     Note {
-        /// To whom; none: to the network.
+        /// Affected replica; none for the network.
         replica: Option<u32>,
-        /// What.
+        /// Description.
         text: String,
     },
-    /// Something that must always hold did not.
+    /// An invariant was violated.
     Violation {
-        /// Which invariant.
+        /// Invariant.
         invariant: String,
-        /// What was seen.
+        /// Detail.
         detail: String,
     },
 }
 
 impl What {
-    /// The replicas that it names.
+    /// Iterates over the replicas that it names.
     pub(super) fn replicas(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, two) = match self {
             Self::Step { replica, input: Input::Message { from, .. } | Input::Synced { from, .. }, .. } => {
@@ -421,7 +421,7 @@ impl What {
         one.into_iter().chain(two).chain(listed.iter().copied())
     }
 
-    /// The messages that it names, other than the one that it tells.
+    /// Iterates over the messages that it names, except the one that it introduces.
     pub(super) fn messages(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, outputs) = match self {
             Self::Step { input: Input::Message { message, .. }, outputs, .. } => (Some(*message), outputs.as_slice()),
@@ -436,7 +436,7 @@ impl What {
         one.into_iter().chain(sent)
     }
 
-    /// The block that it names by number.
+    /// Returns the number of the block that it names.
     pub(super) const fn block_number(&self) -> Option<u32> {
         match self {
             Self::Step { input: Input::Built { block, .. } | Input::Synced { block, .. }, .. } => Some(*block),

@@ -1,101 +1,101 @@
-//! Why a trace can't be read or replayed.
+//! Errors of reading and replaying traces.
 
 use super::TRACE_VERSION;
 use crate::{consensus::ConsensusError, primitives::B256};
 
-/// Why bytes are no trace.
+/// Failure to read a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// Nothing to read, or not even a header.
+    /// The input has no header.
     #[error("the trace has no header: {reason}")]
     Header {
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// Written by another version.
+    /// The trace has another version.
     #[error("the trace has version {got}; this build reads version {TRACE_VERSION}")]
     Version {
         /// The version in the header.
         got: u32,
     },
-    /// A line (NDJSON) or record (binary) that says nothing, or nothing that can be.
+    /// A line (NDJSON) or record (binary) is invalid.
     #[error("line {record} of the trace: {reason}")]
     Malformed {
-        /// Which, from 1; the header is the first.
+        /// Its number, from 1; the header is the first.
         record: usize,
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// The last record ends too early.
+    /// The last record is incomplete.
     #[error("the trace ends within record {record}")]
     Truncated {
-        /// Which, from 1.
+        /// Its number, from 1.
         record: usize,
     },
 }
 
-/// Why a replay is not the run that was recorded, or can't go on.
+/// Failure of a replay, or a difference from the recorded run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// The header describes no replicas.
     #[error("header of the trace: {reason}")]
     Header {
-        /// What is wrong with it.
+        /// The cause.
         reason: String,
     },
-    /// The protocol refuses what the header or a restart says.
+    /// The protocol refuses the header or the records of a restart.
     #[error("line {record} of the trace")]
     Consensus {
-        /// Which line.
+        /// Line.
         record: usize,
-        /// Why.
+        /// The cause.
         #[source]
         source: ConsensusError,
     },
-    /// An input whose content the trace does not hold.
+    /// The trace lacks the content of an input.
     #[error("line {record} of the trace: {what} is told nowhere, so it can't be given again")]
     Missing {
-        /// Which line.
+        /// Line.
         record: usize,
-        /// What is missing.
+        /// The missing item.
         what: String,
     },
-    /// Content that does not decode.
+    /// Content does not decode.
     #[error("line {record} of the trace: {reason}")]
     Content {
-        /// Which line.
+        /// Line.
         record: usize,
-        /// What is wrong.
+        /// The cause.
         reason: String,
     },
-    /// The same machine answered the same input in another way.
+    /// The protocol returned other effects for the same input.
     #[error(
         "line {record} of the trace: replica {replica} answered otherwise: output {place} is {got}, recorded is {want}"
     )]
     Output {
-        /// Which line.
+        /// Line.
         record: usize,
-        /// Who.
+        /// Replica.
         replica: u32,
-        /// Of which output, from 1.
+        /// Number of the effect, from 1.
         place: usize,
-        /// What it is now.
+        /// The effect of the replay.
         got: String,
-        /// What was recorded.
+        /// The recorded effect.
         want: String,
     },
-    /// A machine ended in another state.
+    /// A protocol ended in another state.
     #[error("line {record} of the trace: replica {replica} is in state {got}, recorded is {want}")]
     State {
-        /// Which line.
+        /// Line.
         record: usize,
-        /// Who.
+        /// Replica.
         replica: u32,
-        /// Digest now.
+        /// Digest of the replay.
         got: B256,
-        /// Digest recorded.
+        /// Recorded digest.
         want: B256,
     },
 }

@@ -1,11 +1,11 @@
-//! A trace as text: one JSON value a line.
+//! Text form of a trace: one JSON value a line.
 
 use serde::Serialize;
 
 use super::{TRACE_RECORD_BYTES_MAX, TRACE_VERSION, Trace, TraceEntry, TraceError, TraceHeader};
 
 impl Trace {
-    /// The header, then an entry a line.
+    /// Returns the header line, then a line for each entry.
     pub fn to_ndjson(&self) -> String {
         let mut out = String::new();
         line(&mut out, &self.header);
@@ -15,7 +15,7 @@ impl Trace {
         out
     }
 
-    /// Reads what [`Trace::to_ndjson`] wrote.
+    /// Reads the form of [`Trace::to_ndjson`].
     ///
     /// # Errors
     /// [`TraceError`] with the number of the line.
@@ -33,7 +33,7 @@ impl Trace {
     }
 }
 
-/// The version is looked at before anything that another version may have changed.
+/// The version is checked before anything that another version may have changed.
 fn header(line: &[u8]) -> Result<TraceHeader, TraceError> {
     let failed = |error: serde_json::Error| TraceError::Header { reason: error.to_string() };
     let value: serde_json::Value = serde_json::from_slice(line).map_err(failed)?;
@@ -45,7 +45,7 @@ fn header(line: &[u8]) -> Result<TraceHeader, TraceError> {
 }
 
 fn line(out: &mut String, value: &impl Serialize) {
-    // Neither type has anything that JSON can't say.
+    // Both types always encode as JSON.
     out.push_str(&serde_json::to_string(value).unwrap_or_default());
     out.push('\n');
 }

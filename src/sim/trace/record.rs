@@ -1,4 +1,4 @@
-//! Recording: what a network calls as it runs.
+//! Recorder of a running network.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -14,7 +14,7 @@ use crate::{
     sim::engine::clock::SimTime,
 };
 
-/// Collects the entries of a run. Cloning is O(1): a clone of a network goes on with its own.
+/// Collects the entries of a run. Cloning is O(1); clones are independent.
 #[derive(Clone, Debug)]
 pub(crate) struct Recorder {
     header: Arc<TraceHeader>,
@@ -25,7 +25,7 @@ pub(crate) struct Recorder {
     /// Blocks by hash and seal.
     blocks: OrdMap<(B256, Bytes), u32>,
     status: OrdMap<u32, Status>,
-    /// Replicas whose machines were changed by hand, so that nobody can say again what they say.
+    /// Replicas whose protocol was replaced, so that replay cannot reproduce their messages.
     altered: OrdMap<u32, ()>,
 }
 
@@ -44,12 +44,12 @@ impl Recorder {
         }
     }
 
-    /// The entries so far.
+    /// Returns the entries so far.
     pub(crate) fn entries(&self) -> &Vector<TraceEntry> {
         &self.entries
     }
 
-    /// What was recorded, with the states at `now`.
+    /// Returns the trace, with the states at `now`.
     pub(crate) fn trace<'a>(
         &self,
         now: SimTime,
@@ -63,7 +63,7 @@ impl Recorder {
         Trace { header: self.header.as_ref().clone(), entries }
     }
 
-    /// What a replica is about to be told.
+    /// Records the input of a protocol.
     pub(crate) fn input(&mut self, now: SimTime, event: &Event) -> Input {
         match event {
             Event::Start => Input::Start,
@@ -88,7 +88,7 @@ impl Recorder {
         }
     }
 
-    /// What a replica's protocol answered, and where it stands now.
+    /// Records a protocol's effects, and its status if it changed.
     pub(crate) fn step(
         &mut self,
         now: SimTime,
@@ -103,7 +103,7 @@ impl Recorder {
         self.record_status(now, replica, protocol);
     }
 
-    /// Something goes on a link.
+    /// Records an envelope that is put on a link.
     pub(crate) fn sent(
         &mut self,
         now: SimTime,
@@ -118,7 +118,7 @@ impl Recorder {
         self.push(now, What::Sent { from: from.get(), to: to.get(), label, message: number, arrives_ns });
     }
 
-    /// Something was done to the network, or seen to be wrong.
+    /// Records an action on the network, or a violation.
     pub(crate) fn incident(&mut self, now: SimTime, incident: Incident) {
         if let Incident::Altered { replica, .. } = &incident {
             self.altered.insert(*replica, ());
@@ -126,7 +126,7 @@ impl Recorder {
         self.push(now, What::Incident(incident));
     }
 
-    /// A replica has another machine than before, such as after a restart.
+    /// Records a replica's status, for instance after a restart.
     pub(crate) fn record_status(&mut self, now: SimTime, replica: ReplicaId, protocol: &AnyProtocol) {
         let Some(status) = Status::of(protocol, replica, &self.replicas) else { return };
         if self.status.get(&replica.get()) != Some(&status) {
@@ -146,7 +146,7 @@ impl Recorder {
         }
     }
 
-    /// The number of a message; `is_foreign` when no machine of the run is known to have said it.
+    /// Returns the number of a message; `is_foreign` when no protocol of the run sent it.
     fn message(&mut self, now: SimTime, message: &Message, is_foreign: bool) -> u32 {
         let digest = digest_of(message);
         if let Some(number) = self.messages.get(&digest) {
@@ -183,14 +183,14 @@ impl Recorder {
     }
 }
 
-/// BLAKE3 of a message's canonical encoding.
+/// Returns the BLAKE3 hash of a message's canonical encoding.
 pub(super) fn digest_of(message: &Message) -> B256 {
     let mut out = Encoder::new();
     message.encode(&mut out);
     out.digest()
 }
 
-/// The written form of an effect; `number` tells that of a message.
+/// Returns the written form of an effect; `number` gives the number of its message.
 pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&Message) -> u32) -> Output {
     match effect {
         Effect::Send { to, message, after } => {

@@ -1,4 +1,4 @@
-//! Running a trace again: the recorded inputs, given to fresh machines.
+//! Replay of a trace: the recorded inputs, passed to new protocol instances.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,10 +16,10 @@ use crate::{
     system::{ValidatorUpdate, ValidatorUpdates},
 };
 
-/// A trace and the machines that run it again.
+/// A trace, and the protocol instances that replay it.
 ///
-/// No seed, network, chain or clock takes part: each recorded input goes to the machine it went to, and each output must be
-/// the recorded one. Messages are those that the machines say again; one that none of them said is in the trace whole.
+/// Replay uses no seed, network, chain or clock: each recorded input goes to the protocol instance of its replica, and each
+/// effect must equal the recorded one. Messages are those that the instances send; the trace contains all others in full.
 #[derive(Debug)]
 pub struct Replay<'a> {
     trace: &'a Trace,
@@ -40,7 +40,7 @@ pub struct Replay<'a> {
 #[derive(Debug)]
 struct Player {
     protocol: AnyProtocol,
-    /// Nobody knows its state any more.
+    /// Its state is unknown after an alteration.
     is_altered: bool,
 }
 
@@ -49,7 +49,7 @@ struct Told {
     message: Option<Message>,
 }
 
-/// An entry that was replayed.
+/// A replayed entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayStep<'a> {
     /// Its line (or record) in the trace, from 1; the header is the first.
@@ -59,7 +59,7 @@ pub struct ReplayStep<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// Fresh machines, before the first entry.
+    /// Creates protocol instances at the start, before the first entry.
     ///
     /// # Errors
     /// [`ReplayError::Header`] and [`ReplayError::Consensus`] when the header describes no replicas.
@@ -110,7 +110,7 @@ impl<'a> Replay<'a> {
         Ok(replay)
     }
 
-    /// Replays everything that is left.
+    /// Replays all remaining entries.
     ///
     /// # Errors
     /// As [`Replay::step`].
@@ -119,10 +119,10 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    /// Replays the next entry; `None` at the end.
+    /// Replays the next entry; returns `None` at the end.
     ///
     /// # Errors
-    /// [`ReplayError`] when a machine answers otherwise than was recorded, or its input is not to be had.
+    /// [`ReplayError`] when effects differ from the recorded ones, or an input is not in the trace.
     pub fn step(&mut self) -> Result<Option<ReplayStep<'a>>, ReplayError> {
         let Some(entry) = self.trace.entries.get(self.next) else { return Ok(None) };
         let record = self.next + 2;
@@ -138,7 +138,7 @@ impl<'a> Replay<'a> {
             What::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
             What::Incident(Incident::Restarted { replica, records }) => {
                 let protocol = self.protocol(*replica as usize, records, record)?;
-                // One that was altered stays so: a key on two machines restarts twice.
+                // An altered one stays altered: a replica with a twin restarts twice.
                 if let Some(player) = self.protocols.get_mut(*replica as usize) {
                     player.protocol = protocol;
                 }
@@ -153,7 +153,7 @@ impl<'a> Replay<'a> {
         Ok(Some(ReplayStep { record, entry }))
     }
 
-    /// The replica's protocol as it is now; `None` when there is no such replica, or when it was changed by hand.
+    /// Returns the replica's protocol; `None` when there is no such replica, or its state was altered.
     pub fn protocol_of(&self, replica: u32) -> Option<&AnyProtocol> {
         let player = self.protocols.get(replica as usize)?;
         (!player.is_altered).then_some(&player.protocol)
@@ -212,7 +212,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Keeps a message that a machine said again.
+    /// Stores a message that an instance sent.
     fn said(&mut self, message: &Message) {
         let number = self.numbers.get(&digest_of(message));
         let told = number.and_then(|number| self.messages.get_mut(*number as usize));

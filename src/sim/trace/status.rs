@@ -1,4 +1,4 @@
-//! A replica's part in its protocol, as a picture shows it.
+//! A replica's status in its protocol, as shown in diagrams.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,34 @@ use crate::{
     primitives::Address,
 };
 
-/// Where a replica stands.
+/// Status of a replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Status {
     /// The view (PBFT), the term (Raft), the epoch (proof of stake) or the round (delegated proof of stake); 0 where the
     /// protocol has none.
     pub round: u64,
-    /// What it is there.
+    /// Its role.
     pub part: Part,
-    /// Who leads, as far as it knows.
+    /// The leader it knows.
     pub leader: Option<u32>,
 }
 
-/// What a replica is in its round.
+/// Role of a replica in its round.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Part {
-    /// It follows.
+    /// Follower.
     #[default]
     Follows,
-    /// It leads.
+    /// Leader.
     Leads,
-    /// It looks for a leader: an election, a view change.
+    /// Searching for a leader: election or view change.
     Seeks,
 }
 
 impl Status {
-    /// Where `protocol`, that of `replica`, stands; `None` for a protocol without rounds.
+    /// Returns the status of `protocol`, that of `replica`; `None` for a protocol without rounds.
     pub(super) fn of(protocol: &AnyProtocol, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Option<Self> {
         let replica_of = |address: &Address| replicas.get(address).copied().map(ReplicaId::new);
         let RoundStatus { round, role, leader } = protocol.round_status(replica, &replica_of)?;

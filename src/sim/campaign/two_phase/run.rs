@@ -1,4 +1,4 @@
-//! A run under way, and what the healed network must come to.
+//! Execution of a two-phase run, and the goal of its second phase.
 
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,7 +22,7 @@ use crate::{
     },
 };
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run<'a> {
     setup: &'a CampaignSetup,
     seed: u64,
@@ -30,7 +30,7 @@ pub(super) struct Run<'a> {
     workload: Workload,
     operators: Operators,
     oracle: Oracle,
-    /// Who is not required to come back: those that lie, and where that is not asked for, those that lost something.
+    /// Replicas that need not converge: those that misbehave and, unless the setup is strict, those that lost records.
     given_up: BTreeSet<ReplicaId>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Run<'a> {
         let validators = setup.validators_of(seed);
         let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, validators);
         if setup.consensus.kind().info().has_elections {
-            // Votes, so that elections have something to count.
+            // Votes, so that elections count something.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
         }
         let operators = Operators::new(seed, validators, setup.candidates);
@@ -58,7 +58,7 @@ impl<'a> Run<'a> {
             self.operators.act(&mut self.network, &mut self.oracle)?;
             self.oracle.submitted(&transaction);
             match self.network.submit(transaction, replica) {
-                // A replica that is down, or that has what came before on no branch, does not take it: nothing is promised.
+                // A stopped replica, or one without the sender's previous transactions, refuses it: nothing is promised.
                 Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// A client that was not there before submits a transaction to somebody honest.
+    /// Submits the transaction of a new client to an honest replica.
     fn late_transaction(&mut self) -> Result<Option<B256>, NetworkError> {
         if !self.setup.is_strict {
             return Ok(None);
@@ -123,7 +123,7 @@ impl<'a> Run<'a> {
         Ok(Some(hash))
     }
 
-    /// Who must be there in the end; whom Raft's leader counts as no member any more hears nothing and is left out.
+    /// Returns the replicas that must converge; those that Raft's leader removed receive nothing and are excluded.
     fn core(&self) -> Vec<ReplicaId> {
         let leader = operators::leader(&self.network).and_then(|id| self.network.replica(id).ok());
         let protocol = leader.map(Replica::protocol);
@@ -187,13 +187,13 @@ fn head(network: &Network, id: ReplicaId) -> BlockId {
     network.replica(id).map(Replica::head).unwrap_or_default()
 }
 
-/// What the healed network must come to.
+/// Goal of the healed network.
 struct Goal {
-    /// A height that everybody reaches.
+    /// Height that all must reach.
     height: Height,
-    /// The highest block that was final before; more must become so.
+    /// Highest final block before the healing; finality must advance beyond it.
     final_before: Height,
-    /// A transaction that everybody's chain must have.
+    /// Transaction that every chain must include.
     transaction: Option<B256>,
 }
 
@@ -204,7 +204,7 @@ impl Goal {
             && self.has_transaction(network, core)
     }
 
-    /// Whether the core is on one branch at the height, and what is final has grown.
+    /// Returns whether the required replicas agree at the height and finality has advanced.
     fn is_converged(&self, network: &Network, core: &[ReplicaId]) -> bool {
         let replicas = || core.iter().filter_map(|id| network.replica(*id).ok());
         let is_final = |replica: &Replica| {

@@ -1,4 +1,4 @@
-//! What is run for every seed, and what a seed draws.
+//! Setup of a campaign, and what each seed draws from it.
 
 use core::time::Duration;
 
@@ -19,25 +19,25 @@ use crate::{
     system::staking::StakingParams,
 };
 
-/// What is run for every seed of a campaign.
+/// Setup of every seed of a campaign.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CampaignSetup {
     /// Numbers of validators; each seed draws one of them.
     pub validators: Vec<u32>,
-    /// How long things may go wrong, in milliseconds of virtual time.
+    /// Duration of the phase with faults, in milliseconds of virtual time.
     pub fault_ms: u64,
-    /// How long the healed network may take, in milliseconds of virtual time.
+    /// Longest recovery of the healed network, in milliseconds of virtual time.
     pub heal_ms: u64,
     /// Blocks that the healed network must add to the highest head there was.
     pub blocks_after: u64,
-    /// Transfers that clients submit while things go wrong.
+    /// Transfers that clients submit in the phase with faults.
     pub transactions: u32,
     /// Replicas that follow and never validate. Some stop or lose their disk, and all must catch up.
     #[serde(default)]
     pub observers: u32,
-    /// Replicas with keys that are no validators at genesis; operators let them join and leave while things go wrong. Makes a
-    /// chain with stake of a protocol that may have it.
+    /// Replicas with keys that are no validators at genesis; operators let them join and leave during the phase with faults.
+    /// Gives the chain stake where the protocol supports it.
     #[serde(default)]
     pub candidates: u32,
     /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
@@ -46,13 +46,13 @@ pub struct CampaignSetup {
     pub is_strict: bool,
     /// The protocol and its parameters.
     pub consensus: ConsensusConfig,
-    /// Which faults may come.
+    /// Bounds of the random faults.
     pub profile: Profile,
 }
 
 impl CampaignSetup {
-    /// The one default campaign of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
-    /// what the protocol promises to bear.
+    /// Returns the default setup of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
+    /// the faults that the protocol promises to tolerate.
     pub fn of(consensus: ConsensusConfig) -> Self {
         let validators = match &consensus {
             ConsensusConfig::Raft(_) => vec![3, 5],
@@ -76,13 +76,13 @@ impl CampaignSetup {
         }
     }
 
-    /// How many validators this seed has.
+    /// Returns the number of validators of this seed.
     pub fn validators_of(&self, seed: u64) -> u32 {
         let choice = Streams::new(seed).stream("validators").below(self.validators.len() as u64);
         self.validators.get(choice as usize).copied().unwrap_or(1)
     }
 
-    /// The faults of this seed.
+    /// Returns the faults of this seed.
     pub fn plan_of(&self, seed: u64) -> FaultPlan {
         let validators = self.validators_of(seed);
         let mut plan = FaultPlan::random(seed, validators, &self.profile);
@@ -96,7 +96,7 @@ impl CampaignSetup {
         plan
     }
 
-    /// Every second follower stops for a while. An observer, which never promised anything, may lose its disk.
+    /// Returns a fault of every second follower: a pause or crash, or for an observer, which has no safety records, a lost disk.
     fn fault_of_follower(&self, place: u32, validators: u32, rng: &mut SimRng) -> Option<Fault> {
         if rng.chance(500) {
             return None;
@@ -112,15 +112,15 @@ impl CampaignSetup {
         Some(Fault { at_ms, for_ms: Some(1 + rng.below(longest)), what })
     }
 
-    /// The network of this seed with `plan`, at its beginning, with all invariants of the protocol.
+    /// Builds the network of this seed with `plan` and all invariants of the protocol.
     ///
     /// # Errors
-    /// [`NetworkError`] for a protocol that refuses its parameters, or a plan that can't be.
+    /// [`NetworkError`] for a protocol that refuses its parameters, or a plan that does not fit.
     pub fn network(&self, seed: u64, plan: &FaultPlan) -> Result<Network, NetworkError> {
         self.builder(seed, plan).build()
     }
 
-    /// The same, not built yet.
+    /// Returns the builder of that network.
     pub fn builder(&self, seed: u64, plan: &FaultPlan) -> NetworkBuilder {
         let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
         let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };

@@ -1,4 +1,4 @@
-//! Whoever breaks the finality of proof of stake pays for it.
+//! Accountable safety of proof of stake.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,21 +12,21 @@ use crate::{
     sim::network::{Network, replica::Replica, step::SimStep},
 };
 
-/// When two honest replicas hold conflicting checkpoints for final, at least a third of the stake is provably to blame, and
-/// nobody honest is (Buterin and Griffith, "Casper the Friendly Finality Gadget", theorem 1).
+/// When two honest replicas finalise conflicting checkpoints, validators with at least a third of the stake have provably
+/// violated a slashing condition, and no honest one has (Buterin and Griffith, "Casper the Friendly Finality Gadget", theorem 1).
 ///
-/// It asks before [`Agreement`](super::Agreement), which then reports the conflict itself, with the offenders' names.
+/// It is checked before [`Agreement`](super::Agreement), which then reports the conflict itself, with the offenders.
 #[derive(Clone, Debug, Default)]
 pub struct AccountableSafety {
     finalized: BTreeMap<ReplicaId, Checkpoint>,
 }
 
-/// Who is to blame for a conflict.
+/// Validators responsible for a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Blame {
-    /// Those who signed two votes that no honest validator signs both of.
+pub(super) struct SlashableConflict {
+    /// Validators that signed two slashable votes.
     pub(super) offenders: BTreeSet<Address>,
-    /// Their stake, by the set in which it is the largest part.
+    /// Their stake, in the validator set in which it is the largest part.
     weight: u128,
     /// All stake of that set.
     total: u128,
@@ -53,7 +53,7 @@ impl Invariant for AccountableSafety {
             if !conflict((replica, own), (other, pos)) {
                 continue;
             }
-            let blame = Blame::of(network, [replica, other]);
+            let blame = SlashableConflict::of(network, [replica, other]);
             if 3 * blame.weight < blame.total || !blame.honest.is_empty() {
                 let (id, theirs, whose) = (replica.id(), pos.finalized(), other.id());
                 let detail = format!("{id} holds {finalized:?} for final and {whose} {theirs:?}; {blame}");
@@ -64,15 +64,15 @@ impl Invariant for AccountableSafety {
     }
 }
 
-/// Whether neither final checkpoint is on the other's branch.
+/// Returns whether neither final checkpoint is on the other's branch.
 fn conflict((one, of_one): (&Replica, &Pos), (other, of_other): (&Replica, &Pos)) -> bool {
     let (first, second) = (of_one.finalized().block, of_other.finalized().block);
     let (low, above) = if first.height <= second.height { (first, other) } else { (second, one) };
     above.chain().hash_at(low.height).is_ok_and(|hash| hash != low.hash)
 }
 
-impl Blame {
-    /// From the votes in the blocks of these replicas and those that they keep.
+impl SlashableConflict {
+    /// Collects the offenders from all votes that these replicas have.
     pub(super) fn of(network: &Network, replicas: [&Replica; 2]) -> Self {
         let [one, other] = replicas.map(votes_of);
         let offenders = offenders(&one, &other, network.authenticator());
@@ -81,7 +81,7 @@ impl Blame {
             named.is_some_and(|named| network.is_honest(named.id()))
         };
         let honest = offenders.iter().copied().filter(is_honest).collect();
-        // Those who are slashed leave the set: what counts is what they had at stake when they signed.
+        // Slashed validators leave the set: their stake at the time of signing counts.
         let states = replicas.into_iter().filter_map(|replica| match replica.protocol() {
             AnyProtocol::Pos(pos) => pos.head_state(),
             _ => None,
@@ -97,7 +97,7 @@ impl Blame {
     }
 }
 
-impl core::fmt::Display for Blame {
+impl core::fmt::Display for SlashableConflict {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         let names: Vec<_> = self.offenders.iter().map(ToString::to_string).collect();
         write!(f, "offenders with {} of {} stake: {}", self.weight, self.total, names.join(", "))?;
@@ -109,7 +109,7 @@ impl core::fmt::Display for Blame {
     }
 }
 
-/// Every vote that a replica can show: those in its chain, those it keeps, and those in its proofs.
+/// Returns every vote that a replica has: in its chain, in its records, and in its evidence.
 fn votes_of(replica: &Replica) -> Vec<Vote> {
     let chain = replica.chain();
     let blocks = (1..=chain.head().height().get()).filter_map(|height| chain.block_at(Height::new(height)).ok());

@@ -1,21 +1,20 @@
-//! Final is the same everywhere, and for ever.
+//! Agreement on final blocks, and their permanence.
 
 use std::collections::BTreeMap;
 
-use super::{Invariant, Violation, accountable::Blame, honest, promised};
+use super::{Invariant, Violation, accountable::SlashableConflict, honest, promised};
 use crate::{
     consensus::{BlockId, ConsensusKind, ReplicaId},
     primitives::{B256, Height},
     sim::network::{Network, step::SimStep},
 };
 
-/// No two honest replicas hold different blocks of one height for final: safety itself. Of proof of stake the report names the
-/// offenders.
+/// No two honest replicas finalise different blocks of one height. For proof of stake the report names the offenders.
 #[derive(Clone, Debug, Default)]
 pub struct Agreement {
-    /// What some honest replica holds for final, by height from 0, and which replica said so first.
+    /// Final blocks by height from 0, with the first honest replica that finalised each.
     decided: Vec<(B256, ReplicaId)>,
-    /// What each replica held for final when it was last seen.
+    /// Final block of each replica at its last step.
     seen: BTreeMap<ReplicaId, BlockId>,
 }
 
@@ -31,7 +30,7 @@ impl Invariant for Agreement {
         if before == newest {
             return Ok(());
         }
-        // What was final before is compared again only when less is final now: after a restart, or wrongly.
+        // Earlier final blocks are compared again only when finality moved back: after a restart, or wrongly.
         let first = if newest.height > before.height { before.height.get() + 1 } else { newest.height.get() };
         for height in first..=newest.height.get() {
             let Ok(hash) = replica.chain().hash_at(Height::new(height)) else {
@@ -48,7 +47,7 @@ impl Invariant for Agreement {
                         replica.id()
                     );
                     if let (ConsensusKind::Pos, Ok(first)) = (network.config().kind(), network.replica(*whose)) {
-                        detail.push_str(&format!("; {}", Blame::of(network, [replica, first])));
+                        detail.push_str(&format!("; {}", SlashableConflict::of(network, [replica, first])));
                     }
                     return Err(Violation::new(self.name(), network, detail));
                 }
@@ -60,7 +59,7 @@ impl Invariant for Agreement {
     }
 }
 
-/// What a replica held for final stays on its chain as long as it runs.
+/// A final block stays on its replica's chain as long as the replica runs.
 #[derive(Clone, Debug, Default)]
 pub struct FinalityIrreversible {
     seen: BTreeMap<ReplicaId, (u64, BlockId, u64)>,

@@ -1,4 +1,4 @@
-//! EIP-225 told anew, from headers and payloads alone: who may sign, which votes are open, which branch weighs most.
+//! A second implementation of EIP-225, from headers and payloads alone: signers, open votes, the heaviest branch.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,22 +21,22 @@ use crate::{
 /// leave them (`poa-votes`); and a running replica leaves its head for a heavier one only (`poa-heaviest`).
 #[derive(Clone, Debug, Default)]
 pub(super) struct CliqueReferenceMatch {
-    /// What each block leaves.
-    known: BTreeMap<B256, Arc<Retold>>,
-    /// How often each replica had restarted, and its head.
+    /// State after each block.
+    known: BTreeMap<B256, Arc<ReferenceState>>,
+    /// Restarts and head of each replica at its last step.
     seen: BTreeMap<ReplicaId, (u64, B256)>,
 }
 
-/// What a block leaves for the next one, kept in the plainest way.
+/// State after a block, in the simplest representation.
 #[derive(Clone, Debug)]
-struct Retold {
+struct ReferenceState {
     height: u64,
     time: u64,
     weight: U256,
     signers: BTreeSet<Address>,
     /// Authors of all blocks, oldest first.
     authors: Vec<Address>,
-    /// Open votes: who voted about whom, in or out.
+    /// Open votes: voter, target, and whether to add or remove it.
     votes: BTreeMap<(Address, Address), bool>,
 }
 
@@ -86,13 +86,13 @@ impl Invariant for CliqueReferenceMatch {
 }
 
 impl CliqueReferenceMatch {
-    /// What the replica's head leaves; `None` when its chain does not reach back to a block that is known.
+    /// Returns the state after the replica's head; `None` when its chain does not reach back to a known block.
     fn retell(
         &mut self,
         network: &Network,
         replica: &Replica,
         config: &PoaConfig,
-    ) -> Result<Option<Arc<Retold>>, (&'static str, String)> {
+    ) -> Result<Option<Arc<ReferenceState>>, (&'static str, String)> {
         let mut waiting = Vec::new();
         let mut hash = replica.head().hash;
         let mut last = loop {
@@ -102,7 +102,7 @@ impl CliqueReferenceMatch {
             let Ok(entry) = replica.chain().block(hash) else { return Ok(None) };
             let block = entry.block().clone();
             if block.height().get() == 0 {
-                break Arc::new(Retold {
+                break Arc::new(ReferenceState {
                     height: 0,
                     time: block.timestamp().as_secs(),
                     weight: U256::ZERO,
@@ -126,7 +126,7 @@ impl CliqueReferenceMatch {
     }
 }
 
-impl Retold {
+impl ReferenceState {
     fn after(&self, block: &Block, config: &PoaConfig) -> Result<Self, (&'static str, String)> {
         let (height, author) = (block.height().get(), block.header().beneficiary);
         let count = self.signers.len();
@@ -159,7 +159,7 @@ impl Retold {
         Ok(next)
     }
 
-    /// One vote, and what passes by it.
+    /// Applies one vote, and the change that it completes.
     fn cast(&mut self, voter: Address, target: Address, authorize: bool) {
         self.votes.remove(&(voter, target));
         if self.signers.contains(&target) == authorize {

@@ -1,4 +1,4 @@
-//! What must hold of chains with elected producers, told anew from headers and payloads.
+//! Invariants of chains with elected producers, computed independently from headers and payloads.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -25,17 +25,17 @@ pub struct ConfirmationsConsistent {
     words: BTreeMap<Address, Confirmation>,
 }
 
-/// What a producer has said.
+/// Confirmations of a producer.
 #[derive(Clone, Debug, Default)]
 struct Confirmation {
     confirmed: BTreeSet<u64>,
     /// Blocks by the start of their slot.
     made: BTreeMap<u64, B256>,
-    /// The proposed block that it implied last, its own block that did, and when.
+    /// The proposed block that it implied last, its own block that did, and the time.
     implied: Option<(BlockId, Height, u64)>,
 }
 
-/// Blocks are made by those whose slot it is (`dpos-slot-owner`), schedules come into force when the block that proposed them
+/// Blocks are made by the owners of their slots (`dpos-slot-owner`), schedules come into force when the block that proposed them
 /// is irreversible (`dpos-schedule-due`), blocks are proposed by `2n/3 + 1` confirmations (`dpos-proposed-by-quorum`) and irreversible
 /// when all but `(n - 1) / 3` producers implied them (`dpos-irreversible-by-two-thirds`).
 #[derive(Clone, Debug, Default)]
@@ -54,7 +54,7 @@ impl Invariant for ConfirmationsConsistent {
 
     fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
         let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
-        // Its own newest block may not have left it yet.
+        // It may not have sent its own newest block yet.
         let head = replica.chain().head().block();
         if Some(head.header().beneficiary) == replica.address() {
             return Ok(());
@@ -71,7 +71,7 @@ impl Invariant for ConfirmationsConsistent {
 }
 
 impl ConfirmationsConsistent {
-    /// Leaves a block out.
+    /// Excludes a block from the check.
     #[cfg(test)]
     pub(crate) fn overlook(&mut self, block: B256) {
         self.seen.insert(block);
@@ -99,7 +99,7 @@ impl ConfirmationsConsistent {
         let on_branch = |height| replica.chain().hash_at(height).ok();
         let proposed = progress.proposed();
         if let Some((implied, own, when)) = word.implied {
-            // Branches may become known in another order than they were made.
+            // Branches may arrive in another order than they were made.
             if when >= at {
                 return Ok(());
             }
@@ -149,7 +149,7 @@ impl Invariant for Schedules {
     }
 }
 
-/// What a block of a replica's chain breaks.
+/// Returns the rule that a block of a replica's chain violates.
 fn broken(
     replica: &Replica,
     block: &Block,
@@ -185,7 +185,7 @@ fn broken(
     None
 }
 
-/// Producers of the schedule whose blocks, from `block` down, confirm `height`.
+/// Returns the producers of the schedule whose blocks, from `block` down, confirm `height`.
 fn confirmers(replica: &Replica, block: &Block, height: Height, link: &HeaderContext) -> BTreeSet<Address> {
     let mut found = BTreeSet::new();
     let mut next = Some(Arc::new(block.clone()));
@@ -211,7 +211,7 @@ fn is_honest_author(network: &Network, author: Address) -> bool {
     named.is_some_and(|named| network.is_honest(named.id()))
 }
 
-/// Blocks of a replica's chain that were on no replica's before, oldest first.
+/// Returns the blocks of a replica's chain that no replica had before, oldest first.
 fn unseen(replica: &Replica, seen: &mut BTreeSet<B256>) -> Vec<Arc<Block>> {
     let mut new = Vec::new();
     let mut block = replica.chain().head().block().clone();

@@ -1,4 +1,4 @@
-//! Nobody is blamed who did nothing wrong.
+//! No evidence against honest replicas.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::{
     sim::network::{Network, step::SimStep},
 };
 
-/// No honest replica holds evidence against an honest one, whatever crashed, was delayed or torn.
+/// No honest replica has evidence against an honest one, under any crash, delay or torn write.
 #[derive(Clone, Debug, Default)]
 pub struct NoFalseAccusation {
-    /// Pieces of evidence that were looked at.
+    /// Pieces of evidence already checked, by replica.
     seen: BTreeMap<ReplicaId, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! What must hold of PBFT at every moment (Castro and Liskov, section 4).
+//! Invariants of PBFT (Castro and Liskov, section 4).
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::{
     sim::network::{Network, step::SimStep},
 };
 
-/// The PBFT of the replica that a step was of.
+/// Returns the PBFT state of the replica of a step.
 fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a Pbft)> {
     let replica = honest(network, step)?;
     match replica.protocol() {
@@ -26,7 +26,7 @@ fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a P
 #[derive(Clone, Debug, Default)]
 pub struct PreparedUnique {
     prepared: BTreeMap<(Height, View), (B256, ReplicaId)>,
-    /// What is committed at each height, and in which view at the latest.
+    /// Committed block of each height, and the latest view in which it was prepared.
     committed: BTreeMap<Height, (B256, View)>,
     seen: BTreeMap<ReplicaId, (Height, Option<(Height, View)>)>,
 }
@@ -72,11 +72,11 @@ impl Invariant for PreparedUnique {
     }
 }
 
-/// What is logged, prepared and committed is between the watermarks (`h < n <= h + L`, section 4.2), and the low one is the
+/// Logged, prepared and committed blocks are between the watermarks (`h < n <= h + L`, section 4.2), and the low one is the
 /// height of the stable checkpoint: a block of the replica's own chain, at a multiple of K or genesis (section 4.3).
 #[derive(Clone, Debug, Default)]
 pub struct Watermarks {
-    /// The stable checkpoint of each replica as it was last seen.
+    /// Stable checkpoint of each replica at its last step.
     stable: BTreeMap<ReplicaId, BlockId>,
 }
 

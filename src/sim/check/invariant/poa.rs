@@ -1,4 +1,4 @@
-//! What honest signers of proof of authority never do.
+//! Invariants of honest signers of proof of authority.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ impl Invariant for NoDoubleSealing {
         let block = replica.chain().head().block();
         let author = block.header().beneficiary;
         let owner = network.replicas().iter().find(|replica| replica.address() == Some(author));
-        // What only its author has seen was never said: a crash may take it back.
+        // A block that its author never sent may be lost in a crash.
         if owner.is_none_or(|owner| owner.id() == replica.id() || !network.is_honest(owner.id())) {
             return Ok(());
         }

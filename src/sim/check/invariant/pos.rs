@@ -1,4 +1,4 @@
-//! What must hold of proof of stake.
+//! Invariants of proof of stake.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::{
     sim::network::{Network, replica::Replica, step::SimStep},
 };
 
-/// All of them.
+/// Returns all of them.
 pub(super) fn all() -> Vec<Box<dyn Invariant>> {
     vec![Box::new(JustifiedFinality::default()), Box::new(FairForkChoice), Box::new(HonestStake)]
 }
@@ -24,8 +24,8 @@ fn pos(replica: &Replica) -> Option<&Pos> {
     }
 }
 
-/// What an honest replica holds for final has the votes of two thirds of the stake, from it to one of the next two checkpoints.
-/// They are counted again from the blocks, whatever the protocol's own count says.
+/// A final checkpoint of an honest replica has the votes of two thirds of the stake, from it to one of the next two checkpoints.
+/// The votes are counted from the blocks, independently of the protocol's own count.
 #[derive(Clone, Debug, Default)]
 pub struct JustifiedFinality {
     seen: BTreeMap<ReplicaId, Checkpoint>,
@@ -58,8 +58,8 @@ impl Invariant for JustifiedFinality {
     }
 }
 
-/// Who voted from `source` to each of the checkpoints after it, in the blocks and votes that the replica has. Whoever is known to
-/// have voted twice may have voted for any of them.
+/// Returns the voters from `source` to each of the checkpoints after it, in the blocks and votes that the replica has. A known
+/// equivocator may have voted for any of them.
 fn voters_from(
     network: &Network,
     replica: &Replica,
@@ -90,7 +90,7 @@ fn weight(set: &ValidatorSet, of: &BTreeSet<Address>) -> u128 {
     members.map(|member| u128::from(member.weight)).sum()
 }
 
-/// The boost lasts for its slot, equivocators count nowhere, and the head's branch knows what is justified.
+/// The proposer boost lasts for its slot only, equivocators have no weight, and the head descends from the justified checkpoint.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FairForkChoice;
 

@@ -1,4 +1,4 @@
-//! What must hold of Raft at every moment (Ongaro and Ousterhout, figure 3).
+//! Invariants of Raft (Ongaro and Ousterhout, figure 3).
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use crate::{
     sim::network::{Network, step::SimStep},
 };
 
-/// The Raft of the replica that a step was of.
+/// Returns the Raft state of the replica of a step.
 fn stepped<'a>(network: &'a Network, step: &SimStep) -> Option<(ReplicaId, &'a Raft)> {
     let replica = honest(network, step)?;
     match replica.protocol() {
@@ -44,12 +44,12 @@ impl Invariant for ElectionSafety {
     }
 }
 
-/// Logs that have an entry of one index and term have the same up to it.
+/// Logs with an entry of the same index and term are identical up to it.
 #[derive(Clone, Debug, Default)]
 pub struct LogMatching {
     /// For each index and term: the term of the entry before it, and its block.
     entries: BTreeMap<(u64, u64), (u64, Option<B256>)>,
-    /// The terms of each replica's log as they were last seen, by index from 0.
+    /// Terms of each replica's log at its last step, by index from 0.
     seen: BTreeMap<ReplicaId, Vec<u64>>,
 }
 
@@ -63,14 +63,14 @@ impl Invariant for LogMatching {
         let seen = self.seen.entry(id).or_default();
         let (compacted, last) = (raft.compacted_index(), raft.last_index());
         seen.resize(last as usize + 1, 0);
-        // What changed is at the end of the log: back to the first entry that was here before.
+        // Changes are at the end of the log: walk back to the first known entry.
         for index in (compacted + 1..=last).rev() {
             let Some(Entry { term, block, .. }) = raft.entry(index) else { break };
             if seen[index as usize] == *term {
                 break;
             }
             seen[index as usize] = *term;
-            // Of the entry at the compacted end the term is not known here; zero stands for any.
+            // The term of the entry at the compacted end is unknown here; zero matches any.
             let before = raft.entry(index - 1).map_or(0, |entry| entry.term);
             let block = block.as_ref().map(|block| block.hash());
             let known = self.entries.entry((index, *term)).or_insert((before, block));
@@ -90,16 +90,16 @@ impl Invariant for LogMatching {
     }
 }
 
-/// What is committed is in the log of every later leader, is the same everywhere, and is durable on a majority.
+/// A committed entry is in the log of every later leader, is the same in all logs, and is durable on a majority.
 #[derive(Clone, Debug, Default)]
 pub struct CommittedEntriesPersist {
-    /// By index from 1: the term of each committed entry, and the term in which it was committed, which is later when it came
-    /// with an entry of a later leader. Only leaders of terms after that one must have it (Raft, section 5.4.3).
+    /// By index from 1: the term of each committed entry, and the term in which it was committed, which is later when an entry
+    /// of a later leader committed it. Only leaders of terms after that one must have it (Raft, section 5.4.3).
     committed: Vec<(u64, u64)>,
-    /// The newest term in which each replica was seen to lead.
+    /// Newest term in which each replica led.
     led: BTreeMap<ReplicaId, u64>,
     seen: BTreeMap<ReplicaId, (u64, u64)>,
-    /// The members that each replica counted by before its step.
+    /// Membership of each replica before its step.
     members: BTreeMap<ReplicaId, Arc<Membership>>,
 }
 
@@ -164,9 +164,9 @@ impl CommittedEntriesPersist {
     }
 }
 
-/// Whether a majority of the voters has an entry where no crash takes it. A change of the members is committed by those before it
-/// and in force in the same step, and a new leader may not know yet that it is committed: `counted_by` are those that the
-/// replica knew before its step, and who is a block behind still knows them too.
+/// Returns whether a majority of the voters has an entry durably. A membership change is committed by the previous members and
+/// takes effect in the same step, and a new leader may not know yet that it is committed: `counted_by` is the membership that
+/// the replica had before its step.
 fn is_durable(network: &Network, counted_by: Option<&Membership>, index: u64, term: u64) -> Result<(), String> {
     let rafts: Vec<_> = network
         .replicas()

@@ -1,4 +1,4 @@
-//! Heads and their states belong together.
+//! Consistency of heads and states.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::{
     sim::network::{Network, step::SimStep},
 };
 
-/// A replica's chain follows its protocol, and the state of its head is the one that the header names.
+/// A replica's chain has its protocol's head, and the root of its state is the header's state root.
 #[derive(Clone, Debug, Default)]
 pub struct StateRoots {
     seen: BTreeMap<ReplicaId, B256>,

@@ -1,4 +1,4 @@
-//! Money is neither made nor lost but by the rules.
+//! Conservation of the token supply.
 
 use core::ops::ControlFlow;
 use std::{
@@ -16,31 +16,31 @@ use crate::{
     system::staking::StakeSums,
 };
 
-/// Blocks that are remembered as checked.
+/// Checked blocks that are remembered.
 const CHECKED_MAX: usize = 1_024;
 
-/// Accounts up to which all are added up after every block. Of so many times more, they are added up so many times less
-/// often; the sum is of everything since genesis, so that the next one finds what happened in between.
+/// Accounts up to which all balances are summed after every block. With k times more accounts they are summed every k blocks;
+/// each sum covers everything since genesis, so that no change escapes.
 const ACCOUNTS_MAX: usize = 4_096;
 
 /// The staking contract holds what it owes, and all accounts together hold what genesis gave, and what was minted since,
-/// less what was burned: slashed stake and base fees (EIP-1559). Every block that an honest replica adopts is judged, those
-/// of a branch that it fetched too.
+/// less what was burned: slashed stake and base fees (EIP-1559). Every block that an honest replica adopts is checked, those
+/// of a fetched branch too.
 ///
-/// A block whose state the retention policy let go of before it was looked at is counted as unjudged; a head whose state can't be
-/// read is a violation. Not for chains on which balances are set by hand.
+/// A block whose state was pruned before the check is counted as unjudged; a head whose state cannot be read is a violation. Not
+/// for chains with interventions in balances.
 #[derive(Clone, Debug, Default)]
 pub struct SupplyConserved {
     heads: BTreeMap<ReplicaId, B256>,
     /// Base fees burned up to these blocks.
     checked: BTreeMap<B256, U256>,
-    /// Heights of what is checked, to forget the oldest.
+    /// Heights of checked blocks, to remove the oldest.
     by_height: BTreeSet<(u64, B256)>,
-    /// All that genesis gave.
+    /// Sum of all balances in genesis.
     given: Option<U256>,
-    /// Accounts are added up after blocks of multiples of this height.
+    /// Balances are summed after blocks at multiples of this height.
     sum_every: u64,
-    /// Blocks that were added up, and that could not be.
+    /// Blocks that were summed, and blocks whose state was pruned.
     summed: u64,
     unjudged: u64,
 }
@@ -69,22 +69,22 @@ impl Invariant for SupplyConserved {
 }
 
 impl SupplyConserved {
-    /// How many blocks were judged by the sum of all accounts.
+    /// Returns the number of blocks after which all balances were summed.
     pub const fn summed(&self) -> u64 {
         self.summed
     }
 
-    /// How many blocks were adopted together with a later one and had lost their state by then.
+    /// Returns the number of adopted blocks whose state was pruned before the check.
     pub const fn unjudged(&self) -> u64 {
         self.unjudged
     }
 
-    /// What is wrong with the money after `head` and after the blocks below it that were not looked at before.
+    /// Checks the supply after `head` and after the unchecked blocks below it; returns the discrepancy.
     fn check(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Option<String>, ChainError> {
         for (block, fees) in self.new_blocks(chain, head)? {
             match self.check_one(chain, &block, fees) {
                 Ok(None) => {}
-                // Of a chain that was joined late, what genesis gave is not known.
+                // The genesis sum of a chain that was joined late is unknown.
                 Err(ChainError::Pruned { .. }) if block.hash() != head.hash() || self.given.is_none() => {
                     self.unjudged += 1;
                 }
@@ -94,7 +94,7 @@ impl SupplyConserved {
         Ok(None)
     }
 
-    /// What is wrong with the money after `block`, up to which so much was burned in base fees.
+    /// Checks the supply after `block`, given the base fees burned up to it; returns the discrepancy.
     fn check_one(&mut self, chain: &Chain, block: &ExecutedBlock, fees: U256) -> Result<Option<String>, ChainError> {
         let state = chain.state_of(block.hash())?;
         let sums = StakeSums::read(&*state)?;
@@ -120,8 +120,8 @@ impl SupplyConserved {
         }))
     }
 
-    /// The blocks from the newest ancestor that is remembered up to `head`, oldest first, each with the base fees that were
-    /// burned up to it.
+    /// Returns the blocks from the newest remembered ancestor up to `head`, oldest first, each with the base fees burned up to
+    /// it.
     fn new_blocks(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Vec<(ExecutedBlock, U256)>, ChainError> {
         let mut new = Vec::new();
         let mut path = Vec::new();
@@ -152,7 +152,7 @@ impl SupplyConserved {
     }
 }
 
-/// All balances together, and how many there are.
+/// Returns the sum of all balances, and the number of accounts.
 fn total(state: &Arc<dyn StateView>) -> Result<(U256, usize), ChainError> {
     let (mut sum, mut count) = (U256::ZERO, 0);
     state.for_each_account(&mut |_, account| {

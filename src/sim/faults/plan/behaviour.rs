@@ -1,73 +1,73 @@
-//! How a replica misbehaves, above its protocol, and when.
+//! Misbehaviour of replicas, and its triggers.
 
 use serde::{Deserialize, Serialize};
 
 use super::link::{check_millis, check_per_mille};
 use crate::{consensus::ReplicaId, primitives::Address};
 
-/// How a replica misbehaves. Its protocol runs as always; what it says and does is changed on the way out.
+/// Misbehaviour of a replica. Its protocol runs unchanged; its effects are changed before they are carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Behaviour {
-    /// Says nothing.
+    /// Sends nothing.
     Silent,
-    /// Speaks to some only.
+    /// Sends to some replicas only.
     SelectiveSend {
-        /// To whom.
+        /// Receivers.
         to: Vec<ReplicaId>,
     },
-    /// Makes two blocks where it makes one, and shows each half of the others another.
+    /// Makes two blocks in place of one, and sends each to one half of the other replicas.
     Equivocate,
-    /// Sends garbled messages in place of its own: fields changed and signed anew, or signatures broken.
+    /// Sends invalid messages: fields changed and signed again, or signatures broken.
     Invalid,
-    /// Says again what it said long ago.
+    /// Sends old messages again.
     Replay,
-    /// Sends what belongs to heights, views or slots of a far future, besides its own messages.
+    /// Sends messages of heights, views or slots in the far future, beside its own.
     FutureSpam,
-    /// Says everything late.
+    /// Sends every message late.
     Withhold {
-        /// By how much, in milliseconds.
+        /// Delay, in milliseconds.
         ms: u64,
     },
-    /// Leaves transactions out of its blocks.
+    /// Omits transactions from its blocks.
     Censor {
-        /// Of whom; empty for all.
+        /// Senders of these transactions; empty for all.
         #[serde(default)]
         senders: Vec<Address>,
     },
 }
 
-/// On which occasions a replica misbehaves.
+/// Occasions of misbehaviour.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum Trigger {
-    /// On none.
+    /// Never.
     Never,
-    /// On every one.
+    /// Always.
     #[default]
     Always,
-    /// On some, each drawn alone.
+    /// At random, drawn for each occasion.
     Chance {
-        /// Thousandths.
+        /// Probability, in thousandths.
         per_mille: u16,
     },
     /// While the block after its head has one of these heights.
     Heights {
-        /// Which.
+        /// Heights.
         heights: Vec<u64>,
     },
     /// While its protocol is in one of these rounds: views of PBFT, terms of Raft, slots of proof of stake, rounds of delegated
     /// proof of stake, epochs of proof of authority ([`AnyProtocol::round`](crate::consensus::AnyProtocol::round)).
     Rounds {
-        /// Which.
+        /// Rounds.
         rounds: Vec<u64>,
     },
 }
 
 impl Behaviour {
-    /// The kind, as traces and digests name it.
+    /// Returns the kind, as traces and digests name it.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Silent => "silent",

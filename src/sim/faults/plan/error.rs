@@ -1,49 +1,49 @@
-//! Why a plan can't be.
+//! Errors of fault plans.
 
-/// Why a fault plan was refused.
+/// Refusal of a fault plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Not TOML, or not a plan.
+    /// No valid TOML plan.
     #[error("fault plan: {0}")]
     Toml(#[from] toml::de::Error),
-    /// Not JSON, or not a plan.
+    /// No valid JSON plan.
     #[error("fault plan: {0}")]
     Json(#[from] serde_json::Error),
-    /// Of another version of the format.
+    /// Another version of the format.
     #[error("fault plan has version {got}; this build reads version {want}")]
     Version {
-        /// The plan's.
+        /// The plan's version.
         got: u64,
-        /// The one that is read.
+        /// The supported version.
         want: u32,
     },
     /// More faults than a plan may have.
     #[error("fault plan has {got} faults; at most {limit}")]
     TooMany {
-        /// How many.
+        /// Number of faults.
         got: usize,
         /// The bound.
         limit: usize,
     },
-    /// A time beyond every run.
+    /// A time above the bound.
     #[error("fault {index}: {field} is more than {limit}, a year in milliseconds")]
     TooLong {
-        /// Place in the list, from 0.
+        /// Index in the list, from 0.
         index: usize,
-        /// Which field.
+        /// The field.
         field: &'static str,
         /// The bound.
         limit: u64,
     },
-    /// A fault that this network can't have.
+    /// A fault that does not fit this network.
     #[error("fault {index} ({kind}): {reason}")]
     Fault {
-        /// Place in the list, from 0.
+        /// Index in the list, from 0.
         index: usize,
         /// Its kind.
         kind: &'static str,
-        /// What is wrong and what to change.
+        /// The problem and its remedy.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! What goes wrong between two replicas.
+//! Faults of links in plans.
 
 use core::time::Duration;
 
@@ -9,101 +9,101 @@ use crate::{consensus::ReplicaId, sim::network::links::Latency};
 /// Longest delay of one message, in milliseconds: a day.
 const DELAY_MAX_MS: u64 = 24 * 3_600 * 1_000;
 
-/// Messages on some links fare badly.
+/// A fault of some links.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LinkFault {
-    /// Whose messages; empty for everybody's.
+    /// Senders; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub from: Vec<ReplicaId>,
-    /// To whom; empty for anybody.
+    /// Receivers; empty for all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<ReplicaId>,
-    /// Messages with one of these labels, such as `prepare`, or (ending in `*`) with this beginning; empty for all, and for
-    /// transactions and block requests and answers too, whose labels are `transaction`, `block-request`, `block-response`.
+    /// Labels of messages, such as `prepare`, or prefixes that end in `*`; empty for all messages, and for
+    /// transactions, block requests and responses, whose labels are `transaction`, `block-request`, `block-response`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub labels: Vec<String>,
-    /// How they fare.
+    /// Effect on these messages.
     pub effect: LinkEffect,
 }
 
-/// How messages fare.
+/// Effect of a link fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum LinkEffect {
-    /// Some are lost.
+    /// Some messages are lost.
     Loss {
-        /// Thousandths.
+        /// Probability, in thousandths.
         per_mille: u16,
     },
-    /// Some arrive twice.
+    /// Some messages arrive twice.
     Duplicate {
-        /// Thousandths.
+        /// Probability, in thousandths.
         per_mille: u16,
     },
-    /// Some are held up, so that later ones overtake them.
+    /// Some messages are delayed, so that later ones overtake them.
     Reorder {
-        /// Thousandths.
+        /// Probability, in thousandths.
         per_mille: u16,
-        /// By how much at most.
+        /// Longest additional delay.
         up_to_ms: u64,
     },
-    /// Some arrive again, much later.
+    /// Some messages arrive again, much later.
     Replay {
-        /// Thousandths.
+        /// Probability, in thousandths.
         per_mille: u16,
-        /// How much later at most.
+        /// Longest delay of the copy.
         up_to_ms: u64,
     },
-    /// All take another time than usual.
+    /// All messages have another latency.
     Latency(Delay),
-    /// A link passes so many bytes a second; what does not fit waits in line.
+    /// The link has limited bandwidth; further messages queue.
     Bandwidth {
-        /// At least 1.
+        /// Bytes per second; at least 1.
         bytes_per_second: u64,
     },
-    /// A link holds so many messages at a time; further ones are lost.
+    /// The link holds a limited number of messages; further ones are lost.
     Capacity {
-        /// At least 1.
+        /// Number of messages; at least 1.
         messages: u32,
     },
-    /// Nothing arrives while it lasts, and everything afterwards.
+    /// Messages are held until the fault ends.
     Clog,
 }
 
-/// How long something takes.
+/// Distribution of a delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Delay {
-    /// Always the same.
+    /// Constant.
     Constant {
-        /// Milliseconds.
+        /// Delay, in milliseconds.
         ms: u64,
     },
-    /// Anything between two times, each equally likely.
+    /// Uniform between two delays.
     Uniform {
-        /// The shortest.
+        /// Shortest delay.
         min_ms: u64,
-        /// The longest.
+        /// Longest delay.
         max_ms: u64,
     },
-    /// Mostly little more than the floor, seldom much more.
+    /// A floor plus an exponentially distributed part.
     Exponential {
-        /// The shortest.
+        /// Shortest delay.
         floor_ms: u64,
-        /// Mean of what comes on top.
+        /// Mean of the exponential part.
         mean_ms: u64,
     },
 }
 
 impl LinkFault {
-    /// `effect` on every link and every message.
+    /// Returns a fault with `effect` on every link and message.
     pub const fn everywhere(effect: LinkEffect) -> Self {
         Self { from: Vec::new(), to: Vec::new(), labels: Vec::new(), effect }
     }
 
-    /// Whether it concerns a message of this label on this link.
+    /// Returns whether it applies to messages of this label on this link.
     pub fn concerns(&self, from: ReplicaId, to: ReplicaId, label: &str) -> bool {
         let fits = |pattern: &String| match pattern.strip_suffix('*') {
             Some(beginning) => label.starts_with(beginning),
@@ -116,7 +116,7 @@ impl LinkFault {
 }
 
 impl LinkEffect {
-    /// The kind, as traces and digests name it.
+    /// Returns the kind, as traces and digests name it.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Loss { .. } => "loss",

@@ -1,4 +1,4 @@
-//! Plans drawn from a seed.
+//! Random plans.
 
 use super::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, LinkFault, Trigger};
 use crate::{
@@ -10,25 +10,25 @@ use crate::{
     },
 };
 
-/// Longest crash or cut beside another fault, in milliseconds.
+/// Longest crash or cut during another fault, in milliseconds.
 const COMPANION_MAX_MS: u64 = 2_500;
-/// How long after the end of the other it may begin.
+/// Longest delay of its beginning after the end of the other fault.
 const COMPANION_LATE_MS: u64 = 1_000;
 
-/// Draws the faults of one plan.
+/// Random generator of one plan.
 struct Draw<'a> {
     rng: SimRng,
     replicas: u32,
     profile: &'a Profile,
-    /// Who may misbehave.
+    /// Replicas that may misbehave.
     suspects: Vec<ReplicaId>,
 }
 
 impl FaultPlan {
-    /// The plan of a seed, for so many replicas: between one fault and the most that the profile allows, and beside some of them
-    /// a short crash or cut while they last or right after, for it is together that faults do harm.
+    /// Returns the plan of a seed for `replicas` replicas: from one fault to the most that the profile allows, some of them with
+    /// a short crash or cut during or right after them, since combined faults find more bugs.
     ///
-    /// The same three always give the same plan, and it always passes [`FaultPlan::check`].
+    /// The same arguments always give the same plan, and it always passes [`FaultPlan::check`].
     pub fn random(seed: u64, replicas: u32, profile: &Profile) -> Self {
         let mut draw =
             Draw { rng: Streams::new(seed).stream("plan"), replicas: replicas.max(1), profile, suspects: Vec::new() };
@@ -60,7 +60,7 @@ impl Draw<'_> {
         ReplicaId::new(self.rng.below(self.replicas.into()) as u32)
     }
 
-    /// Some distinct replicas.
+    /// Draws distinct replicas.
     fn group(&mut self, size: u32) -> Vec<ReplicaId> {
         let mut rest: Vec<_> = (0..self.replicas).map(ReplicaId::new).collect();
         let taken = (0..size.min(self.replicas)).map(|_| {
@@ -80,10 +80,10 @@ impl Draw<'_> {
         let span = self.profile.span_ms.max(1);
         let at_ms = self.below(span);
         let longest = self.profile.fault_max_ms.min(span - at_ms).max(1);
-        // Short ones more often than long ones.
+        // Short faults more often than long ones.
         let longest = self.between(1, longest);
         let for_ms = self.between(1, longest);
-        // Misbehaviour that outlives the healing is what a protocol has to live with.
+        // Misbehaviour that outlasts the healing must be tolerated.
         let is_lasting = match what {
             FaultKind::Byzantine { .. } | FaultKind::Twins { .. } => self.rng.chance(500),
             // A long outage: down until the network is healed.
@@ -93,7 +93,7 @@ impl Draw<'_> {
         Some(Fault { at_ms, for_ms: (!is_lasting).then_some(for_ms), what })
     }
 
-    /// A short crash or cut during another fault or right after it, beside one in three.
+    /// Draws a short crash or cut during or right after another fault, for one fault in three.
     fn companion(&mut self, fault: &Fault) -> Option<Fault> {
         let Weights { partition, crash, .. } = self.profile.weights;
         let (is_wanted, is_cut) = (self.rng.chance(333), self.rng.chance(333));
@@ -112,7 +112,7 @@ impl Draw<'_> {
         Some(Fault { at_ms, for_ms: Some(for_ms), what })
     }
 
-    /// `None` when all weights are zero.
+    /// Returns `None` when all weights are zero.
     fn kind(&mut self) -> Option<FaultKind> {
         let Weights { link, partition, crash, pause, clock, disk, byzantine, twins, amnesia } = self.profile.weights;
         let suspect = |weight| if self.suspects.is_empty() { 0 } else { weight };
@@ -169,7 +169,7 @@ impl Draw<'_> {
         LinkFault { from, to, labels: self.labels(), effect }
     }
 
-    /// Messages that a bad link is limited to; none for all of them.
+    /// Draws the labels that a link fault is limited to; empty for all messages.
     fn labels(&mut self) -> Vec<String> {
         let known = &self.profile.labels;
         if known.is_empty() || self.rng.chance(700) {
@@ -183,7 +183,7 @@ impl Draw<'_> {
         labels
     }
 
-    /// Of at most about `most` milliseconds.
+    /// Draws a delay of at most about `most` milliseconds.
     fn delay(&mut self, most: u64) -> Delay {
         match self.below(4) {
             0 => Delay::Constant { ms: self.below(most) },
@@ -195,7 +195,7 @@ impl Draw<'_> {
         }
     }
 
-    /// Some numbers up to `most`, near each other: misbehaviour for a short while, at some time.
+    /// Draws some close numbers up to `most`: misbehaviour for a short time, at a random moment.
     fn numbers(&mut self, most: u64) -> Vec<u64> {
         let first = self.below(most + 1);
         let mut numbers: Vec<_> = (0..1 + self.below(4)).map(|_| first + self.below(4)).collect();
@@ -234,7 +234,7 @@ impl Draw<'_> {
         let (heights_max, rounds_max) = (self.profile.heights_max, self.profile.rounds_max);
         let when = match self.below(20) {
             0..9 => Trigger::Always,
-            // It could, and does not.
+            // The trigger may never apply.
             9 => Trigger::Never,
             10..12 if heights_max > 0 => Trigger::Heights { heights: self.numbers(heights_max) },
             12..15 if rounds_max > 0 => Trigger::Rounds { rounds: self.numbers(rounds_max) },
@@ -243,7 +243,7 @@ impl Draw<'_> {
         FaultKind::Byzantine { replica: self.suspect(), behaviour, when }
     }
 
-    /// Whose transactions are left out; nobody named means all.
+    /// Draws the senders of censored transactions; empty for all.
     fn senders(&mut self) -> Vec<Address> {
         let known = &self.profile.senders;
         if known.is_empty() || self.rng.chance(300) {

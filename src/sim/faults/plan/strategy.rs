@@ -1,4 +1,4 @@
-//! Plans for proptest.
+//! Proptest strategy of plans.
 
 use proptest::prelude::*;
 
@@ -6,7 +6,7 @@ use super::FaultPlan;
 use crate::sim::faults::profile::Profile;
 
 impl FaultPlan {
-    /// Plans that [`FaultPlan::random`] draws, and parts of them: a failing one shrinks by leaving faults out.
+    /// Returns a strategy of plans that [`FaultPlan::random`] draws, and subsets of them: a failing plan shrinks by leaving faults out.
     ///
     /// ```
     /// use chainbox::{
@@ -15,7 +15,7 @@ impl FaultPlan {
     /// };
     /// use proptest::test_runner::{Config, TestRunner};
     ///
-    /// // Four replicas of PBFT bear whatever its profile draws: crashes, cuts, lies of one of them.
+    /// // Four replicas of PBFT tolerate what its profile draws: crashes, cuts, misbehaviour of one of them.
     /// let pbft = ConsensusConfig::Pbft(PbftConfig::default());
     /// let setup = CampaignSetup { validators: vec![4], ..CampaignSetup::of(pbft) };
     /// let mut runner = TestRunner::new(Config { cases: 3, ..Config::default() });

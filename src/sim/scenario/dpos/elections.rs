@@ -81,12 +81,12 @@ pub(super) fn churn(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let everybody = all(stage);
     let head = stage.highest();
     let lag = everybody.iter().map(|number| head - irreversible(stage, *number)).max().unwrap_or_default();
-    stage.must(lag < 24, format!("irreversibility close behind, not {lag} blocks"))?;
+    stage.ensure(lag < 24, format!("irreversibility close behind, not {lag} blocks"))?;
     let (proposed, activated) = changes(stage);
     let cast: usize = chain(stage).iter().map(|block| block.transactions().len()).sum();
-    stage.must(cast as u64 == CHURN_BLOCKS, format!("every vote in a block, not {cast}"))?;
+    stage.ensure(cast as u64 == CHURN_BLOCKS, format!("every vote in a block, not {cast}"))?;
     let is_enough = activated.len() >= 8 && proposed.len() <= activated.len() + 1;
-    stage.must(is_enough, format!("schedule after schedule, not {} of {}", activated.len(), proposed.len()))?;
+    stage.ensure(is_enough, format!("schedule after schedule, not {} of {}", activated.len(), proposed.len()))?;
     // Somebody with the headers alone comes to the same.
     let chain_of = stage.replica(0).chain();
     let genesis = chain_of.genesis().block().header();
@@ -98,7 +98,7 @@ pub(super) fn churn(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     for block in chain(stage) {
         light.follow(&SealedHeader::from(block.as_ref())).map_err(|error| failed(&error))?;
     }
-    stage.must(light.irreversible() == stage.finalized(0), "the same irreversible block at a light verifier")?;
+    stage.ensure(light.irreversible() == stage.finalized(0), "the same irreversible block at a light verifier")?;
     Ok(format!(
         "{} schedules came into force in {head} blocks; irreversible up to {}, as a light verifier finds too",
         activated.len(),
@@ -114,7 +114,7 @@ pub(super) fn jump(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     };
     let outside: Vec<u32> = all(stage).into_iter().filter(|number| !producing(stage, *number)).collect();
     let [first, second, ..] = outside[..] else { return Err(stage.not_shown("candidates that don't produce")) };
-    stage.show_from_here();
+    stage.begin_window();
     vote(stage, first, 100)?;
     let pending = |stage: &Stage<'_>| dpos(stage, 0).and_then(|dpos| dpos.head_context().state.pending().cloned());
     stage.run_until(60_000, "a pending schedule", |stage| pending(stage).is_some())?;
@@ -126,14 +126,15 @@ pub(super) fn jump(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.head(0).height.get() > head && stage.replica(0).pool().is_empty()
     })?;
     hasty_proposal(stage, second)?;
-    stage.must(pending(stage).map(|pending| pending.schedule.hash()) == waiting, "the first schedule still pending")?;
+    stage
+        .ensure(pending(stage).map(|pending| pending.schedule.hash()) == waiting, "the first schedule still pending")?;
     stage
         .run_until(120_000, "both candidates producing", |stage| producing(stage, first) && producing(stage, second))?;
-    stage.show_until_here();
+    stage.end_window();
     let (proposed, activated) = changes(stage);
     let [one, two] = proposed[..] else { return Err(stage.not_shown("two proposals")) };
     let in_line = activated.len() == 2 && one < activated[0] && activated[0] <= two && two < activated[1];
-    stage.must(in_line, format!("one after the other, not {proposed:?} and {activated:?}"))?;
+    stage.ensure(in_line, format!("one after the other, not {proposed:?} and {activated:?}"))?;
     Ok(format!(
         "proposed at {one}, in force at {}; only then the next: proposed at {two}, in force at {}; a hasty one was refused",
         activated[0], activated[1]
@@ -178,9 +179,9 @@ fn hasty_proposal(stage: &mut Stage<'_>, candidate: u32) -> Result<(), ScenarioE
     stage.run_ms(60)?;
     let is_refused = others.iter().zip(counts).all(|(number, count)| rejected(stage, *number) > count);
     let why = stage.replica(others[0]).last_rejection().map(ToString::to_string).unwrap_or_default();
-    stage.must(is_refused && why.contains("proposes"), format!("a hasty proposal refused, and not: {why}"))?;
+    stage.ensure(is_refused && why.contains("proposes"), format!("a hasty proposal refused, and not: {why}"))?;
     let is_nowhere = others.iter().all(|number| stage.head(*number) != BlockId::of(&hasty));
-    stage.must(is_nowhere, "the hasty proposal on no chain")?;
+    stage.ensure(is_nowhere, "the hasty proposal on no chain")?;
     stage.end(silence)
 }
 

@@ -48,7 +48,7 @@ fn refused(error: ConfirmError) -> ScenarioError {
     ScenarioError::Rules { what: error.to_string() }
 }
 
-fn must(condition: bool, what: impl Into<String>) -> Result<(), ScenarioError> {
+fn ensure(condition: bool, what: impl Into<String>) -> Result<(), ScenarioError> {
     if condition { Ok(()) } else { Err(ScenarioError::Rules { what: what.into() }) }
 }
 
@@ -69,7 +69,7 @@ fn orders(keeps_watermarks: bool) -> Result<(u32, u32), ScenarioError> {
         ours += u32::from(a.ours.irreversible().min(b.ours.irreversible()) > Height::GENESIS);
         if keeps_watermarks {
             let proposed = (a.ours.proposed(), b.ours.proposed());
-            must(proposed.0 != proposed.1 || proposed.0 == Height::GENESIS, "no height proposed on both forks")?;
+            ensure(proposed.0 != proposed.1 || proposed.0 == Height::GENESIS, "no height proposed on both forks")?;
         }
     }
     Ok((naive, ours))
@@ -78,9 +78,9 @@ fn orders(keeps_watermarks: bool) -> Result<(u32, u32), ScenarioError> {
 pub(super) fn two_forks() -> Result<String, ScenarioError> {
     let (naive, ours) = orders(true)?;
     let (_, forgetful) = orders(false)?;
-    must(naive > 0, "orders that break the naive rule")?;
-    must(ours == 0, "no order that breaks this rule")?;
-    must(forgetful > 0, "orders that break this rule once watermarks are lost")?;
+    ensure(naive > 0, "orders that break the naive rule")?;
+    ensure(ours == 0, "no order that breaks this rule")?;
+    ensure(forgetful > 0, "orders that break this rule once watermarks are lost")?;
     Ok(format!(
         "of {} orders of {SLOTS} slots, {naive} make both forks irreversible by the naive rule, none by this one, \
          {forgetful} when watermarks are lost",
@@ -98,14 +98,14 @@ pub(super) fn count_wrap() -> Result<String, ScenarioError> {
         let place = block as usize % 2;
         branch = branch.extend(place, branch.confirmable(place, Height::GENESIS)).map_err(refused)?;
     }
-    must(branch.irreversible() == Height::GENESIS, "nothing irreversible while two are away")?;
+    ensure(branch.irreversible() == Height::GENESIS, "nothing irreversible while two are away")?;
     let count = branch.confirmable(2, Height::GENESIS);
-    must(count == u16::MAX, "the largest count, which has not wrapped")?;
+    ensure(count == u16::MAX, "the largest count, which has not wrapped")?;
     let back = branch.extend(2, count).map_err(refused)?;
-    must(back.proposed() == Height::new(BLOCKS - 1), "the newest block that all three confirmed proposed")?;
+    ensure(back.proposed() == Height::new(BLOCKS - 1), "the newest block that all three confirmed proposed")?;
     // A watermark elsewhere still bounds it.
-    must(branch.confirmable(2, Height::new(BLOCKS - 1)) == 2, "only what lies above the watermark confirmed")?;
-    must(branch.confirmable(2, Height::new(BLOCKS + 1)) == 0, "nothing confirmed below the watermark")?;
+    ensure(branch.confirmable(2, Height::new(BLOCKS - 1)) == 2, "only what lies above the watermark confirmed")?;
+    ensure(branch.confirmable(2, Height::new(BLOCKS + 1)) == 0, "nothing confirmed below the watermark")?;
     Ok(format!(
         "after {BLOCKS} blocks away it confirms {count}; with its confirmation block {} is proposed",
         back.proposed()

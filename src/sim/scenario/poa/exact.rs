@@ -101,7 +101,7 @@ fn meet(stage: &mut Stage<'_>, constellation: &Constellation) -> Result<String, 
     }
     // Their machines don't know what is signed with their keys on the branch that loses, and may sign in its place.
     for place in loser.iter().skip(winner.len()) {
-        stage.hold(signers[*place])?;
+        stage.mark_byzantine(signers[*place])?;
     }
     let genesis = stage.head(up[0]);
     let (one, other) = up.split_at(up.len() / 2);
@@ -113,17 +113,17 @@ fn meet(stage: &mut Stage<'_>, constellation: &Constellation) -> Result<String, 
     let [want, lost] = tips;
     let heads =
         |stage: &Stage<'_>, numbers: &[u32], head: BlockId| numbers.iter().all(|number| stage.head(*number) == head);
-    stage.must(heads(stage, one, want) && heads(stage, other, lost), "each half on the branch that it saw first")?;
+    stage.ensure(heads(stage, one, want) && heads(stage, other, lost), "each half on the branch that it saw first")?;
     let weigh = |branch: &[Arc<Block>]| branch.iter().map(|block| block.header().difficulty).sum::<U256>();
     let weight = weigh(&first);
-    stage.must(weight == weigh(&second), "branches of equal weight")?;
+    stage.ensure(weight == weigh(&second), "branches of equal weight")?;
     for block in &second {
         show(stage, block, one)?;
     }
     for block in &first {
         show(stage, block, other)?;
     }
-    stage.must(heads(stage, &up, want), "the branch that the EIP says, at all")?;
+    stage.ensure(heads(stage, &up, want), "the branch that the EIP says, at all")?;
     let next = want.height.next();
     let may_sign = up.iter().filter(|number| match stage.protocol(**number) {
         AnyProtocol::Poa(poa) => {
@@ -133,10 +133,10 @@ fn meet(stage: &mut Stage<'_>, constellation: &Constellation) -> Result<String, 
         _ => false,
     });
     let free = may_sign.count();
-    stage.must(free > 0, "one who may sign on it")?;
+    stage.ensure(free > 0, "one who may sign on it")?;
     let goal = want.height.get() + 6;
     stage.run_some_to_height(&up, 60_000, goal)?;
-    stage.must(stage.agree_at(&up, want.height.get()), "the same block at that height ever after")?;
+    stage.ensure(stage.agree_at(&up, want.height.get()), "the same block at that height ever after")?;
     let height = stage.head(up[0]).height;
     let tail = winner.last().map_or_else(String::new, |place| format!("validator {}", place + 1));
     Ok(format!(

@@ -28,33 +28,33 @@ pub(super) fn ex_ante(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         is_apart.then_some((held.proposer, helper))
     })?;
     let (held, boost) = (first + 1, config(stage).boost_percent);
-    stage.show_from_here();
+    stage.begin_window();
     let everybody = all_but(stage, &[]);
     let honest = all_but(stage, &[attacker, helper]);
-    stage.hold(attacker)?;
-    stage.hold(helper)?;
+    stage.mark_byzantine(attacker)?;
+    stage.mark_byzantine(helper)?;
     let kept_block = stage.link(&["block"], &[attacker], &honest, LinkEffect::Clog)?;
     let kept_vote = stage.link(&["vote"], &[helper], &[], LinkEffect::Clog)?;
     into_slot(stage, held, 1_500)?;
     let late = stage.head(attacker);
     let made = pos(stage, attacker).and_then(Pos::head_state).map(|state| state.slot);
-    stage.must(made == Some(held) && is_head_of(stage, &[helper], late), "a block that only the helper knows")?;
+    stage.ensure(made == Some(held) && is_head_of(stage, &[helper], late), "a block that only the helper knows")?;
     into_slot(stage, held + 1, 250)?;
     let timely = stage.head(honest[0]);
-    stage.must(timely.height == late.height && timely != late, "the next slot's block beside the one kept back")?;
-    stage.must(is_head_of(stage, &honest, timely), "the next slot's block in time")?;
+    stage.ensure(timely.height == late.height && timely != late, "the next slot's block beside the one kept back")?;
+    stage.ensure(is_head_of(stage, &honest, timely), "the next slot's block in time")?;
     stage.note("the next block is there: the one kept back is shown, with its vote");
     stage.end(kept_block)?;
     stage.end(kept_vote)?;
     stage.run_ms(1_000)?;
     let winner = if boost > 0 { timely } else { late };
     let what = if boost > 0 { "the timely block stays the head" } else { "the block kept back is the head" };
-    stage.must(is_head_of(stage, &honest, winner), what)?;
+    stage.ensure(is_head_of(stage, &honest, winner), what)?;
     into_slot(stage, held + 2, 1_000)?;
-    stage.show_until_here();
+    stage.end_window();
     until_final(stage, &everybody, winner.height.get())?;
     let chosen = stage.replica(0).chain().hash_at(winner.height).ok();
-    stage.must(chosen == Some(winner.hash), format!("the same block final at height {}", winner.height))?;
+    stage.ensure(chosen == Some(winner.hash), format!("the same block final at height {}", winner.height))?;
     let height = winner.height;
     Ok(match boost {
         0 => format!("without boost one vote kept back took the next slot's block away, for good, at height {height}"),
@@ -71,8 +71,8 @@ pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     let liars = [proposer, skipper, swayer, silent];
     let honest = all_but(stage, &liars);
     let forked = first + 1;
-    stage.show_from_here();
-    stage.hold(proposer)?;
+    stage.begin_window();
+    stage.mark_byzantine(proposer)?;
     for liar in [skipper, swayer, silent] {
         stage.misbehave(liar, Behaviour::Silent)?;
     }
@@ -84,7 +84,7 @@ pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     stage.inject(proposer, &right, &Message::Block(other.clone()))?;
     let other = BlockId::of(&other);
     stage.run_ms(100)?;
-    stage.must(is_head_of(stage, &left, one) && is_head_of(stage, &right, other), "two halves with a block each")?;
+    stage.ensure(is_head_of(stage, &left, one) && is_head_of(stage, &right, other), "two halves with a block each")?;
     stage.run_ms(1_200)?;
     // One of the slot's committee voted on each side. The swayer votes with each side it speaks to.
     let like = left.iter().find_map(|number| vote_of(stage, *number, *number, forked));
@@ -93,20 +93,20 @@ pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     vote_for(stage, swayer, like, other, &right)?;
     let is_balanced = |stage: &Stage<'_>| is_head_of(stage, &left, one) && is_head_of(stage, &right, other);
     into_slot(stage, forked + 1, 900)?;
-    stage.must(is_balanced(stage), "the halves apart when the next slot's votes are given")?;
+    stage.ensure(is_balanced(stage), "the halves apart when the next slot's votes are given")?;
     stage.run_ms(900)?;
-    stage.must(is_balanced(stage), "the halves apart until that slot's end")?;
+    stage.ensure(is_balanced(stage), "the halves apart until that slot's end")?;
     let liar = (address(stage, proposer), OffenceKind::DoubleProposal);
-    stage.must(named(stage, &honest) == [liar].into(), "the proposer named, and nobody else yet")?;
+    stage.ensure(named(stage, &honest) == [liar].into(), "the proposer named, and nobody else yet")?;
     into_slot(stage, forked + 2, 300)?;
     let tipped = stage.head(next);
     let is_new = tipped != one && tipped != other;
-    stage.must(is_new && is_head_of(stage, &honest, tipped), "everybody on the next timely block")?;
+    stage.ensure(is_new && is_head_of(stage, &honest, tipped), "everybody on the next timely block")?;
     // With the votes that it holds, the swayer's two meet.
     stage.run_ms(1_000)?;
-    stage.show_until_here();
+    stage.end_window();
     let want = [liar, (address(stage, swayer), OffenceKind::DoubleVote)];
-    stage.must(named(stage, &honest) == want.into(), "the proposer and the swayer named, and nobody else")?;
+    stage.ensure(named(stage, &honest) == want.into(), "the proposer and the swayer named, and nobody else")?;
     until_final(stage, &honest, tipped.height.get())?;
     Ok(format!(
         "{} and {} replicas stayed apart for a slot; the next block gathered all and is final at height {}; two are named",
@@ -174,9 +174,9 @@ pub(super) fn withheld_justification(stage: &mut Stage<'_>) -> Result<String, Sc
     })?;
     let last = first + config(stage).slots_per_epoch - 1;
     let honest = all_but(stage, &[attacker]);
-    stage.hold(attacker)?;
+    stage.mark_byzantine(attacker)?;
     into_slot(stage, last - 1, 1_500)?;
-    stage.show_from_here();
+    stage.begin_window();
     let kept = stage.link(&[], &[attacker], &[], LinkEffect::Clog)?;
     into_slot(stage, last, 300)?;
     let justified = |stage: &Stage<'_>, number: u32| {
@@ -185,27 +185,29 @@ pub(super) fn withheld_justification(stage: &mut Stage<'_>) -> Result<String, Sc
     };
     let (kept_block, epoch) = (stage.head(attacker), config(stage).epoch_of(last));
     let best = honest.iter().map(|number| justified(stage, *number)).max().unwrap_or_default();
-    stage
-        .must(justified(stage, attacker) == epoch && best < epoch, "a block that would justify its epoch, kept back")?;
+    stage.ensure(
+        justified(stage, attacker) == epoch && best < epoch,
+        "a block that would justify its epoch, kept back",
+    )?;
     into_slot(stage, last + 2, 1_300)?;
-    stage.must(!is_head_of(stage, &honest[..1], kept_block), "the others go on without it")?;
+    stage.ensure(!is_head_of(stage, &honest[..1], kept_block), "the others go on without it")?;
     let reorgs = |stage: &Stage<'_>| honest.iter().map(|number| stage.replica(*number).counters().reorgs).sum::<u64>();
     let (moved, epochs) = (reorgs(stage), final_epochs(stage, &honest));
     stage.note("the block kept back is shown");
     stage.end(kept)?;
     stage.run_ms(500)?;
     let knows = |number: &u32| stage.replica(*number).chain().block(kept_block.hash).is_ok();
-    stage.must(honest.iter().all(knows), "the block kept back at every replica")?;
-    stage.must(reorgs(stage) == moved, "no reorg")?;
+    stage.ensure(honest.iter().all(knows), "the block kept back at every replica")?;
+    stage.ensure(reorgs(stage) == moved, "no reorg")?;
     into_slot(stage, last + 4, 0)?;
-    stage.show_until_here();
-    stage.must(reorgs(stage) == moved, "no reorg in the slots after it")?;
+    stage.end_window();
+    stage.ensure(reorgs(stage) == moved, "no reorg in the slots after it")?;
     stage.run_until(120_000, "two more epochs final everywhere", |stage| {
         final_epochs(stage, &honest).iter().zip(&epochs).all(|(now, before)| *now >= before + 2)
     })?;
-    stage.must(named(stage, &honest).is_empty(), "nobody named")?;
+    stage.ensure(named(stage, &honest).is_empty(), "nobody named")?;
     let gone = stage.replica(honest[0]).chain().hash_at(kept_block.height).ok() != Some(kept_block.hash);
-    stage.must(gone, "a chain without it")?;
+    stage.ensure(gone, "a chain without it")?;
     let now = final_epochs(stage, &honest).into_iter().min().unwrap_or_default();
     Ok(format!(
         "it would have justified epoch {epoch}; shown two slots late it moved no head, and epoch {now} is final"
@@ -228,8 +230,8 @@ pub(super) fn nothing_at_stake(stage: &mut Stage<'_>) -> Result<String, Scenario
     let set_len =
         |stage: &Stage<'_>| pos(stage, honest[0]).and_then(Pos::head_state).map_or(0, |s| s.current.set.len());
     let members = set_len(stage);
-    stage.show_from_here();
-    stage.hold(voter)?;
+    stage.begin_window();
+    stage.mark_byzantine(voter)?;
     let twice = stage.misbehave(proposer, Behaviour::Equivocate)?;
     into_slot(stage, forked, 300)?;
     stage.end(twice)?;
@@ -245,17 +247,17 @@ pub(super) fn nothing_at_stake(stage: &mut Stage<'_>) -> Result<String, Scenario
                 .map(|one| one.block),
         );
     }
-    stage.must(blocks.len() == 2, "two blocks in one slot")?;
+    stage.ensure(blocks.len() == 2, "two blocks in one slot")?;
     let own = vote_of(stage, voter, voter, forked);
     let Some(own) = own else { return Err(stage.not_shown("a vote in that slot")) };
     let other = blocks.into_iter().find(|block| *block != own.head).unwrap_or_default();
     stage.note("the other block gets the same validator's vote");
     vote_for(stage, voter, own, other, &honest)?;
     stage.run_ms(2_500)?;
-    stage.show_until_here();
+    stage.end_window();
     let want =
         [(address(stage, proposer), OffenceKind::DoubleProposal), (address(stage, voter), OffenceKind::DoubleVote)];
-    stage.must(named(stage, &honest) == want.into(), "those two named, and nobody else")?;
+    stage.ensure(named(stage, &honest) == want.into(), "those two named, and nobody else")?;
     stage.run_until(120_000, "both slashed and out of the set", |stage| {
         honest.iter().all(|number| {
             let state = pos(stage, *number).and_then(Pos::head_state);

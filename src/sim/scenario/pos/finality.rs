@@ -66,15 +66,15 @@ pub(super) fn third_plus_one(stage: &mut Stage<'_>) -> Result<String, ScenarioEr
         }
     }
     let ours = heights(stage);
-    stage.must(!ours.contains(&0), "both sides with something final")?;
+    stage.ensure(!ours.contains(&0), "both sides with something final")?;
     let votes = [one[0], other[0]].map(|number| votes_of(stage.replica(number).chain()));
     let guilty = offenders(&votes[0], &votes[1], stage.network().authenticator());
     let want: BTreeSet<Address> = (stage.count() - liars..stage.count()).map(|liar| address(stage, liar)).collect();
-    stage.must(guilty == want, "exactly those named who voted on both sides")?;
+    stage.ensure(guilty == want, "exactly those named who voted on both sides")?;
     let set = stage.network().genesis_validators();
     let weight: u128 =
         guilty.iter().filter_map(|who| set.index_of(who)).map(|place| u128::from(set.members()[place].weight)).sum();
-    stage.must(3 * weight >= set.total_weight(), "at least a third of the stake")?;
+    stage.ensure(3 * weight >= set.total_weight(), "at least a third of the stake")?;
     Ok(format!(
         "heights {} and {} are final on two branches; {liars} of {} are named, no honest one among them",
         ours[0],
@@ -89,7 +89,7 @@ pub(super) fn less_than_third(stage: &mut Stage<'_>) -> Result<String, ScenarioE
     let (one, other) = split(stage, liars)?;
     stage.run_ms(48_000)?;
     let heights = [one[0], other[0]].map(|number| finalized(stage, number));
-    stage.must(heights.contains(&0), "one side without anything final")?;
+    stage.ensure(heights.contains(&0), "one side without anything final")?;
     Ok(format!(
         "{liars} of {} on both sides: final up to {} and {}, nothing in conflict",
         stage.count(),
@@ -157,9 +157,9 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     // Who was here knows better.
     stage.run_ms(SLOTS * config.period * 1_000)?;
     let height = finalized(stage, 0) as usize;
-    stage.must(height > 20 && forged.len() > height, "two long histories")?;
+    stage.ensure(height > 20 && forged.len() > height, "two long histories")?;
     let refused = show(stage.network_mut(), id(0), &forged[..height], is_old)?;
-    stage.must(refused == height, "every block below what is final refused by one who was here")?;
+    stage.ensure(refused == height, "every block below what is final refused by one who was here")?;
     // Who begins anew can't tell the two apart, and believes neither.
     let newcomer = stage.count() - 1;
     let trusted = pos(stage, 0).map(Pos::finalized).unwrap_or_default();
@@ -169,12 +169,12 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     let truth = blocks_of(stage.replica(0).chain());
     for history in [&forged[..1], &truth[..1]] {
         let refused = show(stage.network_mut(), id(newcomer), history, is_weak)?;
-        stage.must(refused == 1, "a beginner who believes neither history")?;
+        stage.ensure(refused == 1, "a beginner who believes neither history")?;
     }
     stage.run_ms(10_000)?;
-    stage.must(stage.head(newcomer).height == Height::GENESIS, "a beginner who is still at genesis")?;
+    stage.ensure(stage.head(newcomer).height == Height::GENESIS, "a beginner who is still at genesis")?;
     let others: Vec<u32> = everybody.into_iter().filter(|number| *number != newcomer).collect();
-    stage.must(stage.agree_at(&others, trusted.block.height.get()), "the others on their own history")?;
+    stage.ensure(stage.agree_at(&others, trusted.block.height.get()), "the others on their own history")?;
 
     // With a checkpoint from a friend it takes the true one and no other.
     let told = config.with_trusted(trusted.epoch, trusted.block.hash);
@@ -189,7 +189,7 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     let refused = show(&mut network, id(newcomer), &forged, is_untrusted)?;
     let reached = network.replica(id(newcomer))?.head().height;
     let is_stopped = refused > 0 && reached < trusted.block.height;
-    stage.must(is_stopped, "the forged history stopped below the checkpoint that a beginner was told")?;
+    stage.ensure(is_stopped, "the forged history stopped below the checkpoint that a beginner was told")?;
     network.end_fault(unanswered)?;
     network.wipe(id(newcomer))?;
     network.restart(id(newcomer))?;
@@ -199,7 +199,7 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     let limit = Duration::from_secs(120);
     network.run_until(limit, |network| caught_up(network) && head(network.primary()) > trusted.block.height.get())?;
     let own = network.replica(id(newcomer))?.chain().hash_at(trusted.block.height).ok();
-    stage.must(own == Some(trusted.block.hash), "the true history at one who was told a checkpoint")?;
+    stage.ensure(own == Some(trusted.block.hash), "the true history at one who was told a checkpoint")?;
     Ok(format!(
         "{height} forged blocks refused by one who was here; a beginner refuses both histories; told a checkpoint of \
          epoch {}, it refuses the forged one and takes the true one",

@@ -54,7 +54,7 @@ fn terms(stage: &Stage<'_>, number: u32) -> Vec<u64> {
 }
 
 fn must_have(stage: &Stage<'_>, number: u32, want: &[u64]) -> Result<(), ScenarioError> {
-    stage.must(terms(stage, number) == want, format!("entries of terms {want:?} at replica {number}"))
+    stage.ensure(terms(stage, number) == want, format!("entries of terms {want:?} at replica {number}"))
 }
 
 fn committed(stage: &Stage<'_>, number: u32) -> u64 {
@@ -62,7 +62,7 @@ fn committed(stage: &Stage<'_>, number: u32) -> u64 {
 }
 
 pub(super) fn figure_7(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.show_from_here();
+    stage.begin_window();
     append(stage, (1, 0), 6, (0, 0), LEADER)?;
     stage.run_ms(100)?;
     for (number, term, terms) in FOLLOWERS {
@@ -82,10 +82,10 @@ pub(super) fn figure_7(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         (0..7).all(|number| terms(stage, number).starts_with(&want) && committed(stage, number) >= 11)
     })?;
     stage.run_ms(60)?;
-    stage.show_until_here();
+    stage.end_window();
     let refused = stage.sent("raft-append-rejected").0;
     // The worst log's tail has eleven entries of two terms: a message a term, and not one an entry.
-    stage.must(refused <= 8, "no more than eight refusals, for the logs are searched term by term")?;
+    stage.ensure(refused <= 8, "no more than eight refusals, for the logs are searched term by term")?;
     stage.run_to_height(20_000, 2)?;
     Ok(format!("all seven logs are the leader's up to entry 11 after {refused} refusals; blocks go on at height 2"))
 }
@@ -93,7 +93,7 @@ pub(super) fn figure_7(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
 /// Figure 8 up to (c): replica 0 led term 2 and gave entry 2 to replica 1 alone; replica 4 led term 3 and has another entry 2;
 /// replica 0 leads term 4 now and reaches 1 and 2. Answers the cut, and what loses its own entries.
 fn up_to_c(stage: &mut Stage<'_>) -> Result<(FaultId, FaultId), ScenarioError> {
-    stage.show_from_here();
+    stage.begin_window();
     append(stage, (2, 0), 2, (0, 0), &[1, 2])?;
     stage.run_ms(50)?;
     append(stage, (0, 1), 2, (0, 0), &[1, 2])?;
@@ -123,9 +123,9 @@ pub(super) fn figure_8(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     append(stage, (0, 2), 4, (1, 1), &[2])?;
     stage.link(&["raft-append"], &[0], &[], LinkEffect::Loss { per_mille: 1_000 })?;
     stage.run_ms(100)?;
-    stage.must(leads(stage, 0) && stage.sent("raft-appended").0 == before + 2, "two who acknowledge entry 2")?;
+    stage.ensure(leads(stage, 0) && stage.sent("raft-appended").0 == before + 2, "two who acknowledge entry 2")?;
     must_have(stage, 2, &[1, 2])?;
-    stage.must(committed(stage, 0) == 0, "entry 2 of term 2, which a majority has, is not committed by counting")?;
+    stage.ensure(committed(stage, 0) == 0, "entry 2 of term 2, which a majority has, is not committed by counting")?;
     stage.note("figure 8, (c): entry 2 on a majority, not committed");
     stage.crash(0)?;
     stage.end(cut)?;
@@ -137,7 +137,7 @@ pub(super) fn figure_8(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     })?;
     stage.note("figure 8, (d): overwritten");
     stage.run_ms(100)?;
-    stage.show_until_here();
+    stage.end_window();
     stage.network_mut().heal()?;
     stage.end(cut)?;
     stage.restart(0)?;
@@ -158,12 +158,12 @@ pub(super) fn figure_8_own_entry(stage: &mut Stage<'_>) -> Result<String, Scenar
     stage.end(cut)?;
     say(stage, (3, 4), 4, Body::TimeoutNow)?;
     stage.run_ms(500)?;
-    stage.must(!leads(stage, 4), "replica 4 does not win: replicas 1 and 2 know better")?;
+    stage.ensure(!leads(stage, 4), "replica 4 does not win: replicas 1 and 2 know better")?;
     stage.run_until(20_000, "those entries everywhere else", |stage| {
         (1..5).all(|number| terms(stage, number).starts_with(&[1, 2, 4]) && committed(stage, number) >= 3)
     })?;
     stage.run_ms(60)?;
-    stage.show_until_here();
+    stage.end_window();
     stage.restart(0)?;
     stage.run_to_height(20_000, 2)?;
     must_have_first(stage, &[1, 2, 4])?;
@@ -173,12 +173,12 @@ pub(super) fn figure_8_own_entry(stage: &mut Stage<'_>) -> Result<String, Scenar
 
 fn must_have_first(stage: &Stage<'_>, want: &[u64]) -> Result<(), ScenarioError> {
     (0..stage.count()).try_for_each(|number| {
-        stage.must(terms(stage, number).starts_with(want), format!("entries of terms {want:?} at replica {number}"))
+        stage.ensure(terms(stage, number).starts_with(want), format!("entries of terms {want:?} at replica {number}"))
     })
 }
 
 pub(super) fn append_aba(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.show_from_here();
+    stage.begin_window();
     let slow = stage.begin(FaultKind::Disk { replica: id(1), delay: Delay::Constant { ms: 200 } })?;
     // The entry of term 1 comes, is dropped for one of term 2, and comes again from a leader of term 3.
     for (from, term, entry) in [(0, 1, 1), (2, 2, 2), (0, 3, 1)] {
@@ -187,10 +187,10 @@ pub(super) fn append_aba(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
         must_have(stage, 1, &[entry])?;
     }
     let durable = |stage: &Stage<'_>| raft(stage, 1).map_or(0, Raft::durable_index);
-    stage.must(stage.written(1) == 0, "no write that is done")?;
+    stage.ensure(stage.written(1) == 0, "no write that is done")?;
     for done in 1..=2 {
         stage.run_until(1_000, "the end of a write", |stage| stage.written(1) >= done)?;
-        stage.must(
+        stage.ensure(
             durable(stage) == 0,
             format!("entry 1 is not durable by write {done}, which was of one that was dropped"),
         )?;
@@ -198,9 +198,9 @@ pub(super) fn append_aba(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     stage.note("the writes of dropped entries are done: they do not count");
     stage.run_until(1_000, "entry 1 durable", |stage| durable(stage) == 1)?;
     let writes = stage.written(1);
-    stage.must(writes >= 3, "the third write makes it durable")?;
+    stage.ensure(writes >= 3, "the third write makes it durable")?;
     stage.run_ms(60)?;
-    stage.show_until_here();
+    stage.end_window();
     stage.end(slow)?;
     stage.run_to_height(30_000, 2)?;
     Ok(format!("entry 1 was durable with write {writes} and not before; blocks go on at height 2"))

@@ -33,7 +33,7 @@ pub(super) fn removed_while_joint(stage: &mut Stage<'_>) -> Result<String, Scena
     stage.run_until(20_000, "a joint configuration", |stage| {
         raft(stage, leader).is_some_and(|raft| raft.membership().is_joint())
     })?;
-    stage.must(leads(stage, leader), "it leads while the configuration is joint")?;
+    stage.ensure(leads(stage, leader), "it leads while the configuration is joint")?;
     stage.run_until(30_000, "the joint configuration is left", |stage| {
         staying.iter().all(|number| {
             raft(stage, *number).is_some_and(|raft| {
@@ -52,13 +52,13 @@ pub(super) fn removed_while_joint(stage: &mut Stage<'_>) -> Result<String, Scena
 
 pub(super) fn learner_must_vote(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (leader, others) = begin(stage, 2)?;
-    let [voter, learner] = others[..] else { return stage.must(false, "three replicas").map(|()| String::new()) };
+    let [voter, learner] = others[..] else { return stage.ensure(false, "three replicas").map(|()| String::new()) };
     let votes =
         |stage: &Stage<'_>, of: u32| raft(stage, of).is_some_and(|raft| raft.membership().is_voter(id(learner)));
     let demoted = assign(stage, learner, Role::Learner);
     change(stage, leader, Change::Simple(vec![demoted]))?;
     stage.run_until(20_000, "a learner", |stage| (0..3).all(|number| !votes(stage, number)))?;
-    stage.show_from_here();
+    stage.begin_window();
     // The learner holds the entry that promotes it before the other voter does, and hears nothing after that.
     let slow = stage.link(&["raft-append"], &[leader], &[voter], LinkEffect::Latency(Delay::Constant { ms: 90 }))?;
     let last = |stage: &Stage<'_>, of: u32| raft(stage, of).map_or(0, Raft::last_index);
@@ -68,7 +68,7 @@ pub(super) fn learner_must_vote(stage: &mut Stage<'_>) -> Result<String, Scenari
     stage.run_until(5_000, "the promotion in the learner's log", |stage| last(stage, learner) > before)?;
     let deaf = stage.one_way(&[leader], &[learner])?;
     stage.run_until(5_000, "the promotion in force at the other voter", |stage| votes(stage, voter))?;
-    stage.must(votes(stage, leader) && !votes(stage, learner), "a learner that does not know of its promotion")?;
+    stage.ensure(votes(stage, leader) && !votes(stage, learner), "a learner that does not know of its promotion")?;
     stage.note("promoted, and does not know it");
     stage.crash(leader)?;
     stage.end(slow)?;
@@ -76,7 +76,7 @@ pub(super) fn learner_must_vote(stage: &mut Stage<'_>) -> Result<String, Scenari
     stage.run_until(20_000, "a leader by the learner's vote", |stage| leads(stage, voter))?;
     stage.run_until(5_000, "the learner hears of its promotion", |stage| votes(stage, learner))?;
     stage.run_ms(60)?;
-    stage.show_until_here();
+    stage.end_window();
     let goal = stage.highest() + 2;
     stage.run_some_to_height(&[voter, learner], 30_000, goal)?;
     stage.restart(leader)?;
