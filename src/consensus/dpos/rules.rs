@@ -44,7 +44,7 @@ pub enum HeaderError {
         producers: usize,
     },
     /// The slot belongs to another producer.
-    #[error("author of slot {slot} is {author}; expected {want}")]
+    #[error("slot {slot} belongs to {want}; the author is {author}")]
     NotItsTurn {
         /// Author of the block, by its seal.
         author: Address,
@@ -54,7 +54,7 @@ pub enum HeaderError {
         want: Address,
     },
     /// The payload names other absent producers than the empty slots show.
-    #[error("payload lists {got:?} as absent; expected {want:?}")]
+    #[error("payload lists {got:?} as producers that missed slots; expected {want:?}")]
     Absent {
         /// Value in the payload.
         got: Vec<Address>,

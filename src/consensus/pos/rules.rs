@@ -61,7 +61,7 @@ pub enum HeaderError {
         end: Timestamp,
     },
     /// The author or the beneficiary is not the slot's proposer.
-    #[error("author or beneficiary of slot {slot} is {got}; expected the proposer {want}")]
+    #[error("{got} made the block of slot {slot} or earns its fees; expected the proposer {want}")]
     Proposer {
         /// Author or beneficiary.
         got: Address,

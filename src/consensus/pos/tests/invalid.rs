@@ -192,11 +192,11 @@ fn refused_blocks_change_nothing() {
         ("an old vote", with(&|payload| payload.votes = vec![old.clone()]), "not counted"),
         ("a vote from elsewhere", with(&|payload| payload.votes = vec![other_source.clone()]), ": "),
         ("absent who was not", with(&|payload| payload.absent = vec![stranger.address()]), "absent"),
-        ("no accounts", with(&|payload| payload.accounting = None), "accounts"),
+        ("no accounting", with(&|payload| payload.accounting = None), "accounting"),
         (
             "a fine that nobody owes",
             with(&|payload| payload.accounting.as_mut().unwrap().penalties = vec![(stranger.address(), 1)]),
-            "accounts",
+            "accounting",
         ),
         (
             "evidence of nothing",

@@ -96,7 +96,7 @@ fn a_block_that_commits_to_another_set_is_refused() {
         let before = lab.replicas[1].clone();
         lab.give_block(1, &block);
         assert!(lab.replicas[1] == before);
-        assert!(lab.rejections.last().unwrap().1.to_string().contains("accounts"), "{:?}", lab.rejections.last());
+        assert!(lab.rejections.last().unwrap().1.to_string().contains("accounting"), "{:?}", lab.rejections.last());
     }
     lab.give_block(1, &honest);
     assert_eq!(lab.heads()[1], honest.hash());
