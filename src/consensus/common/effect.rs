@@ -1,4 +1,4 @@
-//! What a protocol asks of the world.
+//! Outputs of a protocol: what its driver has to do.
 
 use std::sync::Arc;
 
@@ -24,18 +24,18 @@ use crate::{
 pub struct TimerId(u64);
 
 impl TimerId {
-    /// The timer with this number, which the protocol gives meaning to.
+    /// Returns the timer with this number, whose meaning is the protocol's.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
 }
 
-/// When a timer fires. Durations are nanoseconds of the replica's own clock.
+/// The time at which a timer fires. Durations are nanoseconds of the replica's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Deadline {
     /// This long from now.
@@ -52,7 +52,7 @@ pub enum Deadline {
     },
 }
 
-/// For whom a message is.
+/// Recipients of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Recipients {
     /// Every other replica.
@@ -64,11 +64,11 @@ pub enum Recipients {
 /// A block to be built.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct BuildRequest {
-    /// Comes back with the block.
+    /// Ticket that is returned with the block.
     pub ticket: Ticket,
-    /// On what.
+    /// Parent of the block.
     pub parent: BlockId,
-    /// Who receives the fees and will seal it.
+    /// Account that receives the fees and will seal the block.
     pub beneficiary: Address,
     /// The header's difficulty, where the protocol has one; zero otherwise.
     pub difficulty: u64,
@@ -76,11 +76,11 @@ pub struct BuildRequest {
     pub timestamp_min: Timestamp,
     /// The header's `mixHash`.
     pub mix_hash: B256,
-    /// Goes beside the block; its keccak goes into `extraData`.
+    /// Consensus payload kept beside the block; its keccak is the header's `extraData`.
     pub payload: Bytes,
 }
 
-/// What happened to the chain of this replica.
+/// A change of this replica's chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChainEvent {
@@ -88,57 +88,57 @@ pub enum ChainEvent {
     Inserted(BlockId),
     /// A block of the tree has another seal from now on, such as a certificate in place of a proposal's signature.
     Sealed {
-        /// Which block.
+        /// The block.
         block: BlockId,
-        /// What is kept beside it.
+        /// The new seal.
         seal: Bytes,
     },
     /// The head moved.
     HeadMoved {
-        /// From here.
+        /// Head before.
         old: BlockId,
-        /// To here.
+        /// Head after.
         new: BlockId,
-        /// How many blocks of the old branch were left; 0 when it only grew.
+        /// Blocks of the old branch that are no longer canonical; 0 when the chain only grew.
         reorg_depth: u64,
     },
     /// A checkpoint was justified (proof of stake).
     Justified(BlockId),
-    /// What counts as safe and final changed.
+    /// The safe or the finalized block changed.
     Final {
-        /// The new marks.
+        /// The new safe and finalized blocks.
         finality: Finality,
-        /// Proof for a light verifier, where the protocol has one of its own.
+        /// Proof for a light verifier, where the protocol has one beside its headers.
         proof: Option<Bytes>,
     },
-    /// A read that was asked for by [`Admin::Read`](super::event::Admin::Read) may be made on this head: it has every write that
-    /// was acknowledged before the question.
+    /// A read requested by [`Admin::Read`](super::event::Admin::Read) may be served from this head: it has every write that was
+    /// acknowledged before the request.
     ReadReady {
-        /// As it was asked.
+        /// Number of the request.
         request: u64,
         /// The head to read.
         block: BlockId,
     },
 }
 
-/// Proof that somebody broke the protocol.
+/// Proof that a validator broke the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Evidence {
     /// One author sealed, or voted for, two blocks of one height (PBFT: in one view).
     DoubleSign {
-        /// Who.
+        /// Validator that signed both.
         offender: Address,
-        /// Where.
+        /// Height of the two blocks; the higher of both.
         height: Height,
         /// The block seen first.
         first: B256,
         /// The block seen later.
         second: B256,
     },
-    /// Signatures of proof of stake that contradict each other and cost stake.
+    /// Signatures of proof of stake that contradict each other; the offender is slashed.
     Slashable {
-        /// Who.
+        /// Validator that signed both.
         offender: Address,
         /// The two signatures.
         offence: Arc<Offence>,
@@ -146,7 +146,7 @@ pub enum Evidence {
 }
 
 impl Evidence {
-    /// Who broke it.
+    /// Returns the validator that broke the protocol.
     pub const fn offender(&self) -> Address {
         match self {
             Self::DoubleSign { offender, .. } | Self::Slashable { offender, .. } => *offender,
@@ -154,137 +154,137 @@ impl Evidence {
     }
 }
 
-/// Why an input was refused. The state is as it was before.
+/// A refused input. The state is unchanged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The seal names nobody.
+    /// The seal is malformed or has no author.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// A message of PBFT that counts for nothing.
+    /// A PBFT message that is not counted.
     #[error(transparent)]
     Pbft(#[from] MessageError),
-    /// A message of proof of stake that counts for nothing.
+    /// A message of proof of stake that is not counted.
     #[error(transparent)]
     Pos(#[from] pos::MessageError),
-    /// The block breaks the protocol's rules for headers.
+    /// The block breaks the protocol's header rules.
     #[error("{block}: {reason}")]
     Header {
-        /// Which block.
+        /// The block.
         block: BlockId,
-        /// Which rule.
+        /// The first rule that it breaks.
         reason: String,
     },
-    /// The block is on a branch that was left for good.
+    /// The block is on a branch that can no longer win.
     #[error("{block} is below the oldest block that is still kept, at height {oldest}")]
     TooOld {
-        /// Which block.
+        /// The block.
         block: BlockId,
-        /// The oldest height kept.
+        /// Oldest height kept.
         oldest: Height,
     },
-    /// The block is too far above the head to be kept waiting.
+    /// The block is too far above the head to be kept.
     #[error("{block} is more than {limit} blocks above the head")]
     TooFarAhead {
-        /// Which block.
+        /// The block.
         block: BlockId,
-        /// How far one may be.
+        /// Greatest distance from the head, in blocks (in slots where the protocol has them).
         limit: u64,
     },
-    /// As many blocks wait already as may.
+    /// The bound of waiting blocks is reached.
     #[error("{limit} blocks wait already; no more are kept")]
     Overloaded {
-        /// The bound.
+        /// The bound, in blocks.
         limit: usize,
     },
-    /// Already known, or an answer to nothing that was asked.
+    /// An input that is already known, or that answers no request.
     #[error("{what} was not asked for or is already known")]
     Unexpected {
-        /// What came.
+        /// Kind of the input.
         what: &'static str,
     },
     /// A message that no correct replica sends.
     #[error("message of {from}: {reason}")]
     Message {
-        /// Over whose link it came.
+        /// Replica over whose link it came.
         from: ReplicaId,
-        /// What is wrong with it.
+        /// What is wrong with the message.
         reason: String,
     },
-    /// The operator's wish means nothing to this protocol or to this replica.
+    /// An admin command that this protocol or this replica does not support.
     #[error("{reason}")]
     Admin {
-        /// Why.
+        /// The reason, and what to do instead.
         reason: String,
     },
 }
 
-/// One output of a protocol, to be carried out in order.
+/// One output of a protocol. The driver carries effects out in order.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Effect {
-    /// Say something; with a ticket, only once its records are durable.
+    /// Send a message; with a ticket, only once its records are durable.
     Send {
-        /// For whom.
+        /// Recipients.
         to: Recipients,
-        /// What.
+        /// The message.
         message: Message,
-        /// The records that must be durable first.
+        /// Ticket of the records that must be durable first.
         after: Option<Ticket>,
     },
     /// Start a timer, or move it.
     ArmTimer {
-        /// Which.
+        /// The timer.
         timer: TimerId,
-        /// When it fires.
+        /// Time at which it fires.
         deadline: Deadline,
     },
     /// Stop a timer; no error when it is not running.
     DisarmTimer(TimerId),
-    /// Make records durable, then answer [`Event::Persisted`](super::event::Event::Persisted).
+    /// Make records durable, then return [`Event::Persisted`](super::event::Event::Persisted).
     Persist {
-        /// Comes back.
+        /// Ticket that is returned once the records are durable.
         ticket: Ticket,
-        /// What to keep.
+        /// Records to write, in order.
         records: Vec<Record>,
     },
-    /// Build a block, then answer [`Event::BlockBuilt`](super::event::Event::BlockBuilt), when the driver sees fit. A later request
+    /// Build a block, then return [`Event::BlockBuilt`](super::event::Event::BlockBuilt), when the driver sees fit. A later request
     /// replaces an earlier one.
     Build(BuildRequest),
-    /// The last request to build is of no more use.
+    /// Withdraw the last request to build.
     CancelBuild,
-    /// Execute and check a block, then answer [`Event::BlockJudged`](super::event::Event::BlockJudged).
+    /// Execute and verify a block, then return [`Event::BlockJudged`](super::event::Event::BlockJudged).
     Validate {
-        /// Sealed.
+        /// The sealed block.
         block: Arc<Block>,
     },
-    /// Draw a number below `bound`, then answer [`Event::Random`](super::event::Event::Random).
+    /// Draw a number below `bound`, then return [`Event::Random`](super::event::Event::Random).
     Draw {
-        /// Comes back.
+        /// Ticket that is returned with the number.
         ticket: Ticket,
-        /// Exclusive, at least 1.
+        /// Exclusive upper bound, at least 1.
         bound: u64,
     },
-    /// Get a block from a peer, then answer [`Event::BlockSynced`](super::event::Event::BlockSynced). A zero hash asks for the
+    /// Request a block from a peer, then return [`Event::BlockSynced`](super::event::Event::BlockSynced). A zero hash requests the
     /// peer's canonical block of that height.
     Fetch {
-        /// Which.
+        /// The block.
         block: BlockId,
-        /// Who is likely to have it.
+        /// Replica that is likely to have it.
         from: ReplicaId,
     },
-    /// The chain of this replica changed.
+    /// This replica's chain changed.
     Chain(ChainEvent),
-    /// Somebody broke the protocol.
+    /// A validator broke the protocol.
     Evidence(Evidence),
-    /// The input was refused.
+    /// The input is refused.
     Reject(Rejection),
-    /// A named point of coverage was passed.
+    /// A named point of coverage is passed.
     Mark(&'static str),
 }
 
 impl Effect {
-    /// The kind, for traces and digests.
+    /// Returns the kind, for traces and digests.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Send { .. } => "send",

@@ -5,7 +5,7 @@ use crate::{
     primitives::{Address, B256, Timestamp},
 };
 
-/// Collects a canonical encoding: integers big-endian and of fixed width, byte strings and lists after their
+/// Writes a canonical encoding: integers big-endian and of fixed width, byte strings and lists after their
 /// length as a `u32`, options after a presence byte.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Encoder {
@@ -13,78 +13,78 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Nothing written yet.
+    /// Returns an empty encoder.
     pub const fn new() -> Self {
         Self { bytes: Vec::new() }
     }
 
-    /// Nothing written yet, and room for `bytes` bytes.
+    /// Returns an empty encoder with room for `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         Self { bytes: Vec::with_capacity(bytes) }
     }
 
-    /// One byte.
+    /// Writes one byte.
     pub fn u8(&mut self, value: u8) {
         self.bytes.push(value);
     }
 
-    /// One byte, 0 or 1.
+    /// Writes one byte, 0 or 1.
     pub fn bool(&mut self, value: bool) {
         self.u8(u8::from(value));
     }
 
-    /// Four bytes, big-endian.
+    /// Writes four bytes, big-endian.
     pub fn u32(&mut self, value: u32) {
         self.bytes.extend_from_slice(&value.to_be_bytes());
     }
 
-    /// Eight bytes, big-endian.
+    /// Writes eight bytes, big-endian.
     pub fn u64(&mut self, value: u64) {
         self.bytes.extend_from_slice(&value.to_be_bytes());
     }
 
-    /// Sixteen bytes, big-endian.
+    /// Writes sixteen bytes, big-endian.
     pub fn u128(&mut self, value: u128) {
         self.bytes.extend_from_slice(&value.to_be_bytes());
     }
 
-    /// Twenty bytes.
+    /// Writes twenty bytes.
     pub fn address(&mut self, value: &Address) {
         self.bytes.extend_from_slice(value.as_slice());
     }
 
-    /// Thirty-two bytes.
+    /// Writes thirty-two bytes.
     pub fn hash(&mut self, value: &B256) {
         self.bytes.extend_from_slice(value.as_slice());
     }
 
-    /// Seconds, as eight bytes.
+    /// Writes seconds, as eight bytes.
     pub fn timestamp(&mut self, value: Timestamp) {
         self.u64(value.as_secs());
     }
 
-    /// The length of a list or byte string; longer than `u32::MAX` is clamped, which no bounded state reaches.
+    /// Writes the length of a list or byte string; lengths above `u32::MAX`, which no bounded state reaches, are clamped.
     pub fn len(&mut self, value: usize) {
         self.u32(u32::try_from(value).unwrap_or(u32::MAX));
     }
 
-    /// A byte string after its length.
+    /// Writes a byte string after its length.
     pub fn bytes(&mut self, value: &[u8]) {
         self.len(value.len());
         self.bytes.extend_from_slice(value);
     }
 
-    /// Bytes as they are.
+    /// Writes bytes without their length.
     pub(crate) fn raw(&mut self, value: &[u8]) {
         self.bytes.extend_from_slice(value);
     }
 
-    /// A block as [`Block::encode_stored`] writes it.
+    /// Writes a block as [`Block::encode_stored`] does.
     pub(in crate::consensus) fn stored_block(&mut self, block: &Block) {
         block.append_stored(&mut self.bytes);
     }
 
-    /// What `write` writes, after its length.
+    /// Writes what `write` writes, after its length.
     pub(crate) fn framed(&mut self, write: impl FnOnce(&mut Self)) {
         let start = self.bytes.len();
         self.u32(0);
@@ -93,12 +93,12 @@ impl Encoder {
         self.bytes[start..start + 4].copy_from_slice(&length.to_be_bytes());
     }
 
-    /// Forgets what was written and keeps the room.
+    /// Removes all content and keeps the capacity.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
 
-    /// A presence byte, then the value if there is one.
+    /// Writes a presence byte, then the value if there is one.
     pub fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
         self.bool(value.is_some());
         if let Some(value) = value {
@@ -106,7 +106,7 @@ impl Encoder {
         }
     }
 
-    /// A list after its length.
+    /// Writes a list after its length.
     pub fn list<T>(&mut self, values: impl ExactSizeIterator<Item = T>, mut write: impl FnMut(&mut Self, T)) {
         self.len(values.len());
         for value in values {
@@ -114,17 +114,17 @@ impl Encoder {
         }
     }
 
-    /// What was written.
+    /// Returns the content.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// What was written, given away.
+    /// Returns the content, consuming the encoder.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// BLAKE3 of what was written.
+    /// Returns the BLAKE3 of the content.
     pub fn digest(&self) -> B256 {
         B256::new(*blake3::hash(&self.bytes).as_bytes())
     }
@@ -178,12 +178,12 @@ impl<'a> Decoder<'a> {
         (0..length).map(|_| read(self)).collect()
     }
 
-    /// A presence byte, then the value if there is one; the outer `None` for bytes that do not fit.
+    /// Reads a presence byte, then the value if there is one; the outer `None` for malformed bytes.
     pub(in crate::consensus) fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
         if self.bool()? { read(self).map(Some) } else { Some(None) }
     }
 
-    /// A byte string after its length.
+    /// Reads a byte string after its length.
     pub(in crate::consensus) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.u32()?).ok()?;
         let (taken, rest) = self.rest.split_at_checked(length)?;
@@ -191,7 +191,7 @@ impl<'a> Decoder<'a> {
         Some(taken)
     }
 
-    /// Whether everything was read.
+    /// Whether all bytes were read.
     pub(in crate::consensus) const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

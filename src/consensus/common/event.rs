@@ -1,4 +1,4 @@
-//! What a protocol is told.
+//! Inputs of a protocol: messages, results of its effects, timers and admin commands.
 
 use core::fmt;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use crate::{
 pub struct ReplicaId(u32);
 
 impl ReplicaId {
-    /// The replica with this number.
+    /// Returns the replica with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the number.
     pub const fn get(self) -> u32 {
         self.0
     }
 
-    /// The number as an index.
+    /// Returns the number as an index.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
@@ -47,19 +47,19 @@ impl fmt::Display for ReplicaId {
 /// A block's height and hash: enough to find it without a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct BlockId {
-    /// Its height.
+    /// Height of the block.
     pub height: Height,
-    /// Its hash.
+    /// Hash of the block.
     pub hash: B256,
 }
 
 impl BlockId {
-    /// The id of `block`.
+    /// Returns the id of `block`.
     pub fn of(block: &Block) -> Self {
         Self { height: block.height(), hash: block.hash() }
     }
 
-    /// The id of `block`'s parent; genesis names a zero hash at height 0.
+    /// Returns the id of `block`'s parent; for genesis, a zero hash at height 0.
     pub fn parent_of(block: &Block) -> Self {
         Self { height: block.height().parent().unwrap_or_default(), hash: block.parent_hash() }
     }
@@ -80,22 +80,22 @@ impl fmt::Display for BlockId {
     }
 }
 
-/// Names one request of a protocol, so that its answer finds it. Never reused by one replica.
+/// Identifies one request of a protocol, and the response to it. Never reused by one replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
 impl Ticket {
-    /// The ticket with this number.
+    /// Returns the ticket with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// Takes this ticket, leaving the one after it.
+    /// Returns this ticket and advances to the next.
     pub(crate) fn take_next(&mut self) -> Self {
         let taken = *self;
         self.0 += 1;
@@ -103,11 +103,11 @@ impl Ticket {
     }
 }
 
-/// What replicas of a protocol say to each other. Cloning is O(1).
+/// A message between replicas of a protocol. Cloning is O(1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Message {
-    /// A sealed block, as its author or a relay announces it.
+    /// A sealed block, sent by its author or a relay.
     Block(Arc<Block>),
     /// One of Raft's messages.
     Raft(raft::RaftMessage),
@@ -118,7 +118,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// The kind, for filters, traces and digests.
+    /// Returns the kind, for filters, traces and digests.
     pub fn label(&self) -> &'static str {
         match self {
             Self::Block(_) => "block",
@@ -128,7 +128,7 @@ impl Message {
         }
     }
 
-    /// Length of the content in bytes, as a link's bandwidth counts it.
+    /// Returns the length of the content, in bytes, as a link's bandwidth counts it.
     pub fn size_bytes(&self) -> usize {
         match self {
             Self::Block(block) => block.size(),
@@ -151,17 +151,17 @@ impl Message {
     }
 }
 
-/// What execution and header rules said of a block. No verdict yet means pending.
+/// The result of verifying and executing a block. Without a verdict the block is pending.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Every field was recomputed and agrees; the block is in the block tree.
     Valid {
-        /// What executing it changed in the set of validators.
+        /// Changes of the validator set by the block's execution.
         updates: ValidatorUpdates,
     },
     /// It breaks a rule; it never enters the tree.
     Invalid {
-        /// Which rule.
+        /// The rule that it breaks.
         reason: String,
     },
 }
@@ -176,25 +176,25 @@ impl Verdict {
     }
 }
 
-/// An operator's wish.
+/// An admin command of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Admin {
-    /// Vote for or against a signer in every block that is one's own, until withdrawn (proof of authority).
+    /// Vote for or against a signer in every block that this replica seals, until withdrawn (proof of authority).
     Vote {
-        /// About whom.
+        /// Address that the vote is about.
         target: Address,
-        /// In (`true`) or out.
+        /// Whether to add (`true`) or remove the signer.
         authorize: bool,
     },
-    /// Withdraw a vote that was wished for.
+    /// Withdraw a pending vote.
     WithdrawVote {
-        /// About whom.
+        /// Address that the vote is about.
         target: Address,
     },
-    /// Hand leadership to another voter (Raft).
+    /// Transfer leadership to another voter (Raft).
     TransferLeader {
-        /// To whom.
+        /// The next leader.
         to: ReplicaId,
     },
     /// Change voters and learners by the next block (Raft).
@@ -202,9 +202,9 @@ pub enum Admin {
     /// A transaction that comes first in this replica's pool is left out of one block after the other: what the driver says, for
     /// its clients, and not an operator (PBFT).
     Overdue,
-    /// Confirm that this replica still leads, then answer [`ChainEvent::ReadReady`](super::effect::ChainEvent::ReadReady) (Raft).
+    /// Confirm that this replica still leads, then return [`ChainEvent::ReadReady`](super::effect::ChainEvent::ReadReady) (Raft).
     Read {
-        /// Comes back.
+        /// Number that is returned with the event.
         request: u64,
     },
 }
@@ -213,48 +213,48 @@ pub enum Admin {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Event {
-    /// Begin, once, before anything else.
+    /// Start, once, before any other event.
     Start,
-    /// Another replica said something.
+    /// A message of another replica arrived.
     Message {
-        /// Over whose link it came.
+        /// Replica over whose link it came.
         from: ReplicaId,
-        /// What was said.
+        /// The message.
         message: Message,
     },
-    /// A timer that was armed has fired.
+    /// An armed timer fired.
     Timer(TimerId),
     /// The records of this ticket are durable.
     Persisted(Ticket),
-    /// A block was built as asked.
+    /// A requested block was built.
     BlockBuilt {
-        /// Of the request.
+        /// Ticket of the request.
         ticket: Ticket,
-        /// Not sealed yet.
+        /// The block, not sealed yet.
         block: Arc<Block>,
     },
-    /// A block was judged.
+    /// A block was verified and executed.
     BlockJudged {
-        /// Which.
+        /// The block.
         block: BlockId,
-        /// How.
+        /// The result.
         verdict: Verdict,
     },
-    /// A random draw was answered.
+    /// A random number was drawn.
     Random {
-        /// Of the request.
+        /// Ticket of the request.
         ticket: Ticket,
-        /// Below the bound that was asked for.
+        /// The number, below the requested bound.
         value: u64,
     },
-    /// A block that was asked for came, sealed; its seal is the proof.
+    /// A requested block arrived, with its seal as proof.
     BlockSynced {
-        /// From whom.
+        /// Replica that sent it.
         from: ReplicaId,
         /// The block.
         block: Arc<Block>,
     },
-    /// The operator of this replica wishes something.
+    /// An admin command of this replica's operator.
     Admin(Admin),
 }
 
@@ -274,7 +274,7 @@ impl Event {
         }
     }
 
-    /// Writes what tells this event from others of its kind.
+    /// Writes what distinguishes this event from others of its kind.
     pub fn encode(&self, out: &mut Encoder) {
         match self {
             Self::Start => {}

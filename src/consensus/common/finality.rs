@@ -1,9 +1,9 @@
-//! What "final" means, which is another thing for each protocol.
+//! Finality, whose meaning differs between protocols.
 
 use super::event::BlockId;
 use crate::primitives::Height;
 
-/// Why a block is final.
+/// The sense in which a block is final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FinalityKind {
@@ -29,18 +29,18 @@ pub enum FinalityKind {
 /// | proof of authority | the newest block below those of more than half of the signers: advice | the same |
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Finality {
-    /// Not expected to be reverted.
+    /// Block that is not expected to be reverted.
     pub safe: BlockId,
-    /// Never reverted, in the sense of `kind`.
+    /// Block that is never reverted, in the sense of `kind`.
     pub finalized: BlockId,
-    /// Up to this height this replica never takes anything back; below `finalized` where finality is advice.
+    /// Height up to which this replica reverts no block; below `finalized` where finality is advice.
     pub irreversible: Height,
-    /// In which sense.
+    /// Sense in which it is final.
     pub kind: FinalityKind,
 }
 
 impl Finality {
-    /// Everything up to `block` is safe, final and never taken back.
+    /// Returns the finality in which everything up to `block` is safe, final and irreversible.
     pub const fn both(block: BlockId, kind: FinalityKind) -> Self {
         Self { safe: block, finalized: block, irreversible: block.height, kind }
     }

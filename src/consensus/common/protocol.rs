@@ -1,4 +1,4 @@
-//! The trait that every protocol is.
+//! The trait that every protocol implements.
 
 use core::{fmt::Debug, hash::Hash};
 
@@ -15,10 +15,10 @@ use crate::primitives::B256;
 ///
 /// Two states are equal exactly when their encodings are; a clone goes on exactly as the original would.
 pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
-    /// Takes one event and appends what must be done, in order, to `effects`.
+    /// Applies one event and appends the effects, in the order in which they must be carried out, to `effects`.
     ///
     /// Deterministic: the same state and event give the same state and effects. An invalid event (a forged or
-    /// malformed message, an answer to nothing) leaves the state unchanged and gives at most [`Effect::Reject`],
+    /// malformed message, a response to no request) leaves the state unchanged and gives at most [`Effect::Reject`],
     /// [`Effect::Mark`] and, when it proves misbehaviour, [`Effect::Evidence`].
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>);
 
@@ -39,13 +39,13 @@ pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
         out.digest()
     }
 
-    /// The block that the next one is built on.
+    /// Returns the block that the next one is built on.
     fn head(&self) -> BlockId;
 
-    /// What `safe` and `finalized` mean at this moment.
+    /// Returns the safe and the finalized block.
     fn finality(&self) -> Finality;
 
-    /// Who may author the block after the head.
+    /// Returns the validators that may author the block after the head.
     fn validators(&self) -> ValidatorSet;
 }
 

@@ -1,8 +1,9 @@
-//! Who signed a hash: real secp256k1 seals, or symbolic ones for simulation.
+//! Signing of hashes: secp256k1 seals, or symbolic ones for simulation.
 //!
-//! A symbolic seal is the signer's address and a BLAKE3 of address and hash, keyed by a secret of the simulation that
-//! nobody can read out of an [`Authenticator`] or a [`Signer`], and a signer signs for one address only: so nobody in a
-//! simulation signs for another, at a thousandth of the price of a real signature. It proves nothing outside the process. Chain, block hashes and everything else are the same under both.
+//! A symbolic seal is the signer's address and a BLAKE3 of address and hash, keyed by a secret of the simulation that can not
+//! be read out of an [`Authenticator`] or a [`Signer`]; a signer signs for one address only. So no one in a simulation can
+//! sign for another, at a thousandth of the cost of a secp256k1 signature. It proves nothing outside the process. All else,
+//! block hashes included, is the same under both schemes.
 
 mod hashes;
 
@@ -15,7 +16,7 @@ use std::{
 use self::hashes::SharedHashes;
 use crate::primitives::{Address, B256, Bytes, KeyPair, Signature, SignatureError, recover_signer};
 
-/// How many recovered authors are remembered, in each of two generations.
+/// Recovered authors that are cached, in each of two generations.
 const REMEMBERED_MAX: usize = 1_024;
 
 /// Length of a secp256k1 seal: `r`, `s`, and the parity as 0 or 1.
@@ -23,26 +24,26 @@ const REAL_LEN: usize = 65;
 /// Length of a symbolic seal: address and tag.
 const SYMBOLIC_LEN: usize = 20 + 32;
 
-/// How blocks and messages are signed.
+/// The signature scheme of blocks and messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SealScheme {
     /// Fast, unforgeable within one process, meaningless outside.
     Symbolic,
-    /// secp256k1 over the hash, as Ethereum signs.
+    /// secp256k1 over the hash, as in Ethereum.
     #[default]
     Secp256k1,
 }
 
-/// Why a seal names nobody.
+/// A seal without an author.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
     /// Not the length of this scheme's seals.
     #[error("seal has {got} bytes; expected {want}")]
     Length {
-        /// Bytes given.
+        /// Length of the seal, in bytes.
         got: usize,
-        /// Bytes of a seal in this scheme.
+        /// Length of this scheme's seals, in bytes.
         want: usize,
     },
     /// The parity byte is neither 0 nor 1.
@@ -51,18 +52,18 @@ pub enum SealError {
         /// The byte.
         got: u8,
     },
-    /// The signature belongs to no key.
+    /// The signature recovers to no key.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// A symbolic seal that its named signer did not make.
+    /// A symbolic seal that its claimed signer did not make.
     #[error("symbolic seal was not made by {claimed}")]
     Forged {
-        /// Who is named in it.
+        /// Signer that it claims.
         claimed: Address,
     },
 }
 
-/// Tells who made a seal. Cloning is O(1).
+/// Recovers the signers of seals. Cloning is O(1).
 #[derive(Clone)]
 pub struct Authenticator {
     kind: Kind,
@@ -75,7 +76,7 @@ enum Kind {
     Secp256k1 { remembered: Arc<Mutex<Remembered>> },
 }
 
-/// Authors of the latest real seals: recovery is a pure function, so replicas of one process share its answers.
+/// Cached authors of the latest secp256k1 seals. Recovery is a pure function, so replicas of one process share the cache.
 #[derive(Default)]
 struct Remembered {
     young: BTreeMap<B256, (Bytes, Address)>,
@@ -96,18 +97,18 @@ enum Key {
 }
 
 impl Authenticator {
-    /// Real signatures.
+    /// Returns an authenticator of secp256k1 signatures.
     pub fn secp256k1() -> Self {
         Self::of(Kind::Secp256k1 { remembered: Arc::default() })
     }
 
-    /// Symbolic signatures of one simulation.
+    /// Returns an authenticator of one simulation's symbolic signatures.
     pub fn symbolic(seed: u64) -> Self {
         let secret = blake3::derive_key("chainbox symbolic seals", &seed.to_be_bytes());
         Self::of(Kind::Symbolic { secret: Arc::new(secret) })
     }
 
-    /// The authenticator of `scheme`; `seed` matters to symbolic seals only.
+    /// Returns the authenticator of `scheme`; `seed` is used by symbolic seals only.
     pub fn new(scheme: SealScheme, seed: u64) -> Self {
         match scheme {
             SealScheme::Symbolic => Self::symbolic(seed),
@@ -115,7 +116,7 @@ impl Authenticator {
         }
     }
 
-    /// Which scheme it is.
+    /// Returns the scheme.
     pub const fn scheme(&self) -> SealScheme {
         match self.kind {
             Kind::Symbolic { .. } => SealScheme::Symbolic,
@@ -123,7 +124,7 @@ impl Authenticator {
         }
     }
 
-    /// The signer that holds `key`'s address in this scheme.
+    /// Returns the signer for `key`'s address in this scheme.
     pub fn signer(&self, key: &KeyPair) -> Signer {
         let address = key.address();
         let key = match &self.kind {
@@ -133,15 +134,15 @@ impl Authenticator {
         Signer { address, key }
     }
 
-    /// Keccak of `message`, which many sign or check: known once the first of them asked for it.
+    /// Returns the keccak of `message`, cached because many sign or verify the same message.
     pub(in crate::consensus) fn keccak(&self, message: &[u8]) -> B256 {
         self.hashes.keccak(message)
     }
 
-    /// Who sealed `hash`.
+    /// Recovers the author of the seal over `hash`.
     ///
     /// # Errors
-    /// [`SealError`] for a seal of the wrong form or that nobody made.
+    /// [`SealError`] for a seal that is malformed or has no author.
     pub fn author(&self, hash: B256, seal: &[u8]) -> Result<Address, SealError> {
         match &self.kind {
             Kind::Symbolic { secret } => symbolic_author(secret, hash, seal),
@@ -157,12 +158,12 @@ impl Authenticator {
 }
 
 impl Signer {
-    /// For whom it signs.
+    /// Returns the address that it signs for.
     pub const fn address(&self) -> Address {
         self.address
     }
 
-    /// The seal over `hash`.
+    /// Returns the seal over `hash`.
     pub fn sign(&self, hash: B256) -> Bytes {
         match &self.key {
             Key::Symbolic(secret) => {

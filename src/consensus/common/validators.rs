@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use crate::primitives::{Address, B256, keccak256};
 
-/// One member of a set.
+/// A member of a validator set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Validator {
-    /// Who it is: the address whose key seals its blocks.
+    /// Address whose key seals its blocks.
     pub address: Address,
-    /// Its share in thresholds; 1 for each where no stake exists.
+    /// Weight in thresholds: gwei of stake, or 1 for each validator where no stake exists.
     pub weight: u64,
 }
 
@@ -20,29 +20,29 @@ pub struct ValidatorSet {
     total_weight: u128,
 }
 
-/// Why a list is no validator set.
+/// A list that is no validator set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValidatorSetError {
-    /// Nobody could make a block.
+    /// No member is listed.
     #[error("a chain needs at least one validator; none is listed")]
     Empty,
-    /// One validator twice.
+    /// A validator is listed twice.
     #[error("validator {address} is listed more than once; list each address once")]
     Duplicate {
-        /// Which.
+        /// The address listed twice.
         address: Address,
     },
-    /// A validator that could never count.
+    /// A validator has no weight.
     #[error("validator {address} has weight 0; give it at least 1 (a stake of one gwei), or leave it out")]
     ZeroWeight {
-        /// Which.
+        /// The address without weight.
         address: Address,
     },
 }
 
 impl ValidatorSet {
-    /// The set of `members`, in any order.
+    /// Returns the set of `members`, given in any order.
     ///
     /// # Errors
     /// [`ValidatorSetError`] for no member, a member twice, or a weight of zero.
@@ -61,7 +61,7 @@ impl ValidatorSet {
         Ok(Self::from_sorted(members))
     }
 
-    /// A set in which each address weighs 1.
+    /// Returns a set in which each address weighs 1.
     ///
     /// # Errors
     /// As [`ValidatorSet::new`].
@@ -75,32 +75,32 @@ impl ValidatorSet {
         Self { members: members.into(), total_weight }
     }
 
-    /// Members in ascending order of address.
+    /// Returns the members in ascending order of address.
     pub fn members(&self) -> &[Validator] {
         &self.members
     }
 
-    /// Addresses in ascending order.
+    /// Returns the addresses in ascending order.
     pub fn addresses(&self) -> impl ExactSizeIterator<Item = Address> + '_ {
         self.members.iter().map(|member| member.address)
     }
 
-    /// How many members.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.members.len()
     }
 
-    /// Whether nobody is left.
+    /// Whether the set has no member.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
 
-    /// Sum of all weights.
+    /// Returns the sum of all weights.
     pub const fn total_weight(&self) -> u128 {
         self.total_weight
     }
 
-    /// Position in the ascending order.
+    /// Returns the index of `address` in ascending order.
     pub fn index_of(&self, address: &Address) -> Option<usize> {
         self.members.binary_search_by_key(address, |member| member.address).ok()
     }
@@ -115,7 +115,7 @@ impl ValidatorSet {
         weight.saturating_mul(denominator) > self.total_weight.saturating_mul(numerator)
     }
 
-    /// Keccak of the members' addresses and weights (8 bytes, big-endian), in order: what a header commits to.
+    /// Returns the keccak of the members' addresses and weights (8 bytes, big-endian), in order: what a header commits to.
     pub fn hash(&self) -> B256 {
         let mut bytes = Vec::with_capacity(self.members.len() * 28);
         for member in self.members.iter() {

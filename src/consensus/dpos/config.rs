@@ -4,23 +4,23 @@ use serde::{Deserialize, Serialize};
 
 use crate::primitives::Timestamp;
 
-/// The most producers that a schedule may have, as in EOSIO.
+/// Most producers of a schedule, as in EOSIO.
 pub const PRODUCERS_MAX: u32 = 125;
-/// The most blocks that one producer may make in a row.
+/// Most blocks of one producer in a row.
 pub const BLOCKS_PER_TURN_MAX: u32 = 1_000;
 
-/// What every validator of a chain has in common.
+/// Parameters of delegated proof of stake, the same for every validator of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct DposConfig {
-    /// Seconds of a slot. 0: blocks are made on demand only, each takes the next slot, and no timer runs.
-    pub period: u64,
-    /// How many producers are elected at most: the candidates of greatest weight.
-    pub producers: u32,
-    /// Slots in a row that belong to one producer.
-    pub blocks_per_turn: u32,
+    /// Length of a slot, in seconds; with 0, blocks are made on demand only, each in the next slot, and no timer runs.
+    pub(crate) period: u64,
+    /// Most producers to elect: the candidates of greatest weight.
+    pub(crate) producers: u32,
+    /// Consecutive slots of one producer.
+    pub(crate) blocks_per_turn: u32,
     /// How long one order of the producers lasts.
-    pub shuffle: Shuffle,
+    pub(crate) shuffle: Shuffle,
 }
 
 /// How long one order of the producers lasts.
@@ -34,17 +34,17 @@ pub enum Shuffle {
     Round,
 }
 
-/// Why delegated proof of stake could not be set up.
+/// Refused parameters or records of delegated proof of stake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DposError {
-    /// Nobody, or too many, would produce.
+    /// The number of producers is 0 or too high.
     #[error("delegated proof of stake: producers is {got}; give 1 to {PRODUCERS_MAX}, such as 21")]
     Producers {
         /// The number given.
         got: u32,
     },
-    /// Turns of no block, or of too many.
+    /// The number of blocks in a turn is 0 or too high.
     #[error("delegated proof of stake: blocksPerTurn is {got}; give 1 to {BLOCKS_PER_TURN_MAX}")]
     BlocksPerTurn {
         /// The number given.
@@ -53,7 +53,7 @@ pub enum DposError {
     /// A stored record does not decode.
     #[error("delegated proof of stake: stored record {key:?} does not decode")]
     Record {
-        /// Its key.
+        /// Key of the record.
         key: &'static str,
     },
 }
@@ -65,40 +65,40 @@ impl Default for DposConfig {
 }
 
 impl DposConfig {
-    /// The same with slots of `period` seconds.
+    /// Returns the configuration with slots of `period` seconds.
     #[must_use]
     pub const fn with_period(mut self, period: u64) -> Self {
         self.period = period;
         self
     }
 
-    /// The same with at most `producers` elected.
+    /// Returns the configuration with at most `producers` elected.
     #[must_use]
     pub const fn with_producers(mut self, producers: u32) -> Self {
         self.producers = producers;
         self
     }
 
-    /// The same with turns of `blocks` blocks.
+    /// Returns the configuration with turns of `blocks` blocks.
     #[must_use]
     pub const fn with_blocks_per_turn(mut self, blocks: u32) -> Self {
         self.blocks_per_turn = blocks;
         self
     }
 
-    /// The same with orders that last as long as `shuffle` says.
+    /// Returns the configuration with orders that last as long as `shuffle` says.
     #[must_use]
     pub const fn with_shuffle(mut self, shuffle: Shuffle) -> Self {
         self.shuffle = shuffle;
         self
     }
 
-    /// The time of `slot`, counted from a block at `from`; on demand, the earliest time.
+    /// Returns the time of `slot`, counted from a block at the slot and time of `from`; on demand, the earliest time.
     pub const fn time_of(&self, slot: u64, from: (u64, Timestamp)) -> Timestamp {
         from.1.saturating_add_secs(slot.saturating_sub(from.0).saturating_mul(self.period))
     }
 
-    /// The slot of a block at `time` after one `from` a slot and time; `None` when no slot begins then.
+    /// Returns the slot of a block at `time`, counted from a block at the slot and time of `from`; `None` when no slot begins then.
     pub const fn slot_at(&self, time: Timestamp, from: (u64, Timestamp)) -> Option<u64> {
         let Some(passed) = time.as_secs().checked_sub(from.1.as_secs()) else { return None };
         if self.period == 0 {

@@ -10,27 +10,27 @@ use crate::{
     primitives::{Height, Timestamp},
 };
 
-/// What every validator of a chain has in common.
+/// Parameters of PBFT, the same for every validator of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PbftConfig {
-    /// Seconds between two blocks at least. 0: blocks are made on demand only, and no timer runs: nobody suspects a
-    /// primary that its driver simply does not ask.
-    pub period: u64,
-    /// Milliseconds that a backup waits for a block beyond the period, and for a new view, before it suspects the
-    /// primary. Doubles with every view that brings no block.
-    pub timeout_ms: u64,
-    /// The longest such wait, in milliseconds.
-    pub timeout_ms_max: u64,
-    /// Blocks between two checkpoints (K).
-    pub checkpoint_every: u64,
-    /// How far above the stable checkpoint a block may be to be agreed upon (L); at least K.
-    pub log_window: u64,
-    /// How many faulty validators must be survived (f); by default as many as `n >= 3f + 1` allows.
-    pub faulty: Option<u32>,
+    /// Least time between two blocks, in seconds; with 0, blocks are made on demand only and no timer runs, so that a
+    /// primary is not suspected while its driver requests no block.
+    pub(crate) period: u64,
+    /// Time that a backup waits for a block beyond the period, and for a new view, before it suspects the primary, in
+    /// milliseconds. Doubles with every view that commits no block.
+    pub(crate) timeout_ms: u64,
+    /// Bound of the doubled timeout, in milliseconds.
+    pub(crate) timeout_ms_max: u64,
+    /// Blocks between two checkpoints (the paper's K).
+    pub(crate) checkpoint_every: u64,
+    /// Greatest height of a proposal above the stable checkpoint (the paper's L); at least K.
+    pub(crate) log_window: u64,
+    /// Faulty validators to tolerate (f); by default as many as `n >= 3f + 1` allows.
+    pub(crate) faulty: Option<u32>,
 }
 
-/// Why PBFT could not be set up.
+/// Refused parameters, validators or records of PBFT.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PbftError {
@@ -95,28 +95,35 @@ impl Default for PbftConfig {
 }
 
 impl PbftConfig {
-    /// The same with `period` seconds between blocks.
+    /// Returns the configuration with another bound of the timeout, in milliseconds.
+    #[must_use]
+    pub const fn with_timeout_ms_max(mut self, timeout_ms_max: u64) -> Self {
+        self.timeout_ms_max = timeout_ms_max;
+        self
+    }
+
+    /// Returns the configuration with `period` seconds between blocks.
     #[must_use]
     pub const fn with_period(mut self, period: u64) -> Self {
         self.period = period;
         self
     }
 
-    /// The same with a first wait of `timeout_ms` milliseconds.
+    /// Returns the configuration with a first wait of `timeout_ms` milliseconds.
     #[must_use]
     pub const fn with_timeout_ms(mut self, timeout_ms: u64) -> Self {
         self.timeout_ms = timeout_ms;
         self
     }
 
-    /// The same with checkpoints every `every` blocks and a log of `window` blocks.
+    /// Returns the configuration with checkpoints every `every` blocks and a log of `window` blocks.
     #[must_use]
     pub const fn with_checkpoints(mut self, every: u64, window: u64) -> Self {
         (self.checkpoint_every, self.log_window) = (every, window);
         self
     }
 
-    /// The same, refusing to run with too few validators for `faulty` faulty ones.
+    /// Returns the configuration that requires enough validators for `faulty` faulty ones.
     #[must_use]
     pub const fn with_faulty(mut self, faulty: u32) -> Self {
         self.faulty = Some(faulty);

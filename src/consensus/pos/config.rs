@@ -12,40 +12,40 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PosConfig {
-    /// Seconds a slot (`SECONDS_PER_SLOT`). 0: blocks are made on demand only, each in the next slot.
-    pub period: u64,
-    /// Slots an epoch (`SLOTS_PER_EPOCH`), at least 2.
-    pub slots_per_epoch: u64,
-    /// What a timely block has on top of its votes, in percent of a slot's share of the stake (`PROPOSER_SCORE_BOOST`).
-    pub boost_percent: u64,
+    /// Length of a slot, in seconds (`SECONDS_PER_SLOT`); with 0, blocks are made on demand only, each in the next slot.
+    pub(crate) period: u64,
+    /// Slots of an epoch (`SLOTS_PER_EPOCH`), at least 2.
+    pub(crate) slots_per_epoch: u64,
+    /// Weight of a timely block on top of its votes, in percent of a slot's share of the stake (`PROPOSER_SCORE_BOOST`).
+    pub(crate) boost_percent: u64,
     /// Epochs without finality before stake of absent validators leaks (`MIN_EPOCHS_TO_INACTIVITY_PENALTY`).
-    pub leak_after: u64,
+    pub(crate) leak_after: u64,
     /// How slowly it leaks: an absent validator loses its weight times its score over this each epoch; the score
     /// grows by 4 (`INACTIVITY_PENALTY_QUOTIENT`). At least 1.
-    pub leak_quotient: u64,
+    pub(crate) leak_quotient: u64,
     /// How many times the share of stake slashed at about the same time an offender loses on top
     /// (`PROPORTIONAL_SLASHING_MULTIPLIER`).
-    pub correlation_multiplier: u64,
-    /// Epochs between an offence's evidence and the correlation penalty; offences this far before and after count together.
-    pub correlation_delay: u64,
+    pub(crate) correlation_multiplier: u64,
+    /// Epochs between an offence's evidence and the correlation penalty; offences this far before and after are counted together.
+    pub(crate) correlation_delay: u64,
     /// Epochs after which stake may have left, so that old signatures cost nothing: a replica that was away for longer
     /// needs a trusted checkpoint (weak subjectivity).
-    pub unbonding_epochs: u64,
-    /// What the operator trusts; not part of genesis.
+    pub(crate) unbonding_epochs: u64,
+    /// Checkpoint that the operator trusts; not part of genesis.
     #[serde(skip)]
-    pub trusted: Option<Trusted>,
+    pub(crate) trusted: Option<Trusted>,
 }
 
-/// A checkpoint that an operator got from somebody it trusts.
+/// A checkpoint that an operator trusts (weak subjectivity).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Trusted {
-    /// The epoch.
+    /// Epoch of the checkpoint.
     pub epoch: u64,
-    /// The hash of the block that it begins with.
+    /// Hash of its block.
     pub block: B256,
 }
 
-/// Why proof of stake could not be set up.
+/// Refused parameters, validators or records of proof of stake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PosError {
@@ -57,33 +57,33 @@ pub enum PosError {
         /// The largest allowed.
         max: u64,
     },
-    /// A division by zero in waiting.
+    /// A divisor is 0.
     #[error("proof of stake: {field} is 0; give at least 1")]
     Zero {
-        /// Which parameter.
+        /// Name of the parameter.
         field: &'static str,
     },
-    /// A boost of more than a whole committee decides every fork alone.
+    /// The boost is more than a whole committee: it would decide every fork alone.
     #[error("proof of stake: boostPercent is {got}; give at most 100, such as 40")]
     Boost {
         /// As configured.
         got: u64,
     },
-    /// Nobody could vote.
+    /// The validators make no set.
     #[error("proof of stake: {0}")]
     Validators(#[from] ValidatorSetError),
     /// A stored record does not decode.
     #[error("proof of stake: stored record {key:?} does not decode")]
     Record {
-        /// Its key.
+        /// Key of the record.
         key: &'static str,
     },
 }
 
-/// The most slots that an epoch may have.
+/// Most slots of an epoch.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
-/// How many slots in a row may stay empty.
+/// Most consecutive empty slots.
 pub const EMPTY_SLOTS_MAX: u64 = 65_536;
 /// The same in epochs, where blocks are made on demand: whoever is asked takes the next slot of its own, and most of the stake
 /// may be of validators that run nowhere.
@@ -106,69 +106,90 @@ impl Default for PosConfig {
 }
 
 impl PosConfig {
-    /// The same with `period` seconds a slot.
+    /// Returns the configuration with `period` seconds a slot.
     #[must_use]
     pub const fn with_period(mut self, period: u64) -> Self {
         self.period = period;
         self
     }
 
-    /// The same with `slots` slots an epoch.
+    /// Returns the configuration with `slots` slots an epoch.
     #[must_use]
     pub const fn with_slots_per_epoch(mut self, slots: u64) -> Self {
         self.slots_per_epoch = slots;
         self
     }
 
-    /// The same with another proposer boost, in percent.
+    /// Returns the configuration with another proposer boost, in percent.
     #[must_use]
     pub const fn with_boost_percent(mut self, percent: u64) -> Self {
         self.boost_percent = percent;
         self
     }
 
-    /// The same with another speed of the leak.
+    /// Returns the configuration with another speed of the leak.
     #[must_use]
     pub const fn with_leak_quotient(mut self, quotient: u64) -> Self {
         self.leak_quotient = quotient;
         self
     }
 
-    /// The same with another time until stake may have left.
+    /// Returns the configuration with another time until stake may have left.
     #[must_use]
     pub const fn with_unbonding_epochs(mut self, epochs: u64) -> Self {
         self.unbonding_epochs = epochs;
         self
     }
 
-    /// The same with a checkpoint that the operator trusts.
+    /// Returns the configuration with a checkpoint that the operator trusts.
     #[must_use]
     pub const fn with_trusted(mut self, epoch: u64, block: B256) -> Self {
         self.trusted = Some(Trusted { epoch, block });
         self
     }
 
-    /// The epoch of `slot`.
+    /// Returns the configuration with another number of epochs without finality before stake leaks.
+    #[must_use]
+    pub const fn with_leak_after(mut self, leak_after: u64) -> Self {
+        self.leak_after = leak_after;
+        self
+    }
+
+    /// Returns the configuration with another multiplier of the correlation penalty.
+    #[must_use]
+    pub const fn with_correlation_multiplier(mut self, correlation_multiplier: u64) -> Self {
+        self.correlation_multiplier = correlation_multiplier;
+        self
+    }
+
+    /// Returns the configuration with another number of epochs between evidence and correlation penalty.
+    #[must_use]
+    pub const fn with_correlation_delay(mut self, correlation_delay: u64) -> Self {
+        self.correlation_delay = correlation_delay;
+        self
+    }
+
+    /// Returns the epoch of `slot`.
     pub const fn epoch_of(&self, slot: u64) -> u64 {
         slot / self.slots_per_epoch
     }
 
-    /// The first slot of `epoch`.
+    /// Returns the first slot of `epoch`.
     pub const fn start_of(&self, epoch: u64) -> u64 {
         epoch.saturating_mul(self.slots_per_epoch)
     }
 
-    /// How many slots after its parent's a block may be. Without a clock nothing else bounds it.
+    /// Returns the greatest number of slots between a block and its parent. Without a clock nothing else bounds it.
     pub const fn reach(&self) -> u64 {
         if self.period == 0 { EPOCHS_AHEAD_MAX * self.slots_per_epoch } else { EMPTY_SLOTS_MAX }
     }
 
-    /// When `slot` begins, on a chain that began at `genesis`; without a period, any time.
+    /// Returns the time at which `slot` begins, on a chain that began at `genesis`; without a period, `genesis`.
     pub const fn time_of(&self, genesis: Timestamp, slot: u64) -> Timestamp {
         genesis.saturating_add_secs(slot.saturating_mul(self.period))
     }
 
-    /// What a boosted block has on top of its votes where all validators weigh `total`.
+    /// Returns the weight of a boosted block on top of its votes where all validators weigh `total`.
     pub fn boost(&self, total: u128) -> u128 {
         (total / u128::from(self.slots_per_epoch)).saturating_mul(u128::from(self.boost_percent)) / 100
     }

@@ -7,55 +7,55 @@ use crate::{
     primitives::Address,
 };
 
-/// Timing and bounds. Every member of a chain has the same.
+/// Parameters of Raft, the same for every member of a chain.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct RaftConfig {
-    /// Seconds between two blocks at least. 0: blocks are made on demand only.
-    pub period: u64,
-    /// The shortest election timeout, in milliseconds; each wait is drawn anew from once to twice as long.
-    pub election_ms: u64,
-    /// Between two heartbeats of a leader, in milliseconds; well below the election timeout.
-    pub heartbeat_ms: u64,
-    /// Committed entries kept for followers that are behind; one further behind fetches blocks.
-    pub log_keep: u64,
-    /// Entries in one message at most.
-    pub entries_max: usize,
-    /// Messages with entries on their way to one follower at most.
-    pub inflight_max: usize,
-    /// Replica numbers of the first voters: the address at place `n` is replica `n`.
+    /// Least time between two blocks, in seconds; with 0, blocks are made on demand only.
+    pub(crate) period: u64,
+    /// Shortest election timeout, in milliseconds; each timeout is drawn between once and twice this.
+    pub(crate) election_ms: u64,
+    /// Interval between two heartbeats of a leader, in milliseconds; at most half the election timeout.
+    pub(crate) heartbeat_ms: u64,
+    /// Committed entries kept for followers that are behind; a follower further behind fetches blocks.
+    pub(crate) log_keep: u64,
+    /// Most entries in one message.
+    pub(crate) entries_max: usize,
+    /// Most messages with entries on their way to one follower.
+    pub(crate) inflight_max: usize,
+    /// Addresses of the first voters by replica number: index `n` is replica `n`.
     #[serde(skip)]
-    pub roster: Vec<Address>,
-    /// Replicas that follow from the beginning and don't vote.
+    pub(crate) roster: Vec<Address>,
+    /// Replicas that follow from genesis on and do not vote.
     #[serde(skip)]
-    pub observers: Vec<ReplicaId>,
+    pub(crate) observers: Vec<ReplicaId>,
 }
 
-/// Why Raft could not be set up.
+/// Refused parameters or records of Raft.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RaftError {
-    /// A leader would lose its followers between two heartbeats.
+    /// Followers would time out between two heartbeats.
     #[error(
         "raft: heartbeat is {heartbeat_ms} ms and election timeout {election_ms} ms; \
          give a heartbeat of at least 1 ms and a timeout of at least twice that"
     )]
     Timing {
-        /// The heartbeat.
+        /// Heartbeat interval, in milliseconds.
         heartbeat_ms: u64,
-        /// The election timeout.
+        /// Election timeout, in milliseconds.
         election_ms: u64,
     },
-    /// Nothing could ever be sent.
+    /// A bound is 0, so that nothing could be sent.
     #[error("raft: {field} is 0; give at least 1")]
     Zero {
-        /// Which bound.
+        /// Name of the bound.
         field: &'static str,
     },
-    /// A stored record does not decode, or does not fit the others.
+    /// A stored record does not decode, or contradicts the others.
     #[error("raft: stored record {key:?} does not decode")]
     Record {
-        /// Its key.
+        /// Key of the record.
         key: &'static str,
     },
 }
@@ -76,40 +76,54 @@ impl Default for RaftConfig {
 }
 
 impl RaftConfig {
-    /// The same with `period` seconds between blocks.
+    /// Returns the configuration with `period` seconds between blocks.
     #[must_use]
     pub const fn with_period(mut self, period: u64) -> Self {
         self.period = period;
         self
     }
 
-    /// The same with an election timeout and a heartbeat interval, in milliseconds.
+    /// Returns the configuration with an election timeout and a heartbeat interval, in milliseconds.
     #[must_use]
     pub const fn with_timing(mut self, election_ms: u64, heartbeat_ms: u64) -> Self {
         (self.election_ms, self.heartbeat_ms) = (election_ms, heartbeat_ms);
         self
     }
 
-    /// The same keeping `log_keep` committed entries.
+    /// Returns the configuration with `log_keep` committed entries kept.
     #[must_use]
     pub const fn with_log_keep(mut self, log_keep: u64) -> Self {
         self.log_keep = log_keep;
         self
     }
 
-    /// The same with the first voters in order of their replica numbers, and the replicas that only follow.
+    /// Returns the configuration with another bound of entries in one message.
+    #[must_use]
+    pub const fn with_entries_max(mut self, entries_max: usize) -> Self {
+        self.entries_max = entries_max;
+        self
+    }
+
+    /// Returns the configuration with another bound of messages with entries on their way to one follower.
+    #[must_use]
+    pub const fn with_inflight_max(mut self, inflight_max: usize) -> Self {
+        self.inflight_max = inflight_max;
+        self
+    }
+
+    /// Returns the configuration with the first voters in order of their replica numbers, and the replicas that only follow.
     #[must_use]
     pub fn with_roster(mut self, roster: Vec<Address>, observers: Vec<ReplicaId>) -> Self {
         (self.roster, self.observers) = (roster, observers);
         self
     }
 
-    /// Whether a replica of this number takes part; without a roster, any may.
+    /// Whether a replica with this number takes part; without a roster, any does.
     pub(super) fn is_replica(&self, replica: ReplicaId) -> bool {
         self.roster.is_empty() || replica.index() < self.roster.len() || self.observers.contains(&replica)
     }
 
-    /// The election timeout's fixed part, and the bound of its random part, in nanoseconds.
+    /// Returns the election timeout's fixed part, which also bounds its random part, in nanoseconds.
     pub(super) const fn election_nanos(&self) -> u64 {
         self.election_ms.saturating_mul(1_000_000)
     }
