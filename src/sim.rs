@@ -24,13 +24,11 @@ pub use campaign::{
 };
 pub use check::{
     invariant::{self, Invariant},
-    oracle::Oracle,
     violation::Violation,
 };
 pub use default_config::default_sim_config;
 pub use engine::{
-    clock::{BlockClock, SimTime},
-    digest::RunDigest,
+    clock::SimTime,
     rng::{SimRng, Streams},
     scheduler::{Scheduler, SchedulerError},
     seed_guard::SeedGuard,
@@ -47,7 +45,7 @@ pub use network::{
     builder::NetworkBuilder,
     chain_options::{ChainOptions, ChainOptionsError},
     error::NetworkError,
-    links::{Latency, Links},
+    links::Latency,
     produce::ProducedBlock,
     production::{BlockOrder, Production},
     replica::{Counters, Replica, process::ProcessState},

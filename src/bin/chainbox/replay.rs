@@ -51,9 +51,8 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
         trace.header.replicas.len()
     );
     for (replica, name) in trace.header.replicas.iter().enumerate() {
-        use chainbox::consensus::Protocol as _;
-        match replay.protocol_of(replica as u32) {
-            Some(protocol) => anstream::println!("  {}: head {}", name.name, protocol.head()),
+        match replay.head_of(replica as u32) {
+            Some(head) => anstream::println!("  {}: head {}", name.name, head),
             None => anstream::println!("  {}: changed by hand, not followed", name.name),
         }
     }

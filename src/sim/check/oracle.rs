@@ -14,7 +14,7 @@ use crate::{
 /// A transaction is acknowledged when an honest replica considers its block final. From then on it must never be lost,
 /// even if that replica is. A submitted transaction that was not acknowledged may be included or not.
 #[derive(Clone, Debug, Default)]
-pub struct Oracle {
+pub(crate) struct Oracle {
     unknown: BTreeSet<B256>,
     acknowledged: BTreeMap<B256, (BlockId, ReplicaId)>,
     seen: BTreeMap<ReplicaId, BlockId>,
@@ -23,13 +23,13 @@ pub struct Oracle {
 
 impl Oracle {
     /// Records a submitted transaction.
-    pub fn submitted(&mut self, transaction: &Transaction) {
+    pub(crate) fn submitted(&mut self, transaction: &Transaction) {
         let hash = transaction.hash();
         self.submitted += u64::from(!self.acknowledged.contains_key(&hash) && self.unknown.insert(hash));
     }
 
     /// Records the transactions that a step acknowledged.
-    pub fn on_step(&mut self, network: &Network, step: &SimStep) {
+    pub(crate) fn on_step(&mut self, network: &Network, step: &SimStep) {
         let Some(replica) = honest(network, step) else { return };
         let Some(newest) = promised(replica) else { return };
         let before = self.seen.insert(replica.id(), newest).unwrap_or_default();
@@ -48,18 +48,13 @@ impl Oracle {
     }
 
     /// Returns the number of submitted transactions.
-    pub const fn submitted_count(&self) -> u64 {
+    pub(crate) const fn submitted_count(&self) -> u64 {
         self.submitted
     }
 
     /// Returns the number of acknowledged transactions.
-    pub fn acknowledged_count(&self) -> u64 {
+    pub(crate) fn acknowledged_count(&self) -> u64 {
         self.acknowledged.len() as u64
-    }
-
-    /// Returns the block of an acknowledged transaction, and the replica that acknowledged it.
-    pub fn acknowledged(&self, transaction: &B256) -> Option<(BlockId, ReplicaId)> {
-        self.acknowledged.get(transaction).copied()
     }
 
     /// Checks that each of these replicas has every acknowledged transaction in its acknowledged block, up to the replica's own
@@ -67,7 +62,7 @@ impl Oracle {
     ///
     /// # Errors
     /// A [`Violation`] of `durability` with the first lost transaction.
-    pub fn check(&self, network: &Network, replicas: &[ReplicaId]) -> Result<(), Violation> {
+    pub(crate) fn check(&self, network: &Network, replicas: &[ReplicaId]) -> Result<(), Violation> {
         for id in replicas {
             let Ok(replica) = network.replica(*id) else { continue };
             for (transaction, (block, by)) in &self.acknowledged {

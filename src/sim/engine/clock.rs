@@ -53,23 +53,23 @@ pub(crate) fn nanos(duration: Duration) -> u64 {
 
 /// Clock of block timestamps: the genesis time plus whole seconds of virtual time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct BlockClock {
+pub(crate) struct BlockClock {
     genesis: Timestamp,
 }
 
 impl BlockClock {
     /// Creates a clock that shows `genesis` at the start.
-    pub const fn starting_at(genesis: Timestamp) -> Self {
+    pub(crate) const fn starting_at(genesis: Timestamp) -> Self {
         Self { genesis }
     }
 
     /// Returns the timestamp at a virtual time.
-    pub const fn timestamp(&self, now: SimTime) -> Timestamp {
+    pub(crate) const fn timestamp(&self, now: SimTime) -> Timestamp {
         self.genesis.saturating_add_secs(now.0 / NANOS_PER_SECOND)
     }
 
     /// Returns the first virtual time with this timestamp.
-    pub const fn moment(&self, timestamp: Timestamp) -> SimTime {
+    pub(crate) const fn moment(&self, timestamp: Timestamp) -> SimTime {
         let seconds = timestamp.as_secs().saturating_sub(self.genesis.as_secs());
         SimTime(seconds.saturating_mul(NANOS_PER_SECOND))
     }

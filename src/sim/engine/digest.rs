@@ -9,42 +9,35 @@ const BUFFER_LEN: usize = 8_192;
 ///
 /// Pairs are collected and hashed together with the digest so far, a few thousand bytes at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunDigest {
+pub(crate) struct RunDigest {
     chained: [u8; 32],
     buffer: Encoder,
-    pairs: u64,
 }
 
 impl Default for RunDigest {
     fn default() -> Self {
-        Self { chained: *blake3::hash(b"chainbox run").as_bytes(), buffer: Encoder::new(), pairs: 0 }
+        Self { chained: *blake3::hash(b"chainbox run").as_bytes(), buffer: Encoder::new() }
     }
 }
 
 impl RunDigest {
     /// Creates the digest of an empty run.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
     /// Adds a pair; `payload` writes what distinguishes it.
-    pub fn record(&mut self, label: &str, payload: impl FnOnce(&mut Encoder)) {
+    pub(crate) fn record(&mut self, label: &str, payload: impl FnOnce(&mut Encoder)) {
         self.buffer.bytes(label.as_bytes());
         self.buffer.framed(payload);
-        self.pairs += 1;
         if self.buffer.as_bytes().len() >= BUFFER_LEN {
             self.chained = self.hash();
             self.buffer.clear();
         }
     }
 
-    /// Returns the number of pairs.
-    pub const fn pairs(&self) -> u64 {
-        self.pairs
-    }
-
     /// Returns the digest so far.
-    pub fn value(&self) -> B256 {
+    pub(crate) fn value(&self) -> B256 {
         B256::new(self.hash())
     }
 

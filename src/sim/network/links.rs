@@ -57,7 +57,7 @@ pub(super) const PER_MILLE_MAX: u16 = 1_000;
 
 /// The directed links of a network. Cloning is O(1) in the number of links.
 #[derive(Clone, Debug)]
-pub struct Links {
+pub(crate) struct Links {
     usual: Link,
     special: OrdMap<(ReplicaId, ReplicaId), Link>,
     rng: SimRng,
@@ -73,29 +73,29 @@ struct Link {
 
 impl Links {
     /// Creates links that all have the latency `usual`.
-    pub fn new(usual: Latency, rng: SimRng) -> Self {
+    pub(crate) fn new(usual: Latency, rng: SimRng) -> Self {
         Self { usual: Link { latency: usual, loss_per_mille: 0 }, special: OrdMap::new(), rng }
     }
 
     /// Sets the loss probability, in thousandths, of links without their own.
     #[must_use]
-    pub fn with_loss(mut self, per_mille: u16) -> Self {
+    pub(crate) fn with_loss(mut self, per_mille: u16) -> Self {
         self.usual.loss_per_mille = per_mille;
         self
     }
 
     /// Sets the latency of the link `from`, `to`.
-    pub fn set(&mut self, from: ReplicaId, to: ReplicaId, latency: Latency) {
+    pub(crate) fn set(&mut self, from: ReplicaId, to: ReplicaId, latency: Latency) {
         self.link_mut(from, to).latency = latency;
     }
 
     /// Sets the loss probability, in thousandths, of the link `from`, `to`.
-    pub fn set_loss(&mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) {
+    pub(crate) fn set_loss(&mut self, from: ReplicaId, to: ReplicaId, per_mille: u16) {
         self.link_mut(from, to).loss_per_mille = per_mille;
     }
 
     /// Draws the delay of a message in nanoseconds; `None` when it is lost.
-    pub fn delay_nanos(&mut self, from: ReplicaId, to: ReplicaId) -> Option<u64> {
+    pub(crate) fn delay_nanos(&mut self, from: ReplicaId, to: ReplicaId) -> Option<u64> {
         let link = self.special.get(&(from, to)).copied().unwrap_or(self.usual);
         let is_lost = link.loss_per_mille > 0 && self.rng.below(PER_MILLE_MAX.into()) < link.loss_per_mille.into();
         (!is_lost).then(|| link.latency.draw_nanos(&mut self.rng))

@@ -25,8 +25,8 @@ use crate::{
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
-        AnyProtocol, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Message, Protocol, Recipients,
-        Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Finality, Message, Protocol, Recipients,
+        Records, Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
     },
     primitives::{Address, Timestamp, Transaction, U256},
     sim::{
@@ -162,8 +162,24 @@ impl Replica {
     }
 
     /// Returns its protocol.
+    #[cfg(feature = "internals")]
     pub const fn protocol(&self) -> &AnyProtocol {
         &self.protocol
+    }
+
+    #[cfg(not(feature = "internals"))]
+    pub(crate) const fn protocol(&self) -> &AnyProtocol {
+        &self.protocol
+    }
+
+    /// Returns the finality of its protocol.
+    pub fn finality(&self) -> Finality {
+        self.protocol.finality()
+    }
+
+    /// Returns the validators of the next block, as its protocol counts them.
+    pub fn validators(&self) -> ValidatorSet {
+        self.protocol.validators()
     }
 
     /// Returns its chain.

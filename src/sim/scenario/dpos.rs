@@ -110,7 +110,7 @@ fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let last_common = stage.highest();
     let cut = stage.partition(&[one, other])?;
     let stands = |stage: &Stage<'_>| everybody.iter().map(|number| irreversible(stage, *number)).collect::<Vec<_>>();
-    // Confirmations that were given before the cut still count: a round lets them all through.
+    // Confirmations from before the cut still count: wait for a round.
     stage.run_ms(everybody.len() as u64 * 1_000)?;
     let before = stands(stage);
     stage.ensure(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
@@ -173,7 +173,7 @@ fn watermark(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.run_ms(3_300)?;
         stage.crash(b)?;
         stage.end(cut)?;
-        // It comes back among the others.
+        // It rejoins the others.
         let cut = stage.partition(&[&[a], &[b, c, d]])?;
         stage.restart(b)?;
         restarts += 1;
@@ -195,7 +195,7 @@ fn watermark(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
 fn watermark_lost(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(60_000, 8)?;
     stage.begin_window();
-    // With three of four, one side goes on to irreversibility.
+    // With three of four, one side continues to irreversibility.
     let cut = stage.partition(&[&[0, 2, 3], &[1]])?;
     let fork = stage.highest();
     stage.run_until(60_000, "irreversibility after the cut", |stage| irreversible(stage, 0) > fork + 1)?;

@@ -71,7 +71,7 @@ fn view(stage: &Stage<'_>, number: u32) -> u64 {
     pbft(stage, number).map_or(0, |pbft| pbft.view().get())
 }
 
-/// Who leads, as replica 0 knows it, and all others.
+/// Returns the primary, as known to replica 0, and all others.
 fn primary(stage: &Stage<'_>) -> (u32, Vec<u32>) {
     let address = pbft(stage, 0).map(Pbft::primary);
     let replicas = stage.network().replicas();
@@ -138,17 +138,17 @@ fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(10_000, 2)?;
     let (primary, others) = primary(stage);
     stage.misbehave(primary, Behaviour::Equivocate)?;
-    // Nobody votes before the liars know who is shown what.
+    // No replica votes before the attackers know which block each received.
     let lost = stage.lose(&["prepare", "commit"])?;
     let height = stage.highest() + 1;
-    // Two of the others are shown one block and the third another.
+    // Two of the others receive one block and the third another.
     let mut found = None;
     stage.run_until(20_000, "two proposals for one height", |stage| {
         found = alone(stage, &others, height);
         found.is_some()
     })?;
     let Some([lonely, first, (helper, _)]) = found else { return Err(stage.not_shown("two proposals")) };
-    // The helper's own protocol is honest; this is what it says besides.
+    // The helper's own protocol is honest; these are its additional messages.
     stage.mark_byzantine(helper)?;
     stage.end(lost)?;
     for (number, block) in [lonely, first] {
@@ -162,7 +162,7 @@ fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     Ok(format!("agreement is broken: {detail}"))
 }
 
-/// Who judged another block of this height than the rest, with that block, and the two others with theirs.
+/// Returns the replica that validated another block of this height than the rest, with that block, and the two others with theirs.
 fn alone(stage: &Stage<'_>, others: &[u32], height: u64) -> Option<[(u32, BlockId); 3]> {
     let judged: Vec<_> =
         others.iter().filter_map(|number| Some((*number, proposed(stage, *number, height)?))).collect();
@@ -172,7 +172,7 @@ fn alone(stage: &Stage<'_>, others: &[u32], height: u64) -> Option<[(u32, BlockI
         .find(|[lonely, first, second]| lonely.1 != first.1 && first.1 == second.1)
 }
 
-/// The block of this height that a replica has judged.
+/// Returns the block of this height that a replica has validated.
 fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
     stage.network().recorded().rev().find_map(|entry| match &entry.what {
         What::Step { replica, input: Input::Judged { id, .. }, .. }
@@ -184,7 +184,7 @@ fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
     })
 }
 
-/// One replica says something to another that its protocol would not say.
+/// Sends a message from one replica to another that its protocol would not send.
 fn vote(stage: &mut Stage<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
     let signature = stage.signer(from).sign(body.signing_hash());
     stage.inject(from, &[to], &Message::Pbft(Arc::new(PbftMessage { body, signature })))

@@ -107,7 +107,7 @@ fn all(stage: &Stage<'_>) -> Vec<u32> {
     (0..stage.count()).collect()
 }
 
-/// Cuts the halves after so many blocks, heals them once they stand still, and lets them go on; answers the heights of both
+/// Partitions the halves after some blocks, heals them once they have stalled, and continues; returns the heights of both
 /// branches and the common goal.
 fn split_and_heal(stage: &mut Stage<'_>, after: u64, down: &[u32]) -> Result<(u64, u64, u64), ScenarioError> {
     stage.run_to_height(30_000, after)?;
@@ -134,7 +134,7 @@ fn split_and_heal(stage: &mut Stage<'_>, after: u64, down: &[u32]) -> Result<(u6
 }
 
 fn equal_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    // Nobody has signed yet, so that each of a half may sign once.
+    // No signer has signed yet, so that each of a half may sign once.
     let (left, right, goal) = split_and_heal(stage, 0, &[])?;
     stage.ensure(left == right, "branches of the same length")?;
     Ok(format!("both halves stopped at height {left}; healed, all agree at height {goal}"))
@@ -157,7 +157,7 @@ fn double_signing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(30_000, 2)?;
     stage.misbehave(0, Behaviour::Equivocate)?;
     let honest: Vec<u32> = (1..stage.count()).collect();
-    // Not everybody hears both: a block that loses is not passed on.
+    // Not all replicas receive both: a losing block is not forwarded.
     stage.run_until(120_000, "evidence", |stage| honest.iter().any(|number| stage.evidence(*number) > 0))?;
     let goal = stage.highest() + 6;
     stage.run_some_to_height(&honest, 120_000, goal)?;

@@ -138,12 +138,12 @@ fn leads(stage: &Stage<'_>, number: u32) -> bool {
     raft(stage, number).is_some_and(Raft::is_leader)
 }
 
-/// Who leads among these, in the highest term.
+/// Returns the leader among these replicas in the highest term.
 fn leader_of(stage: &Stage<'_>, among: &[u32]) -> Option<u32> {
     among.iter().copied().filter(|number| leads(stage, *number)).max_by_key(|number| term(stage, *number))
 }
 
-/// The leader and all others, after `height` blocks.
+/// Returns the leader and all others, after `height` blocks.
 fn begin(stage: &mut Stage<'_>, height: u64) -> Result<(u32, Vec<u32>), ScenarioError> {
     stage.run_to_height(60_000, height)?;
     let everybody: Vec<u32> = (0..stage.count()).collect();

@@ -103,7 +103,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Returns a replica's protocol.
-    pub fn protocol(&self, number: u32) -> &AnyProtocol {
+    pub(super) fn protocol(&self, number: u32) -> &AnyProtocol {
         self.replica(number).protocol()
     }
 

@@ -231,7 +231,7 @@ fn lock_kept() -> Violation {
 
 fn durability() -> Violation {
     let transaction = Workload::new(1, 1, 1, 1).next().unwrap().1;
-    let mut oracle = Oracle::default();
+    let mut oracle = check::oracle::Oracle::default();
     oracle.submitted(&transaction);
     let network = history(pbft(), true, 3);
     oracle.on_step(&network, &SimStep { at: network.now(), replica: id(0), label: "by hand" });

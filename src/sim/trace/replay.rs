@@ -9,8 +9,8 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        AnyProtocol, Authenticator, ConsensusConfig, Effect, Event, Message, Protocol, Records, ReplicaId, SealScheme,
-        Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
+        AnyProtocol, Authenticator, BlockId, ConsensusConfig, Effect, Event, Message, Protocol, Records, ReplicaId,
+        SealScheme, Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
     },
     primitives::{B256, KeyPair},
     system::{ValidatorUpdate, ValidatorUpdates},
@@ -154,7 +154,17 @@ impl<'a> Replay<'a> {
     }
 
     /// Returns the replica's protocol; `None` when there is no such replica, or its state was altered.
+    #[cfg(feature = "internals")]
     pub fn protocol_of(&self, replica: u32) -> Option<&AnyProtocol> {
+        self.known_protocol(replica)
+    }
+
+    /// Returns the head of a replica's protocol; `None` when there is no such replica, or its state was altered.
+    pub fn head_of(&self, replica: u32) -> Option<BlockId> {
+        self.known_protocol(replica).map(AnyProtocol::head)
+    }
+
+    fn known_protocol(&self, replica: u32) -> Option<&AnyProtocol> {
         let player = self.protocols.get(replica as usize)?;
         (!player.is_altered).then_some(&player.protocol)
     }

@@ -129,7 +129,7 @@ impl NetworkBuilder {
         }
     }
 
-    /// What a trace has to say so that it can be replayed; `None` when none is wanted.
+    /// Returns the header of the trace; `None` when none is recorded.
     fn trace_header(&self, shared: &Shared, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
         let title = self.trace.clone()?;
         let validators = keys.iter().zip(0_u32..).map(|(key, number)| Participant {
@@ -164,7 +164,7 @@ impl NetworkBuilder {
         for (from, to, per_mille) in &self.link_losses {
             links.set_loss(*from, *to, *per_mille);
         }
-        // A reopened chain goes on at its head's time.
+        // A reopened chain continues at its head's time.
         Environment {
             scheduler: Scheduler::new(ties.next_u64()),
             links,
@@ -195,14 +195,14 @@ fn count_of(keys: &[KeyPair]) -> u32 {
     u32::try_from(keys.len()).unwrap_or(u32::MAX)
 }
 
-/// A pool that takes what this chain takes.
+/// Returns the pool's default configuration for this chain.
 const fn pool_config(genesis: &GenesisSpec) -> PoolConfig {
     let mut config = PoolConfig::new(genesis.chain_id);
     config.allow_impersonated = genesis.allow_interventions;
     config
 }
 
-/// A store belongs to one protocol: the records of another would be misread.
+/// Checks that the store belongs to this protocol: another's records would be misread.
 fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), NetworkError> {
     let Some(stored) = Chain::stored_spec(store).map_err(|error| primary_error(error.into()))? else { return Ok(()) };
     let Ok(stored) = ConsensusConfig::deserialize_section(&stored.consensus) else { return Ok(()) };

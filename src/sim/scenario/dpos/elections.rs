@@ -1,4 +1,4 @@
-//! Scenarios in which votes change who produces.
+//! Scenarios in which votes change the producers.
 
 use std::sync::Arc;
 
@@ -16,16 +16,16 @@ use crate::{
     },
 };
 
-/// Of the seven candidates, how many produce.
+/// Number of producers among the seven candidates.
 const PRODUCERS: u32 = 4;
-/// Blocks with a vote in each.
+/// Number of blocks that contain a vote.
 const CHURN_BLOCKS: u64 = 120;
 
 pub(super) fn consensus() -> ConsensusConfig {
     ConsensusConfig::Dpos(DposConfig::default().with_producers(PRODUCERS))
 }
 
-/// Somebody has a lot to put behind candidates.
+/// Returns a genesis with a rich voter.
 pub(super) fn setup(builder: NetworkBuilder) -> NetworkBuilder {
     builder.with_genesis(GenesisSpec::new(1_337).with_balance(voter().address(), ether(1_000_000)))
 }
@@ -41,7 +41,7 @@ fn dpos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Dpos> {
     }
 }
 
-/// The voter puts stake behind a candidate, in one of the next blocks.
+/// Lets the voter delegate to a candidate, in one of the next blocks.
 fn vote(stage: &mut Stage<'_>, candidate: u32, tokens: u64) -> Result<(), ScenarioError> {
     let validator = stage.replica(candidate).address().unwrap_or_default();
     let action = ValidatorAction::Delegate { validator, amount: ether(tokens) };
@@ -49,14 +49,14 @@ fn vote(stage: &mut Stage<'_>, candidate: u32, tokens: u64) -> Result<(), Scenar
     voted.map(drop).map_err(|error| stage.not_shown(format!("a vote that is taken, but {error}")))
 }
 
-/// The blocks of replica 0's chain above genesis.
+/// Returns the blocks of replica 0's chain above genesis.
 fn chain(stage: &Stage<'_>) -> Vec<Arc<Block>> {
     let chain = stage.replica(0).chain();
     let hashes = (1..=stage.head(0).height.get()).filter_map(|height| chain.hash_at(Height::new(height)).ok());
     hashes.filter_map(|hash| chain.block(hash).ok()).map(|block| block.block().clone()).collect()
 }
 
-/// Heights at which schedules were proposed and came into force.
+/// Returns the heights at which schedules were proposed and took effect.
 fn changes(stage: &Stage<'_>) -> (Vec<u64>, Vec<u64>) {
     let (mut proposed, mut activated) = (Vec::new(), Vec::new());
     for block in chain(stage) {
@@ -73,7 +73,7 @@ pub(super) fn churn(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let count = stage.count();
     for block in 0..CHURN_BLOCKS {
         let height = stage.head(0).height;
-        // Whoever is voted for comes out on top of all others.
+        // A candidate with votes ranks above all others.
         let tokens = 10 * (block + 1).min(u64::from(count));
         vote(stage, (block % u64::from(count)) as u32, tokens)?;
         stage.run_until(30_000, "the next block", |stage| stage.head(0).height > height)?;
@@ -87,7 +87,7 @@ pub(super) fn churn(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.ensure(cast as u64 == CHURN_BLOCKS, format!("every vote in a block, not {cast}"))?;
     let is_enough = activated.len() >= 8 && proposed.len() <= activated.len() + 1;
     stage.ensure(is_enough, format!("schedule after schedule, not {} of {}", activated.len(), proposed.len()))?;
-    // Somebody with the headers alone comes to the same.
+    // A light verifier with the headers alone reaches the same result.
     let chain_of = stage.replica(0).chain();
     let genesis = chain_of.genesis().block().header();
     let (authenticator, validators) = (stage.network().authenticator().clone(), stage.network().genesis_validators());
@@ -120,7 +120,7 @@ pub(super) fn jump(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_until(60_000, "a pending schedule", |stage| pending(stage).is_some())?;
     let waiting = pending(stage).map(|pending| pending.schedule.hash());
     vote(stage, second, 1_000)?;
-    // A producer proposes at once whom the votes would elect now.
+    // A producer proposes the currently elected schedule at once.
     let head = stage.highest();
     stage.run_until(30_000, "the second vote in a block", |stage| {
         stage.head(0).height.get() > head && stage.replica(0).pool().is_empty()
@@ -141,7 +141,7 @@ pub(super) fn jump(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     ))
 }
 
-/// The next producer's block is kept back, and the others are shown one that proposes another schedule while one is pending.
+/// The next producer's block is withheld, and the others receive one that proposes another schedule while one is pending.
 fn hasty_proposal(stage: &mut Stage<'_>, candidate: u32) -> Result<(), ScenarioError> {
     let before = stage.head(0);
     let Some(link) = dpos(stage, 0).map(Dpos::head_context) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! What irreversibility's rules alone say: two forks, and the count of confirmations.
+//! Rules of irreversibility without a network: two forks, and the count of confirmations.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::{
 const SLOTS: u32 = 12;
 const PRODUCERS: usize = 4;
 
-/// A branch that also judges by the rule that came before: a block is irreversible once two thirds of the producers built
+/// A branch that also applies the previous rule: a block is irreversible once two thirds of the producers built
 /// upon it ("DPOS 2"), whatever they did on other branches.
 struct Both {
     ours: Irreversibility,
@@ -24,7 +24,7 @@ impl Both {
         Self { ours: Irreversibility::new(Height::GENESIS, PRODUCERS), naive: Vec::new() }
     }
 
-    /// The next block, by `place`, whose watermark moves along.
+    /// Adds the next block, by `place`, and moves its watermark.
     fn produce(&mut self, place: usize, watermarks: &mut [Height; PRODUCERS]) -> Result<(), ConfirmError> {
         let confirmed = self.ours.confirmable(place, watermarks[place]);
         self.ours = self.ours.extend(place, confirmed)?;
@@ -52,8 +52,8 @@ fn ensure(condition: bool, what: impl Into<String>) -> Result<(), ScenarioError>
     if condition { Ok(()) } else { Err(ScenarioError::Rules { what: what.into() }) }
 }
 
-/// Every order in which four producers, each in its slots, are on either of two forks: how many make a block irreversible on both
-/// forks, by the naive rule and by this one.
+/// Counts, over every order in which four producers, each in its slots, build on either of two forks, how many make a block irreversible on both
+/// forks, by the naive rule and by the current one.
 fn orders(keeps_watermarks: bool) -> Result<(u32, u32), ScenarioError> {
     let (mut naive, mut ours) = (0, 0);
     for choices in 0_u32..1 << SLOTS {
@@ -88,13 +88,13 @@ pub(super) fn two_forks() -> Result<String, ScenarioError> {
     ))
 }
 
-/// After re-election a producer has not confirmed anything for longer than the field can say. A count that wraps would
-/// confirm 4 blocks of 65,540 and look as if it had confirmed the rest before.
+/// After re-election a producer has confirmed nothing for longer than the field can express. A count that wraps would
+/// confirm 4 blocks of 65,540 and appear to have confirmed the rest before.
 pub(super) fn count_wrap() -> Result<String, ScenarioError> {
     const BLOCKS: u64 = 65_540;
     let mut branch = Irreversibility::new(Height::GENESIS, PRODUCERS);
     for block in 0..BLOCKS {
-        // Two of four: nothing becomes irreversible meanwhile.
+        // Two of four: nothing becomes irreversible in between.
         let place = block as usize % 2;
         branch = branch.extend(place, branch.confirmable(place, Height::GENESIS)).map_err(refused)?;
     }
@@ -103,7 +103,7 @@ pub(super) fn count_wrap() -> Result<String, ScenarioError> {
     ensure(count == u16::MAX, "the largest count, which has not wrapped")?;
     let back = branch.extend(2, count).map_err(refused)?;
     ensure(back.proposed() == Height::new(BLOCKS - 1), "the newest block that all three confirmed proposed")?;
-    // A watermark elsewhere still bounds it.
+    // A watermark on another branch still bounds it.
     ensure(branch.confirmable(2, Height::new(BLOCKS - 1)) == 2, "only what lies above the watermark confirmed")?;
     ensure(branch.confirmable(2, Height::new(BLOCKS + 1)) == 0, "nothing confirmed below the watermark")?;
     Ok(format!(

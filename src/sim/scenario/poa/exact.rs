@@ -1,6 +1,6 @@
-//! The two constellations of EIP-3436 ("Rationale"), block by block.
+//! The two block constellations of EIP-3436 ("Rationale"), block by block.
 //!
-//! Blocks are made with all signers' keys before anybody's turn comes, a second of block time apart, and shown to the two halves
+//! Blocks are made with all signers' keys before the first turn, a second of block time apart, and sent to the two halves
 //! in different orders.
 
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use crate::{
     primitives::{Timestamp, U256},
 };
 
-/// Numbers of signers, counted from 0 in ascending order of address.
+/// Signer numbers, from 0 in ascending order of address.
 struct Constellation {
     common: &'static [usize],
-    /// Seen first by one half of those who are up.
+    /// Blocks that one half of the running signers receives first.
     winner: &'static [usize],
-    /// Seen first by the other half.
+    /// Blocks that the other half receives first.
     loser: &'static [usize],
-    /// Who is up when the branches meet.
+    /// Running signers when the branches meet.
     up: &'static [usize],
 }
 
@@ -39,14 +39,14 @@ pub(super) fn equal_length(stage: &mut Stage<'_>) -> Result<String, ScenarioErro
     meet(stage, &EQUAL_LENGTH)
 }
 
-/// Replica numbers in ascending order of address.
+/// Returns the replica numbers in ascending order of address.
 fn signers(stage: &Stage<'_>) -> Vec<u32> {
     let mut numbers = all(stage);
     numbers.sort_by_key(|number| stage.replica(*number).address());
     numbers
 }
 
-/// A sealed block of a signer on a block that a replica has.
+/// Returns a sealed block of a signer on a block that a replica has.
 fn block(stage: &Stage<'_>, knows: u32, parent: BlockId, place: usize) -> Option<Arc<Block>> {
     let signers = signers(stage);
     let number = *signers.get(place)?;
@@ -65,7 +65,7 @@ fn block(stage: &Stage<'_>, knows: u32, parent: BlockId, place: usize) -> Option
     Some(Arc::new(built.with_seal(seal)))
 }
 
-/// Blocks of these signers, one on the other, shown to some replicas one by one.
+/// Sends a chain of blocks of these signers to some replicas, one by one.
 fn branch(
     stage: &mut Stage<'_>,
     mut parent: BlockId,
@@ -83,7 +83,7 @@ fn branch(
     Ok(blocks)
 }
 
-/// Some see a block, from a neighbour.
+/// Sends a block to some replicas, from a neighbour.
 fn show(stage: &mut Stage<'_>, block: &Arc<Block>, to: &[u32]) -> Result<(), ScenarioError> {
     for number in to {
         let neighbour = (number + 1) % stage.count();
@@ -99,7 +99,7 @@ fn meet(stage: &mut Stage<'_>, constellation: &Constellation) -> Result<String, 
     for number in all(stage).into_iter().filter(|number| !up.contains(number)) {
         stage.crash(number)?;
     }
-    // Their machines don't know what is signed with their keys on the branch that loses, and may sign in its place.
+    // Their own protocols do not know what was signed with their keys on the losing branch, and may sign in its place.
     for place in loser.iter().skip(winner.len()) {
         stage.mark_byzantine(signers[*place])?;
     }

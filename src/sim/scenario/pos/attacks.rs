@@ -1,7 +1,7 @@
-//! Known attacks on Gasper, and what becomes of them.
+//! Known attacks on Gasper, and their outcome.
 //!
-//! Whoever attacks is a validator whose machine is held: its messages are kept back, or it says nothing itself and others hear
-//! what its key signs.
+//! An attacker is a Byzantine validator: its messages are withheld, or it is silent and messages signed with its key are
+//! injected.
 
 use std::collections::BTreeSet;
 
@@ -18,8 +18,8 @@ use crate::{
     sim::faults::plan::{Behaviour, LinkEffect},
 };
 
-/// The proposer of a slot keeps its block back, and a vote for it of one of that slot's attesters, and shows both once the next
-/// slot's block is there and before anybody votes in that slot.
+/// The proposer of a slot withholds its block, and a vote for it of one of that slot's attesters, and sends both once the next
+/// slot's block has arrived and before the votes of that slot.
 pub(super) fn ex_ante(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (first, (attacker, helper)) = cast(stage, |stage, first| {
         let (held, next) = (duties(stage, first + 1)?, duties(stage, first + 2)?);
@@ -64,7 +64,7 @@ pub(super) fn ex_ante(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     })
 }
 
-/// An equivocating proposer, one who votes for both of its blocks, and two who are silent keep the others apart in equal halves.
+/// An equivocating proposer, a validator that votes for both of its blocks, and two silent ones keep the others split in equal halves.
 pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (first, cast) = cast(stage, Cast::find)?;
     let Cast { proposer, skipper, swayer, silent, left, right, next } = cast;
@@ -86,7 +86,7 @@ pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     stage.run_ms(100)?;
     stage.ensure(is_head_of(stage, &left, one) && is_head_of(stage, &right, other), "two halves with a block each")?;
     stage.run_ms(1_200)?;
-    // One of the slot's committee voted on each side. The swayer votes with each side it speaks to.
+    // One member of the slot's committee voted on each side. The swayer votes with each side.
     let like = left.iter().find_map(|number| vote_of(stage, *number, *number, forked));
     let Some(like) = like else { return Err(stage.not_shown("a vote in the slot")) };
     vote_for(stage, swayer, like, one, &left)?;
@@ -102,7 +102,7 @@ pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     let tipped = stage.head(next);
     let is_new = tipped != one && tipped != other;
     stage.ensure(is_new && is_head_of(stage, &honest, tipped), "everybody on the next timely block")?;
-    // With the votes that it holds, the swayer's two meet.
+    // With the withheld votes, the swayer's two votes are in conflict.
     stage.run_ms(1_000)?;
     stage.end_window();
     let want = [liar, (address(stage, swayer), OffenceKind::DoubleVote)];
@@ -116,26 +116,26 @@ pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     ))
 }
 
-/// Who plays what in [`balancing`].
+/// Roles of the validators in [`balancing`].
 struct Cast {
-    /// Makes two blocks.
+    /// Proposes two blocks.
     proposer: u32,
-    /// Makes no block in the slot after.
+    /// Proposes no block in the next slot.
     skipper: u32,
     /// Votes twice.
     swayer: u32,
-    /// Does not vote at all.
+    /// Never votes.
     silent: u32,
-    /// Honest, and shown the first block.
+    /// Honest; receives the first block.
     left: Vec<u32>,
-    /// Honest, and shown the second.
+    /// Honest; receives the second block.
     right: Vec<u32>,
-    /// Makes the block that tips the balance.
+    /// Proposes the block that ends the balance.
     next: u32,
 }
 
 impl Cast {
-    /// For an epoch that begins with slot `first`.
+    /// Assigns the roles for an epoch that begins with slot `first`.
     fn find(stage: &Stage<'_>, first: u64) -> Option<Self> {
         let [forked, skipped, next] = [1, 2, 3].map(|place| duties(stage, first + place));
         let (forked, skipped, next) = (forked?, skipped?, next?.proposer);
@@ -150,7 +150,7 @@ impl Cast {
         if [proposer, skipper, swayer, silent].contains(&next) {
             return None;
         }
-        // As many voters on each side; everybody else in turn.
+        // Equally many voters on each side; all others alternate.
         let (mut left, mut right) = (vec![one], vec![other]);
         let liars = [proposer, skipper, swayer, silent];
         let rest = (0..stage.count()).filter(|who| !liars.contains(who) && !voters().any(|voter| voter == *who));
@@ -161,7 +161,7 @@ impl Cast {
     }
 }
 
-/// The last block of an epoch holds the votes that justify it; it is shown in the middle of the next one.
+/// The last block of an epoch holds the votes that justify it; it is sent in the middle of the next epoch.
 pub(super) fn withheld_justification(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (first, attacker) = cast(stage, |stage, first| {
         let last = first + config(stage).slots_per_epoch - 1;
@@ -218,7 +218,7 @@ fn final_epochs(stage: &Stage<'_>, numbers: &[u32]) -> Vec<u64> {
     numbers.iter().map(|number| pos(stage, *number).map_or(0, |pos| pos.finalized().epoch)).collect()
 }
 
-/// One makes two blocks in its slot, another votes for both.
+/// One validator proposes two blocks in its slot, another votes for both.
 pub(super) fn nothing_at_stake(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (first, (proposer, voter)) = cast(stage, |stage, first| {
         let forked = duties(stage, first + 1)?;

@@ -1,4 +1,4 @@
-//! Who does what when, and what is said with a validator's key.
+//! Duties of validators by slot, and messages signed with their keys.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -12,19 +12,19 @@ use crate::{
     primitives::Address,
 };
 
-/// Who does what in a slot.
+/// Duties of a slot.
 pub(super) struct Duties {
     pub(super) proposer: u32,
-    /// Who votes in it.
+    /// Attesters of the slot.
     pub(super) committee: Vec<u32>,
 }
 
-/// The slot that a replica is in.
+/// Returns a replica's current slot.
 pub(super) fn slot(stage: &Stage<'_>, number: u32) -> u64 {
     pos(stage, number).map_or(0, Pos::slot)
 }
 
-/// Of a slot in the epoch of replica 0's head.
+/// Returns the duties of a slot in the epoch of replica 0's head.
 pub(super) fn duties(stage: &Stage<'_>, slot: u64) -> Option<Duties> {
     let (config, epoch) = (config(stage), &pos(stage, 0)?.head_state()?.current);
     let address = |number: u32| stage.replica(number).address().unwrap_or_default();
@@ -36,7 +36,7 @@ pub(super) fn duties(stage: &Stage<'_>, slot: u64) -> Option<Duties> {
     })
 }
 
-/// Waits for an epoch whose first slot has its block at every replica, and whose duties suit; answers that slot and the cast.
+/// Waits for an epoch whose first slot has its block at every replica, and whose duties suit; returns that slot and the roles.
 pub(super) fn cast<T>(
     stage: &mut Stage<'_>,
     suits: impl Fn(&Stage<'_>, u64) -> Option<T>,
@@ -61,7 +61,7 @@ pub(super) fn cast<T>(
     Err(stage.not_shown("an epoch whose duties suit"))
 }
 
-/// Lets time pass until a slot begins at every replica, and so many milliseconds more.
+/// Runs until a slot begins at every replica, and some milliseconds more.
 pub(super) fn into_slot(stage: &mut Stage<'_>, wanted: u64, ms: u64) -> Result<(), ScenarioError> {
     let limit = (config(stage).period + 1) * 1_000 * (wanted.saturating_sub(slot(stage, 0)) + 1);
     stage.run_until(limit, &format!("slot {wanted}"), |stage| {
@@ -70,7 +70,7 @@ pub(super) fn into_slot(stage: &mut Stage<'_>, wanted: u64, ms: u64) -> Result<(
     stage.run_ms(ms)
 }
 
-/// Whom the replicas named as offenders, and for what.
+/// Returns the offenders that the replicas reported, with their offences.
 pub(super) fn named(stage: &Stage<'_>, by: &[u32]) -> BTreeSet<(Address, OffenceKind)> {
     let evidence = by.iter().flat_map(|number| stage.replica(*number).evidence());
     let named = evidence.filter_map(|evidence| match evidence {
@@ -84,13 +84,13 @@ pub(super) fn address(stage: &Stage<'_>, number: u32) -> Address {
     stage.replica(number).address().unwrap_or_default()
 }
 
-/// What a validator voted in an epoch, as a replica knows it.
+/// Returns a validator's vote of an epoch, as known to a replica.
 pub(super) fn vote_of(stage: &Stage<'_>, number: u32, at: u32, slot: u64) -> Option<VoteData> {
     let voter = address(stage, number);
     pos(stage, at)?.votes().find(|(who, vote)| **who == voter && vote.data.slot == slot).map(|(_, vote)| vote.data)
 }
 
-/// A validator whose machine says nothing gives the same vote as `like` with another head.
+/// Returns a vote of a silent validator, equal to `like` with another head.
 pub(super) fn vote_for(
     stage: &mut Stage<'_>,
     who: u32,
@@ -102,7 +102,7 @@ pub(super) fn vote_for(
     stage.inject(who, to, &Message::from(vote))
 }
 
-/// Another block in the place of `first`, which its proposer seals too.
+/// Returns another block in place of `first`, sealed by its proposer too.
 pub(super) fn second_block(stage: &Stage<'_>, proposer: u32, first: BlockId) -> Option<Arc<Block>> {
     let replica = stage.replica(proposer);
     let first = replica.chain().block(first.hash).ok()?;

@@ -1,4 +1,4 @@
-//! Two final checkpoints in conflict, and a history that keys without stake made.
+//! Two conflicting final checkpoints, and a history signed with keys that no longer have stake.
 
 use core::time::Duration;
 use std::{collections::BTreeSet, sync::Arc};
@@ -22,25 +22,25 @@ use crate::{
     },
 };
 
-/// Slots of the histories of [`long_range`]: more than 6 epochs beyond what is final.
+/// Slots of the histories of [`long_range`]: more than 6 epochs beyond the final checkpoint.
 const SLOTS: u64 = 60;
-/// Epochs after which stake may have left in [`long_range`].
+/// Epochs after which stake may have been withdrawn in [`long_range`].
 pub(super) const UNBONDING_EPOCHS: u64 = 6;
 
-/// Every block of a chain above genesis, oldest first.
+/// Returns every block of a chain above genesis, oldest first.
 fn blocks_of(chain: &Chain) -> Vec<Arc<Block>> {
     let hashes = (1..=chain.head().height().get()).filter_map(|height| chain.hash_at(Height::new(height)).ok());
     hashes.filter_map(|hash| chain.block(hash).ok()).map(|block| block.block().clone()).collect()
 }
 
-/// All votes in the blocks of a chain.
+/// Returns all votes in the blocks of a chain.
 fn votes_of(chain: &Chain) -> Vec<Vote> {
     let payloads = blocks_of(chain).into_iter().filter_map(|block| Payload::decode(block.payload()).ok());
     payloads.flat_map(|payload| payload.votes).collect()
 }
 
-/// The last `liars` replicas run on two machines with one key each, one beside each half of the honest, who don't hear each
-/// other.
+/// The keys of the last `liars` replicas run twice, one process connected to each half of the honest replicas, which are
+/// disconnected from each other.
 fn split(stage: &mut Stage<'_>, liars: u32) -> Result<(Vec<u32>, Vec<u32>), ScenarioError> {
     let honest: Vec<u32> = (0..stage.count() - liars).collect();
     let (one, other) = honest.split_at(honest.len() / 2);
@@ -83,7 +83,7 @@ pub(super) fn third_plus_one(stage: &mut Stage<'_>) -> Result<String, ScenarioEr
     ))
 }
 
-/// The control: as many as are less than a third break nothing.
+/// Negative control: fewer than a third break nothing.
 pub(super) fn less_than_third(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let liars = (stage.count() - 1) / 3;
     let (one, other) = split(stage, liars)?;
@@ -98,7 +98,7 @@ pub(super) fn less_than_third(stage: &mut Stage<'_>) -> Result<String, ScenarioE
     ))
 }
 
-/// A network of the same genesis and keys.
+/// Returns a network of the same genesis and keys.
 fn other_network(stage: &Stage<'_>, config: PosConfig, plan: FaultPlan) -> Result<Network, ScenarioError> {
     let builder = Network::builder()
         .with_consensus(ConsensusConfig::Pos(config))
@@ -109,7 +109,7 @@ fn other_network(stage: &Stage<'_>, config: PosConfig, plan: FaultPlan) -> Resul
     Ok(builder.build()?)
 }
 
-/// Shows blocks to a replica, one after the other, and answers how many of them it refused for a reason.
+/// Sends blocks to a replica, one after the other; returns how many of them it rejected for a reason.
 fn show(
     network: &mut Network,
     to: ReplicaId,
@@ -142,7 +142,7 @@ const fn is_untrusted(rejection: &Rejection) -> bool {
 
 pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let config = config(stage);
-    // All keys make another history from the first slot on, whose proposer misses it.
+    // All keys sign another history from the first slot on, whose proposer misses it.
     let first = pos(stage, 0).and_then(Pos::head_state).and_then(|state| state.current.proposer(&config, 1));
     let everybody = all_but(stage, &[]);
     let Some(absent) = everybody.iter().copied().find(|number| Some(address(stage, *number)) == first) else {
@@ -154,13 +154,13 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     other.run_for(whole)?;
     let forged = blocks_of(other.primary().chain());
 
-    // Who was here knows better.
+    // A replica that was online keeps the true history.
     stage.run_ms(SLOTS * config.period * 1_000)?;
     let height = finalized(stage, 0) as usize;
     stage.ensure(height > 20 && forged.len() > height, "two long histories")?;
     let refused = show(stage.network_mut(), id(0), &forged[..height], is_old)?;
     stage.ensure(refused == height, "every block below what is final refused by one who was here")?;
-    // Who begins anew can't tell the two apart, and believes neither.
+    // A new replica cannot distinguish the two, and accepts neither.
     let newcomer = stage.count() - 1;
     let trusted = pos(stage, 0).map(Pos::finalized).unwrap_or_default();
     stage.network_mut().wipe(id(newcomer))?;
@@ -176,13 +176,13 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     let others: Vec<u32> = everybody.into_iter().filter(|number| *number != newcomer).collect();
     stage.ensure(stage.agree_at(&others, trusted.block.height.get()), "the others on their own history")?;
 
-    // With a checkpoint from a friend it takes the true one and no other.
+    // With a trusted checkpoint it accepts the true history only.
     let told = config.with_trusted(trusted.epoch, trusted.block.hash);
     let mut network = other_network(stage, told, FaultPlan::default())?;
     network.run_for(whole)?;
     network.wipe(id(newcomer))?;
     network.restart(id(newcomer))?;
-    // It is shown the forged one first: nobody's answers reach it.
+    // It receives the forged one first: no responses reach it.
     let effect = LinkEffect::Loss { per_mille: 1_000 };
     let labels = vec!["block-response".to_owned()];
     let unanswered = network.set_link(LinkFault { from: vec![], to: vec![id(newcomer)], labels, effect })?;

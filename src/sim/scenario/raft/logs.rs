@@ -1,6 +1,6 @@
 //! Scenarios that begin with certain logs: figures 7 and 8 of Raft's paper, and the append race.
 //!
-//! Members believe whoever leads, so that the logs are arranged by what leaders of earlier terms would have said.
+//! Members accept messages of any leader of a term, so that the logs are built by messages of leaders of earlier terms.
 
 use std::sync::Arc;
 
@@ -13,9 +13,9 @@ use crate::{
     sim::faults::plan::{Delay, FaultId, FaultKind, LinkEffect},
 };
 
-/// Figure 7 of the paper: what the leader of term 8 has.
+/// Figure 7 of the paper: the log of the leader of term 8.
 const LEADER: &[u64] = &[1, 1, 1, 4, 4, 5, 5, 6, 6, 6];
-/// What followers (a) to (f) have, with the term each is in. (d), in the highest, is first.
+/// Logs of followers (a) to (f), with the current term of each. (d), with the highest, is first.
 const FOLLOWERS: [(u32, u64, &[u64]); 6] = [
     (4, 7, &[1, 1, 1, 4, 4, 5, 5, 6, 6, 6, 7, 7]),
     (1, 6, &[1, 1, 1, 4, 4, 5, 5, 6, 6]),
@@ -25,13 +25,13 @@ const FOLLOWERS: [(u32, u64, &[u64]); 6] = [
     (6, 3, &[1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3]),
 ];
 
-/// One replica says something to another as the leader of `term`, or a member, would.
+/// Sends a message from one replica to another as the leader of `term`, or a member, would.
 fn say(stage: &mut Stage<'_>, (from, to): (u32, u32), term: u64, body: Body) -> Result<(), ScenarioError> {
     let message = Message::Raft(RaftMessage { term, body });
     Ok(stage.network_mut().inject(id(from), id(to), message)?)
 }
 
-/// The leader of `term` has entries of these terms added after entry `prev_index` of `prev_term`.
+/// Appends entries of these terms after entry `prev_index` of `prev_term`, as the leader of `term`.
 fn append(
     stage: &mut Stage<'_>,
     way: (u32, u32),
@@ -44,7 +44,7 @@ fn append(
     say(stage, way, term, Body::Append { prev_index, prev_term, entries, commit: 0 })
 }
 
-/// The terms of the entries in a replica's log.
+/// Returns the terms of the entries in a replica's log.
 fn terms(stage: &Stage<'_>, number: u32) -> Vec<u64> {
     let entries = |raft: &Raft| {
         let indices = raft.compacted_index() + 1..=raft.last_index();
@@ -84,14 +84,14 @@ pub(super) fn figure_7(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_ms(60)?;
     stage.end_window();
     let refused = stage.sent("raft-append-rejected").0;
-    // The worst log's tail has eleven entries of two terms: a message a term, and not one an entry.
+    // The worst log's tail has eleven entries of two terms: one message a term, and not one an entry.
     stage.ensure(refused <= 8, "no more than eight refusals, for the logs are searched term by term")?;
     stage.run_to_height(20_000, 2)?;
     Ok(format!("all seven logs are the leader's up to entry 11 after {refused} refusals; blocks go on at height 2"))
 }
 
-/// Figure 8 up to (c): replica 0 led term 2 and gave entry 2 to replica 1 alone; replica 4 led term 3 and has another entry 2;
-/// replica 0 leads term 4 now and reaches 1 and 2. Answers the cut, and what loses its own entries.
+/// Figure 8 up to (c): replica 0 led term 2 and sent entry 2 to replica 1 alone; replica 4 led term 3 and has another entry 2;
+/// replica 0 leads term 4 now and reaches 1 and 2. Returns the cut, and the fault that loses its own entries.
 fn up_to_c(stage: &mut Stage<'_>) -> Result<(FaultId, FaultId), ScenarioError> {
     stage.begin_window();
     append(stage, (2, 0), 2, (0, 0), &[1, 2])?;
@@ -116,7 +116,7 @@ fn up_to_c(stage: &mut Stage<'_>) -> Result<(FaultId, FaultId), ScenarioError> {
 
 pub(super) fn figure_8(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let (cut, lost) = up_to_c(stage)?;
-    // Of what it sends, only the old entry arrives.
+    // Of its messages, only the old entry arrives.
     stage.end(lost)?;
     let before = stage.sent("raft-appended").0;
     append(stage, (0, 1), 4, (1, 1), &[2])?;
@@ -180,7 +180,7 @@ fn must_have_first(stage: &Stage<'_>, want: &[u64]) -> Result<(), ScenarioError>
 pub(super) fn append_aba(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.begin_window();
     let slow = stage.begin(FaultKind::Disk { replica: id(1), delay: Delay::Constant { ms: 200 } })?;
-    // The entry of term 1 comes, is dropped for one of term 2, and comes again from a leader of term 3.
+    // The entry of term 1 arrives, is replaced by one of term 2, and arrives again from a leader of term 3.
     for (from, term, entry) in [(0, 1, 1), (2, 2, 2), (0, 3, 1)] {
         append(stage, (from, 1), term, (0, 0), &[entry])?;
         stage.run_ms(50)?;

@@ -1,4 +1,4 @@
-//! Scenarios in which the members change.
+//! Scenarios in which the membership changes.
 
 use super::{ScenarioError, Stage, begin, id, leader_of, leads, raft};
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
     sim::faults::plan::{Delay, LinkEffect},
 };
 
-/// Lets the leader propose a change once nothing else is under way.
+/// Lets the leader propose a change once no other is in progress.
 fn change(stage: &mut Stage<'_>, leader: u32, change: Change) -> Result<(), ScenarioError> {
     stage.run_until(10_000, "everything committed", |stage| {
         raft(stage, leader)
@@ -59,7 +59,7 @@ pub(super) fn learner_must_vote(stage: &mut Stage<'_>) -> Result<String, Scenari
     change(stage, leader, Change::Simple(vec![demoted]))?;
     stage.run_until(20_000, "a learner", |stage| (0..3).all(|number| !votes(stage, number)))?;
     stage.begin_window();
-    // The learner holds the entry that promotes it before the other voter does, and hears nothing after that.
+    // The learner has the entry that promotes it before the other voter does, and receives nothing after that.
     let slow = stage.link(&["raft-append"], &[leader], &[voter], LinkEffect::Latency(Delay::Constant { ms: 90 }))?;
     let last = |stage: &Stage<'_>, of: u32| raft(stage, of).map_or(0, Raft::last_index);
     let promoted = assign(stage, learner, Role::Voter);
