@@ -20,8 +20,9 @@ pub enum Production {
 /// Parameters of a block that is made on demand; the defaults are those of the protocol and the pool.
 ///
 /// ```
-/// use chainbox::{primitives::Timestamp, sim::{BlockOrder, Network, Production}};
-/// let mut network = Network::builder().with_production(Production::OnDemand).build()?;
+/// use chainbox::{consensus::ConsensusKind, primitives::Timestamp, sim::{BlockOrder, Network, Production}};
+/// let network = Network::builder().with_consensus(ConsensusKind::Poa.on_demand());
+/// let mut network = network.with_production(Production::OnDemand).build()?;
 /// let order = BlockOrder::new().with_timestamp(Timestamp::from_secs(60)).with_transactions([]);
 /// assert_eq!(network.produce_block(&order)?.block.block().timestamp(), Timestamp::from_secs(60));
 /// # Ok::<(), chainbox::sim::NetworkError>(())
