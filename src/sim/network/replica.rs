@@ -25,8 +25,8 @@ use crate::{
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
-        AnyProtocol, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Finality, Message, Protocol, Recipients,
-        Records, Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Finality, Message, Protocol,
+        Recipients, Records, Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
     },
     primitives::{Address, Timestamp, Transaction, U256},
     sim::{
