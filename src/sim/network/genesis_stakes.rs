@@ -73,7 +73,7 @@ fn decide(genesis: &mut GenesisSpec, config: &ConsensusConfig, has_stakes: bool)
     match kind.stake_use() {
         StakeUse::Never if wants => {
             let reason = format!(
-                "{} has no notion of stake: leave out the stakes and genesis field `staking`, or choose a protocol with stake",
+                "{} does not support stake: leave out the stakes and genesis field `staking`, or choose a protocol with stake",
                 kind.name()
             );
             Err(NetworkError::Options { reason })
@@ -155,7 +155,7 @@ mod tests {
         for (builder, want) in [
             (pbft(4).with_stakes([ether(1)]), "1 stakes are given for 4 validators"),
             (pbft(2).with_stakes([ether(1), U256::ZERO]), "weight 0"),
-            (Network::builder().with_stakes([ether(1)]), "proof-of-authority has no notion of stake"),
+            (Network::builder().with_stakes([ether(1)]), "proof-of-authority does not support stake"),
             (Network::builder().with_staking(StakingParams::default()), "leave out"),
             (pbft(1).with_staking(StakingParams { downtime_window: 0, ..StakingParams::default() }), "downtimeWindow"),
         ] {
