@@ -153,7 +153,7 @@ fn latencies_beyond_the_period_fork_the_chain_and_never_what_is_irreversible() {
 }
 
 #[test]
-fn impossible_configurations_say_what_to_change_and_operators_have_no_say() {
+fn invalid_configurations_are_refused_and_admin_commands_unsupported() {
     for (config, want) in [
         (DposConfig::default().with_producers(0), DposError::Producers { got: 0 }),
         (DposConfig::default().with_blocks_per_turn(0), DposError::BlocksPerTurn { got: 0 }),
@@ -179,7 +179,7 @@ fn genesis_names_the_protocol_by_both_names() {
 }
 
 #[test]
-fn a_producer_of_two_blocks_a_slot_is_told_slashed_and_voted_out_by_that() {
+fn a_producer_of_two_blocks_a_slot_is_reported_slashed_and_loses_its_seat() {
     use crate::system::staking::ValidatorStatus;
     let offender = ReplicaId::new(1);
     let what = FaultKind::Byzantine { replica: offender, behaviour: Behaviour::Equivocate, when: Trigger::Always };

@@ -223,7 +223,7 @@ fn a_checkpoint_whose_votes_died_is_voted_for_again() {
         let mut network = builder.build().unwrap();
         produce(&mut network, 1);
         assert_eq!(network.lowest_height().get(), height);
-        // They die with the block in the chain: whoever voted for it to be a checkpoint was not heard yet.
+        // They stop with the block in the chain, before the votes for its checkpoint arrived.
         let has_block = |store: &&MemoryStore| store.get(Table::Canonical, &height.to_be_bytes()).unwrap().is_some();
         let written = disk.past.lock().unwrap().iter().find(has_block).unwrap().clone();
         disk = Disk::at(&written);
@@ -257,7 +257,7 @@ fn no_protocol_reads_records_of_another() {
     });
     for (stored, from) in ConsensusKind::ALL.into_iter().zip(&disks) {
         for (asked, onto) in ConsensusKind::ALL.into_iter().zip(&disks) {
-            // The chain is of the protocol that is asked for: only the records tell.
+            // The chain has the requested protocol: only the records differ.
             let disk = Disk::at(&onto.now);
             let mut batch = Batch::new();
             onto.consensus().into_iter().for_each(|(key, _)| batch.delete(Table::Consensus, key));
@@ -279,7 +279,7 @@ fn no_protocol_reads_records_of_another() {
 }
 
 #[test]
-fn a_damaged_record_is_told_by_name() {
+fn a_damaged_record_is_reported_by_name() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
         produce(&mut on_demand(&disk, kind, 4), 5);

@@ -215,7 +215,7 @@ fn look() {
     }
 }
 
-/// Prints what the campaigns find without a bug; `SEEDS` in the environment says in how many seeds of each protocol.
+/// Prints what the campaigns find without a bug; the environment variable `SEEDS` sets the number of seeds of each protocol.
 #[test]
 #[ignore = "minutes: scripts/mutations"]
 fn table_without_mutations() {

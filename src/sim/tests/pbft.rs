@@ -68,13 +68,13 @@ fn a_silent_primary_is_voted_out_and_blocks_go_on() {
     for replica in network.replicas().iter().filter(|replica| replica.id() != silent) {
         assert_eq!(pbft(replica).view().get(), 1);
     }
-    // It hears the others, and follows by their certified blocks.
+    // It receives the certified blocks of the others, and follows.
     network.run_for(Duration::from_secs(5)).unwrap();
     assert!(network.replica(silent).unwrap().head().height.get() >= 10);
 }
 
 #[test]
-fn a_replica_that_hears_late_catches_up_by_blocks_with_proof() {
+fn a_replica_that_was_disconnected_catches_up_by_blocks_with_proof() {
     let far = ReplicaId::new(2);
     let mut builder = network(4, 11);
     for from in [0, 1, 3].map(ReplicaId::new) {
@@ -114,7 +114,7 @@ fn seals_are_certificates_that_a_light_verifier_follows_under_both_schemes() {
 }
 
 #[test]
-fn impossible_options_are_told() {
+fn invalid_options_are_refused() {
     let too_few = network(3, 0).build();
     let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
     assert!(matches!(too_few, Err(NetworkError::Consensus(ConsensusError::Pbft(error))) if error == want));

@@ -63,7 +63,7 @@ fn record(network: &Network, address: Address) -> ValidatorRecord {
     network.validators().unwrap().into_iter().find(|record| record.address == address).unwrap()
 }
 
-/// Follows a replica's chain by headers alone; answers the heights at which the set changed.
+/// Follows a replica's chain by headers alone; returns the heights at which the set changed.
 fn follow_by_headers(network: &Network, index: usize) -> Vec<u64> {
     let chain = network.replicas()[index].chain();
     let (set, authenticator) = (network.genesis_validators().clone(), network.authenticator().clone());
@@ -110,7 +110,7 @@ fn transactions_change_who_agrees_at_checkpoints_and_headers_alone_show_it() {
     silent.iter().for_each(|replica| network.restart(*replica).unwrap());
     network.run_until(LONG, |network| network.lowest_height().get() >= goal).unwrap();
 
-    // A stake that grows shows in the set; one who exits follows without a say.
+    // A growing stake appears in the set; a validator that exits follows without a vote.
     network.validator_action(&key(seed.get(), 1), &ValidatorAction::Stake { amount: ether(8) }).unwrap();
     network.validator_action(&key(seed.get(), 0), &ValidatorAction::Exit).unwrap();
     network.run_until(LONG, |network| is_council(network, seed.get(), &[1, 2, 3, 4, 5])).unwrap();
@@ -195,7 +195,7 @@ fn an_equivocating_primary_is_slashed_jailed_for_ever_and_put_out() {
         let stake = record(&network, primary).stake.unwrap();
         assert!(stake.tokens < ether(32) && stake.tokens > ether(30), "5 % of it is burnt: {}", stake.tokens);
         if validators == 4 {
-            // Nobody can be spared: its place is taken by the next who joins.
+            // All validators are needed: the next one to join takes its place.
             assert!(record(&network, primary).validates);
             network.validator_action(&key(seed.get(), 4), &join()).unwrap();
         }

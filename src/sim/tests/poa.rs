@@ -92,7 +92,7 @@ fn only_ordered_transactions_are_taken_when_some_are() {
 }
 
 #[test]
-fn impossible_options_are_told() {
+fn invalid_options_are_refused() {
     let dev = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
     assert!(matches!(network(1, 0).with_consensus(dev).build(), Err(NetworkError::Options { .. })));
     let no_epoch = ConsensusConfig::Poa(PoaConfig::default().with_epoch(0));
@@ -105,7 +105,7 @@ fn impossible_options_are_told() {
 }
 
 #[test]
-fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
+fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block() {
     let seed = 21;
     let mut network = network(4, seed).build().unwrap();
     network.run_to_height(3).unwrap();

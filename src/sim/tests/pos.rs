@@ -57,7 +57,7 @@ fn a_silent_quarter_costs_slots_and_not_finality() {
     let mut network = silenced(network(4, 3), &[2], 4);
     network.run_for(Duration::from_secs(60)).unwrap();
     for replica in network.replicas() {
-        // The silent one hears the others, and follows.
+        // The silent one receives messages of the others, and follows.
         assert!(pos(replica).finalized().epoch >= 10, "{:?}", pos(replica).finalized());
         assert_eq!(replica.counters().evidence, 0);
         assert!(mark(replica, "pos/reorg") < 20);
@@ -84,12 +84,12 @@ fn half_of_the_stake_absent_leaks_until_the_others_finalise() {
         assert_eq!(weight < full - full / 10, is_absent, "replica {replica} has {weight}");
     }
     assert!(weight(&state.current.set, 1) > full / 4, "no more than it takes");
-    // Nobody did anything wrong.
+    // No replica misbehaved.
     assert!(network.replicas().iter().all(|replica| replica.counters().evidence == 0));
 }
 
 #[test]
-fn a_replica_that_hears_late_catches_up() {
+fn a_replica_that_was_disconnected_catches_up() {
     let far = ReplicaId::new(2);
     let mut builder = network(4, 11);
     for from in [0, 1, 3].map(ReplicaId::new) {
@@ -123,7 +123,7 @@ fn a_light_verifier_follows_to_the_final_checkpoint_under_both_schemes() {
 }
 
 #[test]
-fn impossible_options_are_told() {
+fn invalid_options_are_refused() {
     let with = |config| network(4, 0).with_consensus(ConsensusConfig::Pos(config)).build();
     let short = with(config().with_slots_per_epoch(1));
     let want = PosError::SlotsPerEpoch { got: 1, max: 256 };
@@ -208,7 +208,7 @@ fn three_of_seven_break_finality_on_every_seed_and_two_on_none() {
     }
 }
 
-/// The control campaign: a third and one of the validators run on two machines each. Every seed that breaks, breaks agreement
+/// The control campaign: a third and one of the validators have twins. Every seed that fails, breaks agreement
 /// and nothing else, and names them.
 #[test]
 fn a_control_campaign_breaks_agreement_and_names_the_offenders() {

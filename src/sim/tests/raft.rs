@@ -61,7 +61,7 @@ fn any_number_of_replicas_agree_and_head_is_final() {
 }
 
 #[test]
-fn a_wrong_order_is_told_and_the_next_one_works() {
+fn an_invalid_command_is_refused_and_the_next_one_works() {
     let mut network = on_demand(3).build().unwrap();
     network.produce_block(&BlockOrder::default()).unwrap();
     let early = BlockOrder::new().with_timestamp(crate::primitives::Timestamp::from_secs(0));

@@ -21,7 +21,7 @@ const NEWCOMER: u32 = 4;
 enum Fate {
     /// It showed.
     Shown,
-    /// Refused as something that the protocol has no notion of.
+    /// Refused as unsupported by the protocol.
     Unsupported,
     /// There is no such thing to act upon.
     Never,
@@ -31,8 +31,8 @@ use Fate::{Never, Shown, Unsupported};
 const PROTOCOLS: [ConsensusKind; 5] =
     [ConsensusKind::Poa, ConsensusKind::Pos, ConsensusKind::Dpos, ConsensusKind::Pbft, ConsensusKind::Raft];
 
-/// By [`PROTOCOLS`]. Proof of authority votes offenders out by hand and Raft trusts its members: neither punishes. PBFT's
-/// certificates have a quorum's signatures and no more, so that nobody is punished for absence.
+/// By [`PROTOCOLS`]. Proof of authority removes offenders by votes of signers and Raft trusts its members: neither punishes. PBFT's
+/// certificates have a quorum's signatures and no more, so that absence is not punished.
 const LIFE: [(&str, [Fate; 5]); 13] = [
     ("join", [Shown, Shown, Shown, Shown, Shown]),
     ("stake", [Unsupported, Shown, Shown, Shown, Unsupported]),
@@ -117,7 +117,7 @@ fn act(network: &mut Network, actor: u32, action: &ValidatorAction, shows: impl 
         }
         Err(error @ ValidatorActionError::Unsupported { .. }) => {
             let (text, name) = (error.to_string(), action.name());
-            let (_, hint) = text.split_once(&format!("has no notion of `{name}`: ")).expect("names the action");
+            let (_, hint) = text.split_once(&format!("does not support `{name}`: ")).expect("names the action");
             assert!(hint.contains(" by ") && text.starts_with(kind.name()), "{text}");
             Unsupported
         }
@@ -158,7 +158,7 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
             let action = ValidatorAction::SetCommission { commission_bps: 2_500 };
             act(network, 2, &action, |n| stake(n, 2).commission_bps == 2_500)
         }
-        // Of somebody who proposed, which in PBFT is one only.
+        // Of a validator that proposed, which in PBFT is only one.
         "claim-rewards" => {
             let rich = (0..4).find(|index| is_staked && !before(*index).rewards_owed.is_zero()).unwrap_or(0);
             let (owed, own) = (before(rich).rewards_owed, balance(network, key(rich).address()));
@@ -218,7 +218,7 @@ fn nothing() -> StakeRecord {
 }
 
 #[test]
-fn every_step_on_every_protocol_shows_or_says_what_to_do_instead() {
+fn every_action_on_every_protocol_works_or_names_an_alternative() {
     for (column, kind) in PROTOCOLS.into_iter().enumerate() {
         let mut network = network(kind);
         for (step, fates) in LIFE {

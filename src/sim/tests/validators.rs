@@ -140,7 +140,7 @@ fn settled(network: &Network) -> bool {
 }
 
 #[test]
-fn what_a_protocol_has_no_notion_of_names_protocol_and_action() {
+fn an_unsupported_action_names_protocol_and_action() {
     let plain_pbft = ConsensusConfig::Pbft(PbftConfig::default());
     let configs =
         [ConsensusConfig::Poa(PoaConfig::default()), ConsensusConfig::Raft(RaftConfig::default()), plain_pbft.clone()];

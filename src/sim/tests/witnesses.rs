@@ -1,4 +1,4 @@
-//! Every name that a broken invariant can have is shown to be found: by a state of a network that is made by hand here, or by
+//! Every name that a broken invariant can have is shown to be found: by a constructed state of a network, or by
 //! a deliberate bug in the table of docs/mutations.md.
 //!
 //! Most states are made of two networks with the same keys and different histories: an invariant that saw the one must object

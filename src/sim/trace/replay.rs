@@ -232,7 +232,7 @@ impl<'a> Replay<'a> {
     }
 
     fn compare_state(&self, replica: u32, want: B256, record: usize) -> Result<(), ReplayError> {
-        match self.protocol_of(replica).map(Protocol::digest) {
+        match self.known_protocol(replica).map(Protocol::digest) {
             Some(got) if got != want => Err(ReplayError::State { record, replica, got, want }),
             _ => Ok(()),
         }

@@ -59,7 +59,7 @@ pub enum Trigger {
         heights: Vec<u64>,
     },
     /// While its protocol is in one of these rounds: views of PBFT, terms of Raft, slots of proof of stake, rounds of delegated
-    /// proof of stake, epochs of proof of authority ([`AnyProtocol::round`](crate::consensus::AnyProtocol::round)).
+    /// proof of stake, epochs of proof of authority.
     Rounds {
         /// Rounds.
         rounds: Vec<u64>,

@@ -48,7 +48,7 @@ fn records_of_blocks_on_demand_weigh_no_more_after_many_restarts() {
 #[test]
 fn records_of_automatic_blocks_weigh_no_more_after_many_restarts() {
     for kind in ConsensusKind::ALL {
-        // So slow that branches are left, whose records nobody speaks of any more after a restart.
+        // So slow that branches are abandoned, whose records are unused after a restart.
         let mean = Duration::from_millis(if kind == ConsensusKind::Raft { 100 } else { 400 });
         let latency = Latency::Exponential { floor: Duration::from_millis(50), mean };
         let live = |disk: &Arc<Disk>| {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_primary_that_lags_behind_holds_nobody_up_whenever_all_die() {
+fn a_lagging_primary_delays_no_replica_whenever_all_stop() {
     for kind in ConsensusKind::ALL {
         // By less than PBFT's log, by more, and while the others go down one after the other.
         let crashes = (1..4).map(|replica| (9_000 + 2_000 * u64::from(replica), replica)).collect::<Vec<_>>();

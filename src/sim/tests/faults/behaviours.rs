@@ -35,7 +35,7 @@ fn a_silent_replica_is_voted_out() {
 }
 
 #[test]
-fn a_selective_one_is_heard_by_some_only() {
+fn a_selective_sender_reaches_some_only() {
     // The two that it speaks to are no quorum without the third.
     let network = with(Behaviour::SelectiveSend { to: vec![id(0)] }, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
@@ -52,7 +52,7 @@ fn an_equivocating_one_shows_each_half_another_block() {
     assert!(marks(&network, "pbft/shown-other-proposal") > 0 && marks(&network, "pbft/evidence") >= 3);
     assert!(network.lowest_height().get() > 3, "{:?}", heights(&network));
 
-    // In proof of authority both blocks travel, and whoever has both holds the proof.
+    // In proof of authority both blocks are forwarded, and a replica that has both has the proof.
     let mut network = network_of_poa();
     network.misbehave(id(1), Behaviour::Equivocate, Trigger::Always).unwrap();
     run_ms(&mut network, 30_000);
@@ -99,7 +99,7 @@ fn rounds_are_those_of_the_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
         let config = default_sim_config(kind);
         let mut network = builder(config, 4).build().unwrap();
-        // In one network somebody is silent in the rounds of now, in the other in one that never comes.
+        // In one network a replica is silent in the current rounds, in the other in a round that never begins.
         run_ms(&mut network, 9_500);
         let mut other = network.fork();
         let round = network.replica(id(1)).unwrap().protocol().round();
@@ -146,7 +146,7 @@ fn one_pair_of_twins_is_borne_and_two_break_agreement() {
     assert!(violation.invariant == "agreement" && violation.detail.contains("is final as"), "{violation}");
 }
 
-/// Two replicas run on two machines each, one half with either honest one, and clients speak to both halves.
+/// Two replicas have twins, one process connected to each honest replica, and clients submit to both halves.
 fn two_of_four(seed: u64) -> Option<Violation> {
     let one_way = |from, to| FaultKind::OneWay { from: vec![id(from)], to: vec![id(to)] };
     let plan = FaultPlan::default()
@@ -179,7 +179,7 @@ fn whole_blocks_are_garbled_and_advanced_too() {
     network.misbehave(id(2), Behaviour::FutureSpam, Trigger::Always).unwrap();
     run_ms(&mut network, 30_000);
     assert!(network.replica(id(0)).unwrap().counters().rejected > 3);
-    // A message by hand goes through links and faults as any other.
+    // An injected message passes links and faults as any other.
     let block = network.primary().chain().head().block().clone();
     network.inject(id(0), id(3), Message::Block(block)).unwrap();
     run_ms(&mut network, 100);

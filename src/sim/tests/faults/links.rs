@@ -33,7 +33,7 @@ fn a_split_down_the_middle_stops_everybody() {
 }
 
 #[test]
-fn an_isolated_replica_hears_nothing_and_catches_up() {
+fn an_isolated_replica_receives_nothing_and_catches_up() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 2_500);
     network.isolate(id(2)).unwrap();
@@ -52,7 +52,7 @@ fn a_one_way_cut_silences_one_direction_only() {
     let others = vec![id(0), id(1), id(2)];
     network.begin_fault(FaultKind::OneWay { from: vec![id(3)], to: others }).unwrap();
     run_ms(&mut network, 20_000);
-    // It still hears the others, and follows.
+    // It still receives messages of the others, and follows.
     assert!(height(&network, 3) > 5, "{:?}", heights(&network));
     let silent = network.replica(id(3)).unwrap().counters().blocks_built;
     let led = network.replicas().iter().map(|replica| replica.counters().blocks_built).max().unwrap();

@@ -114,7 +114,7 @@ fn a_wiped_replica_begins_at_genesis_and_catches_up() {
 }
 
 #[test]
-fn flipped_bits_are_told_by_checksums_in_every_protocol() {
+fn flipped_bits_are_detected_by_checksums_in_every_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
         let mut network = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut network, 9_000);
