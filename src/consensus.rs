@@ -28,6 +28,8 @@ pub mod pbft;
 pub mod poa;
 pub mod pos;
 pub mod raft;
+#[cfg(any(test, feature = "internals"))]
+pub mod testing;
 
 pub use any::{
     AdminError, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier, Machine, Records,
@@ -45,5 +47,5 @@ pub use common::{
 use common::{encoding, lineage, orphans, record_class};
 pub(crate) use common::{
     encoding::{check_record, checked_record, is_whole_record},
-    mutation,
+    effect_handler, mutation, record_map,
 };

@@ -130,7 +130,7 @@ fn in_parallel<T: Sync>(items: &[T], work: impl Fn(&T) + Sync) {
 
 #[test]
 fn every_bug_is_in_the_table_or_has_a_reason() {
-    let source = include_str!("../../consensus/mutation.rs");
+    let source = include_str!("../../consensus/common/mutation.rs");
     let variants = source.lines().filter_map(|line| line.strip_prefix("    ")?.strip_suffix(','));
     let variants: BTreeSet<_> =
         variants.filter(|name| name.chars().all(char::is_alphanumeric)).map(str::to_owned).collect();
