@@ -44,8 +44,9 @@ pub use common::{
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
-use common::{encoding, lineage, orphans, record_class};
 pub(crate) use common::{
+    effect_handler,
     encoding::{check_record, checked_record, is_whole_record},
-    effect_handler, mutation, record_map,
+    mutation, record_map,
 };
+use common::{encoding, lineage, orphans, record_class};

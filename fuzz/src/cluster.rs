@@ -54,6 +54,7 @@ struct ConfiguredProtocol {
 
 impl Fixture for ConfiguredProtocol {
     type Protocol = Machine;
+    const CHECKS_STEPS: bool = true;
     const FETCHES_AT_ONCE: bool = false;
 
     fn recover(lab: &Lab<Self>, index: usize, records: &Records) -> Machine {

@@ -89,7 +89,7 @@ impl Fixture for DposFixture {
         }
     }
 
-    fn on_head(lab: &mut Lab, index: usize, head: BlockId) {
+    fn on_head(lab: &mut Lab, index: usize, _old: BlockId, head: BlockId) {
         let node = &lab.nodes[index];
         let payload_of = |id: &BlockId| Payload::decode(node.blocks[&id.hash].payload());
         if head.height == Height::GENESIS || payload_of(&head).unwrap().activates.is_none() {
@@ -150,7 +150,8 @@ impl Lab {
         let place = place.unwrap_or_default();
         let confirmed = odd.confirmed.unwrap_or_else(|| link.state.progress().confirmable(place, Height::GENESIS));
         let draft = Draft { slot, place, confirmed, offences: &[] };
-        let says = link.extend(&self.fixture.config, &draft, Election::Counted).map(|(_, says)| says).unwrap_or_default();
+        let says =
+            link.extend(&self.fixture.config, &draft, Election::Counted).map(|(_, says)| says).unwrap_or_default();
         let Says { absent, proposes, activates } = says;
         let regular = Payload { confirmed, absent, proposes, activates, evidence: Vec::new() };
         let payload = odd.payload.clone().unwrap_or(regular);

@@ -115,7 +115,8 @@ fn a_restored_network_goes_on_at_its_head() {
     let mut lab = Lab::new(4);
     lab.slots(20);
     let head = lab.nodes[1].records[HEAD_KEY].clone();
-    let restored = Dpos::restore(lab.fixture.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
+    let restored =
+        Dpos::restore(lab.fixture.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
     assert_eq!((restored.head(), restored.finality()), (lab.replica(1).head(), lab.replica(1).finality()));
     assert_eq!(restored.promise().slot, lab.replica(1).promise().slot);
     for bad in [&head[1..], &[head.as_ref(), &[0]].concat()] {

@@ -50,9 +50,19 @@ impl Fixture for PbftFixture {
         Some(Block::new(header, Vec::new(), request.payload.clone(), Vec::new()))
     }
 
-    fn after_step(lab: &mut Lab, index: usize, before: &Pbft) {
-        let (node, old) = (&lab.nodes[index], before.head());
-        assert_eq!(node.canonical[&old.height], old, "what is committed is never taken back");
+    fn on_head(lab: &mut Lab, index: usize, old: BlockId, new: BlockId) {
+        if old == new {
+            return;
+        }
+        let node = &lab.nodes[index];
+        assert_eq!(node.blocks[&new.hash].parent_hash(), old.hash, "a block is skipped or taken back");
+        if !node.is_faulty {
+            lab.check_agreement("committed", 0, new);
+        }
+    }
+
+    fn after_step(lab: &mut Lab, index: usize) {
+        let node = &lab.nodes[index];
         if node.is_faulty {
             return;
         }
@@ -66,10 +76,6 @@ impl Fixture for PbftFixture {
             .iter()
             .filter_map(|(height, slot)| slot.prepared.map(|(view, hash)| (view, BlockId { height: *height, hash })))
             .collect();
-        let committed: Vec<_> = node.canonical.range(old.height.next()..).map(|(_, block)| *block).collect();
-        for block in committed {
-            lab.check_agreement("committed", 0, block);
-        }
         for (view, block) in prepared {
             lab.check_agreement("prepared", view.get(), block);
         }

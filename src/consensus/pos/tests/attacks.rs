@@ -322,7 +322,8 @@ fn evidence_undoes_no_justification() {
     let before = state.unrealized();
     assert!(before.justified.epoch >= 5);
     let villain = (1..4).find(|who| state.has_vote(&lab.address(*who), state.epoch())).unwrap();
-    let own = lab.replica(1)
+    let own = lab
+        .replica(1)
         .votes()
         .find(|(who, vote)| **who == lab.address(villain) && vote.data.target.epoch == state.epoch());
     let own = own.unwrap().1.clone();

@@ -74,11 +74,7 @@ fn refused_votes_change_nothing() {
         ("a stranger's", Vote::signed(good.data, &stranger), "no validator"),
         ("known", known, "already known"),
         ("of the future", changed(&|data| (data.slot, data.target.epoch) = (55, 13)), "future"),
-        (
-            "of the endless future",
-            changed(&|data| (data.slot, data.target.epoch) = (u64::MAX, u64::MAX / 4)),
-            "future",
-        ),
+        ("of the endless future", changed(&|data| (data.slot, data.target.epoch) = (u64::MAX, u64::MAX / 4)), "future"),
         (
             "of an epoch that is over",
             changed(&|data| (data.slot, data.target.epoch, data.source.epoch) = (3, 0, 0)),
@@ -206,11 +202,7 @@ fn blocks_with_refused_payloads_change_nothing() {
         ),
         ("evidence of nothing", scene.with(|payload| payload.offences = vec![no_offence]), "evidence"),
         ("no payload", scene.with_bytes(Bytes::from_static(b"123")), "names no slot"),
-        (
-            "half a payload",
-            scene.with_bytes(Bytes::from([&20_u64.to_be_bytes()[..], b"xyz"].concat())),
-            "canonical",
-        ),
+        ("half a payload", scene.with_bytes(Bytes::from([&20_u64.to_be_bytes()[..], b"xyz"].concat())), "canonical"),
     ];
     scene.refuse(cases);
 }

@@ -169,7 +169,8 @@ fn a_partition_heals_into_one_chain() {
 fn a_light_verifier_counts_the_votes_itself() {
     let mut lab = Lab::new(4);
     lab.run(26);
-    let new = || LightVerifier::new(lab.fixture.config, lab.genesis.header(), &lab.genesis_set(), lab.authenticator.clone());
+    let new =
+        || LightVerifier::new(lab.fixture.config, lab.genesis.header(), &lab.genesis_set(), lab.authenticator.clone());
     let mut light = new().unwrap();
     for block in lab.chain_of(0) {
         light.follow(&block.as_ref().into()).unwrap();

@@ -72,7 +72,8 @@ fn headers_announce_every_set_and_a_light_verifier_follows() {
         chain.iter().filter_map(|block| Payload::decode(block.payload()).unwrap().accounts?.next).collect();
     assert_eq!(announced, [set(&lab, 0).hash()], "one change, an epoch ahead");
     let first = ValidatorSet::new((0..4).map(|who| super::lab::member(lab.address(who)))).unwrap();
-    let mut light = LightVerifier::new(lab.fixture.config, lab.genesis.header(), &first, lab.authenticator.clone()).unwrap();
+    let mut light =
+        LightVerifier::new(lab.fixture.config, lab.genesis.header(), &first, lab.authenticator.clone()).unwrap();
     for block in &chain {
         light.follow(&block.as_ref().into()).unwrap();
     }

@@ -28,6 +28,7 @@ pub(super) fn id(number: usize) -> ReplicaId {
 }
 
 impl Fixture for RaftFixture {
+    const CHECKS_STEPS: bool = true;
     const FETCHES_AT_ONCE: bool = false;
     type Protocol = Raft;
 
@@ -42,7 +43,7 @@ impl Fixture for RaftFixture {
         assert!(matches!((to, message), (Recipients::One(_), Message::Raft(_))), "unexpected {message:?}");
     }
 
-    fn after_step(cluster: &mut Cluster, _: usize, _: &Raft) {
+    fn after_step(cluster: &mut Cluster, _: usize) {
         assert!(cluster.evidence.is_empty(), "crash faults leave no evidence");
         cluster.check_invariants();
     }

@@ -200,10 +200,7 @@ fn a_replayed_message_changes_no_log() {
     }
     cluster.settle();
     for number in 0..3 {
-        assert_eq!(
-            (cluster.replica(number).head(), cluster.terms(number)),
-            (heads[number], terms[number].clone())
-        );
+        assert_eq!((cluster.replica(number).head(), cluster.terms(number)), (heads[number], terms[number].clone()));
     }
 }
 
