@@ -7,9 +7,7 @@ use core::time::Duration;
 use std::{cell::LazyCell, fs, time::Instant};
 
 use chainbox::{
-    consensus::{
-        ConsensusConfig, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig,
-    },
+    consensus::{ConsensusConfig, DposConfig, PbftConfig, PoaConfig, PosConfig, RaftConfig},
     sim::{Network, NetworkBuilder},
 };
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};

@@ -8,7 +8,7 @@ mod golden;
 use std::hint::black_box;
 
 use chainbox::{
-    consensus::{ConsensusConfig, poa::PoaConfig},
+    consensus::{ConsensusConfig, PoaConfig},
     sim::{BlockOrder, Network, NetworkBuilder, Production, Scheduler},
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};

@@ -3,8 +3,8 @@
 use core::time::Duration;
 
 use chainbox::{
-    consensus::{ConsensusConfig, ReplicaId, pbft::PbftConfig},
-    sim::{Campaign, FaultKind, FaultPlan, Network, NetworkError, Setup, invariant},
+    consensus::{ConsensusConfig, PbftConfig, ReplicaId},
+    sim::{Campaign, CampaignSetup, FaultKind, FaultPlan, Network, NetworkError, invariant},
 };
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(violation.invariant, "agreement");
 
     // By chance: what a protocol promises to bear, it bears in every one of these runs.
-    let campaign = Campaign::new(Setup::of(pbft), 0..50);
+    let campaign = Campaign::new(CampaignSetup::of(pbft), 0..50);
     assert!(campaign.first_failure().is_none());
     println!("fifty random plans within the protocol's promises broke nothing");
     Ok(())

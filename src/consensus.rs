@@ -21,32 +21,63 @@
 
 mod any;
 mod common;
+#[cfg(feature = "internals")]
 pub mod dpos;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod dpos;
 #[cfg(test)]
 mod model_check;
+#[cfg(feature = "internals")]
 pub mod pbft;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod pbft;
+#[cfg(feature = "internals")]
 pub mod poa;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod poa;
+#[cfg(feature = "internals")]
 pub mod pos;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod pos;
+#[cfg(feature = "internals")]
 pub mod raft;
+#[cfg(not(feature = "internals"))]
+#[expect(unreachable_pub, reason = "public with the feature `internals`")]
+pub(crate) mod raft;
 #[cfg(any(test, feature = "internals"))]
 pub mod testing;
 
 pub use any::{
-    AdminError, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier, Machine, Records,
-    SealedHeader, StakeUse,
+    AdminError, AnyProtocol, AnyProtocol as Machine, ConsensusConfig, ConsensusError, ConsensusKind, FollowError,
+    LightVerifier,
 };
+use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
-    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId},
+    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
     encoding::Encoder,
     event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
+    family::StakeUse,
     finality::{Finality, FinalityKind},
+    light::SealedHeader,
     protocol::Protocol,
+    records::{Record, Records},
     signing::{Authenticator, SealError, SealScheme, Signer},
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
 pub(crate) use common::{
     effect_handler,
-    encoding::{check_record, checked_record, is_whole_record},
-    mutation, record_map,
+    family::{MembershipChange, RoundRole, RoundStatus},
+    header::{HeaderFieldError, UnverifiedHeader},
+    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
+    mutation,
+    records::{ApplyRecords, check_record, checked_record, is_whole_record},
 };
-use common::{encoding, lineage, orphans, record_class};
+pub use dpos::{DposConfig, DposError, Shuffle};
+pub use pbft::{Certificate, PbftConfig, PbftError};
+pub use poa::{PoaConfig, PoaError};
+pub use pos::{FinalityProof, LightVerifier as PosLightVerifier, PosConfig, PosError, Trusted};
+pub use raft::{Assignment, Change, RaftConfig, RaftError, Role};

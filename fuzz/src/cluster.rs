@@ -4,7 +4,7 @@
 use arbitrary::Arbitrary;
 use chainbox::{
     consensus::{
-        Authenticator, ConsensusConfig, ConsensusKind, Event, Machine, Message, Protocol, Records, ReplicaId,
+        AnyProtocol, Authenticator, ConsensusConfig, ConsensusKind, Event, Message, Protocol, Records, ReplicaId,
         SealScheme, ValidatorSet,
         testing::{Envelope, Fixture, Lab, genesis},
     },
@@ -53,17 +53,17 @@ struct ConfiguredProtocol {
 }
 
 impl Fixture for ConfiguredProtocol {
-    type Protocol = Machine;
+    type Protocol = AnyProtocol;
     const CHECKS_STEPS: bool = true;
     const FETCHES_AT_ONCE: bool = false;
 
-    fn recover(lab: &Lab<Self>, index: usize, records: &Records) -> Machine {
+    fn recover(lab: &Lab<Self>, index: usize, records: &Records) -> AnyProtocol {
         let (authenticator, signer) = (lab.authenticator.clone(), Some(lab.signers[index].clone()));
         let Self { config, validators } = lab.fixture.clone();
         config.recover(&lab.genesis, validators, records, authenticator, signer).expect("records of its own")
     }
 
-    fn start(lab: &Lab<Self>, index: usize) -> Machine {
+    fn start(lab: &Lab<Self>, index: usize) -> AnyProtocol {
         let (authenticator, signer) = (lab.authenticator.clone(), Some(lab.signers[index].clone()));
         let Self { config, validators } = lab.fixture.clone();
         config.start(&lab.genesis, validators, authenticator, signer).expect("default parameters")

@@ -1,15 +1,22 @@
 //! What the protocols share: their inputs and outputs, signatures, validators, encodings and records.
 
+pub(super) mod branch_tree;
 pub(super) mod effect;
 pub(crate) mod effect_handler;
 pub(super) mod encoding;
 pub(super) mod event;
+pub(super) mod family;
 pub(super) mod finality;
-pub(super) mod lineage;
+#[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
+pub(super) mod header;
+#[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
+pub(super) mod header_rules;
+pub(super) mod intake;
+pub(super) mod light;
 pub(crate) mod mutation;
 pub(super) mod orphans;
 pub(super) mod protocol;
 pub(super) mod record_class;
-pub(crate) mod record_map;
+pub(super) mod records;
 pub(super) mod signing;
 pub(super) mod validators;

@@ -17,8 +17,10 @@
 //! A round's first block counts the votes: when others are elected than produce, it proposes their schedule. It is pending until
 //! that block is irreversible, and no other is proposed meanwhile.
 
+mod blocks;
 mod config;
 mod evidence;
+mod family;
 mod fork_choice;
 mod irreversibility;
 mod light;
@@ -28,48 +30,51 @@ mod record;
 mod rules;
 mod schedule;
 mod state;
-mod sync;
 mod tree;
 
-use core::hash;
 use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
 use self::{
+    blocks::Verified,
     production::Duty,
-    sync::CatchUp,
-    tree::{Moved, Node, SIDE_BLOCKS_MAX, Tree},
+    tree::{Node, Tree},
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Evidence, Finality, FinalityKind, Message, Protocol,
-    Recipients, Records, Rejection, ReplicaId, SealedHeader, Signer, Ticket, TimerId, ValidatorSet, Verdict,
+    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
+    Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    intake::{BlockIntake, Intake},
     mutation::{self, Mutation},
-    orphans::Orphans,
 };
 use crate::{
     chain::Block,
     primitives::{Address, Timestamp},
-    system::ValidatorUpdates,
 };
 
-pub use config::{BLOCKS_PER_TURN_MAX, DposConfig, DposError, PRODUCERS_MAX, Shuffle};
+#[cfg(feature = "internals")]
+pub use config::BLOCKS_PER_TURN_MAX;
+pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
 pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
 pub use fork_choice::Standing;
-pub use irreversibility::{ConfirmError, Confirmer, Irreversibility, TRACKED_MAX, quorum};
+pub use irreversibility::{ConfirmError, Irreversibility, quorum};
+#[cfg(feature = "internals")]
+pub use irreversibility::{Confirmer, TRACKED_MAX};
 pub use light::LightVerifier;
-pub use payload::{PAYLOAD_BYTES_MAX, Payload, PayloadError};
-pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise, ROOT_KEY};
-pub use rules::{DposRules, HeaderError, Sealed, check_header};
+#[cfg(feature = "internals")]
+pub use payload::PAYLOAD_BYTES_MAX;
+pub use payload::{Payload, PayloadError};
+#[cfg(feature = "internals")]
+pub use record::ROOT_KEY;
+pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise};
+pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
-pub use state::{Candidates, Draft, Election, Link, Pending, Says, State};
+#[cfg(feature = "internals")]
+pub use state::{Candidates, Pending, Says, State};
+pub use state::{Draft, Election, Link};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
-/// Blocks being executed at once.
-const PENDING_MAX: usize = 1_024;
-/// Of them, blocks of one author.
-const PENDING_PER_AUTHOR_MAX: usize = 256;
 /// How many slots above the head, or the replica's own clock, a block may be: twelve days of seconds.
 pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
 /// Offences that wait to be told.
@@ -82,11 +87,8 @@ pub struct Dpos {
     authenticator: Authenticator,
     signer: Option<Signer>,
     tree: Tree,
-    /// Blocks that obey the header rules and are being executed.
-    pending: OrdMap<BlockId, Judging>,
-    /// Blocks whose parent is not judged yet.
-    orphans: Orphans,
-    catch_up: Option<CatchUp>,
+    /// Blocks that are not adopted yet.
+    intake: Intake<Verified>,
     duty: Duty,
     promise: Promise,
     /// Slots up to this one have passed, as a late build showed.
@@ -98,17 +100,6 @@ pub struct Dpos {
     /// Irreversible blocks that the chain is told of once their record is durable: it forgets other branches then.
     untold_final: Vector<(Ticket, BlockId)>,
     next_ticket: Ticket,
-}
-
-/// A block between header rules and verdict.
-#[derive(Clone, Debug)]
-struct Judging {
-    block: Arc<Block>,
-    node: Node,
-    /// Who sent it; `None` for an own block.
-    from: Option<ReplicaId>,
-    /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
-    own: Option<Ticket>,
 }
 
 impl Dpos {
@@ -188,9 +179,7 @@ impl Dpos {
             authenticator,
             signer,
             tree,
-            pending: OrdMap::new(),
-            orphans: Orphans::default(),
-            catch_up: None,
+            intake: Intake::new(blocks::INTAKE),
             duty: Duty::Idle,
             promise,
             passed: 0,
@@ -199,12 +188,6 @@ impl Dpos {
             untold_final: Vector::new(),
             next_ticket: Ticket::default(),
         })
-    }
-
-    /// Whether it still needs a record; of blocks, those that it took up again above the last irreversible one.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        let block = key.strip_prefix(BLOCK_PREFIX);
-        block.is_none_or(|block| record::parse_block_key(block).is_some_and(|id| self.tree.get(&id).is_some()))
     }
 
     /// The parameters.
@@ -233,156 +216,6 @@ impl Dpos {
         &self.promise
     }
 
-    /// Judges a block's header and asks for its execution; without its parent it waits.
-    fn consider(
-        &mut self,
-        from: Option<ReplicaId>,
-        block: Arc<Block>,
-        own: Option<Ticket>,
-        effects: &mut Vec<Effect>,
-    ) -> Result<(), Rejection> {
-        let id = BlockId::of(&block);
-        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) || self.orphans.contains(&id) {
-            return Err(Rejection::Unexpected { what: "block" });
-        }
-        let oldest = self.tree.root().height;
-        if id.height <= oldest {
-            return Err(Rejection::TooOld { block: id, oldest });
-        }
-        let author = self.authenticator.author(id.hash, block.seal())?;
-        let parent = BlockId::parent_of(&block);
-        let Some(before) = self.tree.get(&parent).cloned() else {
-            return self.keep_waiting(from, block, author, effects);
-        };
-        if own.is_none() {
-            self.check_room(&id, parent, author)?;
-        }
-        let sealed = Sealed { hash: id.hash, header: block.header(), payload: block.payload(), author };
-        let link = check_header(&self.config, &self.authenticator, &before.link, &sealed, true)
-            .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        if link.slot > self.tree.head().link.slot.max(self.passed).saturating_add(SLOTS_AHEAD_MAX) {
-            return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
-        }
-        let node = Node { link, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
-        self.pending.insert(id, Judging { block: block.clone(), node, from, own });
-        effects.push(Effect::Validate { block });
-        Ok(())
-    }
-
-    /// Bounds what others can make this replica keep.
-    fn check_room(&self, id: &BlockId, parent: BlockId, author: Address) -> Result<(), Rejection> {
-        if self.pending.len() >= PENDING_MAX {
-            return Err(Rejection::Overloaded { limit: PENDING_MAX });
-        }
-        if self.pending.values().filter(|judging| judging.node.author == author).count() >= PENDING_PER_AUTHOR_MAX {
-            return Err(Rejection::Overloaded { limit: PENDING_PER_AUTHOR_MAX });
-        }
-        let is_longest = id.height > self.tree.head().link.block.height;
-        if parent != self.tree.head().link.block && !is_longest && self.tree.side_blocks() >= SIDE_BLOCKS_MAX {
-            return Err(Rejection::Overloaded { limit: SIDE_BLOCKS_MAX as usize });
-        }
-        Ok(())
-    }
-
-    fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
-        let Some(judging) = self.pending.get(&id).cloned() else {
-            return effects.push(Effect::Reject(Rejection::Unexpected { what: "verdict" }));
-        };
-        self.pending.remove(&id);
-        // What it stands on may have been left for good meanwhile.
-        let is_connected = self.tree.get(&judging.node.parent).is_some();
-        match verdict {
-            Verdict::Valid { updates } if is_connected => self.adopt(judging, &updates, effects),
-            Verdict::Valid { .. } => effects.push(Effect::Mark("dpos/judged-too-late")),
-            Verdict::Invalid { reason } => {
-                effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                self.orphans.drop_descendants(id);
-                if judging.own.is_some() {
-                    self.plan(effects);
-                }
-            }
-        }
-    }
-
-    fn adopt(&mut self, judging: Judging, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
-        let Judging { block, mut node, from, own } = judging;
-        node.link = node.link.with_updates(updates);
-        let (id, slot, old) = (node.link.block, node.link.slot, self.tree.head().link.block);
-        self.look_for_twin(&node, effects);
-        let irreversible = self.tree.finalized();
-        let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::judged(id, sealed, updates)).collect();
-        let moved = self.tree.insert(node);
-        effects.push(Effect::Chain(ChainEvent::Inserted(id)));
-        if let Some(Moved { forgotten, .. }) = &moved {
-            if self.tree.finalized() != irreversible {
-                records.extend(self.tree.get(&self.tree.root()).map(|root| record::root(root)));
-            }
-            records.push(record::head(&self.tree, &self.promise));
-            records.extend(forgotten.iter().map(|block| record::forgotten(*block)));
-            records.extend((self.tree.finalized() != irreversible).then(|| record::forgotten(self.tree.root())));
-        }
-        let ticket = self.next_ticket.take_next();
-        effects.push(Effect::Persist { ticket, records });
-        if self.tree.finalized() != irreversible {
-            self.untold_final.push_back((ticket, self.tree.finalized()));
-        }
-        if let Some(Moved { reorg_depth, .. }) = moved {
-            self.head_block = Some((ticket, block.clone()));
-            self.tell_head(old, id, reorg_depth, irreversible, effects);
-        } else if let Some(from) = from.filter(|_| slot > self.tree.head().link.slot) {
-            self.show_head(from, effects);
-        }
-        if let Some(ticket) = own {
-            let message = Message::Block(block);
-            effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
-        }
-        if moved.is_some() || own.is_some() {
-            self.plan(effects);
-        }
-        self.go_on_fetching(id, effects);
-        self.release_children(id, effects);
-    }
-
-    /// Sends the head to a replica whose branch goes on later than this one, and is worse. When the producers that the head's
-    /// branch has elected were cut off from it, they produce where they still are, and nobody else may produce here: without
-    /// this they would never hear of their election.
-    fn show_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
-        if let Some((ticket, block)) = &self.head_block {
-            effects.push(Effect::Mark("dpos/show-head"));
-            let message = Message::Block(block.clone());
-            effects.push(Effect::Send { to: Recipients::One(to), message, after: Some(*ticket) });
-        }
-    }
-
-    fn tell_head(
-        &mut self,
-        old: BlockId,
-        new: BlockId,
-        reorg_depth: u64,
-        finalized_before: BlockId,
-        effects: &mut Vec<Effect>,
-    ) {
-        effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new, reorg_depth }));
-        if reorg_depth > 0 {
-            effects.push(Effect::Mark("dpos/reorg"));
-        }
-        let head = self.tree.head().link.clone();
-        if head.state.pending().is_some_and(|pending| pending.proposed_at == head.block.height) {
-            effects.push(Effect::Mark("dpos/schedule-proposed"));
-        }
-        if self.tree.finalized() != finalized_before {
-            effects.push(Effect::Mark("dpos/irreversible"));
-            self.orphans.keep_above(self.tree.root().height);
-        }
-        let is_open = |(slot, offender): &(u64, Address)| {
-            let offence = Offence { slot: *slot, offender: *offender, height: head.block.height };
-            !head.state.was_told(&offence) && slot.saturating_add(EVIDENCE_SLOTS_MAX) > head.slot
-        };
-        if self.offences.keys().any(|offence| !is_open(offence)) {
-            self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
-        }
-    }
-
     /// Tells the chain what is irreversible by records up to this one.
     fn on_persisted(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
         let mut newest = None;
@@ -395,29 +228,6 @@ impl Dpos {
             effects.push(Effect::Chain(ChainEvent::Final { finality, proof: None }));
         }
     }
-
-    /// Looks for another block of this producer in this slot.
-    fn look_for_twin(&mut self, node: &Node, effects: &mut Vec<Effect>) {
-        let Some(twin) = self.tree.twin(node) else { return };
-        let (first, second) = (twin.link.block, node.link.block);
-        let (offender, height) = (node.author, first.height.max(second.height));
-        effects.push(Effect::Mark("dpos/double-production"));
-        let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
-        effects.push(Effect::Evidence(evidence));
-        if let (Some(one), Some(other)) = (&twin.sealed, &node.sealed) {
-            let sealed = |sealed: &SealedHeader| (sealed.header.clone(), sealed.seal.clone());
-            let proof = DoubleProduction::new(sealed(one), sealed(other));
-            if self.offences.len() < OFFENCES_MAX {
-                self.offences.insert((node.link.slot, offender), Arc::new(proof));
-            }
-        }
-    }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 fn genesis_node(config: &DposConfig, (block, timestamp): (BlockId, Timestamp), validators: &ValidatorSet) -> Node {
@@ -425,15 +235,11 @@ fn genesis_node(config: &DposConfig, (block, timestamp): (BlockId, Timestamp), v
     Node { link, parent: BlockId::default(), author: Address::ZERO, sealed: None }
 }
 
-fn clone_pair<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
-    (key.clone(), value.clone())
-}
-
 impl Protocol for Dpos {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match event {
             Event::Start => self.plan(effects),
-            Event::Message { from, message: Message::Block(block) } => self.on_block(from, block, effects),
+            Event::Message { from, message: Message::Block(block) } => self.on_block(Some(from), block, effects),
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
             }
@@ -452,36 +258,52 @@ impl Protocol for Dpos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.u64(self.config.period);
-        out.u32(self.config.producers);
-        out.u32(self.config.blocks_per_turn);
-        out.bool(self.config.shuffle == Shuffle::Round);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, judging)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config: DposConfig { period, producers, blocks_per_turn, shuffle },
+            authenticator: _,
+            signer,
+            tree,
+            intake,
+            duty,
+            promise,
+            passed,
+            offences,
+            head_block,
+            untold_final,
+            next_ticket,
+        } = self;
+        let (pending, orphans, catch_up) = intake.encoded_parts();
+        out.u64(*period);
+        out.u32(*producers);
+        out.u32(*blocks_per_turn);
+        out.bool(*shuffle == Shuffle::Round);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        tree.encode(out);
+        out.list(pending.iter(), |out, (id, judging)| {
             id.encode(out);
             out.bytes(judging.block.seal());
-            out.option(judging.from, |out, from| out.u32(from.get()));
+            out.option(judging.verified.from, |out, from| out.u32(from.get()));
             out.option(judging.own, |out, ticket| out.u64(ticket.get()));
         });
-        self.orphans.encode(out);
-        out.option(self.catch_up, |out, catch_up| catch_up.encode(out));
-        self.duty.encode(out);
-        self.promise.encode(out);
-        out.u64(self.passed);
-        out.list(self.offences.iter(), |out, ((slot, offender), proof)| {
+        orphans.encode(out);
+        out.option(catch_up, |out, catch_up| catch_up.encode(out));
+        duty.encode(out);
+        promise.encode(out);
+        out.u64(*passed);
+        out.list(offences.iter(), |out, ((slot, offender), proof)| {
             out.u64(*slot);
             out.address(offender);
             let (first, second) = proof.hashes();
             out.hash(&first);
             out.hash(&second);
         });
-        out.option(self.head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
-        out.list(self.untold_final.iter(), |out, (ticket, block)| {
+        out.option(head_block.as_ref(), |out, (ticket, _)| out.u64(ticket.get()));
+        out.list(untold_final.iter(), |out, (ticket, block)| {
             out.u64(ticket.get());
             block.encode(out);
         });
-        out.u64(self.next_ticket.get());
+        out.u64(next_ticket.get());
     }
 
     fn head(&self) -> BlockId {
@@ -497,19 +319,7 @@ impl Protocol for Dpos {
     }
 }
 
-impl PartialEq for Dpos {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Dpos {}
-
-impl hash::Hash for Dpos {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Dpos);
 
 #[cfg(test)]
 mod tests;

@@ -16,11 +16,10 @@ use std::{
 };
 
 use super::{
-    BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Message, Protocol, Recipients,
-    Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
+    ApplyRecords, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Message, Protocol,
+    Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
     effect_handler::{Durability, EffectHandler, Outbox, carry_out},
     mutation::{self, Mutation},
-    record_map::RecordMap,
     testing::{Content, Envelope, build, receivers},
 };
 use crate::{chain::Block, primitives::B256};

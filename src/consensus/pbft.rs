@@ -26,6 +26,7 @@ mod checkpoint;
 mod config;
 mod council;
 mod evidence;
+mod family;
 mod light;
 mod log;
 mod message;
@@ -38,7 +39,6 @@ mod rules;
 mod sync;
 mod view_change;
 
-use core::hash;
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
@@ -51,7 +51,7 @@ use self::{
 };
 use super::{
     Admin, Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol,
-    Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     mutation::{self, Mutation},
 };
 use crate::primitives::{Address, B256, Height, Timestamp};
@@ -59,11 +59,13 @@ use crate::primitives::{Address, B256, Height, Timestamp};
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use config::{PbftConfig, PbftError, Quorums};
 pub use council::{Council, Succession};
-pub use evidence::{DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, Payload, Promise};
+pub use evidence::{DoubleSigning, EvidenceError, Payload, Promise};
+#[cfg(any(test, feature = "internals"))]
+pub use evidence::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
 pub use light::LightVerifier;
-pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange, commit_hash};
+pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange};
+#[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
-pub(super) use record::{PROMISE_PREFIXES, promised_height};
 pub use rules::{HeaderError, PbftRules};
 
 /// Fires when the primary may build its next block.
@@ -464,12 +466,6 @@ impl Pbft {
             checkpoints: self.log.own_checkpoints().collect(),
         }
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 fn broadcast(message: &Arc<PbftMessage>, after: Option<Ticket>, effects: &mut Vec<Effect>) {
@@ -515,45 +511,73 @@ impl Protocol for Pbft {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        self.config.encode(out);
-        self.succession.encode(out);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        self.head.encode(out);
-        out.timestamp(self.timestamp);
-        out.u64(self.view.get());
-        out.bool(self.is_changing);
-        out.bool(self.is_awaited);
-        self.log.encode(out);
-        out.list(self.view_changes.values(), |out, message| message.encode(out));
-        out.option(self.new_view.as_ref(), |out, message| message.encode(out));
-        out.list(self.peers.iter(), |out, (validator, replica)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // `me` follows from signer and validators.
+        let Self {
+            config,
+            authenticator: _,
+            succession,
+            signer,
+            me: _,
+            head,
+            timestamp,
+            view,
+            is_changing,
+            is_awaited,
+            log,
+            view_changes,
+            new_view,
+            peers,
+            claims,
+            fetching,
+            wanted,
+            evidence,
+            requests,
+            duty,
+            doublings,
+            promised,
+            next_ticket,
+            journal,
+        } = self;
+        config.encode(out);
+        succession.encode(out);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        head.encode(out);
+        out.timestamp(*timestamp);
+        out.u64(view.get());
+        out.bool(*is_changing);
+        out.bool(*is_awaited);
+        log.encode(out);
+        out.list(view_changes.values(), |out, message| message.encode(out));
+        out.option(new_view.as_ref(), |out, message| message.encode(out));
+        out.list(peers.iter(), |out, (validator, replica)| {
             out.address(validator);
             out.u32(replica.get());
         });
-        out.list(self.claims.iter(), |out, (validator, height)| {
+        out.list(claims.iter(), |out, (validator, height)| {
             out.address(validator);
             out.u64(height.get());
         });
-        out.list(self.fetching.iter(), |out, (height, fetched)| {
+        out.list(fetching.iter(), |out, (height, fetched)| {
             out.u64(height.get());
             fetched.encode(out);
         });
-        out.list(self.wanted.iter(), |out, block| block.encode(out));
-        out.u64(self.requests);
-        let (duty, ticket) = match self.duty {
+        out.list(wanted.iter(), |out, block| block.encode(out));
+        out.u64(*requests);
+        let (kind, ticket) = match *duty {
             Duty::Idle => (0, Ticket::default()),
             Duty::Waiting => (1, Ticket::default()),
             Duty::Building(ticket) => (2, ticket),
         };
-        out.u8(duty);
+        out.u8(kind);
         out.u64(ticket.get());
-        out.u32(self.doublings);
-        out.option(self.promised, |out, ticket| out.u64(ticket.get()));
-        out.u64(self.next_ticket.get());
-        self.journal.encode(out);
-        self.succession.encode_told(out);
-        if !self.evidence.is_empty() {
-            out.list(self.evidence.values(), |out, proof| proof.encode_to(out));
+        out.u32(*doublings);
+        out.option(promised.as_ref(), |out, ticket| out.u64(ticket.get()));
+        out.u64(next_ticket.get());
+        journal.encode(out);
+        succession.encode_told(out);
+        if !evidence.is_empty() {
+            out.list(evidence.values(), |out, proof| proof.encode_to(out));
         }
     }
 
@@ -570,19 +594,7 @@ impl Protocol for Pbft {
     }
 }
 
-impl PartialEq for Pbft {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Pbft {}
-
-impl hash::Hash for Pbft {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Pbft);
 
 #[cfg(test)]
 mod tests;

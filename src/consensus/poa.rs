@@ -12,8 +12,10 @@
 //! from Clique's own bytes.
 
 mod blocks;
+#[cfg(any(test, feature = "internals"))]
 pub mod clique;
 mod config;
+mod family;
 mod fork_choice;
 mod light;
 mod payload;
@@ -23,18 +25,18 @@ mod sealing;
 mod snapshot;
 mod tree;
 
-use core::hash;
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
 use self::{
-    blocks::Pending,
+    blocks::INTAKE,
     tree::{Node, Tree},
 };
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
-    Rejection, Signer, Ticket, TimerId, ValidatorSet, orphans::Orphans,
+    Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    intake::{BlockIntake, Intake},
 };
 use crate::{
     chain::Block,
@@ -45,10 +47,13 @@ pub use config::{PoaConfig, PoaError};
 pub use fork_choice::Standing;
 pub use light::LightVerifier;
 pub use payload::{Payload, PayloadError, Vote};
-pub(super) use record::sealed_height;
-pub use record::{BLOCK_PREFIX, HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
+#[cfg(feature = "internals")]
+pub use record::BLOCK_PREFIX;
+pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
 pub use rules::{HeaderError, Link, PoaRules, check_header};
-pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN, Snapshot, SnapshotError};
+#[cfg(feature = "internals")]
+pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN};
+pub use snapshot::{Snapshot, SnapshotError};
 
 /// Fires when the replica may make its next block.
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
@@ -62,10 +67,8 @@ pub struct Poa {
     authenticator: Authenticator,
     signer: Option<Signer>,
     tree: Tree,
-    /// Blocks that obey the header rules and are being executed.
-    pending: OrdMap<BlockId, Pending>,
-    /// Blocks whose parent is not judged yet.
-    orphans: Orphans,
+    /// Blocks that are not adopted yet.
+    intake: Intake<Node>,
     /// What the operator wishes to vote for.
     wishes: OrdMap<Address, bool>,
     duty: Duty,
@@ -164,8 +167,7 @@ impl Poa {
             authenticator,
             signer,
             tree,
-            pending: OrdMap::new(),
-            orphans: Orphans::default(),
+            intake: Intake::new(INTAKE),
             wishes: OrdMap::new(),
             duty: Duty::Idle,
             signed: None,
@@ -173,11 +175,6 @@ impl Poa {
             sealed: Vec::new(),
             next_ticket: Ticket::default(),
         })
-    }
-
-    /// Whether it still needs a record; of blocks, those that it took up again.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        record::block_of(key).is_none_or(|block| self.tree.get(&block).is_some())
     }
 
     /// The signers and open votes after the head.
@@ -222,12 +219,6 @@ impl Poa {
             self.ask_for_block(effects);
         }
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 impl Protocol for Poa {
@@ -254,36 +245,52 @@ impl Protocol for Poa {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.u64(self.config.period);
-        out.u64(self.config.epoch);
-        out.u64(self.config.wiggle_ms);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, pending)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config: PoaConfig { period, epoch, wiggle_ms },
+            authenticator: _,
+            signer,
+            tree,
+            intake,
+            wishes,
+            duty,
+            signed,
+            newest,
+            sealed,
+            next_ticket,
+        } = self;
+        // Without a catch-up: missing parents are requested one by one.
+        let (pending, orphans, _) = intake.encoded_parts();
+        out.u64(*period);
+        out.u64(*epoch);
+        out.u64(*wiggle_ms);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        tree.encode(out);
+        out.list(pending.iter(), |out, (id, block)| {
             id.encode(out);
-            out.bytes(pending.block.seal());
-            out.option(pending.own, |out, ticket| out.u64(ticket.get()));
+            out.bytes(block.block.seal());
+            out.option(block.own, |out, ticket| out.u64(ticket.get()));
         });
-        self.orphans.encode(out);
-        out.list(self.wishes.iter(), |out, (target, authorize)| {
+        orphans.encode(out);
+        out.list(wishes.iter(), |out, (target, authorize)| {
             out.address(target);
             out.bool(*authorize);
         });
-        let (duty, ticket) = match self.duty {
+        let (kind, ticket) = match *duty {
             Duty::Idle => (0, Ticket::default()),
             Duty::Drawing(ticket) => (1, ticket),
             Duty::Waiting => (2, Ticket::default()),
             Duty::Building(ticket) => (3, ticket),
         };
-        out.u8(duty);
+        out.u8(kind);
         out.u64(ticket.get());
-        out.option(self.signed, |out, block| block.encode(out));
-        out.option(self.newest.as_ref(), |out, block| {
+        out.option(signed.as_ref(), |out, block| block.encode(out));
+        out.option(newest.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
-        out.u64(self.next_ticket.get());
-        out.list(self.sealed.iter(), |out, block| BlockId::of(block).encode(out));
+        out.u64(next_ticket.get());
+        out.list(sealed.iter(), |out, block| BlockId::of(block).encode(out));
     }
 
     fn head(&self) -> BlockId {
@@ -300,19 +307,7 @@ impl Protocol for Poa {
     }
 }
 
-impl PartialEq for Poa {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Poa {}
-
-impl hash::Hash for Poa {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Poa);
 
 #[cfg(test)]
 mod tests;

@@ -21,6 +21,7 @@ mod casper;
 mod config;
 mod duties;
 mod epoch;
+mod family;
 mod fork_choice;
 mod light;
 mod message;
@@ -35,40 +36,50 @@ mod sync;
 mod tree;
 mod votes;
 
-use core::hash;
 use std::{collections::BTreeMap, sync::Arc};
 
 use imbl::{OrdMap, OrdSet};
 
 use self::{
-    blocks::Pending,
+    blocks::Verified,
     record::{Kept, Promises},
-    sync::Sync,
     tree::{Node, Tree},
     votes::Waiting,
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Record,
-    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, HeaderChainRules, Message,
+    Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    branch_tree::HeadMove,
+    common::records::records_under,
+    impl_by_encoding,
+    intake::{BlockIntake, Intake},
     mutation::{self, Mutation},
     orphans::Orphans,
-    record_class::records_under,
 };
 use crate::{
     chain::Block,
-    primitives::{Address, B256, Timestamp},
+    primitives::{Address, Timestamp},
 };
 
 pub use casper::{Casper, Checkpoint, Turnout};
-pub use config::{EMPTY_SLOTS_MAX, PosConfig, PosError, Trusted};
-pub use fork_choice::{ForkBlock, ForkChoice, LatestMessage, View};
+#[cfg(feature = "internals")]
+pub use config::EMPTY_SLOTS_MAX;
+pub use config::{PosConfig, PosError, Trusted};
+#[cfg(feature = "internals")]
+pub use fork_choice::ForkBlock;
+pub use fork_choice::{ForkChoice, LatestMessage, View};
 pub use light::LightVerifier;
-pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData, proposal_hash, reveal_hash};
+pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData};
+#[cfg(any(test, feature = "internals"))]
+pub use message::{proposal_hash, reveal_hash};
 pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{Accounts, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
-pub use rules::{HeaderError, Link, PosRules, VoteError, check_header};
+#[cfg(feature = "internals")]
+pub use rules::VoteError;
+pub use rules::{HeaderError, Link, PosRules, Stakes, check_header};
+#[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
 
@@ -90,13 +101,10 @@ pub struct Pos {
     /// Whether it is too late in the slot for a block to be timely.
     is_late: bool,
     tree: Tree,
-    /// Blocks that obey the header rules and are being executed.
-    pending: OrdMap<BlockId, Pending>,
-    /// Blocks whose parent is not judged yet.
-    orphans: Orphans,
+    /// Blocks that are not adopted yet.
+    intake: Intake<Verified>,
     /// Blocks of the next slot, from replicas whose clock is a little ahead.
     early: Orphans,
-    sync: Option<Sync>,
     /// The first vote of each validator for each epoch that may still matter.
     votes: OrdMap<(Address, u64), Arc<Vote>>,
     /// Votes of this slot, which count from the next.
@@ -204,10 +212,8 @@ impl Pos {
             slot,
             is_late: false,
             tree,
-            pending: OrdMap::new(),
-            orphans: Orphans::default(),
+            intake: Intake::new(blocks::INTAKE),
             early: Orphans::default(),
-            sync: None,
             votes: OrdMap::new(),
             fresh: OrdMap::new(),
             waiting: OrdMap::new(),
@@ -220,12 +226,6 @@ impl Pos {
             requests: 0,
             next_ticket: Ticket::default(),
         }
-    }
-
-    /// Whether it still needs a record; of blocks, those that it took up again.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        let hash = key.strip_prefix(NODE_PREFIX);
-        hash.is_none_or(|hash| B256::try_from(hash).is_ok_and(|hash| self.tree.get(&hash).is_some()))
     }
 
     fn with_kept(mut self, kept: Kept) -> Self {
@@ -314,7 +314,7 @@ impl Pos {
     fn settle(
         &mut self,
         (root, justified, finalized): (BlockId, Checkpoint, Checkpoint),
-        moved: Option<tree::Moved>,
+        moved: Option<HeadMove>,
         mut records: Vec<Record>,
         effects: &mut Vec<Effect>,
     ) {
@@ -333,11 +333,8 @@ impl Pos {
             let ticket = self.next_ticket.take_next();
             effects.push(Effect::Persist { ticket, records });
         }
-        if let Some(tree::Moved { old, new, reorg_depth }) = moved {
-            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new, reorg_depth }));
-            if reorg_depth > 0 {
-                effects.push(Effect::Mark("pos/reorg"));
-            }
+        if let Some(head_move) = moved {
+            head_move.report("pos/reorg", effects);
         }
         if self.tree.justified != justified {
             effects.push(Effect::Chain(ChainEvent::Justified(self.tree.justified.block)));
@@ -356,7 +353,7 @@ impl Pos {
     fn forget_below_root(&mut self) {
         let root = self.tree.root().height;
         let slot = self.tree.get(&self.tree.root().hash).map(|node| node.link.state.slot).unwrap_or_default();
-        self.orphans.keep_above(root);
+        self.intake.orphans.keep_above(root);
         let history = votes::HISTORY_EPOCHS * self.config.slots_per_epoch;
         forget(&mut self.proposals, |(at, _), _| *at + history < slot);
         self.forget_old_votes();
@@ -376,12 +373,6 @@ impl Pos {
         let target = best[0].data.target;
         Some(FinalityProof { finalized, target, votes: best.to_vec() }.encoded())
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 /// Removes what is out of date: little beside what stays, which is not touched.
@@ -393,7 +384,7 @@ fn forget<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, 
 }
 
 fn genesis_node(config: &PosConfig, genesis: &Block, validators: &ValidatorSet) -> Node {
-    Node::new(rules::genesis_link(config, genesis.hash(), genesis.header(), validators), genesis.parent_hash())
+    Node::new(Pos::genesis_context(config, validators, genesis.hash(), genesis.header()), genesis.parent_hash())
 }
 
 impl Protocol for Pos {
@@ -404,7 +395,7 @@ impl Protocol for Pos {
                 Ok(())
             }
             Event::Message { from, message: Message::Block(block) } | Event::BlockSynced { from, block } => {
-                self.consider(Some(from), block, None, effects)
+                self.admit(Some(from), block, None, effects)
             }
             Event::Message { from, message: Message::Pos(message) } => match message.as_ref() {
                 PosMessage::Vote(vote) => self.on_vote(from, vote, effects),
@@ -433,42 +424,68 @@ impl Protocol for Pos {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        self.config.encode(out);
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        out.u64(self.slot);
-        out.bool(self.is_late);
-        self.tree.encode(out);
-        out.list(self.pending.iter(), |out, (id, pending)| {
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config,
+            authenticator: _,
+            signer,
+            slot,
+            is_late,
+            tree,
+            intake,
+            early,
+            votes,
+            fresh,
+            waiting,
+            proposals,
+            offences,
+            promises: Promises { vote, proposed },
+            promised,
+            duty,
+            peers,
+            requests,
+            next_ticket,
+        } = self;
+        let (pending, orphans, catch_up) = intake.encoded_parts();
+        config.encode(out);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        out.u64(*slot);
+        out.bool(*is_late);
+        tree.encode(out);
+        out.list(pending.iter(), |out, (id, block)| {
             id.encode(out);
-            out.bytes(pending.block.seal());
-            out.option(pending.own, |out, ticket| out.u64(ticket.get()));
-            out.bool(pending.is_timely);
+            out.bytes(block.block.seal());
+            out.option(block.own, |out, ticket| out.u64(ticket.get()));
+            out.bool(block.verified.is_timely);
         });
-        self.orphans.encode(out);
-        self.early.encode(out);
-        out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
-        out.list(self.votes.values(), |out, vote| vote.encode(out));
-        out.list(self.fresh.values(), |out, vote| vote.encode(out));
-        out.list(self.waiting.values(), |out, waiting| {
-            out.u32(waiting.from.get());
-            waiting.vote.encode(out);
+        orphans.encode(out);
+        early.encode(out);
+        out.option(catch_up, |out, catch_up| {
+            catch_up.encode(out);
+            out.u64(catch_up.progress_slot);
         });
-        out.list(self.proposals.values(), |out, proposal| proposal.encode(out));
-        out.list(self.offences.values(), |out, offence| offence.encode(out));
-        out.option(self.promises.vote.as_ref(), |out, vote| vote.encode(out));
-        out.option(self.promises.proposed, Encoder::u64);
-        out.option(self.promised, |out, ticket| out.u64(ticket.get()));
-        let (duty, ticket, slot, parent) = match self.duty {
+        out.list(votes.values(), |out, vote| vote.encode(out));
+        out.list(fresh.values(), |out, vote| vote.encode(out));
+        out.list(waiting.values(), |out, Waiting { from, vote }| {
+            out.u32(from.get());
+            vote.encode(out);
+        });
+        out.list(proposals.values(), |out, proposal| proposal.encode(out));
+        out.list(offences.values(), |out, offence| offence.encode(out));
+        out.option(vote.as_ref(), |out, vote| vote.encode(out));
+        out.option(*proposed, Encoder::u64);
+        out.option(promised.as_ref(), |out, ticket| out.u64(ticket.get()));
+        let (kind, ticket, slot, parent) = match *duty {
             Duty::Idle => (0, Ticket::default(), 0, BlockId::default()),
             Duty::Building { ticket, slot, parent } => (1, ticket, slot, parent),
         };
-        out.u8(duty);
+        out.u8(kind);
         out.u64(ticket.get());
         out.u64(slot);
         parent.encode(out);
-        out.list(self.peers.iter(), |out, peer| out.u32(peer.get()));
-        out.u64(self.requests);
-        out.u64(self.next_ticket.get());
+        out.list(peers.iter(), |out, peer| out.u32(peer.get()));
+        out.u64(*requests);
+        out.u64(next_ticket.get());
     }
 
     fn head(&self) -> BlockId {
@@ -485,19 +502,7 @@ impl Protocol for Pos {
     }
 }
 
-impl PartialEq for Pos {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Pos {}
-
-impl hash::Hash for Pos {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Pos);
 
 /// When a chain began whose branch this is.
 fn genesis_time(tree: &Tree) -> Timestamp {

@@ -17,6 +17,7 @@
 mod apply;
 mod config;
 mod election;
+mod family;
 mod light;
 mod log;
 mod membership;
@@ -31,7 +32,6 @@ mod replication;
 mod rules;
 mod snapshot;
 
-use core::hash;
 use std::sync::Arc;
 
 use imbl::OrdMap;
@@ -40,7 +40,7 @@ use smallvec::SmallVec;
 use self::{apply::Applying, election::Patience, log::Log, production::Leader, snapshot::BlockSync};
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
-    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     mutation::{self, Mutation},
 };
 use crate::primitives::Timestamp;
@@ -51,7 +51,6 @@ pub use log::Entry;
 pub use membership::{Assignment, Change, ChangeError, Membership, Role};
 pub use message::{Body, RaftMessage};
 pub use payload::{Payload, PayloadError};
-pub(super) use record::HEAD_KEYS;
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
 pub use rules::{HeaderError, Link, RaftRules, check_header};
 
@@ -185,13 +184,6 @@ impl Raft {
         }
         raft.log.all_durable();
         Ok(raft)
-    }
-
-    /// Whether it still needs a record; of entries, those that are in its log.
-    pub(super) fn needs(&self, key: &[u8]) -> bool {
-        let index = key.strip_prefix(ENTRY_PREFIX);
-        let index = index.map(|index| index.try_into().map(u64::from_be_bytes));
-        index.is_none_or(|index| index.is_ok_and(|index| self.log.entry(index).is_some()))
     }
 
     fn at_head(
@@ -350,12 +342,6 @@ impl Raft {
             output.reject(Rejection::Admin { reason });
         }
     }
-
-    fn encoding(&self) -> Vec<u8> {
-        let mut out = Encoder::new();
-        self.encode(&mut out);
-        out.into_bytes()
-    }
 }
 
 impl<'a> Output<'a> {
@@ -405,25 +391,35 @@ impl Protocol for Raft {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.u64(self.config.period);
-        out.u64(self.config.election_ms);
-        out.u64(self.config.heartbeat_ms);
-        out.u64(self.config.log_keep);
-        out.len(self.config.entries_max);
-        out.len(self.config.inflight_max);
-        out.list(self.config.roster.iter(), Encoder::address);
-        out.list(self.config.observers.iter(), |out, replica| out.u32(replica.get()));
-        out.option(self.signer.as_ref(), |out, signer| out.address(&signer.address()));
-        out.u64(self.term);
-        out.option(self.vote, |out, vote| out.u32(vote.get()));
-        out.option(self.leader, |out, leader| out.u32(leader.get()));
+        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        let Self {
+            config,
+            authenticator: _,
+            signer,
+            term,
+            vote,
+            leader,
+            part,
+            patience,
+            log,
+            head,
+            applying,
+            acknowledged: (acknowledged_term, acknowledged_index),
+            sync,
+            next_ticket,
+        } = self;
+        config.encode(out);
+        out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
+        out.u64(*term);
+        out.option(*vote, |out, vote| out.u32(vote.get()));
+        out.option(*leader, |out, leader| out.u32(leader.get()));
         let votes = |out: &mut Encoder, votes: &OrdMap<ReplicaId, bool>| {
             out.list(votes.iter(), |out, (replica, granted)| {
                 out.u32(replica.get());
                 out.bool(*granted);
             });
         };
-        match &self.part {
+        match part {
             Part::Follower => out.u8(0),
             Part::PreCandidate { votes: counted } => {
                 out.u8(1);
@@ -434,19 +430,19 @@ impl Protocol for Raft {
                 votes(out, counted);
                 out.u64(own.get());
             }
-            Part::Leader(leader) => {
+            Part::Leader(state) => {
                 out.u8(3);
-                leader.encode(out);
+                state.encode(out);
             }
         }
-        self.patience.encode(out);
-        self.log.encode(out);
-        self.head.encode(out);
-        out.option(self.applying.as_ref(), |out, applying| applying.encode(out));
-        out.u64(self.acknowledged.0);
-        out.u64(self.acknowledged.1);
-        out.option(self.sync.as_ref(), |out, sync| sync.encode(out));
-        out.u64(self.next_ticket.get());
+        patience.encode(out);
+        log.encode(out);
+        head.encode(out);
+        out.option(applying.as_ref(), |out, applying| applying.encode(out));
+        out.u64(*acknowledged_term);
+        out.u64(*acknowledged_index);
+        out.option(sync.as_ref(), |out, sync| sync.encode(out));
+        out.u64(next_ticket.get());
     }
 
     fn head(&self) -> BlockId {
@@ -462,19 +458,7 @@ impl Protocol for Raft {
     }
 }
 
-impl PartialEq for Raft {
-    fn eq(&self, other: &Self) -> bool {
-        self.encoding() == other.encoding()
-    }
-}
-
-impl Eq for Raft {}
-
-impl hash::Hash for Raft {
-    fn hash<H: hash::Hasher>(&self, state: &mut H) {
-        state.write(&self.encoding());
-    }
-}
+impl_by_encoding!(Raft);
 
 #[cfg(test)]
 mod tests;

@@ -14,10 +14,9 @@ use std::{
 };
 
 use super::{
-    Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Event, Evidence, Message, Protocol, Recipients,
-    Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, Verdict,
+    ApplyRecords, Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Event, Evidence, Message,
+    Protocol, Recipients, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, Verdict,
     effect_handler::{Durability, EffectHandler, Outbox, carry_out, persisted},
-    record_map::RecordMap,
 };
 use crate::{
     chain::Block,

@@ -5,15 +5,20 @@
 //! torn. Files of all shards together give the summary. One process may run several seeds at a time; what a seed gives
 //! does not depend on it, only the order of lines does.
 
+pub(super) mod operators;
 mod origin;
 #[cfg(feature = "cli")]
 mod parallel;
+pub(super) mod regression;
 mod results;
+pub(super) mod shrink;
+pub(super) mod two_phase;
+pub(super) mod workload;
 
 use core::{fmt, ops::Range, str::FromStr};
 use std::collections::BTreeSet;
 
-use super::{Report, Setup, run_seed};
+use self::two_phase::{CampaignSetup, RunReport, run_seed};
 
 pub use origin::{Origin, OriginError};
 #[cfg(feature = "cli")]
@@ -51,7 +56,7 @@ pub enum ShardError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Campaign {
     /// What every seed runs.
-    pub setup: Setup,
+    pub setup: CampaignSetup,
     /// Which seeds there are in all.
     pub seeds: Range<u64>,
     /// Which of them are run here.
@@ -90,7 +95,7 @@ impl fmt::Display for Shard {
 
 impl Campaign {
     /// All seeds of a range, here.
-    pub const fn new(setup: Setup, seeds: Range<u64>) -> Self {
+    pub const fn new(setup: CampaignSetup, seeds: Range<u64>) -> Self {
         Self { setup, seeds, shard: Shard::WHOLE }
     }
 
@@ -122,12 +127,12 @@ impl Campaign {
     ///
     /// # Errors
     /// The sink's.
-    pub fn run<E>(&self, done: &BTreeSet<u64>, mut sink: impl FnMut(Report) -> Result<(), E>) -> Result<(), E> {
+    pub fn run<E>(&self, done: &BTreeSet<u64>, mut sink: impl FnMut(RunReport) -> Result<(), E>) -> Result<(), E> {
         self.remaining(done).try_for_each(|seed| sink(run_seed(&self.setup, seed)))
     }
 
     /// The first seed of this part in which something is broken: the one default hunt of tests with deliberate bugs.
-    pub fn first_failure(&self) -> Option<Report> {
+    pub fn first_failure(&self) -> Option<RunReport> {
         self.seeds().map(|seed| run_seed(&self.setup, seed)).find(|report| !report.is_passed())
     }
 }

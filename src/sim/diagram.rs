@@ -9,11 +9,11 @@
 
 mod axis;
 mod blocks;
-mod bricks;
 mod lanes;
 mod legend;
 mod scene;
 mod style;
+mod svg_shapes;
 
 #[cfg(test)]
 mod tests;
@@ -21,7 +21,7 @@ mod tests;
 use svg::node::element::Group;
 
 use self::{axis::Axis, scene::Scene};
-use super::{SimTime, trace::Trace};
+use super::{engine::clock::SimTime, trace::Trace};
 
 /// Left of the lanes: their names.
 const LEFT: i64 = 1_500;
@@ -141,7 +141,7 @@ pub fn draw(trace: &Trace, options: &DiagramOptions) -> String {
     let (with_blocks, bottom) = blocks::draw(picture, &scene, &layout, layout.bottom() + 500);
     let (with_legend, bottom) = legend::draw(with_blocks, &scene, &layout, bottom);
     let title = options.title.as_deref().unwrap_or(&trace.header.title);
-    bricks::card(with_legend, title, &subtitle(trace, options), width, bottom)
+    svg_shapes::card(with_legend, title, &subtitle(trace, options), width, bottom)
 }
 
 fn subtitle(trace: &Trace, options: &DiagramOptions) -> String {

@@ -1,26 +1,36 @@
-//! Replicas, links and virtual time: one value that can be stepped, cloned and compared.
+//! The network: replicas, links and virtual time in one value that can be stepped, cloned and compared.
 
-mod by_hand;
-mod run;
-mod shared;
+pub(super) mod builder;
+pub(super) mod envelope;
+pub(super) mod environment;
+pub(super) mod error;
+pub(super) mod genesis_stakes;
+pub(super) mod links;
+pub(super) mod produce;
+pub(super) mod production;
+pub(super) mod records;
+pub(super) mod replica;
+pub(super) mod run;
+pub(super) mod scripted;
+pub(super) mod shared;
+pub(super) mod step;
+pub(super) mod validator_action;
 
 use std::sync::Arc;
 
+use self::{builder::NetworkBuilder, environment::Environment, error::NetworkError, replica::Replica, shared::Shared};
 use super::{
-    FaultPlan, Invariant, NetworkBuilder, NetworkError, Replica, RunDigest, SimTime,
+    check::invariant::Invariant,
+    engine::{clock::SimTime, digest::RunDigest},
+    faults::plan::FaultPlan,
     trace::{Incident, Trace, TraceEntry},
-    world::World,
 };
 use crate::{
     consensus::{Authenticator, ConsensusConfig, Event, Protocol, ReplicaId, ValidatorSet},
     primitives::{B256, Height, Timestamp},
 };
 
-pub use by_hand::{BlockOrder, Produced};
-pub use run::Step;
-pub(super) use shared::Shared;
-
-/// A whole network. A clone costs the same at any length of chain, pool and queue, and goes its own way from there.
+/// A whole network. Cloning costs the same at any length of chain, pool and queue; clones are independent.
 ///
 /// ```
 /// use chainbox::sim::Network;
@@ -32,43 +42,43 @@ pub(super) use shared::Shared;
 #[derive(Clone, Debug)]
 pub struct Network {
     pub(super) replicas: Vec<Replica>,
-    pub(super) world: World,
+    pub(super) env: Environment,
     pub(super) shared: Arc<Shared>,
-    /// Asked after every step.
+    /// Checked after every step.
     invariants: Vec<Box<dyn Invariant>>,
-    /// Second machines of replicas whose key runs on two.
+    /// Second processes of replicas whose key runs twice; their slots follow those of all replicas.
     pub(super) twins: Vec<Replica>,
 }
 
 impl Network {
-    /// Starts to describe a network.
+    /// Returns a builder with default options.
     pub fn builder() -> NetworkBuilder {
         NetworkBuilder::default()
     }
 
     pub(super) fn start(
         mut replicas: Vec<Replica>,
-        mut world: World,
+        mut env: Environment,
         shared: Shared,
         invariants: Vec<Box<dyn Invariant>>,
         plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
-            replica.handle(Event::Start, &mut world)?;
+            replica.handle(Event::Start, &mut env)?;
         }
-        let mut network = Self { replicas, world, shared: Arc::new(shared), invariants, twins: Vec::new() };
+        let mut network = Self { replicas, env, shared: Arc::new(shared), invariants, twins: Vec::new() };
         if !plan.is_empty() {
             network.schedule(plan)?;
         }
         Ok(network)
     }
 
-    /// All replicas, by number.
+    /// Returns all replicas, by number.
     pub fn replicas(&self) -> &[Replica] {
         &self.replicas
     }
 
-    /// The replica with this number.
+    /// Returns the replica with this number.
     ///
     /// # Errors
     /// [`NetworkError::UnknownReplica`].
@@ -77,78 +87,78 @@ impl Network {
         self.replicas.get(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
     }
 
-    /// Replica 0: the one whose chain is durable and that a node serves.
+    /// Returns replica 0, whose chain is durable and which a node serves.
     pub fn primary(&self) -> &Replica {
         &self.replicas[0]
     }
 
-    /// The protocol and its parameters.
+    /// Returns the protocol and its parameters.
     pub fn config(&self) -> &ConsensusConfig {
         &self.shared.config
     }
 
-    /// Who tells whose seals are whose.
+    /// Returns the authenticator of the replicas' seals.
     pub fn authenticator(&self) -> &Authenticator {
         &self.shared.authenticator
     }
 
-    /// The validators of genesis.
+    /// Returns the validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
         &self.shared.validators
     }
 
-    /// Whether a replica never misbehaved so far: what it promises must hold.
+    /// Returns whether a replica never misbehaved so far; invariants judge honest replicas only.
     pub fn is_honest(&self, replica: ReplicaId) -> bool {
-        self.world.trouble.as_ref().is_none_or(|trouble| !trouble.dishonest.contains(&replica))
+        self.env.faults.as_ref().is_none_or(|faults| !faults.dishonest.contains(&replica))
     }
 
-    /// Virtual time.
+    /// Returns the virtual time.
     pub const fn now(&self) -> SimTime {
-        self.world.scheduler.now()
+        self.env.scheduler.now()
     }
 
-    /// What the block clock shows.
+    /// Returns the block clock's time.
     pub const fn timestamp(&self) -> Timestamp {
-        self.world.timestamp()
+        self.env.timestamp()
     }
 
-    /// Things that happened so far.
+    /// Returns the number of processed events.
     pub const fn steps(&self) -> u64 {
-        self.world.steps
+        self.env.steps
     }
 
-    /// Fingerprint of the run so far, with the state of every replica; `None` when the network was built without.
+    /// Returns the digest of the run so far, with the state of every replica; `None` when the network was built without.
     pub fn digest(&self) -> Option<B256> {
-        let mut digest = self.world.digest.clone()?;
+        let mut digest = self.env.digest.clone()?;
         record_states(&mut digest, &self.replicas);
         Some(digest.value())
     }
 
-    /// What was recorded so far; `None` when the network was built without a trace.
+    /// Returns the trace recorded so far; `None` when the network was built without one.
     pub fn trace(&self) -> Option<Trace> {
-        let machines = self.replicas.iter().map(|replica| (replica.id(), replica.machine()));
-        Some(self.world.recorder.as_ref()?.trace(self.now(), machines))
+        let protocols = self.replicas.iter().map(|replica| (replica.id(), replica.protocol()));
+        Some(self.env.recorder.as_ref()?.trace(self.now(), protocols))
     }
 
-    /// What was recorded so far, entry by entry, without making a trace of it; nothing when none is recorded.
+    /// Iterates over the recorded entries without building a trace; empty when none is recorded.
     pub fn recorded(&self) -> impl DoubleEndedIterator<Item = &TraceEntry> {
-        self.world.recorder.iter().flat_map(|recorder| recorder.entries().iter())
+        self.env.recorder.iter().flat_map(|recorder| recorder.entries().iter())
     }
 
-    /// Puts a note into the trace, if one is recorded.
+    /// Adds an incident to the trace, if one is recorded.
     pub fn note(&mut self, incident: Incident) {
         let now = self.now();
-        if let Some(recorder) = &mut self.world.recorder {
+        if let Some(recorder) = &mut self.env.recorder {
             recorder.incident(now, incident);
         }
     }
 
-    /// The head of the replica that is furthest behind.
+    /// Returns the lowest head of all replicas.
     pub fn lowest_height(&self) -> Height {
         self.replicas.iter().map(|replica| replica.head().height).min().unwrap_or_default()
     }
 
-    /// Whether every replica has the same head.
+    /// Returns whether every replica has the same head.
     pub fn is_agreed(&self) -> bool {
         self.replicas.windows(2).all(|pair| pair[0].head() == pair[1].head())
     }
@@ -158,12 +168,19 @@ impl Network {
         self.replicas.get_mut(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
     }
 
-    /// The machine with this number: a replica, or the second machine of one.
-    pub(super) fn machine_mut(&mut self, slot: ReplicaId) -> Option<&mut Replica> {
-        match slot.index().checked_sub(self.replicas.len()) {
+    /// Returns the process at `slot`, a replica or a twin, with the environment that it acts on.
+    pub(super) fn slot_mut(&mut self, slot: ReplicaId) -> Option<(&mut Replica, &mut Environment)> {
+        let process = match slot.index().checked_sub(self.replicas.len()) {
             None => self.replicas.get_mut(slot.index()),
-            Some(place) => self.twins.get_mut(place),
-        }
+            Some(index) => self.twins.get_mut(index),
+        };
+        process.map(|process| (process, &mut self.env))
+    }
+
+    /// Returns the slots of a replica: its own, and its twin's if its key runs twice.
+    pub(super) fn slots_of(&self, replica: ReplicaId) -> impl Iterator<Item = ReplicaId> + use<> {
+        let twin = self.env.faults.as_ref().and_then(|faults| faults.twin(replica));
+        [Some(replica), twin].into_iter().flatten()
     }
 }
 
@@ -171,7 +188,7 @@ fn record_states(digest: &mut RunDigest, replicas: &[Replica]) {
     for replica in replicas {
         digest.record("state", |out| {
             out.u32(replica.id().get());
-            out.hash(&replica.machine().digest());
+            out.hash(&replica.protocol().digest());
             out.hash(&replica.chain().head().hash());
         });
     }

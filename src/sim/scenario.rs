@@ -16,11 +16,14 @@ mod tests;
 
 use core::time::Duration;
 
-use super::{FaultPlan, Latency, Network, NetworkBuilder, NetworkError, SimTime, invariant, trace::Trace};
-use crate::consensus::{
-    ConsensusConfig, ConsensusKind, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig,
-    raft::RaftConfig,
+use super::{
+    check::invariant,
+    engine::clock::SimTime,
+    faults::plan::FaultPlan,
+    network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
+    trace::Trace,
 };
+use crate::consensus::ConsensusConfig;
 
 pub use sizes::Sizes;
 pub use stage::Stage;
@@ -100,7 +103,7 @@ impl ScenarioOptions {
 
 /// A scenario that was run.
 #[derive(Debug)]
-pub struct Played {
+pub struct ScenarioRun {
     /// What was seen, or why the outcome did not show.
     pub outcome: Result<String, ScenarioError>,
     /// The network as it was left; `None` when rules alone were asked.
@@ -111,7 +114,7 @@ pub struct Played {
     pub window: Option<(SimTime, SimTime)>,
 }
 
-impl Played {
+impl ScenarioRun {
     /// The picture of what is worth seeing; empty without a network.
     #[cfg(feature = "diagram")]
     pub fn picture(&self, scenario: &Scenario) -> String {
@@ -183,20 +186,6 @@ pub fn all() -> impl Iterator<Item = &'static Scenario> {
     [poa::SCENARIOS, pos::SCENARIOS, dpos::SCENARIOS, pbft::SCENARIOS, raft::SCENARIOS].into_iter().flatten()
 }
 
-/// The protocol as simulations run it unless told otherwise: its usual parameters, a block or a slot a second, and short epochs.
-pub fn usual(kind: ConsensusKind) -> ConsensusConfig {
-    match kind {
-        ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
-        // Checkpoints, at which validators change, often enough to be met.
-        ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8)),
-        // Fewer producers than candidates, so that votes change who produces.
-        ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default().with_producers(4)),
-        ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4)),
-        // Checkpoints often enough to be met.
-        ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default().with_period(1).with_epoch(7)),
-    }
-}
-
 /// The scenario of this name.
 ///
 /// # Errors
@@ -223,8 +212,12 @@ impl Scenario {
     ///
     /// # Errors
     /// [`ScenarioError`] when there is nothing to run: options that it can't be played with, or a network that can't be built.
-    /// What happens on the network is in [`Played::outcome`].
-    pub fn play(&self, options: &ScenarioOptions, watch: &mut dyn FnMut(&Network)) -> Result<Played, ScenarioError> {
+    /// What happens on the network is in [`ScenarioRun::outcome`].
+    pub fn play(
+        &self,
+        options: &ScenarioOptions,
+        watch: &mut dyn FnMut(&Network),
+    ) -> Result<ScenarioRun, ScenarioError> {
         let name = self.name;
         let (sizes, own_seed, consensus, setup, play) = match self.script {
             Script::Network { validators, seed, consensus, setup, play } => (validators, seed, consensus, setup, play),
@@ -237,7 +230,7 @@ impl Scenario {
                 if let Some((_, option)) = options.into_iter().find(|(is_given, _)| *is_given) {
                     return Err(ScenarioError::NoNetwork { name, option });
                 }
-                return Ok(Played { outcome: play(), network: None, seed: 0, window: None });
+                return Ok(ScenarioRun { outcome: play(), network: None, seed: 0, window: None });
             }
         };
         let validators = options.validators.unwrap_or(sizes.usual);
@@ -262,7 +255,7 @@ impl Scenario {
         let mut stage = Stage::new(builder.build()?, seed, watch);
         let outcome = play(&mut stage);
         let (network, window) = stage.leave();
-        Ok(Played { outcome, network: Some(network), seed, window })
+        Ok(ScenarioRun { outcome, network: Some(network), seed, window })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What happened in a run, entry by entry: enough to show it, and to run it again without the seed.
 //!
 //! A [`Trace`] is a [`TraceHeader`] (what the replicas are made of) and [`TraceEntry`]s in the order in which they
-//! happened. A network records one when it is built [`with_trace`](super::NetworkBuilder::with_trace); otherwise
+//! happened. A network records one when it is built [`with_trace`](crate::sim::NetworkBuilder::with_trace); otherwise
 //! recording costs one comparison a step. [`Replay`] gives the recorded inputs to fresh machines, one by one, and compares
 //! what they answer.
 //!
@@ -23,7 +23,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 
-use super::SimTime;
+use super::engine::clock::SimTime;
 
 pub use entry::{Incident, Input, Output, Participant, TraceEntry, TraceHeader, What, Written};
 pub use error::{ReplayError, TraceError};

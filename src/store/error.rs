@@ -48,8 +48,19 @@ pub enum StoreError {
         /// What was asked for.
         expected: B256,
     },
+    /// The database was written by an older chainbox, whose records this build does not read.
+    #[error(
+        "store: the database has format {found}, this build reads format {supported}; \
+         use the chainbox that made it, or another path"
+    )]
+    OlderFormat {
+        /// The database's format.
+        found: u32,
+        /// The only format that this build reads.
+        supported: u32,
+    },
     /// The database was written by a newer chainbox.
-    #[error("store: the database has format {found}, this build reads up to {supported}; use a newer chainbox")]
+    #[error("store: the database has format {found}, this build reads format {supported}; use a newer chainbox")]
     NewerFormat {
         /// What the database says.
         found: u32,

@@ -73,8 +73,8 @@ const MEMTABLE_BYTES: &str = "rocksdb.cur-size-all-mem-tables";
 /// A stopped store leaves no more than this to be replayed, in bytes.
 const UNSORTED_BYTES_MAX: u64 = 8 << 20;
 
-/// The format that this build writes and the newest that it reads.
-const FORMAT: u32 = 1;
+/// The format that this build writes and reads. Format 1 had another checksum in protocols' records.
+const FORMAT: u32 = 2;
 /// The file that marks a folder as ours and says its format; written before RocksDB is given the folder.
 const FORMAT_FILE: &str = "CHAINBOX";
 /// What stands before the format's number in that file.
@@ -85,7 +85,8 @@ impl RocksStore {
     ///
     /// # Errors
     /// [`StoreError::Locked`] while another process has it open, [`StoreError::Foreign`] when the folder holds
-    /// something else, [`StoreError::NewerFormat`] when a newer chainbox made it, [`StoreError::Io`] otherwise.
+    /// something else, [`StoreError::OlderFormat`] or [`StoreError::NewerFormat`] when an older or a newer chainbox made it,
+    /// [`StoreError::Io`] otherwise.
     pub fn open(path: impl AsRef<Path>, options: RocksOptions) -> Result<Self, StoreError> {
         let path = path.as_ref();
         claim_folder(path)?;
@@ -202,6 +203,7 @@ fn claim_folder(path: &Path) -> Result<(), StoreError> {
             let number = text.trim_end().strip_prefix(FORMAT_WORDS).and_then(|number| number.parse().ok());
             match number.ok_or_else(|| foreign("its CHAINBOX file is damaged"))? {
                 found if found > FORMAT => Err(StoreError::NewerFormat { found, supported: FORMAT }),
+                found if found < FORMAT => Err(StoreError::OlderFormat { found, supported: FORMAT }),
                 _ => Ok(()),
             }
         }
@@ -330,11 +332,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         drop(open(folder.path()).unwrap());
         let file = folder.path().join(FORMAT_FILE);
-        assert_eq!(fs::read_to_string(&file).unwrap(), "chainbox database, format 1\n");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "chainbox database, format 2\n");
 
-        fs::write(&file, "chainbox database, format 2\n").unwrap();
+        fs::write(&file, "chainbox database, format 3\n").unwrap();
         let refused = open(folder.path()).unwrap_err();
-        assert!(matches!(refused, StoreError::NewerFormat { found: 2, supported: 1 }), "{refused}");
+        assert!(matches!(refused, StoreError::NewerFormat { found: 3, supported: 2 }), "{refused}");
+
+        fs::write(&file, "chainbox database, format 1\n").unwrap();
+        let refused = open(folder.path()).unwrap_err();
+        assert!(matches!(refused, StoreError::OlderFormat { found: 1, supported: 2 }), "{refused}");
+        let text = refused.to_string();
+        assert!(text.contains("format 1") && text.contains("format 2"), "{text}");
 
         for damaged in [&b"chainbox database, format one"[..], b"", b"\xff\xfe"] {
             fs::write(&file, damaged).unwrap();
@@ -350,7 +358,7 @@ mod tests {
         drop(open(folder.path()).unwrap());
 
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(FORMAT_FILE), "chainbox database, format 1\n").unwrap();
+        fs::write(folder.path().join(FORMAT_FILE), "chainbox database, format 2\n").unwrap();
         drop(open(folder.path()).unwrap());
     }
 }

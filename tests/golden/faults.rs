@@ -8,7 +8,7 @@ use chainbox::{
     chain::GenesisSpec,
     consensus::{ConsensusKind, ReplicaId, StakeUse},
     primitives::{B256, ether},
-    sim::{FaultPlan, Latency, Network, NetworkBuilder, NetworkError, ValidatorAction, scenario},
+    sim::{FaultPlan, Latency, Network, NetworkBuilder, NetworkError, ValidatorAction, default_sim_config},
     system::staking::StakingParams,
 };
 
@@ -31,7 +31,7 @@ pub(crate) fn run(
 ) -> Result<B256, NetworkError> {
     let builder = Network::builder()
         .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
-        .with_consensus(scenario::usual(kind))
+        .with_consensus(default_sim_config(kind))
         .with_validators(VALIDATORS)
         .with_candidates(1)
         .with_seed(seed)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chainbox::{
     chain::GenesisSpec,
-    consensus::{ConsensusConfig, ReplicaId, poa::PoaConfig},
+    consensus::{ConsensusConfig, PoaConfig, ReplicaId},
     primitives::{Address, B256, KeyPair, Transaction, TransactionRequest, U256, b256, ether},
     sim::{Latency, Network, NetworkBuilder, NetworkError},
 };

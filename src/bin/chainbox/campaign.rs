@@ -10,9 +10,9 @@ use std::{
 };
 
 use chainbox::sim::{
-    Campaign, Expected, Outcome, Regression, Report, Setup, Shard, Summary,
+    Campaign, CampaignSetup, Expected, Regression, RunOutcome, RunReport, Shard, Summary,
     campaign::{Origin, ReadResults, read_results, run_parallel},
-    scenario, shrink,
+    default_sim_config, shrink,
 };
 use serde::Serialize;
 
@@ -44,7 +44,7 @@ fn run_shard(options: &CampaignRun) -> Result<bool, Failure> {
         Some(shard) => shard,
         None => shard_of(|name| env::var(name).ok())?.unwrap_or(Shard::WHOLE),
     };
-    let setup = Setup::of(scenario::usual(options.protocol));
+    let setup = CampaignSetup::of(default_sim_config(options.protocol));
     let campaign = Campaign::new(setup.clone(), options.seeds.0..options.seeds.1).with_shard(shard);
     let origin = Origin::of(&setup);
     let (mut summary, mut done, mut is_begun) = (Summary::default(), BTreeSet::new(), false);
@@ -131,11 +131,11 @@ fn write_line(out: &mut impl Write, line: &impl Serialize) -> io::Result<()> {
 }
 
 /// Shrinks a finding and writes it as a regression file.
-fn keep(options: &CampaignRun, setup: &Setup, report: &Report) -> Result<PathBuf, Failure> {
+fn keep(options: &CampaignRun, setup: &CampaignSetup, report: &RunReport) -> Result<PathBuf, Failure> {
     let shrunk = shrink(setup, report, SHRINK_RUNS_MAX);
     let (broken, detail) = match &shrunk.report.outcome {
-        Outcome::Violated(violation) => (violation.invariant.to_string(), violation.detail.clone()),
-        Outcome::Failed { error } => ("simulator".to_owned(), error.clone()),
+        RunOutcome::Violated(violation) => (violation.invariant.to_string(), violation.detail.clone()),
+        RunOutcome::Failed { error } => ("simulator".to_owned(), error.clone()),
         _ => ("nothing".to_owned(), "it passes".to_owned()),
     };
     let about = format!(
@@ -225,7 +225,7 @@ fn merge(options: &MergeOptions) -> Result<bool, Failure> {
     Ok(summary.passed == summary.seeds)
 }
 
-fn read_into(path: &Path, take: impl FnMut(Report)) -> Result<ReadResults, Failure> {
+fn read_into(path: &Path, take: impl FnMut(RunReport)) -> Result<ReadResults, Failure> {
     let file = File::open(path).map_err(|cause| format!("cannot read {}: {cause}", path.display()))?;
     read_results(BufReader::new(file), take)
         .map_err(|error| format!("{}: {}", path.display(), files::with_causes(&error)).into())

@@ -3,7 +3,7 @@
 use std::{error::Error, fmt::Write as _};
 
 use chainbox::sim::{
-    Outcome, Regression, SimTime,
+    Regression, RunOutcome, SimTime,
     diagram::{DiagramOptions, draw},
     trace::{Incident, Input, Output, Replay, Trace, TraceEntry, What},
 };
@@ -52,7 +52,7 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     );
     for (replica, name) in trace.header.replicas.iter().enumerate() {
         use chainbox::consensus::Protocol as _;
-        match replay.machine_of(replica as u32) {
+        match replay.protocol_of(replica as u32) {
             Some(machine) => anstream::println!("  {}: head {}", name.name, machine.head()),
             None => anstream::println!("  {}: changed by hand, not followed", name.name),
         }
@@ -90,9 +90,9 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
         report.digest
     );
     match &report.outcome {
-        Outcome::Passed => anstream::println!("{GOOD}everything holds{GOOD:#}"),
-        Outcome::Violated(violation) => anstream::println!("{ERROR}{violation}{ERROR:#}"),
-        Outcome::Failed { error } => anstream::println!("{ERROR}{error}{ERROR:#}"),
+        RunOutcome::Passed => anstream::println!("{GOOD}everything holds{GOOD:#}"),
+        RunOutcome::Violated(violation) => anstream::println!("{ERROR}{violation}{ERROR:#}"),
+        RunOutcome::Failed { error } => anstream::println!("{ERROR}{error}{ERROR:#}"),
     }
     if !is_as_expected {
         anstream::println!("{ERROR}expected: {:?}{ERROR:#}", regression.expected);

@@ -5,7 +5,7 @@ use std::{error::Error, io::Write, path::Path, process::ExitCode, time::Duration
 use chainbox::{
     primitives::Height,
     sim::{
-        FaultPlan, Latency, Network, NetworkError, SimTime,
+        FaultPlan, Latency, Network, NetworkError, SimTime, default_sim_config,
         diagram::{DiagramOptions, draw},
         invariant,
         scenario::{self, Scenario, ScenarioOptions},
@@ -148,7 +148,7 @@ fn run_freely(options: &SimOptions, plan: Option<FaultPlan>, bar: &ProgressBar) 
         .protocol
         .ok_or("give a scenario, or --protocol to run freely; `chainbox sim --list` shows the scenarios")
         .map_err(|text| Refused(text.to_owned()))?;
-    let consensus = scenario::usual(kind);
+    let consensus = default_sim_config(kind);
     let validators = options.validators.unwrap_or(4);
     let seed = options.seed.unwrap_or(0);
     let faults = plan.as_ref().map_or(0, |plan| plan.faults.len());

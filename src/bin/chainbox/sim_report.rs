@@ -122,7 +122,7 @@ pub(crate) fn report(ran: &Ran, wall: Duration) -> String {
     let mut table = Table::new(&columns);
     for (number, replica) in network.replicas().iter().enumerate() {
         let counters = replica.counters();
-        let finalized = replica.machine().finality().finalized.height;
+        let finalized = replica.protocol().finality().finalized.height;
         let numbers = [counters.blocks_built, counters.reorgs, counters.restarts, counters.evidence, counters.rejected];
         let mut row = vec![number.to_string(), replica.head().height.to_string(), finalized.to_string()];
         row.extend(numbers.map(|number| number.to_string()));
@@ -160,7 +160,7 @@ pub(crate) fn as_json(ran: &Ran, plan: Option<&FaultPlan>, again: &str) -> Value
 
 fn of_network(network: &Network, seed: u64, plan: Option<&FaultPlan>) -> Value {
     let replicas = network.replicas().iter().map(|replica| {
-        let (head, finality, counters) = (replica.head(), replica.machine().finality(), replica.counters());
+        let (head, finality, counters) = (replica.head(), replica.protocol().finality(), replica.counters());
         json!({
             "replica": replica.id().get(),
             "address": replica.address(),

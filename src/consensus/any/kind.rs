@@ -1,86 +1,35 @@
-//! The protocols by name, as people and configurations call them.
+//! The protocols by name, as users and configurations call them, and the constant facts about each.
 
-use super::ConsensusConfig;
-use crate::consensus::{dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig, pos::PosConfig, raft::RaftConfig};
-
-/// Which protocol, without its parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ConsensusKind {
-    /// Permissioned validators in turn (Clique, EIP-225).
-    Poa,
-    /// Stake-based selection with checkpoints (Gasper).
-    Pos,
-    /// A validator set elected by stake holders, with a last irreversible block.
-    Dpos,
-    /// Byzantine fault tolerant, with immediate finality (Castro and Liskov).
-    Pbft,
-    /// A replicated log under an elected leader: survives crashes, not lies.
-    Raft,
-}
-
-/// What a protocol makes of stake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum StakeUse {
-    /// It has no notion of it.
-    Never,
-    /// Validators weigh their stake where genesis has `staking`, else one each.
-    Optional,
-    /// Validators weigh their stake; genesis always has `staking`.
-    Always,
-}
+use super::{ConsensusKind, StakeUse};
+use crate::{consensus::common::records::Records, primitives::Height};
 
 impl ConsensusKind {
-    /// What the protocol makes of stake.
+    /// Returns the protocol's use of stake.
     pub const fn stake_use(self) -> StakeUse {
-        match self {
-            Self::Poa | Self::Raft => StakeUse::Never,
-            Self::Pbft => StakeUse::Optional,
-            Self::Pos | Self::Dpos => StakeUse::Always,
-        }
+        self.info().stake_use
     }
 
-    /// Every protocol.
-    pub const ALL: [Self; 5] = [Self::Poa, Self::Pos, Self::Dpos, Self::Pbft, Self::Raft];
-
-    /// The whole name, such as `proof-of-authority`.
+    /// Returns the full name, such as `proof-of-authority`.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Poa => "proof-of-authority",
-            Self::Pos => "proof-of-stake",
-            Self::Dpos => "delegated-proof-of-stake",
-            Self::Pbft => "pbft",
-            Self::Raft => "raft",
-        }
+        self.info().name
     }
 
-    /// The short name, such as `poa`; the same as the whole one where there is no other.
+    /// Returns the short name, such as `poa`; the full one where there is no other.
     pub const fn short_name(self) -> &'static str {
-        match self {
-            Self::Poa => "poa",
-            Self::Pos => "pos",
-            Self::Dpos => "dpos",
-            Self::Pbft => "pbft",
-            Self::Raft => "raft",
-        }
+        self.info().short_name
     }
 
-    /// Stands for it in records and canonical encodings, and never changes.
+    /// Returns the protocol's number in records and canonical encodings. Never changes.
     pub(crate) const fn number(self) -> u8 {
-        match self {
-            Self::Poa => 1,
-            Self::Pbft => 2,
-            Self::Pos => 3,
-            Self::Dpos => 4,
-            Self::Raft => 5,
-        }
+        self.info().number
     }
 
-    /// The protocol of this number.
+    /// Returns the protocol with this number.
     pub(crate) fn from_number(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.number() == number)
     }
 
-    /// The protocol of this name, whole or short.
+    /// Returns the protocol with this name, full or short.
     ///
     /// ```
     /// use chainbox::consensus::ConsensusKind;
@@ -91,21 +40,31 @@ impl ConsensusKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name || kind.short_name() == name)
     }
 
-    /// The protocol with its usual parameters and blocks on demand only.
-    pub fn on_demand(self) -> ConsensusConfig {
-        match self {
-            Self::Poa => ConsensusConfig::Poa(PoaConfig { period: 0, ..PoaConfig::default() }),
-            Self::Pbft => ConsensusConfig::Pbft(PbftConfig { period: 0, ..PbftConfig::default() }),
-            Self::Raft => ConsensusConfig::Raft(RaftConfig { period: 0, ..RaftConfig::default() }),
-            Self::Dpos => ConsensusConfig::Dpos(DposConfig { period: 0, ..DposConfig::default() }),
-            Self::Pos => ConsensusConfig::Pos(PosConfig { period: 0, ..PosConfig::default() }),
-        }
+    pub(crate) fn is_promise(self, key: &[u8]) -> bool {
+        self.info().record_keys.is_safety_record(key)
+    }
+
+    pub(crate) fn answers_for(self, key: &[u8]) -> Option<Height> {
+        self.info().record_keys.attested_height(key)
+    }
+
+    pub(crate) const fn head_key(self) -> &'static [u8] {
+        self.info().record_keys.head
+    }
+
+    pub(crate) fn promises_on(self, own: &Records, other: &Records) -> Records {
+        self.info().record_keys.on_chain_of(own, other)
+    }
+
+    pub(crate) fn promises_at_head(self, own: &Records, other: &Records) -> Records {
+        self.info().record_keys.at_head_of(own, other)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{consensus::any::ConsensusConfig, primitives::Bytes};
 
     #[test]
     fn names_are_the_sections_of_genesis_too() {
@@ -121,5 +80,31 @@ mod tests {
                 assert_eq!(ConsensusConfig::deserialize_section(&section).unwrap(), config, "{name}");
             }
         }
+    }
+
+    #[test]
+    fn safety_records_stay_and_records_of_the_chain_are_replaced() {
+        let records = |pairs: &[(&str, u8)]| -> Records {
+            pairs.iter().map(|(key, value)| (Bytes::copy_from_slice(key.as_bytes()), vec![*value].into())).collect()
+        };
+        let own = records(&[("head", 1), ("head/copy", 1), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
+        let other = records(&[("head", 2), ("head/copy", 2), ("hard-state", 2), ("entry/2", 2)]);
+        let wanted =
+            records(&[("head", 2), ("head/copy", 2), ("hard-state", 1), ("hard-state/copy", 1), ("entry/1", 1)]);
+        assert_eq!(ConsensusKind::Raft.promises_on(&own, &other), wanted);
+        assert_eq!(ConsensusKind::Raft.promises_at_head(&own, &other), wanted);
+
+        let own = records(&[("head", 1), ("promises", 1), ("node/1", 1)]);
+        let other = records(&[("head", 2), ("promises", 2), ("node/2", 2)]);
+        assert_eq!(
+            ConsensusKind::Pos.promises_on(&own, &other),
+            records(&[("head", 2), ("promises", 1), ("node/2", 2)])
+        );
+        assert_eq!(ConsensusKind::Pos.promises_at_head(&own, &other), records(&[("head", 2), ("promises", 1)]));
+
+        let own = records(&[("c/1", 1), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
+        let other = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/2", 2)]);
+        let wanted = records(&[("head", 2), ("c/2", 2), ("s/2", 2), ("q/1", 1), ("p/1", 1), ("v/1", 1), ("b/1", 1)]);
+        assert_eq!(ConsensusKind::Pbft.promises_on(&own, &other), wanted);
     }
 }

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     event::{BlockId, Message, ReplicaId, Ticket},
     finality::Finality,
+    records::Record,
     signing::SealError,
 };
 use crate::{
@@ -58,26 +59,6 @@ pub enum Recipients {
     Others,
     /// One replica.
     One(ReplicaId),
-}
-
-/// Bytes to keep under a key, over whatever was there.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Record {
-    /// Unique within the replica's protocol.
-    pub key: Bytes,
-    /// In the protocol's canonical encoding; no bytes at all: the key is forgotten.
-    pub value: Bytes,
-}
-
-impl Record {
-    pub(crate) fn new(key: impl Into<Bytes>, value: impl Into<Bytes>) -> Self {
-        Self { key: key.into(), value: value.into() }
-    }
-
-    /// Forgets what is kept under `key`.
-    pub(crate) fn forgotten(key: impl Into<Bytes>) -> Self {
-        Self::new(key, Bytes::new())
-    }
 }
 
 /// A block to be built.

@@ -11,8 +11,9 @@ use std::{collections::VecDeque, sync::Arc};
 use imbl::Vector;
 
 use super::{
-    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Record, Rejection, TimerId},
+    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
     event::{BlockId, Event, Message, ReplicaId, Ticket, Verdict},
+    records::Record,
 };
 use crate::chain::Block;
 

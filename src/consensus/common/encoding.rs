@@ -130,53 +130,9 @@ impl Encoder {
     }
 }
 
-/// Bytes of the checksum that a record begins with.
-const CHECKSUM_LEN: usize = 8;
-
-/// A record's value: a checksum, then what `write` writes. A write that a crash cut short is told by it from a whole one.
-pub(crate) fn checked_record(capacity: usize, write: impl FnOnce(&mut Encoder)) -> Vec<u8> {
-    let mut out = Encoder::with_capacity(capacity + CHECKSUM_LEN);
-    out.u64(0);
-    write(&mut out);
-    let checksum = checksum(&out.bytes[CHECKSUM_LEN..]);
-    out.bytes[..CHECKSUM_LEN].copy_from_slice(&checksum.to_be_bytes());
-    out.bytes
-}
-
-/// Whether a record's checksum fits: whatever is not so was damaged where it was kept.
-pub(crate) fn is_whole_record(record: &[u8]) -> bool {
-    check_record(record).is_some()
-}
-
-/// What [`checked_record`] was given to write; `None` when the record is damaged.
-pub(crate) fn check_record(record: &[u8]) -> Option<&[u8]> {
-    let (stored, content) = record.split_first_chunk::<CHECKSUM_LEN>()?;
-    (u64::from_be_bytes(*stored) == checksum(content)).then_some(content)
-}
-
-/// In the manner of FNV-1a, over words of eight bytes in four lanes, what is left filled up with zeros, and the length.
-/// Against accidents, not enemies.
-pub(in crate::consensus) fn checksum(bytes: &[u8]) -> u64 {
-    let mix = |hash: u64, word: u64| (hash ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-    let word = |bytes: &[u8]| {
-        let mut word = [0; 8];
-        word[..bytes.len()].copy_from_slice(bytes);
-        u64::from_be_bytes(word)
-    };
-    let mut lanes: [u64; 4] = [0xcbf2_9ce4_8422_2325, 1, 2, 3];
-    let (blocks, rest) = bytes.as_chunks::<32>();
-    for block in blocks {
-        for (lane, bytes) in lanes.iter_mut().zip(block.as_chunks::<8>().0) {
-            *lane = mix(*lane, u64::from_be_bytes(*bytes));
-        }
-    }
-    let hash = lanes.into_iter().reduce(mix).unwrap_or_default();
-    mix(rest.chunks(8).map(word).fold(hash, mix), bytes.len() as u64)
-}
-
 /// Reads what an [`Encoder`] wrote; `None` at the first byte that does not fit.
 #[derive(Clone, Debug)]
-pub(in crate::consensus) struct Decoder<'a> {
+pub(crate) struct Decoder<'a> {
     rest: &'a [u8],
 }
 
@@ -222,6 +178,11 @@ impl<'a> Decoder<'a> {
         (0..length).map(|_| read(self)).collect()
     }
 
+    /// A presence byte, then the value if there is one; the outer `None` for bytes that do not fit.
+    pub(in crate::consensus) fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<Option<T>> {
+        if self.bool()? { read(self).map(Some) } else { Some(None) }
+    }
+
     /// A byte string after its length.
     pub(in crate::consensus) fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.u32()?).ok()?;
@@ -245,19 +206,6 @@ impl<'a> Decoder<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_record_that_was_cut_or_damaged_is_told() {
-        let record = checked_record(20, |out| (0..20).for_each(|byte| out.u8(byte)));
-        assert_eq!(check_record(&record).unwrap(), (0..20).collect::<Vec<_>>());
-        assert!((0..record.len()).all(|length| check_record(&record[..length]).is_none()));
-        for at in 0..record.len() {
-            let mut damaged = record.clone();
-            damaged[at] ^= 0x10;
-            assert_eq!(check_record(&damaged), None);
-        }
-        assert_eq!(check_record(&checked_record(0, |_| {})), Some([].as_slice()));
-    }
 
     #[test]
     fn widths_and_order_are_fixed() {

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{effect::TimerId, encoding::Encoder};
+use super::{
+    effect::TimerId,
+    encoding::{Decoder, Encoder},
+};
 use crate::{
     chain::Block,
     consensus::{pbft::PbftMessage, pos::PosMessage, raft},
@@ -64,6 +67,10 @@ impl BlockId {
     pub(crate) fn encode(&self, out: &mut Encoder) {
         out.u64(self.height.get());
         out.hash(&self.hash);
+    }
+
+    pub(crate) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
+        Some(Self { height: Height::new(bytes.u64()?), hash: bytes.hash()? })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Blocks that came before their parents.
+//! Blocks that wait for their parents.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,21 +13,16 @@ use crate::{
     primitives::{Address, B256, Height},
 };
 
-/// Blocks kept while their parent is missing.
-pub(in crate::consensus) const ORPHANS_MAX: usize = 256;
-/// Of them, blocks of one author.
-const OF_AUTHOR_MAX: usize = 64;
-
-/// A block that can't be judged yet.
+/// A block whose parent is missing, or whose slot has not begun.
 #[derive(Clone, Debug)]
 pub(in crate::consensus) struct Orphan {
-    /// Who said it; `None`: this replica, before a crash.
+    /// Sender; `None` for a block that this replica sealed before a crash.
     pub(in crate::consensus) from: Option<ReplicaId>,
     pub(in crate::consensus) author: Address,
     pub(in crate::consensus) block: Arc<Block>,
 }
 
-/// Blocks that wait, lowest first.
+/// Waiting blocks, lowest first.
 #[derive(Clone, Debug, Default)]
 pub(in crate::consensus) struct Orphans(OrdMap<BlockId, Orphan>);
 
@@ -40,14 +35,13 @@ impl Orphans {
         self.0.len()
     }
 
-    pub(in crate::consensus) fn ids(&self) -> impl Iterator<Item = &BlockId> {
-        self.0.keys()
+    /// The number of waiting blocks of one author.
+    pub(in crate::consensus) fn count_of(&self, author: Address) -> usize {
+        self.0.values().filter(|orphan| orphan.author == author).count()
     }
 
-    /// Whether there is room for one more block of this author: no single one may take all of it.
-    pub(in crate::consensus) fn has_room_for(&self, author: Address) -> bool {
-        let of_author = self.0.values().filter(|orphan| orphan.author == author).count();
-        self.0.len() < ORPHANS_MAX && of_author < OF_AUTHOR_MAX
+    pub(in crate::consensus) fn ids(&self) -> impl Iterator<Item = &BlockId> {
+        self.0.keys()
     }
 
     pub(in crate::consensus) fn insert(&mut self, orphan: Orphan) {
@@ -58,12 +52,12 @@ impl Orphans {
         self.0.remove(id)
     }
 
-    /// The one furthest from the chain.
+    /// The highest block, which is the furthest from the chain.
     pub(in crate::consensus) fn highest(&self) -> Option<BlockId> {
         self.0.get_max().map(|(highest, _)| *highest)
     }
 
-    /// The nearest of a block and its ancestors that does not wait here: everything above it does.
+    /// Returns the nearest of a block and its ancestors that does not wait here; all blocks above it do.
     pub(in crate::consensus) fn missing_below(&self, block: BlockId) -> BlockId {
         let mut missing = block;
         while let Some(orphan) = self.0.get(&missing) {
@@ -76,9 +70,10 @@ impl Orphans {
         self.children_of(parent).next().is_some()
     }
 
-    /// What waits for this very block.
-    pub(in crate::consensus) fn children(&self, parent: BlockId) -> Vec<BlockId> {
-        self.children_of(parent).collect()
+    /// Removes and returns the children of a block.
+    pub(in crate::consensus) fn take_children(&mut self, parent: BlockId) -> Vec<Orphan> {
+        let children: Vec<_> = self.children_of(parent).collect();
+        children.iter().filter_map(|child| self.0.remove(child)).collect()
     }
 
     fn children_of(&self, parent: BlockId) -> impl Iterator<Item = BlockId> {
@@ -90,23 +85,20 @@ impl Orphans {
             .map(|(id, _)| *id)
     }
 
-    /// Forgets everything that stands on a block.
+    /// Drops all descendants of a block.
     pub(in crate::consensus) fn drop_descendants(&mut self, id: BlockId) {
         let mut dropped = VecDeque::from([id]);
         while let Some(parent) = dropped.pop_front() {
-            for child in self.children(parent) {
-                self.0.remove(&child);
-                dropped.push_back(child);
-            }
+            dropped.extend(self.take_children(parent).iter().map(|orphan| BlockId::of(&orphan.block)));
         }
     }
 
-    /// Forgets what can have no place above a block that is final.
+    /// Drops all blocks at or below a final height.
     pub(in crate::consensus) fn keep_above(&mut self, root: Height) {
         self.0 = core::mem::take(&mut self.0).into_iter().filter(|(id, _)| id.height > root).collect();
     }
 
-    /// All of them, lowest first.
+    /// Removes and returns all blocks, lowest first.
     pub(in crate::consensus) fn take(&mut self) -> impl Iterator<Item = Orphan> + use<> {
         core::mem::take(&mut self.0).into_iter().map(|(_, orphan)| orphan)
     }

@@ -41,3 +41,31 @@ pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
     /// Who may author the block after the head.
     fn validators(&self) -> ValidatorSet;
 }
+
+/// Implements comparison and hashing of a protocol's state by its canonical encoding, as [`Protocol`] demands.
+macro_rules! impl_by_encoding {
+    ($state:ty) => {
+        impl PartialEq for $state {
+            fn eq(&self, other: &Self) -> bool {
+                $crate::consensus::common::protocol::encoding(self)
+                    == $crate::consensus::common::protocol::encoding(other)
+            }
+        }
+
+        impl Eq for $state {}
+
+        impl core::hash::Hash for $state {
+            fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+                state.write(&$crate::consensus::common::protocol::encoding(self));
+            }
+        }
+    };
+}
+pub(in crate::consensus) use impl_by_encoding;
+
+/// Returns a state's canonical encoding.
+pub(in crate::consensus) fn encoding(state: &impl Protocol) -> Vec<u8> {
+    let mut out = Encoder::new();
+    state.encode(&mut out);
+    out.into_bytes()
+}

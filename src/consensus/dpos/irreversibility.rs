@@ -183,11 +183,12 @@ impl Irreversibility {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.height.get());
-        out.u64(self.proposed.get());
-        out.u64(self.irreversible.get());
-        out.list(self.counts.iter(), |out, count| out.u32(u32::from(*count)));
-        out.list(self.standings.iter(), |out, standing| {
+        let Self { height, proposed, irreversible, counts, standings } = self;
+        out.u64(height.get());
+        out.u64(proposed.get());
+        out.u64(irreversible.get());
+        out.list(counts.iter(), |out, count| out.u32(u32::from(*count)));
+        out.list(standings.iter(), |out, standing| {
             out.u64(standing.last.get());
             out.u64(standing.implied.get());
         });

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{DposConfig, DposError, HeaderError, Link, Schedule, Sealed, check_header};
+use super::{DposConfig, DposError, HeaderError, Link, Schedule, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
+    consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Header, Height, Timestamp},
 };
 
@@ -46,10 +46,9 @@ impl LightVerifier {
     /// # Errors
     /// [`HeaderError`]; the verifier stays where it was.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        let hash = next.header.hash_slow();
-        let author = self.authenticator.author(hash, &next.seal)?;
-        let sealed = Sealed { hash, header: &next.header, payload: &next.payload, author };
-        self.head = check_header(&self.config, &self.authenticator, &self.head, &sealed, false)?;
+        let next = UnverifiedHeader::from(next);
+        let author = next.author(&self.authenticator)?;
+        self.head = check_header(&self.config, &self.authenticator, &self.head, &next, author, false)?;
         self.above.push_back(self.head.block);
         let reached = self.head.state.progress().irreversible();
         while let Some(block) = self.above.pop_front_if(|block| block.height <= reached) {

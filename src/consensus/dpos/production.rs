@@ -7,6 +7,7 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, BuildRequest, Deadline, Effect, Encoder, Signer, Ticket,
+        intake::BlockIntake,
         mutation::{self, Mutation},
     },
     primitives::{B256, Height},
@@ -175,7 +176,7 @@ impl Dpos {
         let seal = signer.sign(block.hash());
         let (id, sealed) = (BlockId::of(&block), Arc::new(Arc::unwrap_or_clone(block).with_seal(seal)));
         let record = self.next_ticket;
-        match self.consider(None, sealed, Some(record), effects) {
+        match self.admit(None, sealed, Some(record), effects) {
             Ok(()) => {
                 let ticket = self.next_ticket.take_next();
                 self.promise = self.promise_of(id, slot);
@@ -189,7 +190,7 @@ impl Dpos {
     /// What its own block, which is being judged, binds it to.
     fn promise_of(&self, block: BlockId, slot: u64) -> Promise {
         let kept = Promise { slot, ..self.promise };
-        let Some(judging) = self.pending.get(&block) else { return kept };
+        let Some(judging) = self.intake.pending.get(&block) else { return kept };
         let confirms = Payload::decode(judging.block.payload()).is_ok_and(|payload| payload.confirmed > 0);
         if !confirms {
             return kept;

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use alloy_rlp::Decodable;
 
 use super::{
-    DposConfig, DposError, Link, Sealed, check_header,
+    DposConfig, DposError, Link, check_header,
     tree::{Node, Tree},
 };
 use crate::{
     consensus::{
-        Authenticator, BlockId, Encoder, Record, Records, SealedHeader,
-        encoding::{Decoder, check_record, checked_record},
-        record_class::records_under,
+        Authenticator, BlockId, Encoder, Record, Records, SealedHeader, UnverifiedHeader,
+        common::records::{block_key, checked_record, decode_record, records_under},
+        encoding::Decoder,
     },
     primitives::{Address, Bytes, Header, Height},
     system::{ValidatorUpdate, ValidatorUpdates},
@@ -50,9 +50,10 @@ pub struct Lock {
 
 impl Promise {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.slot);
-        out.u64(self.confirmed.get());
-        out.option(self.lock, |out, lock| {
+        let Self { slot, confirmed, lock } = self;
+        out.u64(*slot);
+        out.u64(confirmed.get());
+        out.option(lock.as_ref(), |out, lock| {
             lock.block.encode(out);
             out.u64(lock.at.get());
         });
@@ -63,14 +64,14 @@ impl Promise {
     }
 
     pub(super) fn decode(record: &[u8]) -> Option<Self> {
-        Self::decode_from(Decoder::new(check_record(record)?))
+        decode_record(record, Self::decode_from)
     }
 
-    fn decode_from(mut bytes: Decoder<'_>) -> Option<Self> {
+    fn decode_from(bytes: &mut Decoder<'_>) -> Option<Self> {
         let (slot, confirmed) = (bytes.u64()?, Height::new(bytes.u64()?));
         let lock =
-            if bytes.bool()? { Some(Lock { block: block(&mut bytes)?, at: Height::new(bytes.u64()?) }) } else { None };
-        bytes.is_empty().then_some(Self { slot, confirmed, lock })
+            bytes.option(|bytes| Some(Lock { block: BlockId::decode(bytes)?, at: Height::new(bytes.u64()?) }))?;
+        Some(Self { slot, confirmed, lock })
     }
 }
 
@@ -78,9 +79,7 @@ impl Promise {
 pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
     let head = tree.head();
     let value = checked_record(1_024, |out| {
-        head.link.encode(out);
-        head.parent.encode(out);
-        out.address(&head.author);
+        encode_node(head, out);
         tree.finalized().encode(out);
         promise.encode(out);
     });
@@ -89,29 +88,28 @@ pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
 
 /// A tree of the head alone, and the promise.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, Promise)> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    let link = Link::decode(&mut bytes)?;
-    let (parent, author) = (block(&mut bytes)?, bytes.address()?);
-    let finalized = block(&mut bytes)?;
-    let promise = Promise::decode_from(bytes)?;
-    Some((Tree::new(Node { link, parent, author, sealed: None }, finalized), promise))
+    decode_record(bytes, |bytes| {
+        let (node, finalized) = (decode_node(bytes)?, BlockId::decode(bytes)?);
+        Some((Tree::new(node, finalized), Promise::decode_from(bytes)?))
+    })
 }
 
 /// The last irreversible block.
 pub(super) fn root(node: &Node) -> Record {
-    let value = checked_record(1_024, |out| {
-        node.link.encode(out);
-        node.parent.encode(out);
-        out.address(&node.author);
-    });
-    Record::new(ROOT_KEY, value)
+    Record::new(ROOT_KEY, checked_record(1_024, |out| encode_node(node, out)))
 }
 
-fn decode_root(bytes: &[u8]) -> Option<Node> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    let link = Link::decode(&mut bytes)?;
-    let (parent, author) = (block(&mut bytes)?, bytes.address()?);
-    bytes.is_empty().then_some(Node { link, parent, author, sealed: None })
+/// Writes a node without its sealed header: nothing below it is verified again.
+fn encode_node(node: &Node, out: &mut Encoder) {
+    let Node { link, parent, author, sealed: _ } = node;
+    link.encode(out);
+    parent.encode(out);
+    out.address(author);
+}
+
+fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
+    let (link, parent, author) = (Link::decode(bytes)?, BlockId::decode(bytes)?, bytes.address()?);
+    Some(Node { link, parent, author, sealed: None })
 }
 
 /// A judged block, to be judged again after a restart.
@@ -125,30 +123,21 @@ pub(super) fn judged(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpda
             out.u64(update.weight);
         });
     });
-    Record::new(block_key(id), value)
+    Record::new(block_key(BLOCK_PREFIX, id), value)
 }
 
 fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    let header = Header::decode(&mut bytes.bytes()?).ok()?;
-    let (payload, seal) = (Bytes::copy_from_slice(bytes.bytes()?), Bytes::copy_from_slice(bytes.bytes()?));
-    let updates = bytes.list(|bytes| Some(ValidatorUpdate { address: bytes.address()?, weight: bytes.u64()? }))?;
-    bytes.is_empty().then(|| (SealedHeader { header, payload, seal }, ValidatorUpdates::new(updates)))
+    decode_record(bytes, |bytes| {
+        let header = Header::decode(&mut bytes.bytes()?).ok()?;
+        let (payload, seal) = (Bytes::copy_from_slice(bytes.bytes()?), Bytes::copy_from_slice(bytes.bytes()?));
+        let updates = bytes.list(|bytes| Some(ValidatorUpdate { address: bytes.address()?, weight: bytes.u64()? }))?;
+        Some((SealedHeader { header, payload, seal }, ValidatorUpdates::new(updates)))
+    })
 }
 
 /// A block that is not needed any more.
 pub(super) fn forgotten(id: BlockId) -> Record {
-    Record::forgotten(block_key(id))
-}
-
-fn block_key(id: BlockId) -> Bytes {
-    [BLOCK_PREFIX, id.height.get().to_be_bytes().as_slice(), id.hash.as_slice()].concat().into()
-}
-
-/// The block whose record is under [`BLOCK_PREFIX`] and this.
-pub(super) fn parse_block_key(rest: &[u8]) -> Option<BlockId> {
-    let mut rest = Decoder::new(rest);
-    block(&mut rest).filter(|_| rest.is_empty())
+    Record::forgotten(block_key(BLOCK_PREFIX, id))
 }
 
 /// The head's branch from the last irreversible block up, every block judged again. Blocks whose parent is missing are left
@@ -160,7 +149,7 @@ pub(super) fn rebuild(
     records: &Records,
 ) -> Result<Tree, DposError> {
     let root = match records.get(ROOT_KEY) {
-        Some(bytes) => decode_root(bytes).ok_or(DposError::Record { key: "root" })?,
+        Some(bytes) => decode_record(bytes, decode_node).ok_or(DposError::Record { key: "root" })?,
         None => genesis,
     };
     let block = root.link.block;
@@ -183,16 +172,12 @@ fn judge_again(
     sealed: SealedHeader,
     updates: &ValidatorUpdates,
 ) -> Option<Node> {
-    let hash = sealed.header.hash_slow();
+    let candidate = UnverifiedHeader::from(&sealed);
     let parent_height = Height::new(sealed.header.number.checked_sub(1)?);
     let parent = BlockId { height: parent_height, hash: sealed.header.parent_hash };
     let before = tree.get(&parent)?;
-    let author: Address = authenticator.author(hash, &sealed.seal).ok()?;
-    let judged = Sealed { hash, header: &sealed.header, payload: &sealed.payload, author };
-    let link = check_header(config, authenticator, &before.link, &judged, true).ok()?.with_updates(updates);
+    let author: Address = candidate.author(authenticator).ok()?;
+    let link = check_header(config, authenticator, &before.link, &candidate, author, true).ok()?;
+    let link = link.with_updates(updates);
     Some(Node { link, parent, author, sealed: Some(Arc::new(sealed)) })
-}
-
-fn block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
-    Some(BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? })
 }

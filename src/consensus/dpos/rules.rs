@@ -1,55 +1,37 @@
-//! The rules that a header of delegated proof of stake obeys, judged from its parent alone.
+//! The rules that a header of delegated proof of stake obeys, verified from its parent alone.
 
 use std::sync::Arc;
 
-use super::{ConfirmError, DposConfig, Draft, Election, EvidenceError, Link, Offence, Payload, PayloadError};
+use super::{ConfirmError, Dpos, DposConfig, Draft, Election, EvidenceError, Link, Offence, Payload, PayloadError};
 use crate::{
-    chain::{Ancestors, Block, HeaderRules, RuleError},
+    chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, SealError, ValidatorSet,
-        lineage::{Lineage, Parent, Remembered},
+        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
+        UnverifiedHeader, ValidatorSet, header::UnusedField,
     },
-    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
+
+/// The header rules of a chain of delegated proof of stake, from the validators of its genesis.
+pub type DposRules = CachedHeaderRules<Dpos>;
 
 /// Which rule a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// It extends another block than the one it was judged on.
-    #[error("parent is {got} at height {got_height}; expected {want}")]
-    Parent {
-        /// The parent hash in the header.
-        got: B256,
-        /// The header's own height.
-        got_height: Height,
-        /// The block it was to extend.
-        want: BlockId,
-    },
-    /// No slot after the parent's begins then.
+    /// A standard field breaks a rule common to all protocols.
+    #[error(transparent)]
+    Field(#[from] HeaderFieldError),
+    /// No slot after the parent's begins at the timestamp.
     #[error("timestamp is {got}; expected {parent} and a multiple of the period of {period} s")]
     Timestamp {
-        /// The header's.
+        /// Timestamp in the header.
         got: Timestamp,
-        /// The parent's.
+        /// Timestamp of the parent.
         parent: Timestamp,
-        /// Seconds of a slot.
+        /// Length of a slot, in seconds.
         period: u64,
-    },
-    /// A field that this protocol keeps at zero is not.
-    #[error("{field} is not zero; delegated proof of stake has no use for it")]
-    NotZero {
-        /// Which.
-        field: &'static str,
-    },
-    /// `extraData` is not the keccak of the payload.
-    #[error("extraData is {got}; expected the keccak of the payload, {want}")]
-    ExtraData {
-        /// The header's.
-        got: Bytes,
-        /// What it has to be.
-        want: Bytes,
     },
     /// Sealed by somebody who is not elected.
     #[error("{author} sealed it, who is none of the {producers} producers")]
@@ -68,14 +50,6 @@ pub enum HeaderError {
         slot: u64,
         /// Whose slot it is.
         want: Address,
-    },
-    /// The fees would go to somebody else than the author.
-    #[error("beneficiary is {got}; expected the author {author}")]
-    Beneficiary {
-        /// The header's.
-        got: Address,
-        /// Who sealed it.
-        author: Address,
     },
     /// The payload names other absent producers than the empty slots show.
     #[error("payload says that {got:?} missed slots; expected {want:?}")]
@@ -115,20 +89,7 @@ pub enum HeaderError {
     Seal(#[from] SealError),
 }
 
-/// A block as its judgement sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Sealed<'a> {
-    /// Hash of the header.
-    pub hash: B256,
-    /// The header.
-    pub header: &'a Header,
-    /// What its `extraData` commits to.
-    pub payload: &'a Bytes,
-    /// Who sealed it.
-    pub author: Address,
-}
-
-/// Judges a header on its parent and gives the link for the next, whose candidates are still the parent's.
+/// Verifies a header of `author` against its parent and returns the context for its children, with the parent's candidates.
 ///
 /// # Errors
 /// [`HeaderError`]: the first rule that it breaks.
@@ -136,24 +97,20 @@ pub fn check_header(
     config: &DposConfig,
     authenticator: &Authenticator,
     parent: &Link,
-    block: &Sealed<'_>,
+    candidate: &UnverifiedHeader<'_>,
+    author: Address,
     is_counted: bool,
 ) -> Result<Link, HeaderError> {
-    let (header, author) = (block.header, block.author);
-    let height = Height::new(header.number);
-    if header.parent_hash != parent.block.hash || height != parent.block.height.next() {
-        return Err(HeaderError::Parent { got: header.parent_hash, got_height: height, want: parent.block });
-    }
-    let timestamp = Timestamp::from_secs(header.timestamp);
+    candidate.check_parent(parent.block)?;
+    let timestamp = candidate.timestamp();
     let Some(slot) = config.slot_at(timestamp, (parent.slot, parent.timestamp)) else {
         return Err(HeaderError::Timestamp { got: timestamp, parent: parent.timestamp, period: config.period });
     };
-    check_fixed_fields(header, block.payload)?;
+    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce, UnusedField::MixHash])?;
+    candidate.check_extra_data()?;
     let place = place_of(config, parent, slot, author)?;
-    if header.beneficiary != author {
-        return Err(HeaderError::Beneficiary { got: header.beneficiary, author });
-    }
-    let payload = Payload::decode(block.payload)?;
+    candidate.check_beneficiary(author)?;
+    let payload = Payload::decode(candidate.payload)?;
     let offences = offences(config, authenticator, parent, &payload, (slot, timestamp))?;
     let election = if is_counted { Election::Counted } else { Election::Claimed(payload.proposes.as_ref()) };
     let draft = Draft { slot, place, confirmed: payload.confirmed, offences: &offences };
@@ -167,8 +124,8 @@ pub fn check_header(
     if payload.activates != says.activates {
         return Err(HeaderError::Activates { got: payload.activates, want: says.activates });
     }
-    let id = BlockId { height, hash: block.hash };
-    Ok(Link { block: id, timestamp, slot, state: Arc::new(state), candidates: parent.candidates.clone() })
+    let (block, candidates) = (candidate.id(), parent.candidates.clone());
+    Ok(Link { block, timestamp, slot, state: Arc::new(state), candidates })
 }
 
 fn place_of(config: &DposConfig, parent: &Link, slot: u64, author: Address) -> Result<usize, HeaderError> {
@@ -182,23 +139,6 @@ fn place_of(config: &DposConfig, parent: &Link, slot: u64, author: Address) -> R
     }
     let want = producers.members()[schedule.producer_at(slot, config)].address;
     Err(HeaderError::NotItsTurn { author, slot, want })
-}
-
-fn check_fixed_fields(header: &Header, payload: &Bytes) -> Result<(), HeaderError> {
-    let zero = [
-        ("difficulty", header.difficulty == U256::ZERO),
-        ("nonce", header.nonce == B64::ZERO),
-        ("mixHash", header.mix_hash == B256::ZERO),
-    ];
-    if let Some((field, _)) = zero.iter().find(|(_, is_zero)| !is_zero) {
-        return Err(HeaderError::NotZero { field });
-    }
-    let want = Block::extra_data_of(payload).unwrap_or_default();
-    if want == header.extra_data {
-        Ok(())
-    } else {
-        Err(HeaderError::ExtraData { got: header.extra_data.clone(), want })
-    }
 }
 
 /// What the payload's evidence proves: of producers only, each offence once.
@@ -225,63 +165,43 @@ fn offences(
     Ok(found)
 }
 
-/// The rules as the chain floor asks for them. Remembers links; replicas of a process may share one.
-#[derive(Debug)]
-pub struct DposRules {
-    config: DposConfig,
-    authenticator: Authenticator,
-    genesis_validators: ValidatorSet,
-    judged: Remembered<Link>,
-}
+impl HeaderChainRules for Dpos {
+    type Config = DposConfig;
+    type Genesis = ValidatorSet;
+    type Context = Link;
+    type Error = HeaderError;
 
-impl DposRules {
-    /// Rules of a chain that starts with `genesis_validators`.
-    pub fn new(config: DposConfig, genesis_validators: ValidatorSet, authenticator: Authenticator) -> Self {
-        Self { config, authenticator, genesis_validators, judged: Remembered::default() }
-    }
-
-    /// Takes a link that was judged before this process began, such as a stored head's.
-    pub fn remember(&self, link: Link) {
-        self.judged.insert_stored(link.block.hash, link);
-    }
-}
-
-impl Lineage for DposRules {
-    type Link = Link;
-
-    fn remembered(&self) -> &Remembered<Link> {
-        &self.judged
-    }
-
-    fn genesis(&self, hash: B256, header: &Header) -> Link {
+    fn genesis_context(config: &DposConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> Link {
         let block = BlockId { height: Height::GENESIS, hash };
-        Link::genesis(&self.config, block, Timestamp::from_secs(header.timestamp), &self.genesis_validators)
+        Link::genesis(config, block, Timestamp::from_secs(header.timestamp), validators)
     }
 
-    fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
-        let author = self.authenticator.author(block.hash(), block.seal());
-        let author = author.map_err(|error| rule_error(&error.into()))?;
-        let sealed = Sealed { hash: block.hash(), header: block.header(), payload: block.payload(), author };
-        check_header(&self.config, &self.authenticator, parent.link, &sealed, true).map_err(|error| rule_error(&error))
+    fn verify_header(
+        config: &DposConfig,
+        authenticator: &Authenticator,
+        parent: &ParentContext<'_, Link>,
+        block: &Block,
+    ) -> Result<Link, HeaderError> {
+        let candidate = UnverifiedHeader::from(block);
+        let author = candidate.author(authenticator)?;
+        check_header(config, authenticator, parent.context, &candidate, author, true)
     }
 
-    fn executed(link: Link, updates: &ValidatorUpdates) -> Link {
+    fn with_updates(link: Link, updates: &ValidatorUpdates) -> Link {
         link.with_updates(updates)
     }
-}
 
-impl HeaderRules for DposRules {
-    fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        self.judge_once(block, parent, ancestors)
-    }
-
-    /// The producer and those who missed slots, then every double production that the block tells.
-    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
-        let payload = Payload::decode(context.payload).map_err(|error| rule_error(&error.into()))?;
+    /// Returns `begin_block` with the producer and those who missed slots, then a `slash` for each double production that the
+    /// payload proves.
+    fn system_calls(
+        _config: &DposConfig,
+        authenticator: &Authenticator,
+        context: &SystemContext<'_>,
+    ) -> Result<Vec<SystemCall>, HeaderError> {
+        let payload = Payload::decode(context.payload)?;
         let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
         for evidence in &payload.evidence {
-            let (hash, seal) = (evidence.first.hash_slow(), &evidence.first_seal);
-            let offender = self.authenticator.author(hash, seal).map_err(|error| rule_error(&error.into()))?;
+            let offender = authenticator.author(evidence.first.hash_slow(), &evidence.first_seal)?;
             let height = Height::new(evidence.first.number.max(evidence.second.number));
             let time = Timestamp::from_secs(evidence.first.timestamp);
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, height, time));
@@ -290,16 +210,18 @@ impl HeaderRules for DposRules {
     }
 }
 
-fn rule_error(error: &HeaderError) -> RuleError {
-    let field = |field, got: &dyn ToString, want: String| RuleError::Field { field, got: got.to_string(), want };
-    match error {
-        HeaderError::Timestamp { got, parent, .. } => field("timestamp", got, format!("a slot after {parent}")),
-        HeaderError::NotZero { field: name } => field(name, &"something", "zero".to_owned()),
-        HeaderError::Beneficiary { got, author } => field("miner", got, author.to_string()),
-        HeaderError::Seal(_)
-        | HeaderError::Parent { .. }
-        | HeaderError::NotProducer { .. }
-        | HeaderError::NotItsTurn { .. } => RuleError::Seal { reason: error.to_string() },
-        other => field("payload", other, "what follows from the parent".to_owned()),
+impl From<HeaderError> for RuleError {
+    fn from(error: HeaderError) -> Self {
+        let field = |field, got: String, want: String| Self::Field { field, got, want };
+        match error {
+            HeaderError::Field(error) => error.into(),
+            HeaderError::Timestamp { got, parent, .. } => {
+                field("timestamp", got.to_string(), format!("a slot after {parent}"))
+            }
+            HeaderError::Seal(_) | HeaderError::NotProducer { .. } | HeaderError::NotItsTurn { .. } => {
+                Self::Seal { reason: error.to_string() }
+            }
+            other => field("payload", other.to_string(), "what follows from the parent".to_owned()),
+        }
     }
 }

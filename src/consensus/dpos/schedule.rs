@@ -117,9 +117,11 @@ impl Schedule {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.version);
-        out.hash(&self.seed);
-        encode_set(&self.producers, out);
+        // The order follows from seed and producers.
+        let Self { version, seed, producers, order: _ } = self;
+        out.u64(*version);
+        out.hash(seed);
+        encode_set(producers, out);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {

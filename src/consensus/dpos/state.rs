@@ -157,18 +157,19 @@ impl Link {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.block.encode(out);
-        out.timestamp(self.timestamp);
-        out.u64(self.slot);
-        self.state.encode(out);
-        out.list(self.candidates.iter(), |out, (address, weight)| {
+        let Self { block, timestamp, slot, state, candidates } = self;
+        block.encode(out);
+        out.timestamp(*timestamp);
+        out.u64(*slot);
+        state.encode(out);
+        out.list(candidates.iter(), |out, (address, weight)| {
             out.address(address);
             out.u64(*weight);
         });
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        let block = BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? };
+        let block = BlockId::decode(bytes)?;
         let (timestamp, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
         let state = Arc::new(State::decode(bytes)?);
         let candidates = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?;
@@ -212,13 +213,14 @@ impl State {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.active.encode(out);
-        out.option(self.pending.as_ref(), |out, pending| {
+        let Self { active, pending, progress, told } = self;
+        active.encode(out);
+        out.option(pending.as_ref(), |out, pending| {
             pending.schedule.encode(out);
             out.u64(pending.proposed_at.get());
         });
-        self.progress.encode(out);
-        out.list(self.told.iter(), |out, (slot, offender)| {
+        progress.encode(out);
+        out.list(told.iter(), |out, (slot, offender)| {
             out.u64(*slot);
             out.address(offender);
         });

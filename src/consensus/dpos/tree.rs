@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use imbl::OrdSet;
 
 use super::{Link, Standing};
 use crate::{
-    consensus::{BlockId, Encoder, SealedHeader},
+    consensus::{
+        BlockId, Encoder, SealedHeader,
+        branch_tree::{BranchNode, BranchTree, HeadMove},
+    },
     primitives::{Address, Height},
 };
 
@@ -31,19 +34,26 @@ impl Node {
     }
 }
 
-/// How the head moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Moved {
-    /// How many blocks were left; 0 when the branch only grew.
-    pub(super) reorg_depth: u64,
-    /// Blocks that are kept no more, for something above or beside them is irreversible.
-    pub(super) forgotten: Vec<BlockId>,
+impl BranchNode for Node {
+    type Key = BlockId;
+
+    fn block(&self) -> BlockId {
+        self.link.block
+    }
+
+    fn key(&self) -> BlockId {
+        self.link.block
+    }
+
+    fn parent_key(&self) -> BlockId {
+        self.parent
+    }
 }
 
 /// Judged blocks by height and hash. Cloning is O(1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    nodes: OrdMap<BlockId, Arc<Node>>,
+    branches: BranchTree<Node>,
     slots: OrdSet<(u64, BlockId)>,
     head: Arc<Node>,
     root: BlockId,
@@ -55,11 +65,11 @@ impl Tree {
     pub(super) fn new(root: Node, finalized: BlockId) -> Self {
         let (block, slot, head) = (root.link.block, root.link.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
-        Self { nodes: OrdMap::unit(block, head.clone()), slots, head, root: block, finalized }
+        Self { branches: BranchTree::new(head.clone()), slots, head, root: block, finalized }
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
-        self.nodes.get(block)
+        self.branches.get(block)
     }
 
     pub(super) const fn head(&self) -> &Arc<Node> {
@@ -79,14 +89,14 @@ impl Tree {
     /// Blocks beside the head's branch.
     pub(super) fn side_blocks(&self) -> u64 {
         let branch = self.head.link.block.height.get() - self.root.height.get() + 1;
-        (self.nodes.len() as u64).saturating_sub(branch)
+        (self.branches.nodes.len() as u64).saturating_sub(branch)
     }
 
     /// Another block of `author` in this slot.
     pub(super) fn twin(&self, node: &Node) -> Option<&Arc<Node>> {
         let (slot, block) = (node.link.slot, node.link.block);
         let same_slot = self.slots.range((slot, BlockId::default())..).take_while(|(other, _)| *other == slot);
-        let twins = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.nodes.get(other));
+        let twins = same_slot.filter(|(_, other)| *other != block).filter_map(|(_, other)| self.branches.get(other));
         twins.into_iter().find(|twin| twin.author == node.author)
     }
 
@@ -95,44 +105,23 @@ impl Tree {
         block.height <= self.root.height || self.ancestor_at(tip, block.height) == Some(block)
     }
 
-    /// The block at `height` of the branch that ends in `tip`, if it is kept.
+    /// Returns the block at `height` of the branch that ends in `tip`, if it is kept.
     pub(super) fn ancestor_at(&self, tip: &Node, height: Height) -> Option<BlockId> {
-        self.branch(tip).map(|node| node.link.block).find(|block| block.height <= height).filter(|b| b.height == height)
+        self.branches.ancestor_at(tip, height)
     }
 
-    /// Adds a block whose parent is here; answers how the head moved, if it did.
-    pub(super) fn insert(&mut self, node: Node) -> Option<Moved> {
+    /// Adds a block whose parent is here and returns how the head moved, if it did.
+    pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.slots.insert((node.link.slot, node.link.block));
-        self.nodes.insert(node.link.block, node.clone());
+        self.branches.insert(node.clone());
         if !node.standing().beats(&self.head.standing()) {
             return None;
         }
-        let reorg_depth = self.depth_left(&node);
+        let (old, new) = (self.head.link.block, node.link.block);
+        let reorg_depth = self.branches.reorg_depth(&self.head, &node, self.root.height);
         self.head = node;
-        Some(Moved { reorg_depth, forgotten: self.settle() })
-    }
-
-    /// A node and its kept ancestors, newest first.
-    fn branch(&self, tip: &Node) -> impl Iterator<Item = &Node> {
-        let start = self.nodes.get(&tip.link.block);
-        core::iter::successors(start, |node| self.nodes.get(&node.parent)).map(Arc::as_ref)
-    }
-
-    /// How many blocks of the present branch are no ancestors of `new`.
-    fn depth_left(&self, new: &Arc<Node>) -> u64 {
-        let old = self.head.link.block;
-        if new.parent == old {
-            return 0;
-        }
-        let mut theirs = self.branch(new).map(|node| node.link.block).peekable();
-        for ours in self.branch(&self.head).map(|node| node.link.block) {
-            while theirs.next_if(|block| block.height > ours.height).is_some() {}
-            if theirs.peek() == Some(&ours) {
-                return old.height.get() - ours.height.get();
-            }
-        }
-        old.height.get() - self.root.height.get()
+        Some(HeadMove { old, new, reorg_depth, forgotten: self.settle() })
     }
 
     /// Follows the head's branch with the mark, and forgets what can't come back.
@@ -147,12 +136,13 @@ impl Tree {
         self.root = self.finalized;
         let mut forgotten = Vec::new();
         let below = BlockId { height: self.root.height.next(), hash: Default::default() };
-        forgotten.extend(self.nodes.range(..below).map(|(block, _)| *block).filter(|block| *block != self.root));
+        forgotten
+            .extend(self.branches.nodes.range(..below).map(|(block, _)| *block).filter(|block| *block != self.root));
         forgotten.iter().for_each(|block| self.forget(block));
         if self.side_blocks() > 0 {
-            let above: Vec<_> = self.nodes.range(below..).map(|(block, node)| (*block, node.parent)).collect();
+            let above: Vec<_> = self.branches.nodes.range(below..).map(|(block, node)| (*block, node.parent)).collect();
             for (block, parent) in above {
-                if !self.nodes.contains_key(&parent) {
+                if !self.branches.nodes.contains_key(&parent) {
                     self.forget(&block);
                     forgotten.push(block);
                 }
@@ -163,19 +153,19 @@ impl Tree {
 
     /// Forgets everything but the head's branch.
     pub(super) fn drop_side_blocks(&mut self) {
-        let branch: OrdSet<BlockId> = self.branch(&self.head).map(|node| node.link.block).collect();
-        let side: Vec<_> = self.nodes.keys().copied().filter(|block| !branch.contains(block)).collect();
+        let branch: OrdSet<BlockId> = self.branches.branch(&self.head).map(|node| node.link.block).collect();
+        let side: Vec<_> = self.branches.nodes.keys().copied().filter(|block| !branch.contains(block)).collect();
         side.iter().for_each(|block| self.forget(block));
     }
 
     fn forget(&mut self, block: &BlockId) {
-        if let Some(node) = self.nodes.remove(block) {
+        if let Some(node) = self.branches.nodes.remove(block) {
             self.slots.remove(&(node.link.slot, *block));
         }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.nodes.iter(), |out, (block, node)| {
+        out.list(self.branches.nodes.iter(), |out, (block, node)| {
             block.encode(out);
             out.hash(&node.parent.hash);
             out.address(&node.author);

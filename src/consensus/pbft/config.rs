@@ -146,12 +146,13 @@ impl PbftConfig {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.period);
-        out.u64(self.timeout_ms);
-        out.u64(self.timeout_ms_max);
-        out.u64(self.checkpoint_every);
-        out.u64(self.log_window);
-        out.option(self.faulty, Encoder::u32);
+        let Self { period, timeout_ms, timeout_ms_max, checkpoint_every, log_window, faulty } = self;
+        out.u64(*period);
+        out.u64(*timeout_ms);
+        out.u64(*timeout_ms_max);
+        out.u64(*checkpoint_every);
+        out.u64(*log_window);
+        out.option(*faulty, Encoder::u32);
     }
 
     /// The quorums of this set; each member counts once, whatever its weight.

@@ -198,11 +198,13 @@ impl Succession {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.council.validators.members().iter(), |out, member| {
+        // Quorums follow from the parameters and the validators; `encode_told` writes who was told.
+        let Self { council: Council { validators, quorums: _ }, pending, told: _ } = self;
+        out.list(validators.members().iter(), |out, member| {
             out.address(&member.address);
             out.u64(member.weight);
         });
-        let pending = self.pending.as_deref();
+        let pending = pending.as_deref();
         out.len(pending.map_or(0, BTreeMap::len));
         for (address, weight) in pending.into_iter().flatten() {
             out.address(address);

@@ -2,8 +2,7 @@
 
 use super::{Council, HeaderError, PbftConfig, PbftError, Seal, Succession, rules::check_fields};
 use crate::{
-    chain::Block,
-    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
+    consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Header, Height},
 };
 
@@ -40,15 +39,11 @@ impl LightVerifier {
     /// # Errors
     /// [`HeaderError`]; the verifier stays where it was.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        let block = BlockId { height: Height::new(next.header.number), hash: next.header.hash_slow() };
-        if next.header.parent_hash != self.block.hash || block.height != self.block.height.next() {
-            let (got, got_height) = (next.header.parent_hash, block.height);
-            return Err(HeaderError::Parent { got, got_height, want: self.block });
-        }
-        let (council, payload) = (self.succession.council(), &next.payload);
-        let want = Block::extra_data_of(payload).unwrap_or_default();
-        check_fields(&self.config, council, &next.header, next.header.extra_data == want, &self.head)?;
-        let certificate = Seal::certificate(&next.seal)?;
+        let next = UnverifiedHeader::from(next);
+        let (block, council, payload) = (next.id(), self.succession.council(), next.payload);
+        next.check_parent(self.block)?;
+        check_fields(&self.config, council, &next, &self.head)?;
+        let certificate = Seal::certificate(next.seal)?;
         certificate.verify(block, council, &self.authenticator)?;
         self.succession = self.succession.after_proven(&self.config, block.height, payload, &self.authenticator)?;
         (self.head, self.block) = (next.header.clone(), block);

@@ -198,17 +198,18 @@ impl Log {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.stable.encode(out);
-        out.u64(self.window);
-        out.list(self.slots.iter(), |out, (height, slot)| {
+        let Self { stable, window, slots, checkpoints, checkpoint_votes } = self;
+        stable.encode(out);
+        out.u64(*window);
+        out.list(slots.iter(), |out, (height, slot)| {
             out.u64(height.get());
             slot.encode(out);
         });
-        out.list(self.checkpoints.iter(), |out, (height, hash)| {
+        out.list(checkpoints.iter(), |out, (height, hash)| {
             out.u64(height.get());
             out.hash(hash);
         });
-        out.list(self.checkpoint_votes.iter(), |out, (height, votes)| {
+        out.list(checkpoint_votes.iter(), |out, (height, votes)| {
             out.u64(height.get());
             out.list(votes.iter(), |out, (validator, hash)| {
                 out.address(validator);
@@ -255,37 +256,40 @@ impl Slot {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        out.option(self.proposal, |out, proposal| {
-            out.hash(&proposal.hash);
-            out.u8(proposal.standing as u8);
-            out.bool(proposal.is_chosen);
+        let Self { proposal, early, committed, bodies, prepares, commits, updates, prepared, pre_prepared } = self;
+        out.option(proposal.as_ref(), |out, Proposal { hash, standing, is_chosen }| {
+            out.hash(hash);
+            out.u8(*standing as u8);
+            out.bool(*is_chosen);
         });
-        out.option(self.early.as_ref(), |out, message| message.encode(out));
-        out.option(self.committed, |out, (view, hash)| {
+        out.option(early.as_ref(), |out, message| message.encode(out));
+        out.option(committed.as_ref(), |out, (view, hash)| {
             out.u64(view.get());
-            out.hash(&hash);
+            out.hash(hash);
         });
-        out.list(self.bodies.iter(), |out, (hash, body)| {
+        out.list(bodies.iter(), |out, (hash, body)| {
             out.hash(hash);
             out.bytes(body.seal());
         });
-        for votes in [&self.prepares, &self.commits] {
-            out.list(votes.cast.iter(), |out, (validator, vote)| {
+        // The tally counts the votes.
+        for Votes { cast, tally: _ } in [prepares, commits] {
+            out.list(cast.iter(), |out, (validator, vote)| {
                 out.address(validator);
-                out.u64(vote.view.get());
-                out.hash(&vote.hash);
-                out.bytes(&vote.signature);
+                let Vote { view, hash, signature } = vote;
+                out.u64(view.get());
+                out.hash(hash);
+                out.bytes(signature);
             });
         }
-        out.option(self.prepared, |out, (view, hash)| {
+        out.option(prepared.as_ref(), |out, (view, hash)| {
             out.u64(view.get());
-            out.hash(&hash);
+            out.hash(hash);
         });
-        out.list(self.pre_prepared.iter(), |out, (hash, view)| {
+        out.list(pre_prepared.iter(), |out, (hash, view)| {
             out.hash(hash);
             out.u64(view.get());
         });
-        out.list(self.updates.iter(), |out, update| {
+        out.list(updates.iter(), |out, update| {
             out.address(&update.address);
             out.u64(update.weight);
         });

@@ -233,8 +233,9 @@ impl PbftMessage {
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        self.body.encode(out);
-        out.bytes(&self.signature);
+        let Self { body, signature } = self;
+        body.encode(out);
+        out.bytes(signature);
     }
 }
 
@@ -328,11 +329,6 @@ impl InView {
 /// What the primary of `view` signs the keccak of, to propose `block`.
 pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
     vote(PRE_PREPARE, view, block)
-}
-
-/// What a validator signs to commit `block` in `view`.
-pub fn commit_hash(view: View, block: &BlockId) -> B256 {
-    keccak256(vote(COMMIT, view, block))
 }
 
 /// Kind, view, height and block hash.

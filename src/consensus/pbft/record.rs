@@ -28,7 +28,11 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Encoder, Record, Records,
-        encoding::{Decoder, check_record, checked_record},
+        common::{
+            record_class::RecordKeys,
+            records::{check_record, checked_record, decode_content},
+        },
+        encoding::Decoder,
         mutation::{self, Mutation},
     },
     primitives::{B256, Bytes, Height, Timestamp},
@@ -44,15 +48,13 @@ const PREPARED: u8 = b'p';
 const BODY: u8 = b'b';
 const VIEW: u8 = b'v';
 
-/// What the keys of a replica's own promises begin with, its bodies among them.
-pub(in crate::consensus) const PROMISE_PREFIXES: [[u8; 2]; 4] =
-    [[PRE_PREPARED, b'/'], [PREPARED, b'/'], [BODY, b'/'], [VIEW, b'/']];
-
-/// The height that a promise or body under this key is of.
-pub(in crate::consensus) fn promised_height(key: &[u8]) -> Option<Height> {
-    let (kind, numbers) = parse(key)?;
-    numbers.filter(|_| [PRE_PREPARED, PREPARED, BODY].contains(&kind)).map(|(height, _)| Height::new(height))
-}
+/// The records by their keys: each committed height and the stable checkpoint have records of their own beside the head's.
+pub(super) const RECORD_KEYS: RecordKeys = RecordKeys {
+    head: HEAD_KEY,
+    head_prefixes: &[HEAD_KEY, &[COMMITTED, b'/'], &[STABLE, b'/']],
+    safety_prefixes: &[&[PRE_PREPARED, b'/'], &[PREPARED, b'/'], &[BODY, b'/'], &[VIEW, b'/']],
+    attested_prefixes: &[&[PRE_PREPARED, b'/'], &[PREPARED, b'/'], &[BODY, b'/']],
+};
 
 /// The head and what every replica of its chain has in common there.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -160,19 +162,20 @@ impl Journal {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.waiting.iter(), |out, record| {
+        let Self { waiting, useless, kept, views } = self;
+        out.list(waiting.iter(), |out, record| {
             out.bytes(&record.key);
             out.bytes(&record.value);
         });
-        out.list(self.useless.iter(), |out, key| out.bytes(key));
-        out.list(self.kept.iter(), |out, (height, kinds)| {
+        out.list(useless.iter(), |out, key| out.bytes(key));
+        out.list(kept.iter(), |out, (height, kinds)| {
             out.u64(height.get());
             out.list(kinds.iter(), |out, (kind, view)| {
                 out.u8(*kind);
                 out.u64(view.get());
             });
         });
-        out.list(self.views.iter(), |out, (view, begun)| {
+        out.list(views.iter(), |out, (view, begun)| {
             out.u64(view.get());
             out.bool(*begun);
         });
@@ -218,7 +221,8 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
                 journal.views.insert(found);
                 if found >= view {
                     view = found;
-                    chosen = Decoder::new(content).list(block).ok_or(PbftError::Record { key: "view" })?;
+                    chosen = decode_content(content, |bytes| bytes.list(BlockId::decode))
+                        .ok_or(PbftError::Record { key: "view" })?;
                 }
             }
             (BODY, Some((height, place))) => {
@@ -228,7 +232,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
             }
             (_, Some((height, number))) => {
                 let (height, in_view) = (Height::new(height), View::new(number));
-                let hash = Decoder::new(content).hash().ok_or(PbftError::Record { key: "promise" })?;
+                let hash = decode_content(content, Decoder::hash).ok_or(PbftError::Record { key: "promise" })?;
                 let found = BlockId { height, hash };
                 journal.kept.entry(height).or_default().insert((kind, in_view));
                 if kind != STABLE {
@@ -288,15 +292,16 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
 
 impl Head {
     fn encoded(&self) -> Vec<u8> {
-        let members = self.succession.council().validators().len();
-        checked_record(160 + 28 * members + 40 * self.checkpoints.len(), |out| {
-            self.succession.encode(out);
-            self.block.encode(out);
-            out.timestamp(self.timestamp);
-            out.u64(self.view.get());
-            self.stable.encode(out);
-            out.list(self.checkpoints.iter(), |out, block| block.encode(out));
-            self.succession.encode_told(out);
+        let Self { succession, block, timestamp, view, stable, checkpoints } = self;
+        let members = succession.council().validators().len();
+        checked_record(160 + 28 * members + 40 * checkpoints.len(), |out| {
+            succession.encode(out);
+            block.encode(out);
+            out.timestamp(*timestamp);
+            out.u64(view.get());
+            stable.encode(out);
+            out.list(checkpoints.iter(), |out, checkpoint| checkpoint.encode(out));
+            succession.encode_told(out);
         })
     }
 
@@ -313,11 +318,11 @@ impl Head {
         };
         let mut head = Self {
             succession,
-            block: block(&mut bytes)?,
+            block: BlockId::decode(&mut bytes)?,
             timestamp: Timestamp::from_secs(bytes.u64()?),
             view: View::new(bytes.u64()?),
-            stable: block(&mut bytes)?,
-            checkpoints: bytes.list(block)?,
+            stable: BlockId::decode(&mut bytes)?,
+            checkpoints: bytes.list(BlockId::decode)?,
         };
         head.succession = head.succession.with_told(&mut bytes)?;
         bytes.is_empty().then_some(Ok(head))
@@ -356,10 +361,4 @@ fn parse(key: &[u8]) -> Option<(u8, Option<(u64, u64)>)> {
         _ => return None,
     };
     Some((kind, Some((first, second))))
-}
-
-fn block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
-    let height = Height::new(bytes.u64()?);
-    let hash: B256 = bytes.hash()?;
-    Some(BlockId { height, hash })
 }

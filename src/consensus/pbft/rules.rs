@@ -1,53 +1,29 @@
-//! The rules that a header of PBFT obeys, judged from its parent and what waits there to change the validators.
+//! The rules that a header of PBFT obeys, verified from its parent and the changes of validators that wait there.
 
 use super::{
-    CertificateError, Council, EvidenceError, Payload, PbftConfig, PbftError, Seal, Succession,
+    CertificateError, Council, EvidenceError, Payload, Pbft, PbftConfig, PbftError, Seal, Succession,
     certificate::verify_proposal,
 };
 use crate::{
-    chain::{Ancestors, Block, HeaderRules, RuleError},
+    chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, ValidatorSet,
-        lineage::{Lineage, Parent, Remembered},
+        Authenticator, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, UnverifiedHeader,
+        header::UnusedField,
     },
-    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    primitives::{Address, B256, Header, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
+
+/// The header rules of a PBFT chain, from the committee at genesis.
+pub type PbftRules = CachedHeaderRules<Pbft>;
 
 /// Which rule a header breaks.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// It extends another block than the one it was judged on.
-    #[error("parent is {got} at height {got_height}; expected {want}")]
-    Parent {
-        /// The parent hash in the header.
-        got: B256,
-        /// The header's own height.
-        got_height: Height,
-        /// The block it was to extend.
-        want: BlockId,
-    },
-    /// Before the parent's time plus the period.
-    #[error("timestamp is {got}; expected at least {want}")]
-    Timestamp {
-        /// The header's.
-        got: Timestamp,
-        /// The earliest allowed.
-        want: Timestamp,
-    },
-    /// A field that PBFT has no use for is not empty or zero.
-    #[error("{field} is not zero or empty; pbft has no use for it")]
-    NotZero {
-        /// Which field.
-        field: &'static str,
-    },
-    /// `extraData` is not the keccak of the payload, or not empty without one.
-    #[error("extraData is {got}; expected the keccak of the payload, or nothing without one")]
-    ExtraData {
-        /// The header's.
-        got: Bytes,
-    },
+    /// A standard field breaks a rule common to all protocols.
+    #[error(transparent)]
+    Field(#[from] HeaderFieldError),
     /// The payload names no set of validators in its canonical form.
     #[error("payload of {bytes} bytes names no set of validators")]
     Payload {
@@ -68,152 +44,108 @@ pub enum HeaderError {
     /// The payload names an impossible set of validators.
     #[error(transparent)]
     Council(#[from] PbftError),
-    /// The fees go to somebody who proposes no blocks.
-    #[error("beneficiary {got} is no validator, or not the one that proposed the block")]
+    /// The fees go to an account that is no validator.
+    #[error("beneficiary is {got}; expected a validator")]
     Beneficiary {
-        /// The header's.
+        /// Beneficiary in the header.
         got: Address,
     },
-    /// The seal proves nothing.
+    /// The seal is no certificate or proposal that verifies.
     #[error(transparent)]
     Seal(#[from] CertificateError),
 }
 
-/// What a chain's headers are judged by. Remembers what it judged; replicas of a process may share one.
-#[derive(Debug)]
-pub struct PbftRules {
-    config: PbftConfig,
-    authenticator: Authenticator,
-    genesis: Succession,
-    judged: Remembered<Succession>,
-}
-
-impl PbftRules {
-    /// Rules of a chain that starts with these validators.
-    ///
-    /// # Errors
-    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
-    pub fn new(config: PbftConfig, validators: ValidatorSet, authenticator: Authenticator) -> Result<Self, PbftError> {
-        let genesis = Succession::new(Council::new(&config, validators)?);
-        Ok(Self { config, authenticator, genesis, judged: Remembered::default() })
-    }
-
-    /// Takes what was judged before this process began, such as a stored head and the succession after it.
-    pub fn remember(&self, hash: B256, succession: Succession) {
-        self.judged.insert_stored(hash, succession);
-    }
-}
-
-/// Judges everything but payload and seal.
+/// Verifies everything but parent, payload and seal.
 ///
 /// # Errors
 /// [`HeaderError`]: the first rule that the header breaks.
 pub(super) fn check_fields(
     config: &PbftConfig,
     council: &Council,
-    header: &Header,
-    has_right_extra_data: bool,
+    candidate: &UnverifiedHeader<'_>,
     parent: &Header,
 ) -> Result<(), HeaderError> {
-    let (got, want) =
-        (Timestamp::from_secs(header.timestamp), config.earliest_after(Timestamp::from_secs(parent.timestamp)));
-    if got < want {
-        return Err(HeaderError::Timestamp { got, want });
-    }
-    let zero = [
-        ("difficulty", header.difficulty == U256::ZERO),
-        ("nonce", header.nonce == B64::ZERO),
-        ("mixHash", header.mix_hash == B256::ZERO),
-    ];
-    if let Some((field, _)) = zero.iter().find(|(_, is_zero)| !is_zero) {
-        return Err(HeaderError::NotZero { field });
-    }
-    if !has_right_extra_data {
-        return Err(HeaderError::ExtraData { got: header.extra_data.clone() });
-    }
-    let got = header.beneficiary;
+    candidate.check_timestamp(config.earliest_after(Timestamp::from_secs(parent.timestamp)))?;
+    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce, UnusedField::MixHash])?;
+    candidate.check_extra_data()?;
+    let got = candidate.header.beneficiary;
     if council.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
 }
 
-/// Judges the seal: a certificate of the block, or the word of the primary that made it.
+/// Verifies the seal: a certificate of the block, or the signature of the primary that proposes it.
 ///
 /// # Errors
-/// [`HeaderError::Seal`], and [`HeaderError::Beneficiary`] when a proposal pays another than its primary.
+/// [`HeaderError::Seal`], and [`HeaderFieldError::Beneficiary`] when a proposal pays another than its primary.
 fn check_seal(
     council: &Council,
     authenticator: &Authenticator,
-    block: BlockId,
-    header: &Header,
-    seal: &[u8],
+    candidate: &UnverifiedHeader<'_>,
 ) -> Result<(), HeaderError> {
-    match Seal::decode(seal)? {
-        Seal::Certificate(certificate) => Ok(certificate.verify(block, council, authenticator)?),
+    match Seal::decode(candidate.seal)? {
+        Seal::Certificate(certificate) => Ok(certificate.verify(candidate.id(), council, authenticator)?),
         Seal::Proposal { view, signature } => {
-            let primary = verify_proposal(view, &signature, block, council, authenticator)?;
-            let got = header.beneficiary;
-            if primary == got { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
+            let primary = verify_proposal(view, &signature, candidate.id(), council, authenticator)?;
+            Ok(candidate.check_beneficiary(primary)?)
         }
     }
 }
 
-impl Lineage for PbftRules {
-    type Link = Succession;
+impl HeaderChainRules for Pbft {
+    type Config = PbftConfig;
+    type Genesis = Council;
+    type Context = Succession;
+    type Error = HeaderError;
 
-    fn remembered(&self) -> &Remembered<Succession> {
-        &self.judged
+    fn genesis_context(_config: &PbftConfig, council: &Council, _hash: B256, _header: &Header) -> Succession {
+        Succession::new(council.clone())
     }
 
-    fn genesis(&self, _hash: B256, _header: &Header) -> Succession {
-        self.genesis.clone()
+    fn verify_header(
+        config: &PbftConfig,
+        authenticator: &Authenticator,
+        parent: &ParentContext<'_, Succession>,
+        block: &Block,
+    ) -> Result<Succession, HeaderError> {
+        let (candidate, before) = (UnverifiedHeader::from(block), parent.context);
+        check_fields(config, before.council(), &candidate, parent.header)?;
+        let after = before.after(config, block.height(), block.payload(), authenticator)?;
+        check_seal(before.council(), authenticator, &candidate)?;
+        Ok(after)
     }
 
-    fn judge(&self, parent: &Parent<'_, Succession>, block: &Block) -> Result<Succession, RuleError> {
-        let before = parent.link;
-        let has_right_extra_data =
-            if block.payload().is_empty() { block.header().extra_data.is_empty() } else { block.commits_to_payload() };
-        let judge = || {
-            check_fields(&self.config, before.council(), block.header(), has_right_extra_data, parent.header)?;
-            let after = before.after(&self.config, block.height(), block.payload(), &self.authenticator)?;
-            check_seal(before.council(), &self.authenticator, BlockId::of(block), block.header(), block.seal())?;
-            Ok(after)
-        };
-        judge().map_err(|error: HeaderError| rule_error(&error))
-    }
-
-    fn executed(succession: Succession, updates: &ValidatorUpdates) -> Succession {
+    fn with_updates(succession: Succession, updates: &ValidatorUpdates) -> Succession {
         succession.with(updates)
     }
-}
 
-impl HeaderRules for PbftRules {
-    fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        self.judge_once(block, parent, ancestors)
-    }
-
-    /// The proposer, then everybody whom the block's evidence convicts. Nobody counts as absent: a certificate has exactly a
-    /// quorum's signatures, so that honest validators are always missing from it.
-    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
+    /// Returns `begin_block` with the proposer, then a `slash` for each validator that the block's evidence convicts. No
+    /// validator counts as absent: a certificate has exactly a quorum's signatures, so that honest ones are always missing.
+    fn system_calls(
+        _config: &PbftConfig,
+        authenticator: &Authenticator,
+        context: &SystemContext<'_>,
+    ) -> Result<Vec<SystemCall>, HeaderError> {
         if !context.has_stake {
             return Ok(Vec::new());
         }
-        let payload = Payload::decode(context.payload).map_err(|error| rule_error(&error))?;
+        let payload = Payload::decode(context.payload)?;
         let time = Timestamp::from_secs(context.header.timestamp);
         let mut calls = vec![staking::begin_block(context.header.beneficiary, &[])];
         for proof in &payload.evidence {
-            let offender = proof.offender(&self.authenticator).map_err(|error| rule_error(&error.into()))?;
+            let offender = proof.offender(authenticator)?;
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, proof.height(), time));
         }
         Ok(calls)
     }
 }
 
-fn rule_error(error: &HeaderError) -> RuleError {
-    let field = |field, got: &dyn ToString, want: String| RuleError::Field { field, got: got.to_string(), want };
-    match error {
-        HeaderError::Timestamp { got, want } => field("timestamp", got, format!("at least {want}")),
-        HeaderError::NotZero { field: name } => field(name, &"something", "nothing".to_owned()),
-        HeaderError::Beneficiary { got } => field("miner", got, "the proposing validator".to_owned()),
-        HeaderError::ExtraData { got } => field("extraData", got, "the keccak of the payload, or nothing".to_owned()),
-        other => RuleError::Seal { reason: other.to_string() },
+impl From<HeaderError> for RuleError {
+    fn from(error: HeaderError) -> Self {
+        match error {
+            HeaderError::Field(error) => error.into(),
+            HeaderError::Beneficiary { got } => {
+                Self::Field { field: "miner", got: got.to_string(), want: "a validator".to_owned() }
+            }
+            other => Self::Seal { reason: other.to_string() },
+        }
     }
 }

@@ -23,11 +23,12 @@ pub(super) struct Fetched {
 
 impl Fetched {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.option(self.block.as_ref(), |out, block| {
+        let Self { block, is_judging } = self;
+        out.option(block.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
-        out.bool(self.is_judging);
+        out.bool(*is_judging);
     }
 }
 

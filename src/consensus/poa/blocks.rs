@@ -1,45 +1,36 @@
-//! Blocks: judging headers, waiting for parents, adopting what was executed.
+//! Blocks: header verification, waiting for parents, adoption after execution.
 
 use std::sync::Arc;
 
-use super::{
-    Poa, check_header,
-    fork_choice::Standing,
-    record,
-    tree::{Moved, Node},
-};
+use super::{Poa, check_header, fork_choice::Standing, record, tree::Node};
 use crate::{
     chain::Block,
     consensus::{
         BlockId, ChainEvent, Effect, Evidence, Message, Protocol, Recipients, Rejection, ReplicaId, Ticket, Verdict,
-        orphans::{ORPHANS_MAX, Orphan},
+        intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        orphans::Orphan,
     },
-    primitives::Address,
 };
 
-/// Blocks being executed at once.
-const PENDING_MAX: usize = 1_024;
-/// How far above the head a block may be to be kept waiting.
-const AHEAD_MAX: u64 = 8_192;
+/// Bounds of the block intake.
+pub(super) const INTAKE: IntakePolicy = IntakePolicy {
+    pending_max: 1_024,
+    pending_per_author_max: None,
+    ahead_max: Some(8_192),
+    orphans_max: 256,
+    orphans_per_author_max: None,
+    overflow: Overflow::EvictHighest,
+    catch_up: None,
+};
 
-/// A block between header rules and verdict.
-#[derive(Clone, Debug)]
-pub(super) struct Pending {
-    pub(super) block: Arc<Block>,
-    pub(super) node: Node,
-    /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
-    pub(super) own: Option<Ticket>,
-}
+impl BlockIntake for Poa {
+    type Verified = Node;
 
-impl Poa {
-    pub(super) fn on_block(&mut self, from: Option<ReplicaId>, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        if let Err(rejection) = self.consider(from, block, None, effects) {
-            effects.push(Effect::Reject(rejection));
-        }
+    fn intake(&mut self) -> &mut Intake<Node> {
+        &mut self.intake
     }
 
-    /// Judges a block's header and asks for its execution; without its parent it waits.
-    pub(super) fn consider(
+    fn admit(
         &mut self,
         from: Option<ReplicaId>,
         block: Arc<Block>,
@@ -47,27 +38,27 @@ impl Poa {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
-        if self.tree.get(&id).is_some() || self.pending.contains_key(&id) {
+        if self.tree.get(&id).is_some() || self.intake.pending.contains_key(&id) {
             return Err(Rejection::Unexpected { what: "block" });
         }
-        if self.orphans.contains(&id) {
-            // Whoever says it again may have what the first one did not send.
-            from.into_iter().for_each(|from| self.fetch_ancestor(&block, from, effects));
+        if self.intake.orphans.contains(&id) {
+            // This sender may have the ancestors that the first one did not send.
+            fetch_ancestor(self.intake.missing_ancestor(&block), from, effects);
             return Ok(());
         }
         let oldest = self.tree.oldest();
         if id.height <= oldest {
             return Err(Rejection::TooOld { block: id, oldest });
         }
-        if self.pending.len() >= PENDING_MAX && own.is_none() {
-            return Err(Rejection::Overloaded { limit: PENDING_MAX });
+        if own.is_none() {
+            self.intake.check_pending()?;
         }
         let author = self.authenticator.author(id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
         let Some(parent_node) = self.tree.get(&parent).cloned() else {
-            return self.keep_waiting(from, block, author, effects);
+            return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
-        let link = check_header(&self.config, &parent_node.link, id.hash, block.header(), block.payload(), author)
+        let link = check_header(&self.config, &parent_node.link, &block.as_ref().into(), author)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
         let before = &parent_node.link.snapshot;
         let standing = Standing {
@@ -75,61 +66,41 @@ impl Poa {
             block: id,
             blocks_since_turn: before.blocks_since_turn(id.height, &author).unwrap_or_default(),
         };
-        let node = Node { link, parent, author, standing };
-        self.pending.insert(id, Pending { block: block.clone(), node, own });
+        let verified = Node { link, parent, author, standing };
+        self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         effects.push(Effect::Validate { block });
         Ok(())
     }
+}
 
-    fn keep_waiting(
-        &mut self,
-        from: Option<ReplicaId>,
-        block: Arc<Block>,
-        author: Address,
-        effects: &mut Vec<Effect>,
-    ) -> Result<(), Rejection> {
-        let id = BlockId::of(&block);
-        let head = self.tree.head().link.block;
-        if id.height.get() > head.height.get().saturating_add(AHEAD_MAX) {
-            return Err(Rejection::TooFarAhead { block: id, limit: AHEAD_MAX });
+/// Requests the lowest missing ancestor of a waiting block; all blocks above it wait already.
+fn fetch_ancestor(missing: Option<BlockId>, from: Option<ReplicaId>, effects: &mut Vec<Effect>) {
+    if let (Some(block), Some(from)) = (missing, from) {
+        effects.push(Effect::Fetch { block, from });
+        effects.push(Effect::Mark("poa/fetch-parent"));
+    }
+}
+
+impl Poa {
+    fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+        let (from, head) = (orphan.from, self.tree.head().link.block.height);
+        self.intake.check_ahead(BlockId::of(&orphan.block), head)?;
+        if let Parked::Waiting { missing } = self.intake.park(orphan, head)? {
+            fetch_ancestor(missing, from, effects);
         }
-        if self.orphans.len() >= ORPHANS_MAX {
-            // The way down to the chain comes first: what is above is fetched again when its turn comes.
-            let Some(highest) = self.orphans.highest().filter(|highest| highest.height > id.height) else {
-                return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
-            };
-            self.orphans.remove(&highest);
-        }
-        from.into_iter().for_each(|from| self.fetch_ancestor(&block, from, effects));
-        self.orphans.insert(Orphan { from, author, block });
         Ok(())
     }
 
-    /// Asks for the lowest ancestor that is not here: everything above it waits already.
-    fn fetch_ancestor(&self, block: &Block, from: ReplicaId, effects: &mut Vec<Effect>) {
-        let missing = self.orphans.missing_below(BlockId::parent_of(block));
-        if !self.pending.contains_key(&missing) {
-            effects.push(Effect::Fetch { block: missing, from });
-            effects.push(Effect::Mark("poa/fetch-parent"));
-        }
-    }
-
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
-        let Some(pending) = self.pending.get(&id).cloned() else {
-            return effects.push(Effect::Reject(Rejection::Unexpected { what: "verdict" }));
-        };
-        self.pending.remove(&id);
-        match verdict {
-            Verdict::Valid { .. } => self.adopt(pending, effects),
-            Verdict::Invalid { reason } => {
-                effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                self.orphans.drop_descendants(id);
-            }
+        match self.intake.resolve(id, verdict) {
+            Ok((pending, _)) => self.adopt(pending, effects),
+            Err(rejection) => effects.push(Effect::Reject(rejection)),
         }
     }
 
-    fn adopt(&mut self, Pending { block, node, own }: Pending, effects: &mut Vec<Effect>) {
-        let (id, author, old) = (node.link.block, node.author, self.tree.head().link.block);
+    fn adopt(&mut self, pending: PendingBlock<Node>, effects: &mut Vec<Effect>) {
+        let PendingBlock { block, author, own, verified: node } = pending;
+        let id = node.link.block;
         if let Some(first) = self.tree.sibling_by(&id, &author) {
             let (first, second) = (first.hash, id.hash);
             effects.push(Effect::Evidence(Evidence::DoubleSign { offender: author, height: id.height, first, second }));
@@ -137,18 +108,15 @@ impl Poa {
         let settled_before = self.tree.settled();
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
-        if let Some(Moved { reorg_depth, left_settled, forgotten }) = &moved {
+        if let Some(head_move) = &moved {
             let ticket = self.next_ticket.take_next();
-            let new = id.height.get() + reorg_depth - old.height.get();
+            let new = id.height.get() - head_move.fork_height().get();
             let mut records = vec![record::head(&self.tree)];
             records.extend(self.tree.newest(new as usize).map(record::block));
-            records.extend(forgotten.iter().copied().map(record::no_block));
+            records.extend(head_move.forgotten.iter().copied().map(record::no_block));
             effects.push(Effect::Persist { ticket, records });
-            effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth: *reorg_depth }));
-            if *reorg_depth > 0 {
-                effects.push(Effect::Mark("poa/reorg"));
-            }
-            if *left_settled {
+            head_move.report("poa/reorg", effects);
+            if head_move.fork_height() < settled_before.height {
                 effects.push(Effect::Mark("poa/left-settled"));
             }
             if self.tree.settled() != settled_before {
@@ -166,14 +134,5 @@ impl Poa {
             self.plan(effects);
         }
         self.release_children(id, effects);
-    }
-
-    /// Looks again at the blocks that waited for `parent`.
-    fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
-        for child in self.orphans.children(parent) {
-            if let Some(orphan) = self.orphans.remove(&child) {
-                self.on_block(orphan.from, orphan.block, effects);
-            }
-        }
     }
 }

@@ -1,10 +1,10 @@
 //! Trusting a head from headers and genesis alone.
 
-use std::{collections::BTreeSet, collections::VecDeque, sync::Arc};
+use std::collections::{BTreeSet, VecDeque};
 
-use super::{HeaderError, Link, PoaConfig, Snapshot, check_header};
+use super::{HeaderError, Link, PoaConfig, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
+    consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Address, Header, Height, Timestamp},
 };
 
@@ -26,8 +26,7 @@ impl LightVerifier {
     /// Starts at genesis.
     pub fn new(config: PoaConfig, genesis: &Header, signers: ValidatorSet, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        let snapshot = Arc::new(Snapshot::new(signers, Arc::default()));
-        let head = Link { block, timestamp: Timestamp::from_secs(genesis.timestamp), snapshot };
+        let head = Link::genesis(block, Timestamp::from_secs(genesis.timestamp), signers);
         Self { config, authenticator, head, settled: block, above: VecDeque::new() }
     }
 
@@ -36,9 +35,9 @@ impl LightVerifier {
     /// # Errors
     /// [`HeaderError`]; the verifier stays where it was.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        let hash = next.header.hash_slow();
-        let author = self.authenticator.author(hash, &next.seal)?;
-        self.head = check_header(&self.config, &self.head, hash, &next.header, &next.payload, author)?;
+        let next = UnverifiedHeader::from(next);
+        let author = next.author(&self.authenticator)?;
+        self.head = check_header(&self.config, &self.head, &next, author)?;
         self.above.push_back((self.head.block, author));
         self.settle();
         Ok(self.head.block)

@@ -19,10 +19,10 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Encoder, Record, Records,
-        encoding::{Decoder, check_record, checked_record},
-        record_class::records_under,
+        common::records::{block_key, block_of_key, check_record, checked_record, decode_record, records_under},
+        encoding::Decoder,
     },
-    primitives::{B256, Bytes, Height, Timestamp},
+    primitives::{Bytes, Height, Timestamp},
 };
 
 /// Key of the head and what its successor's judgement needs; written with every head.
@@ -45,29 +45,26 @@ pub(super) fn head(tree: &Tree) -> Record {
 
 /// A tree of the head alone.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    let (head, settled) = (decode_node(&mut bytes)?, decode_block(&mut bytes)?);
-    bytes.is_empty().then(|| Tree::new(head, settled))
+    decode_record(bytes, |bytes| Some(Tree::new(decode_node(bytes)?, BlockId::decode(bytes)?)))
 }
 
 /// A block of the head's branch: what is settled is advice, so another branch may win that parts below it, and a restart must
 /// not take that away.
 pub(super) fn block(node: &Node) -> Record {
-    Record::new(block_key(node.link.block), checked_record(512, |out| encode_node(node, out)))
+    Record::new(block_key(BLOCK_PREFIX, node.link.block), checked_record(512, |out| encode_node(node, out)))
 }
 
 /// Forgets a block of the branch, or of one that was left.
 pub(super) fn no_block(block: BlockId) -> Record {
-    Record::forgotten(block_key(block))
+    Record::forgotten(block_key(BLOCK_PREFIX, block))
 }
 
 /// The branch below a head, newest first, as far down as it is kept.
 pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> {
     let mut branch = Vec::new();
     let mut parent = head.parent;
-    while let Some(record) = records.get(&block_key(parent)) {
-        let mut bytes = Decoder::new(check_record(record)?);
-        let node = decode_node(&mut bytes).filter(|node| bytes.is_empty() && node.link.block == parent)?;
+    while let Some(record) = records.get(&block_key(BLOCK_PREFIX, parent)) {
+        let node = decode_record(record, decode_node).filter(|node| node.link.block == parent)?;
         parent = node.parent;
         branch.push(node);
     }
@@ -76,12 +73,7 @@ pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> 
 
 /// The block whose record has this key, if the key is of a block of the branch.
 pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
-    let (height, hash) = key.strip_prefix(BLOCK_PREFIX)?.split_first_chunk()?;
-    Some(BlockId { height: Height::new(u64::from_be_bytes(*height)), hash: B256::try_from(hash).ok()? })
-}
-
-fn block_key(block: BlockId) -> Bytes {
-    [BLOCK_PREFIX, &block.height.get().to_be_bytes(), block.hash.as_slice()].concat().into()
+    block_of_key(BLOCK_PREFIX, key)
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
@@ -95,7 +87,7 @@ fn encode_node(node: &Node, out: &mut Encoder) {
 }
 
 fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
-    let (block, parent) = (decode_block(bytes)?, decode_block(bytes)?);
+    let (block, parent) = (BlockId::decode(bytes)?, BlockId::decode(bytes)?);
     let timestamp = Timestamp::from_secs(bytes.u64()?);
     let author = bytes.address()?;
     let standing = Standing { total_difficulty: bytes.u128()?, block, blocks_since_turn: bytes.u64()? };
@@ -109,8 +101,7 @@ pub(super) fn signed(block: BlockId) -> Record {
 }
 
 pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    decode_block(&mut bytes).filter(|_| bytes.is_empty())
+    decode_record(bytes, BlockId::decode)
 }
 
 /// A block that was sealed, which may have to be said again after a crash: nobody else may have it.
@@ -133,17 +124,13 @@ pub(super) fn all_sealed(records: &Records) -> Option<Vec<Arc<Block>>> {
 }
 
 /// The height of the block that is kept under this key, if the key is of a block.
-pub(in crate::consensus) fn sealed_height(key: &[u8]) -> Option<Height> {
+fn sealed_height(key: &[u8]) -> Option<Height> {
     let height = key.strip_prefix(SEALED_PREFIX)?.try_into().ok()?;
     Some(Height::new(u64::from_be_bytes(height)))
 }
 
 fn sealed_key(height: Height) -> Bytes {
     [SEALED_PREFIX, &height.get().to_be_bytes()].concat().into()
-}
-
-fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
-    Some(BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? })
 }
 
 #[cfg(test)]

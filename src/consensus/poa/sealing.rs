@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ANNOUNCE_TIMER, Duty, Link, Payload, Poa, SEAL_TIMER, Vote, record, rules};
 use crate::{
     chain::Block,
-    consensus::{BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, Ticket},
+    consensus::{BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, Ticket, intake::BlockIntake},
     primitives::{Address, B256},
 };
 
@@ -140,7 +140,7 @@ impl Poa {
             records.push(record::sealed(&sealed));
             records.extend(self.signed.map(|before| record::no_sealed(before.height)));
         }
-        match self.consider(None, sealed, Some(record), effects) {
+        match self.admit(None, sealed, Some(record), effects) {
             Ok(()) => {
                 let ticket = self.next_ticket.take_next();
                 effects.push(Effect::Persist { ticket, records });

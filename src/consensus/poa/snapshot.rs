@@ -164,9 +164,10 @@ impl Snapshot {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {
-        out.list(self.signers.addresses(), |out, signer| out.address(&signer));
+        let Self { signers, recents: _, votes } = self;
+        out.list(signers.addresses(), |out, signer| out.address(&signer));
         self.encode_recents(out);
-        out.list(self.votes.iter(), |out, cast| {
+        out.list(votes.iter(), |out, cast| {
             out.address(&cast.signer);
             out.address(&cast.vote.target);
             out.bool(cast.vote.authorize);

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use super::*;
 use crate::{
     chain::{Ancestors, HeaderRules, RuleError},
-    consensus::{Evidence, ReplicaId, SealedHeader, Verdict, orphans::ORPHANS_MAX},
+    consensus::{Evidence, HeaderFieldError, ReplicaId, SealedHeader, Verdict, poa::blocks::INTAKE},
     primitives::{B64, B256, Bytes, Header, Height, KeyPair, U256},
 };
 
@@ -277,6 +277,7 @@ fn missing_ancestors_are_fetched_once_and_everything_falls_into_place() {
 
 #[test]
 fn waiting_blocks_are_bounded_and_the_way_down_to_the_chain_comes_first() {
+    const ORPHANS_MAX: usize = INTAKE.orphans_max;
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
     let missing = setup.branch(&setup.genesis, &[1, 2]);
@@ -284,7 +285,7 @@ fn waiting_blocks_are_bounded_and_the_way_down_to_the_chain_comes_first() {
     for salt in 0..ORPHANS_MAX as u64 + 5 {
         receive(&mut poa, &child(salt));
     }
-    assert_eq!(poa.orphans.len(), ORPHANS_MAX);
+    assert_eq!(poa.intake.orphans.len(), ORPHANS_MAX);
     let before = poa.clone();
     let refused = receive(&mut poa, &setup.block(&child(0), 0, &Odd::default()));
     assert!(
@@ -294,9 +295,9 @@ fn waiting_blocks_are_bounded_and_the_way_down_to_the_chain_comes_first() {
     assert_eq!(poa, before);
     let fetched = receive(&mut poa, &missing[1]);
     assert!(matches!(fetched.first(), Some(Effect::Fetch { block, .. }) if *block == BlockId::of(&missing[0])));
-    assert_eq!(poa.orphans.len(), ORPHANS_MAX, "in the place of one above it");
+    assert_eq!(poa.intake.orphans.len(), ORPHANS_MAX, "in the place of one above it");
     receive(&mut poa, &missing[0]);
-    assert_eq!((poa.head().height, poa.orphans.len()), (Height::new(3), 0));
+    assert_eq!((poa.head().height, poa.intake.orphans.len()), (Height::new(3), 0));
 }
 
 #[test]
@@ -463,7 +464,7 @@ fn a_light_verifier_settles_where_a_replica_does_and_stays_put_on_bad_headers() 
         assert!(matches!(light.follow(&other_seal), Err(HeaderError::Seal(_))));
         assert_eq!(light.follow(&good), Ok(poa.head()));
         assert_eq!(light.settled(), poa.finality().finalized);
-        assert!(matches!(light.follow(&good), Err(HeaderError::Parent { .. })));
+        assert!(matches!(light.follow(&good), Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
     }
     assert_eq!(light.settled().height, Height::new(3));
 }

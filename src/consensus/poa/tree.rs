@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
-
-use super::{Link, Snapshot, Standing, light::newest_settled};
+use super::{Link, Standing, light::newest_settled};
 use crate::{
-    consensus::{BlockId, Encoder, ValidatorSet},
+    consensus::{
+        BlockId, Encoder, ValidatorSet,
+        branch_tree::{BranchNode, BranchTree, HeadMove},
+    },
     primitives::{Address, Height, Timestamp},
 };
 
@@ -15,7 +16,7 @@ const KEPT_BELOW_SETTLED: u64 = 128;
 
 /// One judged block.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Node {
+pub(in crate::consensus) struct Node {
     pub(super) link: Link,
     pub(super) parent: BlockId,
     pub(super) author: Address,
@@ -25,7 +26,7 @@ pub(super) struct Node {
 impl Node {
     pub(super) fn genesis((block, timestamp): (BlockId, Timestamp), signers: ValidatorSet) -> Self {
         Self {
-            link: Link { block, timestamp, snapshot: Arc::new(Snapshot::new(signers, Arc::default())) },
+            link: Link::genesis(block, timestamp, signers),
             parent: BlockId::default(),
             author: Address::ZERO,
             standing: Standing { total_difficulty: 0, block, blocks_since_turn: 0 },
@@ -33,21 +34,26 @@ impl Node {
     }
 }
 
-/// How the head moved.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Moved {
-    /// How many blocks were left; 0 when the branch only grew.
-    pub(super) reorg_depth: u64,
-    /// Whether the settled block was among them: its advice was wrong.
-    pub(super) left_settled: bool,
-    /// Blocks that are too deep to matter now, on whatever branch.
-    pub(super) forgotten: Vec<BlockId>,
+impl BranchNode for Node {
+    type Key = BlockId;
+
+    fn block(&self) -> BlockId {
+        self.link.block
+    }
+
+    fn key(&self) -> BlockId {
+        self.link.block
+    }
+
+    fn parent_key(&self) -> BlockId {
+        self.parent
+    }
 }
 
 /// Judged blocks by height and hash. Cloning is O(1).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    nodes: OrdMap<BlockId, Arc<Node>>,
+    branches: BranchTree<Node>,
     head: Arc<Node>,
     settled: BlockId,
 }
@@ -55,28 +61,28 @@ pub(super) struct Tree {
 impl Tree {
     /// A tree of one trusted block: genesis, or a head that was stored.
     pub(super) fn new(root: Node, settled: BlockId) -> Self {
-        let (block, head) = (root.link.block, Arc::new(root));
-        Self { nodes: OrdMap::unit(block, head.clone()), head, settled }
+        let head = Arc::new(root);
+        Self { branches: BranchTree::new(head.clone()), head, settled }
     }
 
     /// The same with blocks below, so that a branch that parts there can still win.
     pub(super) fn with_ancestors(mut self, ancestors: Vec<Node>) -> Self {
-        self.nodes.extend(ancestors.into_iter().map(|node| (node.link.block, Arc::new(node))));
+        ancestors.into_iter().for_each(|node| self.branches.insert(Arc::new(node)));
         self
     }
 
     /// The parent of the lowest block that is kept.
     pub(super) fn lowest_parent(&self) -> BlockId {
-        self.nodes.get_min().map(|(_, node)| node.parent).unwrap_or_default()
+        self.branches.nodes.get_min().map(|(_, node)| node.parent).unwrap_or_default()
     }
 
     /// The head's newest ancestors that are kept, itself the first.
     pub(super) fn newest(&self, count: usize) -> impl Iterator<Item = &Node> {
-        self.branch(&self.head).take(count)
+        self.branches.branch(&self.head).take(count)
     }
 
     pub(super) fn get(&self, block: &BlockId) -> Option<&Arc<Node>> {
-        self.nodes.get(block)
+        self.branches.get(block)
     }
 
     pub(super) const fn head(&self) -> &Arc<Node> {
@@ -94,82 +100,62 @@ impl Tree {
 
     /// The lowest height that is kept; blocks below it have no place any more.
     pub(super) fn oldest(&self) -> Height {
-        self.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
+        self.branches.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
     }
 
     /// Another block of `author` at this height.
     pub(super) fn sibling_by(&self, block: &BlockId, author: &Address) -> Option<BlockId> {
         let same_height = BlockId { height: block.height, hash: Default::default() }..;
-        let siblings = self.nodes.range(same_height).take_while(|(other, _)| other.height == block.height);
+        let siblings = self.branches.nodes.range(same_height).take_while(|(other, _)| other.height == block.height);
         siblings.filter(|(other, node)| *other != block && node.author == *author).map(|(other, _)| *other).next()
     }
 
-    /// Adds a block whose parent is here; answers how the head moved, if it did.
-    pub(super) fn insert(&mut self, node: Node) -> Option<Moved> {
+    /// Adds a block whose parent is here and returns how the head moved, if it did.
+    pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
-        self.nodes.insert(node.link.block, node.clone());
+        self.branches.insert(node.clone());
         if !node.standing.beats(&self.head.standing) {
             return None;
         }
-        let reorg_depth = self.depth_left(&node);
-        let fork = self.head.link.block.height.get() - reorg_depth;
-        let left_settled = fork < self.settled.height.get();
+        let (old, new) = (self.head.link.block, node.link.block);
+        let reorg_depth = self.branches.reorg_depth(&self.head, &node, self.oldest());
         self.head = node;
-        if left_settled {
-            self.settled = self.ancestor_at(Height::new(fork));
+        let mut head_move = HeadMove { old, new, reorg_depth, forgotten: Vec::new() };
+        if head_move.fork_height() < self.settled.height {
+            self.settled = self.ancestor_at(head_move.fork_height());
         }
-        Some(Moved { reorg_depth, left_settled, forgotten: self.settle() })
+        head_move.forgotten = self.settle();
+        Some(head_move)
     }
 
     /// The head's ancestor at `height`, or the parent of the lowest one that is kept.
     fn ancestor_at(&self, height: Height) -> BlockId {
-        let above = self.branch(&self.head).take_while(|node| node.link.block.height > height).last();
+        let above = self.branches.branch(&self.head).take_while(|node| node.link.block.height > height).last();
         above.map_or(self.head.link.block, |node| node.parent)
     }
 
-    /// The head and its kept ancestors, newest first.
-    fn branch(&self, from: &Arc<Node>) -> impl Iterator<Item = &Node> {
-        let start = self.nodes.get(&from.link.block);
-        core::iter::successors(start, |node| self.nodes.get(&node.parent)).map(Arc::as_ref)
-    }
-
-    /// How many blocks of the present branch are no ancestors of `new`.
-    fn depth_left(&self, new: &Arc<Node>) -> u64 {
-        let old = self.head.link.block;
-        if new.parent == old {
-            return 0;
-        }
-        let mut theirs = self.branch(new).map(|node| node.link.block).peekable();
-        for ours in self.branch(&self.head).map(|node| node.link.block) {
-            while theirs.next_if(|block| block.height > ours.height).is_some() {}
-            if theirs.peek() == Some(&ours) {
-                return old.height.get() - ours.height.get();
-            }
-        }
-        old.height.get() - self.oldest().get()
-    }
-
-    /// Settles what can be; answers which blocks are forgotten.
+    /// Moves the settled block up the head's branch and returns the blocks that are dropped.
     fn settle(&mut self) -> Vec<BlockId> {
         let signers = self.head.link.snapshot.signers().len();
-        let newest = newest_settled(signers, self.branch(&self.head).map(|node| (node.link.block, node.author)));
+        let newest =
+            newest_settled(signers, self.branches.branch(&self.head).map(|node| (node.link.block, node.author)));
         if let Some(block) = newest.filter(|block| block.height > self.settled.height) {
             self.settled = block;
         }
         let mut forgotten = Vec::new();
-        while let Some((block, _)) = self.nodes.get_min() {
+        while let Some((block, _)) = self.branches.nodes.get_min() {
             if block.height.get() + KEPT_BELOW_SETTLED >= self.settled.height.get() {
                 break;
             }
             let block = *block;
-            self.nodes.remove(&block);
+            self.branches.nodes.remove(&block);
             forgotten.push(block);
         }
         forgotten
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.nodes.iter(), |out, (block, node)| {
+        out.list(self.branches.nodes.iter(), |out, (block, node)| {
             block.encode(out);
             out.hash(&node.parent.hash);
             out.timestamp(node.link.timestamp);

@@ -1,16 +1,22 @@
-//! Blocks: judging headers, waiting for parents, adopting what was executed.
+//! Blocks: header verification, waiting for parents and slots, adoption after execution.
 
 use std::sync::Arc;
 
 use super::{
-    MessageError, Payload, Pos, Proposal, config::Trusted, message::proposer_of, record, rules, tree::Node,
+    MessageError, Payload, Pos, Proposal,
+    config::Trusted,
+    message::proposer_of,
+    record,
+    rules::{Link, Stakes, check_header},
+    tree::Node,
     votes::Counting,
 };
 use crate::{
     chain::Block,
     consensus::{
         BlockId, ChainEvent, Effect, Message, Recipients, Rejection, ReplicaId, Ticket, Verdict,
-        orphans::{ORPHANS_MAX, Orphan},
+        intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        orphans::Orphan,
     },
     primitives::{Address, B256},
     system::ValidatorUpdates,
@@ -18,23 +24,34 @@ use crate::{
 
 /// Blocks of the next slot kept.
 const EARLY_MAX: usize = 16;
-/// Blocks being executed at once.
-const PENDING_MAX: usize = 256;
+/// Bounds of the block intake.
+pub(super) const INTAKE: IntakePolicy = IntakePolicy {
+    pending_max: 256,
+    pending_per_author_max: None,
+    ahead_max: None,
+    orphans_max: 256,
+    orphans_per_author_max: Some(64),
+    overflow: Overflow::Reject,
+    catch_up: Some(CatchUpPolicy { gap_max: 24, mode: CatchUpMode::FirstPeer }),
+};
 
-/// A block between header rules and verdict.
+/// What the header of a pending block gave.
 #[derive(Clone, Debug)]
-pub(super) struct Pending {
-    pub(super) block: Arc<Block>,
+pub(in crate::consensus) struct Verified {
     pub(super) node: Node,
-    /// Of the record that has to be durable before the block is announced; `None` for blocks of others.
-    pub(super) own: Option<Ticket>,
-    /// Whether it came early enough in its slot for the proposer boost.
+    /// Whether the block came early enough in its slot for the proposer boost.
     pub(super) is_timely: bool,
 }
 
-impl Pos {
-    /// Judges a block's header and asks for its execution; without its parent, or before its slot, it waits.
-    pub(super) fn consider(
+impl BlockIntake for Pos {
+    type Verified = Verified;
+
+    fn intake(&mut self) -> &mut Intake<Verified> {
+        &mut self.intake
+    }
+
+    /// As everywhere; a block that comes before its slot waits, too.
+    fn admit(
         &mut self,
         from: Option<ReplicaId>,
         block: Arc<Block>,
@@ -42,19 +59,15 @@ impl Pos {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
-        if self.tree.get(&id.hash).is_some()
-            || self.pending.contains_key(&id)
-            || self.orphans.contains(&id)
-            || self.early.contains(&id)
-        {
+        if self.tree.get(&id.hash).is_some() || self.is_waiting(&id) {
             return Err(Rejection::Unexpected { what: "block" });
         }
         let oldest = self.tree.root().height;
         if id.height <= oldest {
             return Err(Rejection::TooOld { block: id, oldest });
         }
-        if self.pending.len() >= PENDING_MAX && own.is_none() {
-            return Err(Rejection::Overloaded { limit: PENDING_MAX });
+        if own.is_none() {
+            self.intake.check_pending()?;
         }
         let refuse = |reason: String| Rejection::Header { block: id, reason };
         let slot = Payload::slot_of(block.payload()).ok_or_else(|| refuse("payload names no slot".to_owned()))?;
@@ -68,23 +81,29 @@ impl Pos {
             if parent.height <= oldest {
                 return Err(MessageError::NotFinal { block: id }.into());
             }
-            return self.keep_waiting(from, block, author, effects);
+            return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
-        let candidate = rules::Candidate::of(&block);
-        let judged =
-            rules::judge(&self.config, &self.authenticator, &parent_node.link, &candidate, rules::Stakes::Executed);
-        let link = judged.map_err(|error| refuse(error.to_string()))?;
+        let candidate = block.as_ref().into();
+        let link = check_header(&self.config, &self.authenticator, &parent_node.link, &candidate, Stakes::Executed)
+            .map_err(|error| refuse(error.to_string()))?;
         self.check_trusted(&parent_node, &link)?;
         let proposal = Proposal { slot, block: id, signature: block.seal().clone() };
         self.note_proposal(author, proposal, effects);
         let is_timely = self.has_timers() && slot == self.slot && !self.is_late;
-        let node = Node::new(link, parent.hash);
-        self.pending.insert(id, Pending { block: block.clone(), node, own, is_timely });
+        let verified = Verified { node: Node::new(link, parent.hash), is_timely };
+        self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         if let Some(from) = from {
             self.note_peer(from);
         }
         effects.push(Effect::Validate { block });
         Ok(())
+    }
+}
+
+impl Pos {
+    /// Whether a block is pending, waits for its parent, or waits for its slot.
+    pub(super) fn is_waiting(&self, id: &BlockId) -> bool {
+        self.intake.contains(id) || self.early.contains(id)
     }
 
     /// A replica that was away for longer than stake stays slashable believes nobody.
@@ -99,7 +118,7 @@ impl Pos {
     }
 
     /// The branch has to hold what the operator trusts.
-    fn check_trusted(&self, parent: &Node, link: &rules::Link) -> Result<(), Rejection> {
+    fn check_trusted(&self, parent: &Node, link: &Link) -> Result<(), Rejection> {
         let Some(Trusted { epoch, block: want }) = self.config.trusted else { return Ok(()) };
         if parent.link.state.epoch() >= epoch || link.state.epoch() < epoch {
             return Ok(());
@@ -128,32 +147,22 @@ impl Pos {
         Ok(())
     }
 
-    fn keep_waiting(
-        &mut self,
-        from: Option<ReplicaId>,
-        block: Arc<Block>,
-        author: Address,
-        effects: &mut Vec<Effect>,
-    ) -> Result<(), Rejection> {
-        let Some(from) = from else { return Err(Rejection::Unexpected { what: "block" }) };
-        let id = BlockId::of(&block);
-        // Whoever was away does not know who joined meanwhile; an ancestor of what waits already is vouched for by its child.
-        if !self.orphans.has_children(id) {
-            self.check_known(&author)?;
+    fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+        let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block" }) };
+        let id = BlockId::of(&orphan.block);
+        // A replica that was away does not know who joined meanwhile: the proposer of a waiting child has verified its block.
+        if !self.intake.orphans.has_children(id) {
+            self.check_known(&orphan.author)?;
         }
-        if self.is_far(id.height) {
-            self.start_sync(from, id.height, effects);
-            return Ok(());
-        }
-        if !self.orphans.has_room_for(author) {
-            return Err(Rejection::Overloaded { limit: ORPHANS_MAX });
-        }
-        self.orphans.insert(Orphan { from: Some(from), author, block });
-        self.note_peer(from);
-        let missing = self.orphans.missing_below(id);
-        if !self.pending.contains_key(&missing) && !self.early.contains(&missing) {
-            effects.push(Effect::Fetch { block: missing, from });
-            effects.push(Effect::Mark("pos/fetch-parent"));
+        match self.intake.park(orphan, self.tree.head().height)? {
+            Parked::TooFar => self.start_sync(from, id.height, effects),
+            Parked::Waiting { missing } => {
+                self.note_peer(from);
+                if let Some(block) = missing.filter(|missing| !self.early.contains(missing)) {
+                    effects.push(Effect::Fetch { block, from });
+                    effects.push(Effect::Mark("pos/fetch-parent"));
+                }
+            }
         }
         Ok(())
     }
@@ -186,22 +195,13 @@ impl Pos {
         verdict: Verdict,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
-        let Some(pending) = self.pending.get(&id).cloned() else {
-            return Err(Rejection::Unexpected { what: "verdict" });
-        };
-        self.pending.remove(&id);
-        match verdict {
-            Verdict::Valid { updates } => self.adopt(pending, &updates, effects),
-            Verdict::Invalid { reason } => {
-                self.orphans.drop_descendants(id);
-                return Err(Rejection::Header { block: id, reason });
-            }
-        }
+        let (pending, updates) = self.intake.resolve(id, verdict)?;
+        self.adopt(pending, &updates, effects);
         Ok(())
     }
 
-    fn adopt(&mut self, pending: Pending, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
-        let Pending { block, mut node, own, is_timely } = pending;
+    fn adopt(&mut self, pending: PendingBlock<Verified>, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
+        let PendingBlock { block, own, verified: Verified { mut node, is_timely }, .. } = pending;
         let id = node.link.block;
         // Finality may have moved on meanwhile.
         if self.tree.get(&node.parent).is_none() {
@@ -229,7 +229,7 @@ impl Pos {
             let message = Message::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
-        self.go_on_syncing(id, effects);
+        effects.extend(self.intake.continue_catch_up(id.height, self.slot));
         self.release_votes(id, effects);
         if !self.has_timers() {
             self.attest(effects);
@@ -256,23 +256,10 @@ impl Pos {
         }
     }
 
-    /// Looks again at the blocks that waited for `parent`.
-    fn release_children(&mut self, parent: BlockId, effects: &mut Vec<Effect>) {
-        for child in self.orphans.children(parent) {
-            if let Some(orphan) = self.orphans.remove(&child)
-                && let Err(rejection) = self.consider(orphan.from, orphan.block, None, effects)
-            {
-                effects.push(Effect::Reject(rejection));
-            }
-        }
-    }
-
-    /// Looks again at the blocks that came before their slot.
+    /// Admits the blocks that came before their slot.
     pub(super) fn release_early(&mut self, effects: &mut Vec<Effect>) {
         for orphan in self.early.take() {
-            if let Err(rejection) = self.consider(orphan.from, orphan.block, None, effects) {
-                effects.push(Effect::Reject(rejection));
-            }
+            self.on_block(orphan.from, orphan.block, effects);
         }
     }
 }

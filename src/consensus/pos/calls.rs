@@ -1,6 +1,6 @@
 //! What a block tells the staking contract before its first transaction.
 
-use super::{Offence, OffenceKind, Payload, PosConfig, rules::HeaderError};
+use super::{Offence, OffenceError, OffenceKind, Payload, PayloadError, PosConfig};
 use crate::{
     consensus::Authenticator,
     primitives::{Height, Timestamp, U256},
@@ -14,11 +14,11 @@ use crate::{
 /// and the end of that epoch.
 ///
 /// Everything follows from the header and the payload, whose rules have checked it against the branch.
-pub(super) fn system_calls(
+pub(super) fn system_calls<E: From<PayloadError> + From<OffenceError>>(
     config: &PosConfig,
     authenticator: &Authenticator,
     context: &SystemContext<'_>,
-) -> Result<Vec<SystemCall>, HeaderError> {
+) -> Result<Vec<SystemCall>, E> {
     let payload = Payload::decode(context.payload)?;
     let mut calls = vec![staking::begin_block(context.header.beneficiary, &payload.absent)];
     for offence in &payload.offences {

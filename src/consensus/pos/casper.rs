@@ -11,7 +11,6 @@ use crate::consensus::{
     encoding::Decoder,
     mutation::{self, Mutation},
 };
-use crate::primitives::{B256, Height};
 
 /// The first block of an epoch, or the newest one before it where that slot stayed empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -24,19 +23,14 @@ pub struct Checkpoint {
 
 impl Checkpoint {
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.epoch);
-        self.block.encode(out);
+        let Self { epoch, block } = self;
+        out.u64(*epoch);
+        block.encode(out);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
-        Some(Self { epoch: bytes.u64()?, block: decode_block(bytes)? })
+        Some(Self { epoch: bytes.u64()?, block: BlockId::decode(bytes)? })
     }
-}
-
-pub(super) fn decode_block(bytes: &mut Decoder<'_>) -> Option<BlockId> {
-    let height = Height::new(bytes.u64()?);
-    let hash: B256 = bytes.hash()?;
-    Some(BlockId { height, hash })
 }
 
 /// How much of the stake voted for an epoch's checkpoint.
@@ -123,8 +117,9 @@ impl Casper {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.bits.iter().for_each(|bit| out.bool(*bit));
-        [&self.previous_justified, &self.justified, &self.finalized].iter().for_each(|it| it.encode(out));
+        let Self { bits, previous_justified, justified, finalized } = self;
+        bits.iter().for_each(|bit| out.bool(*bit));
+        [previous_justified, justified, finalized].iter().for_each(|checkpoint| checkpoint.encode(out));
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -140,6 +135,7 @@ impl Casper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::primitives::{B256, Height};
 
     fn checkpoint(epoch: u64) -> Checkpoint {
         let block = BlockId { height: Height::new(epoch * 4), hash: B256::repeat_byte(epoch as u8 + 1) };

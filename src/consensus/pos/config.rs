@@ -190,21 +190,32 @@ impl PosConfig {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
+        let Self {
+            period,
+            slots_per_epoch,
+            boost_percent,
+            leak_after,
+            leak_quotient,
+            correlation_multiplier,
+            correlation_delay,
+            unbonding_epochs,
+            trusted,
+        } = self;
         for number in [
-            self.period,
-            self.slots_per_epoch,
-            self.boost_percent,
-            self.leak_after,
-            self.leak_quotient,
-            self.correlation_multiplier,
-            self.correlation_delay,
-            self.unbonding_epochs,
+            period,
+            slots_per_epoch,
+            boost_percent,
+            leak_after,
+            leak_quotient,
+            correlation_multiplier,
+            correlation_delay,
+            unbonding_epochs,
         ] {
-            out.u64(number);
+            out.u64(*number);
         }
-        out.option(self.trusted, |out, trusted| {
-            out.u64(trusted.epoch);
-            out.hash(&trusted.block);
+        out.option(trusted.as_ref(), |out, Trusted { epoch, block }| {
+            out.u64(*epoch);
+            out.hash(block);
         });
     }
 }

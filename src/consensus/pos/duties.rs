@@ -10,6 +10,7 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, TimerId,
+        intake::BlockIntake,
         mutation::{self, Mutation},
     },
     primitives::Timestamp,
@@ -238,7 +239,7 @@ impl Pos {
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
         let record = self.next_ticket;
         let mut after = Vec::new();
-        match self.consider(None, sealed, Some(record), &mut after) {
+        match self.admit(None, sealed, Some(record), &mut after) {
             Ok(()) => {
                 self.promises.proposed = Some(slot);
                 self.duty = Duty::Idle;

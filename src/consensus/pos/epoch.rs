@@ -3,14 +3,11 @@
 //! After Ethereum's consensus specifications ("Epoch processing" of Altair): scores of absence, a leak in proportion to
 //! them while finality is late, and for offenders a penalty that grows with how many offended at about the same time.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, OnceLock},
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Accounts, Checkpoint, Epoch, PosConfig,
-    state::{Stake, State, epoch_seed},
+    state::{Dues, Stake, State, epoch_seed},
 };
 use crate::{consensus::ValidatorSet, primitives::Address};
 
@@ -19,39 +16,11 @@ const SCORE_ABSENT: u64 = 4;
 /// What an epoch takes from each score while finality is on time (`INACTIVITY_SCORE_RECOVERY_RATE`).
 const SCORE_RECOVERY: u64 = 16;
 
-/// What the ends of epochs brought, for the block after them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Dues {
-    /// Whether an epoch ended.
-    pub(super) ended: bool,
-    penalties: BTreeMap<Address, u64>,
-}
-
-/// What a state becomes when its epoch ends, once that was asked for: proposing, voting and judging in the first slot of an
-/// epoch all ask. It follows from the state, so it takes no part in comparisons; and a clone, which is about to change, begins
-/// without it.
-#[derive(Debug, Default)]
-pub(super) struct Ahead(OnceLock<Arc<(State, Dues)>>);
-
-impl Clone for Ahead {
-    fn clone(&self) -> Self {
-        Self::default()
-    }
-}
-
-impl PartialEq for Ahead {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Ahead {}
-
 impl State {
     /// The branch at a later slot without blocks in between (`process_slots`); nothing for an earlier one.
     pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, Dues) {
         let (mut state, mut dues) = match config.epoch_of(slot) > self.epoch() {
-            true => self.ahead.0.get_or_init(|| Arc::new(self.at_next_epoch(config))).as_ref().clone(),
+            true => self.ahead.get_or_init(|| self.at_next_epoch(config)),
             false => (self.clone(), Dues::default()),
         };
         while config.epoch_of(slot) > state.epoch() {

@@ -259,14 +259,16 @@ impl ForkChoice {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.index.keys(), |out, hash| out.hash(hash));
-        out.list(self.votes.iter(), |out, (validator, message)| {
+        // Hashes stand for their blocks, which the index is in the order of; whether they make one line follows from them.
+        let Self { blocks: _, is_line: _, index, votes, equivocators, boosted } = self;
+        out.list(index.keys(), |out, hash| out.hash(hash));
+        out.list(votes.iter(), |out, (validator, message)| {
             out.address(validator);
             out.u64(message.epoch);
             out.hash(&message.block);
         });
-        out.list(self.equivocators.iter(), |out, validator| out.address(validator));
-        out.option(self.boosted.as_ref(), |out, hash| out.hash(hash));
+        out.list(equivocators.iter(), |out, validator| out.address(validator));
+        out.option(boosted.as_ref(), |out, hash| out.hash(hash));
     }
 }
 

@@ -1,8 +1,8 @@
 //! Trusting a checkpoint from headers, payloads and genesis alone.
 
-use super::{HeaderError, Link, PosConfig, PosError, rules};
+use super::{HeaderError, Link, Pos, PosConfig, PosError, Stakes, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, SealedHeader, ValidatorSet},
+    consensus::{Authenticator, BlockId, HeaderChainRules, SealedHeader, ValidatorSet},
     primitives::Header,
 };
 
@@ -34,7 +34,7 @@ impl LightVerifier {
         authenticator: Authenticator,
     ) -> Result<Self, PosError> {
         config.check()?;
-        let head = rules::genesis_link(&config, genesis.hash_slow(), genesis, validators);
+        let head = Pos::genesis_context(&config, validators, genesis.hash_slow(), genesis);
         Ok(Self { config, authenticator, head })
     }
 
@@ -43,11 +43,7 @@ impl LightVerifier {
     /// # Errors
     /// [`HeaderError`]; the verifier stays where it was.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        let hash = next.header.hash_slow();
-        let SealedHeader { header, payload, seal } = next;
-        let candidate = rules::Candidate::new(hash, header, payload, seal);
-        let claimed = rules::Stakes::Claimed;
-        self.head = rules::judge(&self.config, &self.authenticator, &self.head, &candidate, claimed)?;
+        self.head = check_header(&self.config, &self.authenticator, &self.head, &next.into(), Stakes::Claimed)?;
         Ok(self.head.block)
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Checkpoint, Offence, casper::decode_block};
+use super::{Checkpoint, Offence};
 use crate::{
     consensus::{Authenticator, BlockId, Encoder, SealError, Signer, encoding::Decoder},
     primitives::{Address, B256, Bytes, keccak256},
@@ -57,16 +57,17 @@ impl VoteData {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.slot);
-        self.head.encode(out);
-        self.source.encode(out);
-        self.target.encode(out);
+        let Self { slot, head, source, target } = self;
+        out.u64(*slot);
+        head.encode(out);
+        source.encode(out);
+        target.encode(out);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         Some(Self {
             slot: bytes.u64()?,
-            head: decode_block(bytes)?,
+            head: BlockId::decode(bytes)?,
             source: Checkpoint::decode(bytes)?,
             target: Checkpoint::decode(bytes)?,
         })
@@ -97,8 +98,9 @@ impl Vote {
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        self.data.encode(out);
-        out.bytes(&self.signature);
+        let Self { data, signature } = self;
+        data.encode(out);
+        out.bytes(signature);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
@@ -132,15 +134,16 @@ impl Proposal {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.slot);
-        self.block.encode(out);
-        out.bytes(&self.signature);
+        let Self { slot, block, signature } = self;
+        out.u64(*slot);
+        block.encode(out);
+        out.bytes(signature);
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         Some(Self {
             slot: bytes.u64()?,
-            block: decode_block(bytes)?,
+            block: BlockId::decode(bytes)?,
             signature: Bytes::copy_from_slice(bytes.bytes()?),
         })
     }

@@ -4,14 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     Checkpoint, LatestMessage, Link, Offence, PosConfig, State, Vote,
-    casper::decode_block,
     payload::{decode_set, encode_members},
     tree::{Node, Tree},
 };
 use crate::{
     consensus::{
         BlockId, Encoder, Record, ValidatorSet,
-        encoding::{Decoder, check_record, checked_record},
+        common::records::{checked_record, decode_record},
+        encoding::Decoder,
     },
     primitives::{Address, B256, Bytes, Timestamp},
 };
@@ -52,10 +52,9 @@ impl Promises {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Decoder::new(check_record(bytes)?);
-        let vote = if bytes.bool()? { Some(Vote::decode(&mut bytes)?) } else { None };
-        let proposed = if bytes.bool()? { Some(bytes.u64()?) } else { None };
-        bytes.is_empty().then_some(Self { vote, proposed })
+        decode_record(bytes, |bytes| {
+            Some(Self { vote: bytes.option(Vote::decode)?, proposed: bytes.option(Decoder::u64)? })
+        })
     }
 }
 
@@ -103,22 +102,22 @@ pub(super) fn head<'a>(
 
 impl Kept {
     pub(super) fn decode(config: &PosConfig, bytes: &[u8]) -> Option<Self> {
-        let mut bytes = Decoder::new(check_record(bytes)?);
-        let kept = Self {
-            head: decode_node_from(config, &mut bytes)?,
-            slot: bytes.u64()?,
-            next_ticket: bytes.u64()?,
-            justified: Checkpoint::decode(&mut bytes)?,
-            finalized: Checkpoint::decode(&mut bytes)?,
-            weights: decode_set(&mut bytes)?,
-            votes: bytes.list(|bytes| {
-                let validator = bytes.address()?;
-                Some((validator, LatestMessage { epoch: bytes.u64()?, block: bytes.hash()? }))
-            })?,
-            equivocators: bytes.list(Decoder::address)?,
-            offences: bytes.list(|bytes| Some((bytes.address()?, Offence::decode(bytes)?)))?,
-        };
-        bytes.is_empty().then_some(kept)
+        decode_record(bytes, |bytes| {
+            Some(Self {
+                head: decode_node_from(config, bytes)?,
+                slot: bytes.u64()?,
+                next_ticket: bytes.u64()?,
+                justified: Checkpoint::decode(bytes)?,
+                finalized: Checkpoint::decode(bytes)?,
+                weights: decode_set(bytes)?,
+                votes: bytes.list(|bytes| {
+                    let validator = bytes.address()?;
+                    Some((validator, LatestMessage { epoch: bytes.u64()?, block: bytes.hash()? }))
+                })?,
+                equivocators: bytes.list(Decoder::address)?,
+                offences: bytes.list(|bytes| Some((bytes.address()?, Offence::decode(bytes)?)))?,
+            })
+        })
     }
 
     /// The tree as it was, of the head and its ancestors: what lies aside is fetched again if anybody speaks of it, and what only
@@ -158,9 +157,7 @@ pub(super) fn no_node(block: &BlockId) -> Record {
 }
 
 pub(super) fn decode_node(config: &PosConfig, bytes: &[u8]) -> Option<Node> {
-    let mut bytes = Decoder::new(check_record(bytes)?);
-    let node = decode_node_from(config, &mut bytes)?;
-    bytes.is_empty().then_some(node)
+    decode_record(bytes, |bytes| decode_node_from(config, bytes))
 }
 
 fn node_key(hash: &B256) -> Bytes {
@@ -175,7 +172,7 @@ fn encode_node(node: &Node, out: &mut Encoder) {
 }
 
 fn decode_node_from(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Node> {
-    let (block, timestamp) = (decode_block(bytes)?, Timestamp::from_secs(bytes.u64()?));
+    let (block, timestamp) = (BlockId::decode(bytes)?, Timestamp::from_secs(bytes.u64()?));
     let parent = bytes.hash()?;
     let state = Arc::new(State::decode(config, bytes)?);
     // What is justified lies in the past: a branch is never advanced to an epoch that a damaged record makes up.

@@ -1,22 +1,26 @@
-//! The rules that a header of proof of stake obeys, judged from its parent alone.
+//! The rules that a header of proof of stake obeys, verified from its parent alone.
 
 use std::sync::Arc;
 
 use super::{
-    Checkpoint, Offence, OffenceError, Payload, PayloadError, PosConfig, State, Vote,
+    Checkpoint, Offence, OffenceError, Payload, PayloadError, Pos, PosConfig, State, Vote,
     message::{proposer_of, revealer_of},
     payload::{OFFENCES_MAX, VOTES_MAX},
 };
 use crate::{
-    chain::{Ancestors, Block, HeaderRules, RuleError},
+    chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, SealError, ValidatorSet,
-        lineage::{Lineage, Parent, Remembered},
+        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
+        UnverifiedHeader, ValidatorSet,
+        header::UnusedField,
         mutation::{self, Mutation},
     },
-    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+    primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
+
+/// The header rules of a proof-of-stake chain, from the validators of its genesis.
+pub type PosRules = CachedHeaderRules<Pos>;
 
 /// What a block's judgement needs of its parent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,16 +37,9 @@ pub struct Link {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// It extends another block than the one it was judged on.
-    #[error("parent is {got} at height {got_height}; expected {want}")]
-    Parent {
-        /// The parent hash in the header.
-        got: B256,
-        /// The header's own height.
-        got_height: Height,
-        /// The block it was to extend.
-        want: BlockId,
-    },
+    /// A standard field breaks a rule common to all protocols.
+    #[error(transparent)]
+    Field(#[from] HeaderFieldError),
     /// Not after the parent's slot, or too far after it.
     #[error("slot is {got}; expected more than {parent} and at most {max}")]
     Slot {
@@ -62,20 +59,6 @@ pub enum HeaderError {
         earliest: Timestamp,
         /// When it ends.
         end: Timestamp,
-    },
-    /// A field that this protocol keeps at zero is not.
-    #[error("{field} is not zero")]
-    NotZero {
-        /// Which.
-        field: &'static str,
-    },
-    /// `extraData` is not the keccak of the payload.
-    #[error("extraData is {got}; expected the keccak of the payload, {want}")]
-    ExtraData {
-        /// The header's.
-        got: Bytes,
-        /// What it has to be.
-        want: Bytes,
     },
     /// Sealed by another than the slot's proposer, or the fees would go to another.
     #[error("{got} made the block of slot {slot}; expected {want}")]
@@ -177,16 +160,17 @@ pub enum VoteError {
     Target,
 }
 
-/// Who finds out what stake changed.
+/// Where a verifier takes changes of stake from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stakes {
-    /// The checker executes blocks: the parent's state has all updates.
+pub enum Stakes {
+    /// Execution: the parent's state has all validator updates.
     Executed,
-    /// The checker has headers only and takes the payload's word, which binds nobody until it is final.
+    /// The payload: the verifier has headers only. Such a change is in force only once its block is final.
     Claimed,
 }
 
-/// Judges a header on its parent, whose link has the updates of its execution, and gives the link for the next.
+/// Verifies a header against its parent, whose context has the updates of its execution, and returns the context for its
+/// children.
 ///
 /// # Errors
 /// [`HeaderError`]: the first rule that it breaks.
@@ -194,60 +178,17 @@ pub fn check_header(
     config: &PosConfig,
     authenticator: &Authenticator,
     parent: &Link,
-    hash: B256,
-    header: &Header,
-    payload: &Bytes,
-    seal: &Bytes,
-) -> Result<Link, HeaderError> {
-    judge(config, authenticator, parent, &Candidate::new(hash, header, payload, seal), Stakes::Executed)
-}
-
-/// A header with what is beside it.
-#[derive(Debug)]
-pub(super) struct Candidate<'a> {
-    hash: B256,
-    header: &'a Header,
-    payload: &'a Bytes,
-    seal: &'a Bytes,
-    /// Whether `extraData` is the payload's keccak.
-    commits_to_payload: bool,
-}
-
-impl<'a> Candidate<'a> {
-    pub(super) fn new(hash: B256, header: &'a Header, payload: &'a Bytes, seal: &'a Bytes) -> Self {
-        let commits_to_payload = Block::extra_data_of(payload).is_some_and(|want| want == header.extra_data);
-        Self { hash, header, payload, seal, commits_to_payload }
-    }
-
-    /// The header of a block, which knows what it commits to.
-    pub(super) fn of(block: &'a Block) -> Self {
-        Self {
-            hash: block.hash(),
-            header: block.header(),
-            payload: block.payload(),
-            seal: block.seal(),
-            commits_to_payload: block.commits_to_payload(),
-        }
-    }
-}
-
-pub(super) fn judge(
-    config: &PosConfig,
-    authenticator: &Authenticator,
-    parent: &Link,
-    candidate: &Candidate<'_>,
+    candidate: &UnverifiedHeader<'_>,
     stakes: Stakes,
 ) -> Result<Link, HeaderError> {
-    let Candidate { hash, header, .. } = *candidate;
-    let block = BlockId { height: Height::new(header.number), hash };
-    if header.parent_hash != parent.block.hash || block.height != parent.block.height.next() {
-        return Err(HeaderError::Parent { got: header.parent_hash, got_height: block.height, want: parent.block });
-    }
+    let (block, header) = (candidate.id(), candidate.header);
+    candidate.check_parent(parent.block)?;
     let payload = Payload::decode(candidate.payload)?;
     let slot = payload.slot;
     check_slot(config, &parent.state, slot)?;
-    let timestamp = check_time(config, parent, slot, header)?;
-    check_fixed_fields(candidate)?;
+    let timestamp = check_time(config, parent, slot, candidate.timestamp())?;
+    candidate.check_unused(&[UnusedField::Nonce, UnusedField::Difficulty])?;
+    candidate.check_extra_data()?;
 
     let (mut state, dues) = parent.state.advanced(config, slot);
     let want = state.current.proposer(config, slot).unwrap_or_default();
@@ -304,8 +245,7 @@ fn check_slot(config: &PosConfig, parent: &State, got: u64) -> Result<(), Header
     if got > parent && got <= max { Ok(()) } else { Err(HeaderError::Slot { got, parent, max }) }
 }
 
-fn check_time(config: &PosConfig, parent: &Link, slot: u64, header: &Header) -> Result<Timestamp, HeaderError> {
-    let got = Timestamp::from_secs(header.timestamp);
+fn check_time(config: &PosConfig, parent: &Link, slot: u64, got: Timestamp) -> Result<Timestamp, HeaderError> {
     let (earliest, end) = if config.period == 0 {
         (parent.timestamp, Timestamp::from_secs(u64::MAX))
     } else {
@@ -317,21 +257,6 @@ fn check_time(config: &PosConfig, parent: &Link, slot: u64, header: &Header) -> 
     } else {
         Err(HeaderError::Timestamp { got, earliest, end })
     }
-}
-
-fn check_fixed_fields(candidate: &Candidate<'_>) -> Result<(), HeaderError> {
-    let header = candidate.header;
-    if header.nonce != B64::ZERO {
-        return Err(HeaderError::NotZero { field: "nonce" });
-    }
-    if header.difficulty != U256::ZERO {
-        return Err(HeaderError::NotZero { field: "difficulty" });
-    }
-    if !candidate.commits_to_payload {
-        let want = Block::extra_data_of(candidate.payload).unwrap_or_default();
-        return Err(HeaderError::ExtraData { got: header.extra_data.clone(), want });
-    }
-    Ok(())
 }
 
 fn take_votes(
@@ -413,74 +338,51 @@ impl State {
     }
 }
 
-/// The rules as the chain floor asks for them. Remembers links; replicas of a process may share one.
-#[derive(Debug)]
-pub struct PosRules {
-    config: PosConfig,
-    authenticator: Authenticator,
-    genesis_validators: ValidatorSet,
-    judged: Remembered<Link>,
-}
+impl HeaderChainRules for Pos {
+    type Config = PosConfig;
+    type Genesis = ValidatorSet;
+    type Context = Link;
+    type Error = HeaderError;
 
-impl PosRules {
-    /// Rules of a chain that starts with `genesis_validators`.
-    pub fn new(config: PosConfig, genesis_validators: ValidatorSet, authenticator: Authenticator) -> Self {
-        Self { config, authenticator, genesis_validators, judged: Remembered::default() }
+    fn genesis_context(config: &PosConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> Link {
+        let (block, timestamp) = (BlockId { height: Height::GENESIS, hash }, Timestamp::from_secs(header.timestamp));
+        let state = State::genesis(config, block, timestamp, validators);
+        Link { block, timestamp, state: Arc::new(state) }
     }
 
-    /// Takes a link that was judged before this process began, such as a stored head's.
-    pub fn remember(&self, link: Link) {
-        self.judged.insert_stored(link.block.hash, link);
-    }
-}
-
-/// The link of genesis.
-pub(super) fn genesis_link(config: &PosConfig, hash: B256, header: &Header, validators: &ValidatorSet) -> Link {
-    let (block, timestamp) = (BlockId { height: Height::GENESIS, hash }, Timestamp::from_secs(header.timestamp));
-    let state = State::genesis(config, block, timestamp, validators);
-    Link { block, timestamp, state: Arc::new(state) }
-}
-
-impl Lineage for PosRules {
-    type Link = Link;
-
-    fn remembered(&self) -> &Remembered<Link> {
-        &self.judged
+    fn verify_header(
+        config: &PosConfig,
+        authenticator: &Authenticator,
+        parent: &ParentContext<'_, Link>,
+        block: &Block,
+    ) -> Result<Link, HeaderError> {
+        check_header(config, authenticator, parent.context, &block.into(), Stakes::Executed)
     }
 
-    fn genesis(&self, hash: B256, header: &Header) -> Link {
-        genesis_link(&self.config, hash, header, &self.genesis_validators)
-    }
-
-    fn judge(&self, parent: &Parent<'_, Link>, block: &Block) -> Result<Link, RuleError> {
-        judge(&self.config, &self.authenticator, parent.link, &Candidate::of(block), Stakes::Executed)
-            .map_err(|error| rule_error(&error))
-    }
-
-    fn executed(link: Link, updates: &ValidatorUpdates) -> Link {
+    fn with_updates(link: Link, updates: &ValidatorUpdates) -> Link {
         if updates.is_empty() { link } else { Link { state: Arc::new(link.state.with_updates(updates)), ..link } }
     }
-}
 
-impl HeaderRules for PosRules {
-    fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
-        self.judge_once(block, parent, ancestors)
-    }
-
-    fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
-        super::calls::system_calls(&self.config, &self.authenticator, context).map_err(|error| rule_error(&error))
+    fn system_calls(
+        config: &PosConfig,
+        authenticator: &Authenticator,
+        context: &SystemContext<'_>,
+    ) -> Result<Vec<SystemCall>, HeaderError> {
+        super::calls::system_calls(config, authenticator, context)
     }
 }
 
-fn rule_error(error: &HeaderError) -> RuleError {
-    let field = |field, got: String, want: String| RuleError::Field { field, got, want };
-    match error {
-        HeaderError::Timestamp { got, earliest, end } => {
-            field("timestamp", got.to_string(), format!("at least {earliest} and before {end}"))
+impl From<HeaderError> for RuleError {
+    fn from(error: HeaderError) -> Self {
+        let field = |field, got: String, want: String| Self::Field { field, got, want };
+        match error {
+            HeaderError::Field(error) => error.into(),
+            HeaderError::Timestamp { got, earliest, end } => {
+                field("timestamp", got.to_string(), format!("at least {earliest} and before {end}"))
+            }
+            HeaderError::Mix { got, want } => field("mixHash", got.to_string(), want.to_string()),
+            HeaderError::Seal(_) | HeaderError::Proposer { .. } => Self::Seal { reason: error.to_string() },
+            other => field("payload", other.to_string(), "see the rules of proof of stake".to_owned()),
         }
-        HeaderError::Mix { got, want } => field("mixHash", got.to_string(), want.to_string()),
-        HeaderError::NotZero { field: name } => field(name, "something".to_owned(), "zero".to_owned()),
-        HeaderError::Seal(_) | HeaderError::Proposer { .. } => RuleError::Seal { reason: error.to_string() },
-        other => field("payload", other.to_string(), "see the rules of proof of stake".to_owned()),
     }
 }

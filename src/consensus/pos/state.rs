@@ -10,12 +10,13 @@
 //!
 //! What penalties take away meanwhile is deducted at once, for they follow from the payloads; offenders leave at once.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, OnceLock},
+};
 
 use super::{
     Casper, Checkpoint, PosConfig, Turnout,
-    casper::decode_block,
-    epoch::Ahead,
     payload::{decode_set, encode_members},
     shuffling,
 };
@@ -113,6 +114,41 @@ pub(super) struct Stake {
     /// Who did not vote in the newest epoch of which all votes are in; ascending.
     pub(super) absent: Vec<Address>,
 }
+
+/// What the ends of epochs brought, for the block after them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Dues {
+    /// Whether an epoch ended.
+    pub(super) ended: bool,
+    pub(super) penalties: BTreeMap<Address, u64>,
+}
+
+/// What a state becomes when its epoch ends, once that was asked for: proposing, voting and judging in the first slot of an
+/// epoch all ask. It follows from the state, so it takes no part in comparisons; and a clone, which is about to change, begins
+/// without it.
+#[derive(Debug, Default)]
+pub(super) struct Ahead(OnceLock<Arc<(State, Dues)>>);
+
+impl Ahead {
+    /// Returns the state and the dues that `compute` gives, which is called once at most.
+    pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, Dues)) -> (State, Dues) {
+        self.0.get_or_init(|| Arc::new(compute())).as_ref().clone()
+    }
+}
+
+impl Clone for Ahead {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Ahead {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Ahead {}
 
 impl State {
     /// After genesis, whose hash is the first randomness.
@@ -234,26 +270,43 @@ impl State {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.timestamp(self.genesis_time);
-        out.u64(self.slot);
-        self.latest.encode(out);
-        out.hash(&self.mix);
-        for epoch in [&self.previous, &self.current] {
-            out.u64(epoch.number);
-            encode_members(epoch.set.members(), out);
-            out.hash(&epoch.seed);
+        // The state ahead follows from this one.
+        let Self {
+            genesis_time,
+            slot,
+            latest,
+            mix,
+            previous,
+            current,
+            next: (next_set, next_seed),
+            checkpoints,
+            voted,
+            casper,
+            stake,
+            ahead: _,
+        } = self;
+        out.timestamp(*genesis_time);
+        out.u64(*slot);
+        latest.encode(out);
+        out.hash(mix);
+        for epoch in [previous, current] {
+            // Proposers and slots are drawn from the seed.
+            let Epoch { number, set, seed, proposers: _, attestation_slots: _ } = epoch.as_ref();
+            out.u64(*number);
+            encode_members(set.members(), out);
+            out.hash(seed);
         }
-        encode_members(self.next.0.members(), out);
-        out.hash(&self.next.1);
-        self.checkpoints.iter().for_each(|checkpoint| checkpoint.encode(out));
-        self.voted.iter().for_each(|voted| out.list(voted.iter(), |out, voted| out.bool(*voted)));
-        self.casper.encode(out);
-        self.stake.encode(out);
+        encode_members(next_set.members(), out);
+        out.hash(next_seed);
+        checkpoints.iter().for_each(|checkpoint| checkpoint.encode(out));
+        voted.iter().for_each(|of_epoch| out.list(of_epoch.iter(), |out, voted| out.bool(*voted)));
+        casper.encode(out);
+        stake.encode(out);
     }
 
     pub(super) fn decode(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Self> {
         let (genesis_time, slot) = (Timestamp::from_secs(bytes.u64()?), bytes.u64()?);
-        let (latest, mix) = (decode_block(bytes)?, bytes.hash()?);
+        let (latest, mix) = (BlockId::decode(bytes)?, bytes.hash()?);
         let mut epoch = || {
             let (number, set) = (bytes.u64()?, decode_set(bytes)?);
             Some(Arc::new(Epoch::new(config, number, set, bytes.hash()?)))
@@ -284,23 +337,24 @@ impl State {
 
 impl Stake {
     fn encode(&self, out: &mut Encoder) {
-        encode_members(&self.bonded, out);
-        out.option(self.elected.as_ref(), |out, (epoch, members)| {
+        let Self { bonded, elected, gathered, debts: [deducted, owed], scores, slashed, absent } = self;
+        encode_members(bonded, out);
+        out.option(elected.as_ref(), |out, (epoch, members)| {
             out.u64(*epoch);
             encode_members(members, out);
         });
-        for amounts in [&self.gathered, &self.debts[0], &self.debts[1], &self.scores] {
+        for amounts in [gathered, deducted, owed, scores] {
             out.list(amounts.iter(), |out, (validator, amount)| {
                 out.address(validator);
                 out.u64(*amount);
             });
         }
-        out.list(self.slashed.iter(), |out, (validator, (epoch, weight))| {
+        out.list(slashed.iter(), |out, (validator, (epoch, weight))| {
             out.address(validator);
             out.u64(*epoch);
             out.u64(*weight);
         });
-        out.list(self.absent.iter(), |out, validator| out.address(validator));
+        out.list(absent.iter(), |out, validator| out.address(validator));
     }
 
     fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {

@@ -2,15 +2,14 @@
 
 use std::sync::Arc;
 
-use imbl::OrdMap;
-
 use super::{Casper, Checkpoint, ForkChoice, LatestMessage, Link, PosConfig, State, View, fork_choice::ForkBlock};
 use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
+        branch_tree::{BranchNode, BranchTree, HeadMove},
         mutation::{self, Mutation},
     },
-    primitives::{Address, B256, Height},
+    primitives::{Address, B256},
 };
 
 /// One judged block.
@@ -41,20 +40,27 @@ impl Node {
     }
 }
 
-/// How the head moved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Moved {
-    pub(super) old: BlockId,
-    pub(super) new: BlockId,
-    /// How many blocks were left; 0 when the branch only grew.
-    pub(super) reorg_depth: u64,
+impl BranchNode for Node {
+    type Key = B256;
+
+    fn block(&self) -> BlockId {
+        self.link.block
+    }
+
+    fn key(&self) -> B256 {
+        self.link.block.hash
+    }
+
+    fn parent_key(&self) -> B256 {
+        self.parent
+    }
 }
 
 /// Judged blocks, the votes for them, and what is justified and final in the replica's own view (`Store` in the
 /// specifications).
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
-    nodes: OrdMap<B256, Arc<Node>>,
+    branches: BranchTree<Node>,
     pub(super) forks: ForkChoice,
     root: BlockId,
     head: BlockId,
@@ -72,7 +78,7 @@ impl Tree {
         let (block, casper, weights) = (root.link.block, root.link.state.casper, root.link.state.current.set.clone());
         let (forks, unrealized) = (ForkChoice::new(root.fork_block()), [casper.justified, casper.finalized]);
         Self {
-            nodes: OrdMap::unit(block.hash, Arc::new(root)),
+            branches: BranchTree::new(Arc::new(root)),
             forks,
             root: block,
             head: block,
@@ -84,12 +90,12 @@ impl Tree {
     }
 
     pub(super) fn get(&self, hash: &B256) -> Option<&Arc<Node>> {
-        self.nodes.get(hash)
+        self.branches.get(hash)
     }
 
     /// The head's node.
     pub(super) fn head_node(&self) -> Option<&Arc<Node>> {
-        self.nodes.get(&self.head.hash)
+        self.branches.get(&self.head.hash)
     }
 
     pub(super) const fn head(&self) -> BlockId {
@@ -105,7 +111,7 @@ impl Tree {
     pub(super) fn insert(&mut self, config: &PosConfig, node: Node, now: u64) {
         let (casper, unrealized, epoch) = (node.link.state.casper, node.unrealized, node.link.state.epoch());
         self.forks.insert(node.fork_block());
-        self.nodes.insert(node.link.block.hash, Arc::new(node));
+        self.branches.insert(Arc::new(node));
         self.justify(config, casper.justified, casper.finalized);
         for (known, new) in self.unrealized.iter_mut().zip([unrealized.justified, unrealized.finalized]) {
             if new.epoch > known.epoch {
@@ -128,7 +134,7 @@ impl Tree {
     fn justify(&mut self, config: &PosConfig, justified: Checkpoint, finalized: Checkpoint) {
         if justified.epoch > self.justified.epoch {
             self.justified = justified;
-            if let Some(node) = self.nodes.get(&justified.block.hash) {
+            if let Some(node) = self.branches.get(&justified.block.hash) {
                 self.weights = state_in(config, &node.link.state, justified.epoch).current.set.clone();
             }
         }
@@ -141,15 +147,15 @@ impl Tree {
     /// Drops what is not built upon the final checkpoint; answers what was dropped.
     pub(super) fn prune(&mut self) -> Vec<BlockId> {
         let root = self.finalized.block;
-        if root == self.root || !self.nodes.contains_key(&root.hash) {
+        if root == self.root || !self.branches.nodes.contains_key(&root.hash) {
             return Vec::new();
         }
         self.forks.prune(&root.hash);
         self.root = root;
-        let gone: Vec<_> = self.nodes.values().map(|node| node.link.block).collect();
+        let gone: Vec<_> = self.branches.nodes.values().map(|node| node.link.block).collect();
         let gone: Vec<_> = gone.into_iter().filter(|block| self.forks.get(&block.hash).is_none()).collect();
         for block in &gone {
-            self.nodes.remove(&block.hash);
+            self.branches.nodes.remove(&block.hash);
         }
         if self.forks.get(&self.justified.block.hash).is_none() {
             self.justified = self.finalized;
@@ -158,7 +164,7 @@ impl Tree {
     }
 
     /// Asks fork choice for the head and goes there.
-    pub(super) fn choose(&mut self, config: &PosConfig, now: u64) -> Option<Moved> {
+    pub(super) fn choose(&mut self, config: &PosConfig, now: u64) -> Option<HeadMove> {
         let boost = config.boost(self.weights.total_weight());
         let view = View { justified: self.justified, epoch: config.epoch_of(now), weights: &self.weights, boost };
         let (old, new) = (self.head, self.forks.head(&view));
@@ -166,30 +172,19 @@ impl Tree {
             return None;
         }
         self.head = new;
-        Some(Moved { old, new, reorg_depth: old.height.get().saturating_sub(self.fork_height(old, new).get()) })
+        let root = self.root.height;
+        let reorg_depth = match (self.get(&old.hash), self.get(&new.hash)) {
+            (Some(old), Some(new)) => self.branches.reorg_depth(old, new, root),
+            _ => old.height.get().saturating_sub(root.get()),
+        };
+        Some(HeadMove { old, new, reorg_depth, forgotten: Vec::new() })
     }
 
     /// Goes to a block that is known to be the head, such as a stored one.
     pub(super) fn set_head(&mut self, head: BlockId) {
-        if self.nodes.contains_key(&head.hash) {
+        if self.branches.nodes.contains_key(&head.hash) {
             self.head = head;
         }
-    }
-
-    /// Height of the newest common ancestor.
-    fn fork_height(&self, one: BlockId, other: BlockId) -> Height {
-        let (mut one, mut other) = (self.nodes.get(&one.hash), self.nodes.get(&other.hash));
-        while let (Some(a), Some(b)) = (one, other) {
-            if a.link.block == b.link.block {
-                return a.link.block.height;
-            }
-            if a.link.block.height >= b.link.block.height {
-                one = self.nodes.get(&a.parent);
-            } else {
-                other = self.nodes.get(&b.parent);
-            }
-        }
-        self.root.height
     }
 
     /// Counts a vote for a head.

@@ -114,7 +114,7 @@ impl Pos {
         }
         let head = vote.data.head;
         self.waiting.insert(key, Waiting { from, vote: Arc::new(vote.clone()) });
-        let is_coming = self.pending.contains_key(&head) || self.orphans.contains(&head) || self.early.contains(&head);
+        let is_coming = self.is_waiting(&head);
         if !is_coming && !self.is_far(head.height) {
             effects.push(Effect::Fetch { block: head, from });
             effects.push(Effect::Mark("pos/fetch-voted"));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Body, HeaderError, Link, Output, Part, Raft, progress::follow_members, record, rules::check_block};
+use super::{Body, HeaderError, Link, Output, Part, Raft, progress::follow_members, record, rules::check_header};
 use crate::{
     chain::Block,
     consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
@@ -24,7 +24,7 @@ impl Raft {
             if let Some(block) = entry.block.clone() {
                 // Who sealed it was judged when the entry was taken.
                 let author = block.header().beneficiary;
-                let judged = check_block(&self.config, &self.head, &block, author);
+                let judged = check_header(&self.config, &self.head, &block.as_ref().into(), author);
                 return self.execute(block, judged, output);
             }
             self.log.applied_one();
@@ -50,7 +50,7 @@ impl Raft {
 
     pub(super) fn judge(&self, block: &Block) -> Result<Link, HeaderError> {
         let author = self.authenticator.author(block.hash(), block.seal())?;
-        check_block(&self.config, &self.head, block, author)
+        check_header(&self.config, &self.head, &block.into(), author)
     }
 
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, output: &mut Output<'_>) {
@@ -125,6 +125,7 @@ impl Raft {
 
 impl Applying {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.link.encode(out);
+        let Self { link } = self;
+        link.encode(out);
     }
 }

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{consensus::ReplicaId, primitives::Address};
+use crate::{
+    consensus::{Encoder, ReplicaId},
+    primitives::Address,
+};
 
 /// Timing and bounds. Every member of a chain has the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -113,6 +116,18 @@ impl RaftConfig {
 
     pub(super) const fn heartbeat_nanos(&self) -> u64 {
         self.heartbeat_ms.saturating_mul(1_000_000)
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        let Self { period, election_ms, heartbeat_ms, log_keep, entries_max, inflight_max, roster, observers } = self;
+        out.u64(*period);
+        out.u64(*election_ms);
+        out.u64(*heartbeat_ms);
+        out.u64(*log_keep);
+        out.len(*entries_max);
+        out.len(*inflight_max);
+        out.list(roster.iter(), Encoder::address);
+        out.list(observers.iter(), |out, replica| out.u32(replica.get()));
     }
 
     pub(super) fn check(&self) -> Result<(), RaftError> {

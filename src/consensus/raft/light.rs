@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{HeaderError, Link, Membership, RaftConfig, check_header};
 use crate::{
-    consensus::{Authenticator, BlockId, SealedHeader},
+    consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader},
     primitives::{Header, Height, Timestamp},
 };
 
@@ -15,7 +15,7 @@ use crate::{
 ///
 /// What it *can't show*: that the author led, that a majority holds the block, or that it is committed. Raft tolerates crashes
 /// and no lies: any single voter could seal a second chain that this verifier takes as well. Trusting a header means
-/// trusting all members. [`LightVerifier::PROVES_COMMITMENT`] says so to programs.
+/// trusting all members.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: RaftConfig,
@@ -24,9 +24,6 @@ pub struct LightVerifier {
 }
 
 impl LightVerifier {
-    /// Whether a header that was taken is proven to be committed: never in Raft.
-    pub const PROVES_COMMITMENT: bool = false;
-
     /// Starts at genesis with the first members.
     pub fn new(config: RaftConfig, genesis: &Header, members: Membership, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
@@ -39,9 +36,9 @@ impl LightVerifier {
     /// # Errors
     /// [`HeaderError`]; the verifier stays where it was.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
-        let hash = next.header.hash_slow();
-        let author = self.authenticator.author(hash, &next.seal)?;
-        self.head = check_header(&self.config, &self.head, hash, &next.header, &next.payload, author)?;
+        let next = UnverifiedHeader::from(next);
+        let author = next.author(&self.authenticator)?;
+        self.head = check_header(&self.config, &self.head, &next, author)?;
         Ok(self.head.block)
     }
 

@@ -41,9 +41,11 @@ impl Entry {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.term);
-        out.u64(self.index);
-        out.option(self.block.as_ref(), |out, block| {
+        // The record is a cache of this very entry's encoding.
+        let Self { term, index, block, record: _ } = self;
+        out.u64(*term);
+        out.u64(*index);
+        out.option(block.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
@@ -302,14 +304,16 @@ impl Log {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.base.index);
-        out.u64(self.base.term);
-        self.base.block.encode(out);
-        out.list(self.entries.iter(), |out, entry| entry.encode(out));
-        out.u64(self.committed);
-        out.u64(self.applied);
-        out.u64(self.durable);
-        out.list(self.writes.iter(), |out, (ticket, last)| {
+        // The end is that of the last entry, or the base.
+        let Self { base: Mark { index, term, block }, entries, end: _, committed, applied, durable, writes } = self;
+        out.u64(*index);
+        out.u64(*term);
+        block.encode(out);
+        out.list(entries.iter(), |out, entry| entry.encode(out));
+        out.u64(*committed);
+        out.u64(*applied);
+        out.u64(*durable);
+        out.list(writes.iter(), |out, (ticket, last)| {
             out.u64(ticket.get());
             out.u64(*last);
         });

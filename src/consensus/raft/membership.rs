@@ -290,11 +290,12 @@ impl Membership {
     }
 
     fn encode_anew(&self, out: &mut Encoder) {
-        for set in [&self.incoming, &self.outgoing, &self.learners, &self.learners_next] {
+        let Self { incoming, outgoing, learners, learners_next, auto_leave, addresses, encoded: _ } = self;
+        for set in [incoming, outgoing, learners, learners_next] {
             out.list(set.iter(), |out, replica| out.u64(u64::from(replica.get())));
         }
-        out.bool(self.auto_leave);
-        out.list(self.addresses.iter(), |out, (replica, address)| {
+        out.bool(*auto_leave);
+        out.list(addresses.iter(), |out, (replica, address)| {
             out.u64(u64::from(replica.get()));
             out.address(address);
         });

@@ -8,7 +8,7 @@ use super::{
     BUILD_TIMER, Change, Entry, Membership, Output, Part, Payload, Raft,
     progress::{Progress, follow_members},
     read::PendingRead,
-    rules::{check_block, next_voters},
+    rules::{check_header, next_voters},
 };
 use crate::{
     chain::Block,
@@ -60,21 +60,22 @@ impl Leader {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.progress.iter(), |out, (replica, progress)| {
+        let Self { progress, round, transfer, reads, duty, change } = self;
+        out.list(progress.iter(), |out, (replica, of_replica)| {
             out.u32(replica.get());
-            progress.encode(out);
+            of_replica.encode(out);
         });
-        out.u64(self.round);
-        out.option(self.transfer, |out, to| out.u32(to.get()));
-        out.list(self.reads.iter(), |out, read| read.encode(out));
-        let (duty, ticket) = match self.duty {
+        out.u64(*round);
+        out.option(*transfer, |out, to| out.u32(to.get()));
+        out.list(reads.iter(), |out, read| read.encode(out));
+        let (duty, ticket) = match *duty {
             Duty::Idle => (0, Ticket::default()),
             Duty::Waiting => (1, Ticket::default()),
             Duty::Building(ticket) => (2, ticket),
         };
         out.u8(duty);
         out.u64(ticket.get());
-        out.option(self.change.as_ref(), |out, change| {
+        out.option(change.as_ref(), |out, change| {
             out.bytes(&Payload::of_change(change.clone()).encoded());
         });
     }
@@ -137,7 +138,7 @@ impl Raft {
         }
         let seal = signer.sign(block.hash());
         let sealed = Arc::new(Arc::unwrap_or_clone(block).with_seal(seal));
-        let link = match check_block(&self.config, &self.head, &sealed, signer.address()) {
+        let link = match check_header(&self.config, &self.head, &sealed.as_ref().into(), signer.address()) {
             Ok(link) if (link.term, link.index) == (self.term, self.log.last_index() + 1) => link,
             Ok(_) => return output.mark("raft/stale-build"),
             Err(error) => {

@@ -141,9 +141,10 @@ impl Progress {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.matched);
-        out.u64(self.next);
-        match &self.flow {
+        let Self { matched, next, flow, active, round } = self;
+        out.u64(*matched);
+        out.u64(*next);
+        match flow {
             Flow::Probe { sent } => {
                 out.u8(0);
                 out.bool(*sent);
@@ -157,8 +158,8 @@ impl Progress {
                 out.u64(*index);
             }
         }
-        out.bool(self.active);
-        out.u64(self.round);
+        out.bool(*active);
+        out.u64(*round);
     }
 }
 

@@ -59,8 +59,9 @@ impl Raft {
 
 impl PendingRead {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u64(self.request);
-        out.u64(self.round);
-        out.u64(self.index);
+        let Self { request, round, index } = self;
+        out.u64(*request);
+        out.u64(*round);
+        out.u64(*index);
     }
 }

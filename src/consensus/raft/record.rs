@@ -17,9 +17,10 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Record, Records, ReplicaId,
-        encoding::{Decoder, check_record, checked_record},
+        common::records::{check_record, checked_record, decode_content},
+        encoding::Decoder,
     },
-    primitives::{Bytes, Height, Timestamp},
+    primitives::{Bytes, Timestamp},
 };
 
 /// Key of the newest applied block with its place in the log and the members after it; written with every head.
@@ -28,9 +29,6 @@ pub const HEAD_KEY: &[u8] = b"head";
 pub const HARD_STATE_KEY: &[u8] = b"hard-state";
 /// Entries are under this and their index, 8 bytes big-endian. An empty value: compacted.
 pub const ENTRY_PREFIX: &[u8] = b"entry/";
-
-/// Where the chain stands.
-pub(in crate::consensus) const HEAD_KEYS: [&[u8]; 2] = [HEAD_KEY, HEAD_COPY_KEY];
 
 const HEAD_COPY_KEY: &[u8] = b"head/copy";
 const HARD_STATE_COPY_KEY: &[u8] = b"hard-state/copy";
@@ -59,12 +57,12 @@ pub(super) fn decode_head(record: &[u8]) -> Option<Link> {
 }
 
 fn decode_link(content: &[u8]) -> Option<Link> {
-    let mut bytes = Decoder::new(content);
-    let block = BlockId { height: Height::new(bytes.u64()?), hash: bytes.hash()? };
-    let timestamp = Timestamp::from_secs(bytes.u64()?);
-    let (term, index) = (bytes.u64()?, bytes.u64()?);
-    let membership = Arc::new(Membership::decode(&mut bytes)?);
-    bytes.is_empty().then_some(Link { block, timestamp, term, index, membership })
+    decode_content(content, |bytes| {
+        let (block, timestamp) = (BlockId::decode(bytes)?, Timestamp::from_secs(bytes.u64()?));
+        let (term, index) = (bytes.u64()?, bytes.u64()?);
+        let membership = Arc::new(Membership::decode(bytes)?);
+        Some(Link { block, timestamp, term, index, membership })
+    })
 }
 
 pub(super) fn hard_state(state: HardState) -> [Record; 2] {
@@ -83,10 +81,11 @@ pub(super) fn find_hard_state(records: &Records) -> Option<Option<HardState>> {
 }
 
 fn decode_hard_state(content: &[u8]) -> Option<HardState> {
-    let mut bytes = Decoder::new(content);
-    let (term, voted, vote) = (bytes.u64()?, bytes.bool()?, bytes.u64()?);
-    let vote = if voted { Some(ReplicaId::new(u32::try_from(vote).ok()?)) } else { None };
-    bytes.is_empty().then_some(HardState { term, vote })
+    decode_content(content, |bytes| {
+        let (term, voted, vote) = (bytes.u64()?, bytes.bool()?, bytes.u64()?);
+        let vote = if voted { Some(ReplicaId::new(u32::try_from(vote).ok()?)) } else { None };
+        Some(HardState { term, vote })
+    })
 }
 
 /// An entry that follows on one of `prev_term`.

@@ -118,12 +118,13 @@ impl Raft {
 
 impl BlockSync {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.u32(self.from.get());
-        self.target.encode(out);
-        out.list(self.blocks.iter(), |out, (_, block)| {
+        let Self { from, target, blocks, missing } = self;
+        out.u32(from.get());
+        target.encode(out);
+        out.list(blocks.iter(), |out, (_, block)| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
-        out.option(self.missing, |out, block| block.encode(out));
+        out.option(missing.as_ref(), |out, block| block.encode(out));
     }
 }

@@ -4,7 +4,8 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{primitives::B256, sim::Setup};
+use super::two_phase::CampaignSetup;
+use crate::primitives::B256;
 
 /// The first line of a file of results: results of one origin may be added up, others may not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +31,7 @@ pub struct OriginError {
 
 impl Origin {
     /// Where results come from that this build makes with `setup`.
-    pub fn of(setup: &Setup) -> Self {
+    pub fn of(setup: &CampaignSetup) -> Self {
         let json = serde_json::to_vec(setup).unwrap_or_default();
         Self {
             protocol: setup.consensus.kind().short_name().to_owned(),

@@ -10,8 +10,10 @@ use std::{
     thread,
 };
 
-use super::Campaign;
-use crate::sim::{Report, run_seed};
+use super::{
+    Campaign,
+    two_phase::{RunReport, run_seed},
+};
 
 /// Runs a campaign's missing seeds on so many threads and hands each report on, on the calling thread, as it comes. Every
 /// report is the one that a single thread would have given; their order is not. Stops at the first error of `sink`.
@@ -22,7 +24,7 @@ pub fn run_parallel<E>(
     campaign: &Campaign,
     done: &BTreeSet<u64>,
     threads: usize,
-    mut sink: impl FnMut(Report) -> Result<(), E>,
+    mut sink: impl FnMut(RunReport) -> Result<(), E>,
 ) -> Result<(), E> {
     let seeds: Mutex<_> = Mutex::new(campaign.remaining(done));
     let failed = AtomicUsize::new(0);

@@ -7,8 +7,10 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::Origin;
-use crate::sim::{Outcome, Report};
+use super::{
+    Origin,
+    two_phase::{RunOutcome, RunReport},
+};
 
 /// Failures that a summary names; further ones are only counted.
 const FAILURES_MAX: usize = 100;
@@ -74,7 +76,7 @@ pub struct Failure {
 
 impl Summary {
     /// Counts a report.
-    pub fn add(&mut self, report: &Report) {
+    pub fn add(&mut self, report: &RunReport) {
         self.seeds += 1;
         self.steps += report.counters.steps;
         self.virtual_ms += report.counters.virtual_ms;
@@ -90,12 +92,12 @@ impl Summary {
             *self.faults.entry(kind.to_owned()).or_default() += 1;
         }
         let (invariant, detail) = match &report.outcome {
-            Outcome::Passed => {
+            RunOutcome::Passed => {
                 self.passed += 1;
                 return;
             }
-            Outcome::Violated(violation) => (violation.invariant.to_string(), violation.to_string()),
-            Outcome::Failed { error } => ("failed".to_owned(), error.clone()),
+            RunOutcome::Violated(violation) => (violation.invariant.to_string(), violation.to_string()),
+            RunOutcome::Failed { error } => ("failed".to_owned(), error.clone()),
         };
         *self.broken.entry(invariant.clone()).or_default() += 1;
         self.failures.insert(report.seed, Failure { invariant, detail });
@@ -126,8 +128,8 @@ impl Summary {
     }
 }
 
-impl FromIterator<Report> for Summary {
-    fn from_iter<I: IntoIterator<Item = Report>>(reports: I) -> Self {
+impl FromIterator<RunReport> for Summary {
+    fn from_iter<I: IntoIterator<Item = RunReport>>(reports: I) -> Self {
         let mut summary = Self::default();
         reports.into_iter().for_each(|report| summary.add(&report));
         summary
@@ -148,7 +150,7 @@ pub struct ReadResults {
 ///
 /// # Errors
 /// [`ResultsError`]: the file can't be read, its first line is no [`Origin`], or a line before the last is no result.
-pub fn read_results(mut file: impl BufRead, mut take: impl FnMut(Report)) -> Result<ReadResults, ResultsError> {
+pub fn read_results(mut file: impl BufRead, mut take: impl FnMut(RunReport)) -> Result<ReadResults, ResultsError> {
     let mut read = ReadResults { origin: None, whole_bytes: 0 };
     let (mut line, mut bytes) = (0, Vec::new());
     loop {

@@ -4,7 +4,7 @@ use super::*;
 use crate::consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig};
 
 fn campaign(seeds: Range<u64>) -> Campaign {
-    Campaign::new(Setup::of(ConsensusConfig::Pbft(PbftConfig::default())), seeds)
+    Campaign::new(CampaignSetup::of(ConsensusConfig::Pbft(PbftConfig::default())), seeds)
 }
 
 /// The file that a campaign writes.
@@ -26,7 +26,7 @@ fn results(campaign: &Campaign, done: &BTreeSet<u64>) -> Vec<u8> {
     lines
 }
 
-fn read(file: &[u8]) -> (Vec<Report>, ReadResults) {
+fn read(file: &[u8]) -> (Vec<RunReport>, ReadResults) {
     let mut reports = Vec::new();
     let read = read_results(file, |report| reports.push(report)).unwrap();
     (reports, read)
@@ -79,7 +79,7 @@ fn results_of_another_setup_are_told_apart() {
     let origin = Origin::of(&pbft);
     assert_eq!(origin.check(&Origin::of(&pbft)), Ok(()));
     other.fault_ms += 1;
-    let raft = Setup::of(ConsensusConfig::Raft(RaftConfig::default()));
+    let raft = CampaignSetup::of(ConsensusConfig::Raft(RaftConfig::default()));
     for wrong in [other, raft] {
         let error = Origin::of(&wrong).check(&origin).unwrap_err();
         assert_eq!((&error.got, &error.want), (&Origin::of(&wrong), &origin));

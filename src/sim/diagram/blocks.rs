@@ -6,8 +6,8 @@ use svg::node::element::Group;
 
 use super::{
     LEFT, Layout,
-    bricks::{hint, line, rectangle, text},
     scene::{Node, Scene},
+    svg_shapes::{hint, line, rectangle, text},
 };
 use crate::primitives::B256;
 

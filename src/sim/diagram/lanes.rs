@@ -7,9 +7,9 @@ use svg::node::element::Group;
 use super::{
     LABELS, LEFT, Layout,
     axis::Axis,
-    bricks::{circle, cross, hint, line, path, px, rectangle, text, text_width},
     scene::{Arrow, Mark, Scene, Shade, Sign},
     style::{self, Kind},
+    svg_shapes::{circle, cross, hint, line, path, px, rectangle, text, text_width},
 };
 use crate::sim::trace::Part;
 

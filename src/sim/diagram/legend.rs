@@ -6,9 +6,9 @@ use svg::node::element::Group;
 
 use super::{
     LEFT, Layout,
-    bricks::{circle, cross, line, path, px, rectangle, text, text_width},
     scene::{Scene, Sign},
     style::{Kind, short},
+    svg_shapes::{circle, cross, line, path, px, rectangle, text, text_width},
 };
 
 const ROW: i64 = 210;

@@ -6,7 +6,7 @@ use super::style::Kind;
 use crate::{
     primitives::{Address, B256},
     sim::{
-        SimTime,
+        engine::clock::SimTime,
         trace::{Incident, Input, Output, Part, Status, Trace, What},
     },
 };
@@ -110,10 +110,10 @@ pub(super) struct Scene {
 impl Scene {
     /// What happens in `window`, or in what is worth seeing.
     pub(super) fn of(trace: &Trace, window: Option<(SimTime, SimTime)>) -> Self {
-        let mut scene = Gathering::of(trace).scene(trace);
+        let mut scene = SceneBuilder::of(trace).scene(trace);
         let (from, until) = match window {
             Some((from, until)) => (from.as_nanos(), until.as_nanos().min(trace.ends_at().as_nanos())),
-            None => scene.worth_seeing(),
+            None => scene.default_window(),
         };
         scene.narrow(from, until.max(from));
         scene
@@ -133,7 +133,7 @@ impl Scene {
     }
 
     /// The whole run, or as much as can be seen around the first thing that goes wrong.
-    fn worth_seeing(&self) -> (u64, u64) {
+    fn default_window(&self) -> (u64, u64) {
         let mut sent: Vec<_> =
             self.arrows.iter().filter(|arrow| arrow.kind != Kind::Noise).map(|arrow| arrow.sent).collect();
         sent.sort_unstable();
@@ -176,7 +176,7 @@ impl Scene {
 
 /// What is collected on the way through the entries.
 #[derive(Default)]
-struct Gathering {
+struct SceneBuilder {
     arrows: Vec<Arrow>,
     marks: Vec<Mark>,
     bands: Vec<Band>,
@@ -198,7 +198,7 @@ struct Gathering {
     authors: BTreeMap<Address, u32>,
 }
 
-impl Gathering {
+impl SceneBuilder {
     fn of(trace: &Trace) -> Self {
         let numbered = trace.header.replicas.iter().zip(0..);
         let authors = numbered.filter_map(|(replica, number)| Some((replica.address?, number))).collect();
@@ -237,14 +237,14 @@ impl Gathering {
                 kind: Kind::of(label),
                 label: label.clone(),
             }),
-            What::Status { replica, status } => self.stands(*replica, at, Some(*status)),
+            What::Status { replica, status } => self.record_status(*replica, at, Some(*status)),
             What::Step { replica, input, outputs } => self.step(at, *replica, input, outputs),
             What::Incident(incident) => self.incident(at, incident),
             What::State { .. } | What::Full { .. } => {}
         }
     }
 
-    fn stands(&mut self, replica: u32, at: u64, status: Option<Status>) {
+    fn record_status(&mut self, replica: u32, at: u64, status: Option<Status>) {
         if let Some((from, before)) = self.standing.remove(&replica)
             && at > from
         {
@@ -347,7 +347,7 @@ impl Gathering {
     fn scene(mut self, trace: &Trace) -> Scene {
         let until = trace.ends_at().as_nanos();
         for replica in self.standing.keys().copied().collect::<Vec<_>>() {
-            self.stands(replica, until.saturating_add(1), None);
+            self.record_status(replica, until.saturating_add(1), None);
         }
         for (_, shade) in core::mem::take(&mut self.running) {
             self.shades.push(Shade { until, ..shade });

@@ -6,7 +6,7 @@ use super::*;
 use crate::{
     consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
     sim::{
-        Latency, Network,
+        network::{Network, links::Latency},
         trace::{Incident, TraceHeader},
     },
 };
@@ -63,7 +63,8 @@ fn a_window_shows_less_and_an_empty_trace_is_a_picture_too() {
     assert!(draw(&nothing, &DiagramOptions::default()).ends_with("</svg>"));
 }
 
-/// Position and content of the texts of a class, row by row.
+/// Returns the position and content of the texts of a class, row by row.
+#[cfg(feature = "scenarios")]
 fn texts<'a>(picture: &'a str, class: &str) -> std::collections::BTreeMap<i64, Vec<(i64, &'a str)>> {
     let mut rows: std::collections::BTreeMap<i64, Vec<_>> = std::collections::BTreeMap::new();
     let tag = format!("class=\"{class}\"");
@@ -79,6 +80,7 @@ fn texts<'a>(picture: &'a str, class: &str) -> std::collections::BTreeMap<i64, V
     rows
 }
 
+#[cfg(feature = "scenarios")]
 #[test]
 fn no_text_runs_into_the_next_one() {
     for name in ["pbft-primary-crash", "raft-leader-crash", "dpos-fork", "pos-late-block", "raft-figure-7"] {

@@ -1,50 +1,42 @@
-//! Letting things happen: one by one, for a time, until something holds.
+//! Running a network: step by step, for a time, until a condition holds.
 
 use core::time::Duration;
 
-use super::{Network, record_states};
+use super::{
+    Network,
+    envelope::Envelope,
+    environment::SimEvent,
+    error::NetworkError,
+    record_states,
+    replica::{Replica, process::ProcessState},
+    step::SimStep,
+};
 use crate::{
     consensus::{Event, ReplicaId},
     primitives::Height,
-    sim::{
-        NetworkError, Process, Replica, SimTime,
-        plan::FaultId,
-        world::{Happening, Parcel, World},
-    },
+    sim::{engine::clock::SimTime, faults::plan::FaultId},
 };
 
-/// A replica's whole state goes into the run's digest every this many steps, one replica after the other.
+/// Steps between two records of a replica's whole state in the run digest; the replicas take turns.
 const STATE_DIGEST_EVERY: u64 = 2_048;
-/// How much virtual time a network on demand may take to come to rest when its timers always run.
+/// Most virtual time in which a network on demand whose timers always run may come to rest.
 const REST_MAX: Duration = Duration::from_secs(3_600);
 
-/// One thing that happened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// When.
-    pub at: SimTime,
-    /// To whom.
-    pub replica: ReplicaId,
-    /// What: `message`, `transaction`, `block-request`, `block-response`, `judgement`, `timer`, and under faults
-    /// `departure`, `written`, `fault-begins` or `fault-ends`.
-    pub label: &'static str,
-}
-
 impl Network {
-    /// Lets the next thing happen; `None` when nothing is left to.
+    /// Processes the next event; returns `None` when the queue is empty.
     ///
     /// # Errors
-    /// [`NetworkError`]: an invariant does not hold any more, a chain failed, or the queue spins.
-    pub fn step(&mut self) -> Result<Option<Step>, NetworkError> {
-        let Some(happening) = self.world.scheduler.next()? else { return Ok(None) };
-        let step = self.describe(&happening);
-        self.world.record_happening(&step, &happening);
-        self.happen(happening)?;
-        self.world.steps += 1;
-        if self.world.steps.is_multiple_of(STATE_DIGEST_EVERY)
-            && let Some(digest) = &mut self.world.digest
+    /// [`NetworkError`] when an invariant is violated, a chain fails, or too many events share one instant.
+    pub fn step(&mut self) -> Result<Option<SimStep>, NetworkError> {
+        let Some(sim_event) = self.env.scheduler.next()? else { return Ok(None) };
+        let step = self.describe(&sim_event);
+        self.env.record_arrival(&step, &sim_event);
+        self.dispatch(sim_event)?;
+        self.env.steps += 1;
+        if self.env.steps.is_multiple_of(STATE_DIGEST_EVERY)
+            && let Some(digest) = &mut self.env.digest
         {
-            let turn = (self.world.steps / STATE_DIGEST_EVERY) as usize % self.replicas.len().max(1);
+            let turn = (self.env.steps / STATE_DIGEST_EVERY) as usize % self.replicas.len().max(1);
             record_states(digest, &self.replicas[turn..=turn]);
         }
         if !self.invariants.is_empty() {
@@ -56,15 +48,15 @@ impl Network {
         Ok(Some(step))
     }
 
-    /// Asks every invariant about a step.
-    fn check(&mut self, step: &Step) -> Result<(), NetworkError> {
+    /// Checks every invariant after a step.
+    fn check(&mut self, step: &SimStep) -> Result<(), NetworkError> {
         let mut invariants = core::mem::take(&mut self.invariants);
         let outcome = invariants.iter_mut().try_for_each(|invariant| invariant.on_step(self, step));
         self.invariants = invariants;
         outcome.map_err(|violation| NetworkError::Violated(Box::new(violation)))
     }
 
-    /// Lets `duration` of virtual time pass.
+    /// Runs for `duration` of virtual time.
     ///
     /// # Errors
     /// As [`Network::step`].
@@ -72,20 +64,20 @@ impl Network {
         self.run_to(self.now().plus(duration))
     }
 
-    /// Lets everything happen that happens up to `until`, and moves time there.
+    /// Processes every event up to `until`, and advances time to it.
     ///
     /// # Errors
     /// As [`Network::step`].
     pub fn run_to(&mut self, until: SimTime) -> Result<(), NetworkError> {
-        while self.world.scheduler.next_at().is_some_and(|next| next <= until) {
+        while self.env.scheduler.next_at().is_some_and(|next| next <= until) {
             self.step()?;
         }
-        self.world.scheduler.advance(until);
+        self.env.scheduler.advance(until);
         self.flush()
     }
 
-    /// Makes durable what the replicas keep and no block's batch has taken along, before whoever drives the network hears what
-    /// came of it; not while some are ahead of the primary, for their promises are worth nothing without their blocks.
+    /// Writes the records that no block's batch included, before the driver's call returns. Does nothing while some replicas
+    /// are ahead of the primary: their safety records are useless without their blocks.
     pub(super) fn flush(&self) -> Result<(), NetworkError> {
         match &self.primary().durable {
             Some(records) if self.is_agreed() => Ok(records.flush()?),
@@ -93,19 +85,19 @@ impl Network {
         }
     }
 
-    /// When the next thing happens; `None` when nothing is left to.
+    /// Returns the time of the next event; `None` when the queue is empty.
     pub fn next_at(&self) -> Option<SimTime> {
-        self.world.scheduler.next_at()
+        self.env.scheduler.next_at()
     }
 
-    /// Goes on until `condition` holds, looking after every step, for at most `limit` of virtual time.
+    /// Runs until `condition` holds, checked after every step, for at most `limit` of virtual time.
     ///
     /// # Errors
     /// [`NetworkError::TimedOut`], [`NetworkError::Stalled`], and as [`Network::step`].
     pub fn run_until(&mut self, limit: Duration, mut condition: impl FnMut(&Self) -> bool) -> Result<(), NetworkError> {
         let until = self.now().plus(limit);
         while !condition(self) {
-            match self.world.scheduler.next_at() {
+            match self.env.scheduler.next_at() {
                 None => return Err(NetworkError::Stalled { at: self.now(), height: self.lowest_height() }),
                 Some(next) if next > until => {
                     return Err(NetworkError::TimedOut { at: until, height: self.lowest_height() });
@@ -116,19 +108,19 @@ impl Network {
         self.flush()
     }
 
-    /// Goes on until every replica's head is at `height` or above.
+    /// Runs until every replica's head is at `height` or above.
     ///
     /// # Errors
-    /// [`NetworkError::Stalled`] when nothing is left to happen, and as [`Network::step`].
+    /// [`NetworkError::Stalled`] when the queue is empty before, and as [`Network::step`].
     pub fn run_to_height(&mut self, height: u64) -> Result<(), NetworkError> {
         let height = Height::new(height);
         self.run_until(Duration::MAX, |network| network.lowest_height() >= height)
     }
 
-    /// Lets everything happen that is on its way, however much time that takes. For networks on demand, which come to rest.
+    /// Runs until the network is at rest: for networks on demand, whose queue runs empty.
     ///
     /// A protocol whose timers always run is at rest when every replica has the same head, one of them waits to be asked for
-    /// the next block, and no transaction travels.
+    /// the next block, and no transaction is on a link.
     ///
     /// # Errors
     /// [`NetworkError::TimedOut`] when such a protocol does not come to rest within an hour, and as [`Network::step`].
@@ -143,94 +135,95 @@ impl Network {
     fn is_at_rest(&self) -> bool {
         let head = self.primary().head();
         let is_wanted = |replica: &Replica| replica.wanted().is_some_and(|request| request.parent == head);
-        self.world.transactions_travelling == 0 && self.is_agreed() && self.replicas.iter().any(is_wanted)
+        self.env.transactions_travelling == 0 && self.is_agreed() && self.replicas.iter().any(is_wanted)
     }
 }
 
 impl Network {
-    fn describe(&self, happening: &Happening) -> Step {
-        let (replica, label) = match happening {
-            Happening::Arrival { to, parcel, .. } => (*to, parcel.label()),
-            Happening::Departure { from, .. } => (*from, "departure"),
-            Happening::Judgement { replica, .. } => (*replica, "judgement"),
-            Happening::Timer { replica, .. } => (*replica, "timer"),
-            Happening::Written { replica, .. } => (*replica, "written"),
-            Happening::FaultBegins { index } => (self.victim(FaultId::new(*index as u64)), "fault-begins"),
-            Happening::FaultEnds { fault } => (self.victim(*fault), "fault-ends"),
+    fn describe(&self, sim_event: &SimEvent) -> SimStep {
+        let (replica, label) = match sim_event {
+            SimEvent::Arrival { to, envelope, .. } => (*to, envelope.label()),
+            SimEvent::Departure { from, .. } => (*from, "departure"),
+            SimEvent::Judgement { replica, .. } => (*replica, "judgement"),
+            SimEvent::Timer { replica, .. } => (*replica, "timer"),
+            SimEvent::Written { replica, .. } => (*replica, "written"),
+            SimEvent::FaultBegins { index } => (self.affected(FaultId::new(*index as u64)), "fault-begins"),
+            SimEvent::FaultEnds { fault } => (self.affected(*fault), "fault-ends"),
         };
-        let replica = self.world.trouble.as_ref().map_or(replica, |trouble| trouble.identity(replica));
-        Step { at: self.now(), replica, label }
+        let replica = self.env.faults.as_ref().map_or(replica, |faults| faults.identity(replica));
+        SimStep { at: self.now(), replica, label }
     }
 
-    /// To whom a fault of the plan happens; the first replica stands for the network.
-    fn victim(&self, fault: FaultId) -> ReplicaId {
-        let plan = self.world.trouble.as_ref().map(|trouble| &trouble.plan.faults);
+    /// Returns the replica that a fault of the plan affects; replica 0 for a fault of the network.
+    fn affected(&self, fault: FaultId) -> ReplicaId {
+        let plan = self.env.faults.as_ref().map(|faults| &faults.plan.faults);
         let fault = plan.and_then(|faults| faults.get(fault.get() as usize));
         fault.and_then(|fault| fault.what.replica()).unwrap_or_default()
     }
 
-    /// Holds back or loses what reaches a machine that does not run; otherwise gives it back.
-    fn intercept(&mut self, happening: Happening) -> Option<Happening> {
-        let slot = match &happening {
-            Happening::Arrival { to, .. } => *to,
-            Happening::Judgement { replica, .. }
-            | Happening::Timer { replica, .. }
-            | Happening::Written { replica, .. } => *replica,
-            Happening::Departure { .. } | Happening::FaultBegins { .. } | Happening::FaultEnds { .. } => {
-                return Some(happening);
+    /// Returns the event if its process runs; defers it for a paused process and drops it for a stopped one.
+    fn intercept(&mut self, sim_event: SimEvent) -> Option<SimEvent> {
+        let slot = match &sim_event {
+            SimEvent::Arrival { to, .. } => *to,
+            SimEvent::Judgement { replica, .. }
+            | SimEvent::Timer { replica, .. }
+            | SimEvent::Written { replica, .. } => *replica,
+            SimEvent::Departure { .. } | SimEvent::FaultBegins { .. } | SimEvent::FaultEnds { .. } => {
+                return Some(sim_event);
             }
         };
-        let is_transaction = matches!(&happening, Happening::Arrival { parcel: Parcel::Transaction(_), .. });
-        let machine = self.machine_mut(slot)?;
-        match machine.process() {
-            Process::Running => return Some(happening),
-            Process::Paused => return machine.stall(happening),
-            Process::Down => {}
+        let is_transaction = matches!(&sim_event, SimEvent::Arrival { envelope: Envelope::Transaction(_), .. });
+        let (process, _) = self.slot_mut(slot)?;
+        match process.process() {
+            ProcessState::Running => return Some(sim_event),
+            ProcessState::Paused => return process.defer(sim_event),
+            ProcessState::Down => {}
         }
-        let travelling = &mut self.world.transactions_travelling;
+        let travelling = &mut self.env.transactions_travelling;
         *travelling = travelling.saturating_sub(u64::from(is_transaction));
         None
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), NetworkError> {
-        let happening = match &self.world.trouble {
-            None => happening,
-            Some(_) => match self.intercept(happening) {
-                Some(happening) => happening,
+    fn dispatch(&mut self, sim_event: SimEvent) -> Result<(), NetworkError> {
+        let sim_event = match &self.env.faults {
+            None => sim_event,
+            Some(_) => match self.intercept(sim_event) {
+                Some(sim_event) => sim_event,
                 None => return Ok(()),
             },
         };
-        match happening {
-            Happening::FaultBegins { index } => self.on_fault_begins(index),
-            Happening::FaultEnds { fault } => self.end_fault(fault),
-            Happening::Departure { from, to, message } => {
-                self.world.send(from, to, Parcel::Message(message));
+        // Every slot in the queue was given out before.
+        match sim_event {
+            SimEvent::FaultBegins { index } => self.on_fault_begins(index),
+            SimEvent::FaultEnds { fault } => self.end_fault(fault),
+            SimEvent::Departure { from, to, message } => {
+                self.env.send(from, to, Envelope::Message(message));
                 Ok(())
             }
-            Happening::Written { replica, ticket, life } => {
-                let (machine, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, replica);
-                machine.on_written(ticket, life, world)
+            SimEvent::Written { replica, ticket, life } => {
+                let Some((replica, env)) = self.slot_mut(replica) else { return Ok(()) };
+                replica.on_written(ticket, life, env)
             }
-            Happening::Timer { replica, timer, generation } => {
-                let (machine, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, replica);
-                machine.on_timer(timer, generation, world)
+            SimEvent::Timer { replica, timer, generation } => {
+                let Some((replica, env)) = self.slot_mut(replica) else { return Ok(()) };
+                replica.on_timer(timer, generation, env)
             }
-            Happening::Judgement { replica, block } => {
-                let (machine, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, replica);
-                machine.judge(block, world)
+            SimEvent::Judgement { replica, block } => {
+                let Some((replica, env)) = self.slot_mut(replica) else { return Ok(()) };
+                replica.validate_deferred(block, env)
             }
-            Happening::Arrival { from, to, parcel } => {
-                let (receiver, world) = machine_of(&mut self.replicas, &mut self.twins, &mut self.world, to);
-                match parcel {
-                    Parcel::Message(message) => receiver.handle(Event::Message { from, message }, world),
-                    Parcel::Transaction(transaction) => {
-                        world.transactions_travelling = world.transactions_travelling.saturating_sub(1);
+            SimEvent::Arrival { from, to, envelope } => {
+                let Some((receiver, env)) = self.slot_mut(to) else { return Ok(()) };
+                match envelope {
+                    Envelope::Message(message) => receiver.handle(Event::Message { from, message }, env),
+                    Envelope::Transaction(transaction) => {
+                        env.transactions_travelling = env.transactions_travelling.saturating_sub(1);
                         receiver.on_transaction(transaction)
                     }
-                    Parcel::BlockResponse(block) => receiver.handle(Event::BlockSynced { from, block }, world),
-                    Parcel::BlockRequest(block) => {
-                        if let Some(block) = receiver.serve(block) {
-                            world.send(to, from, Parcel::BlockResponse(block));
+                    Envelope::BlockResponse(block) => receiver.handle(Event::BlockSynced { from, block }, env),
+                    Envelope::BlockRequest(block) => {
+                        if let Some(block) = receiver.serve_block(block) {
+                            env.send(to, from, Envelope::BlockResponse(block));
                         }
                         Ok(())
                     }
@@ -238,16 +231,4 @@ impl Network {
             }
         }
     }
-}
-
-/// The machine with this number, and its surroundings. Every number in the queue is one that was given out.
-fn machine_of<'a>(
-    replicas: &'a mut [Replica],
-    twins: &'a mut [Replica],
-    world: &'a mut World,
-    slot: ReplicaId,
-) -> (&'a mut Replica, &'a mut World) {
-    let count = replicas.len();
-    let machine = if slot.index() < count { &mut replicas[slot.index()] } else { &mut twins[slot.index() - count] };
-    (machine, world)
 }

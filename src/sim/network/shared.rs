@@ -1,28 +1,28 @@
-//! What every replica of a network has in common, and how a replica comes back from what is stored.
+//! Parameters shared by all replicas, and recovery of a replica from stored records.
 
+use super::error::NetworkError;
 use crate::{
     chain::Chain,
     consensus::{Authenticator, BlockId, ConsensusConfig, Machine, Protocol, Records, ReplicaId, Signer, ValidatorSet},
-    sim::NetworkError,
 };
 
-/// What never changes.
+/// Parameters that never change during a run.
 #[derive(Debug)]
-pub(in crate::sim) struct Shared {
-    pub(in crate::sim) config: ConsensusConfig,
-    pub(in crate::sim) validators: ValidatorSet,
-    pub(in crate::sim) authenticator: Authenticator,
-    /// Who each replica seals as; `None` for an observer.
-    pub(in crate::sim) signers: Vec<Option<Signer>>,
+pub(crate) struct Shared {
+    pub(crate) config: ConsensusConfig,
+    pub(crate) validators: ValidatorSet,
+    pub(crate) authenticator: Authenticator,
+    /// Signer of each replica; `None` for an observer.
+    pub(crate) signers: Vec<Option<Signer>>,
 }
 
 impl Shared {
-    /// A replica's protocol at the head of a chain that was opened, with all that the replica had promised, and the records
-    /// that it goes on from and still needs.
+    /// Recovers a replica's protocol at the head of an opened chain, with all its safety records, and returns the records that
+    /// it still needs.
     ///
-    /// It may have stood elsewhere when the process ended, a block behind the primary or ahead of it; the stored chain is the
-    /// primary's. It then takes over what the primary knows of the chain, and keeps its own promises.
-    pub(in crate::sim) fn recovered_at(
+    /// The stored chain is the primary's; when the process ended, the replica may have been a block behind or ahead. It then
+    /// adopts the primary's chain records and keeps its own safety records.
+    pub(crate) fn recovered_at(
         &self,
         chain: &Chain,
         head: BlockId,
@@ -31,35 +31,35 @@ impl Shared {
     ) -> Result<(Machine, Records), NetworkError> {
         let signer = self.signers.get(replica.index()).cloned().flatten();
         if own.is_empty() && of_primary.is_empty() {
-            return Ok((self.machine_at(chain, head, signer, None)?, Records::new()));
+            return Ok((self.protocol_at(chain, head, signer, None)?, Records::new()));
         }
         let kind = self.config.kind();
-        let mut stands_at = None;
+        let mut recovered_head = None;
         let ways: [&dyn Fn() -> Records; 3] = [
             &|| own.clone(),
             &|| kind.promises_on(own, of_primary),
-            // Of two branches of one weight the other may have won, where the head is not kept by name.
+            // Without a head record, the other of two branches of equal weight may be chosen.
             &|| kind.promises_at_head(own, of_primary),
         ];
         for way in ways {
             let mut records = way();
             let (genesis, validators) = (chain.genesis().block(), self.validators.clone());
             let signer = signer.clone();
-            let machine = self
+            let protocol = self
                 .config
                 .recover(genesis, validators, &records, self.authenticator.clone(), signer)
                 .map_err(|source| NetworkError::StoredRecords { replica, source })?;
-            if machine.head() == head {
-                records.retain(|key, _| machine.needs(key));
-                return Ok((machine, records));
+            if protocol.head() == head {
+                records.retain(|key, _| protocol.needs(key));
+                return Ok((protocol, records));
             }
-            stands_at = stands_at.or(Some(machine.head()));
+            recovered_head = recovered_head.or(Some(protocol.head()));
         }
-        Err(NetworkError::OtherHead { got: stands_at.unwrap_or_default(), want: head })
+        Err(NetworkError::OtherHead { got: recovered_head.unwrap_or_default(), want: head })
     }
 
-    /// A replica's protocol at the chain's head: by the record that was kept with it, or at genesis without one.
-    pub(in crate::sim) fn machine_at(
+    /// Returns a replica's protocol at the chain's head: from the head record, or at genesis without one.
+    pub(crate) fn protocol_at(
         &self,
         chain: &Chain,
         head: BlockId,
@@ -67,14 +67,14 @@ impl Shared {
         head_record: Option<&[u8]>,
     ) -> Result<Machine, NetworkError> {
         let authenticator = self.authenticator.clone();
-        let machine = match head_record {
+        let protocol = match head_record {
             Some(record) => self.config.restore(record, authenticator, signer)?,
             None => self.config.start(chain.genesis().block(), self.validators.clone(), authenticator, signer)?,
         };
-        if machine.head() == head {
-            Ok(machine)
+        if protocol.head() == head {
+            Ok(protocol)
         } else {
-            Err(NetworkError::OtherHead { got: machine.head(), want: head })
+            Err(NetworkError::OtherHead { got: protocol.head(), want: head })
         }
     }
 }

@@ -6,7 +6,7 @@ mod rules;
 use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     consensus::{ConsensusConfig, dpos::DposConfig},
-    sim::NetworkBuilder,
+    sim::network::builder::NetworkBuilder,
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[

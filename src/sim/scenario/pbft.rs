@@ -9,7 +9,8 @@ use crate::{
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
     sim::{
-        Behaviour, NetworkBuilder,
+        faults::plan::Behaviour,
+        network::builder::NetworkBuilder,
         trace::{Input, What},
     },
 };
@@ -60,7 +61,7 @@ const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
 }
 
 fn pbft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pbft> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Pbft(pbft) => Some(pbft),
         _ => None,
     }

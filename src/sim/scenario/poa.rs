@@ -9,7 +9,10 @@ use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
     primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
-    sim::{Behaviour, NetworkBuilder, NetworkError},
+    sim::{
+        faults::plan::Behaviour,
+        network::{builder::NetworkBuilder, error::NetworkError},
+    },
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -210,14 +213,14 @@ fn vote_spam(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
         stage.admin(0, Admin::Vote { target: Address::repeat_byte(stranger), authorize: true })?;
     }
     stage.run_to_height(300_000, 60)?;
-    stage.must(stage.machine(1).validators().len() == signers, "the signers as they were")?;
+    stage.must(stage.protocol(1).validators().len() == signers, "the signers as they were")?;
     let target = Address::repeat_byte(7);
     for voter in 1..stage.count() {
         stage.admin(voter, Admin::Vote { target, authorize: true })?;
     }
     stage.run_until(300_000, "the one with a majority joins", |stage| {
-        (0..stage.count()).all(|number| stage.machine(number).validators().contains(&target))
+        (0..stage.count()).all(|number| stage.protocol(number).validators().contains(&target))
     })?;
-    stage.must(stage.machine(1).validators().len() == signers + 1, "nobody else joins")?;
+    stage.must(stage.protocol(1).validators().len() == signers + 1, "nobody else joins")?;
     Ok(format!("100 strangers stayed out for 60 blocks; the one with {} of {signers} votes joined", signers - 1))
 }

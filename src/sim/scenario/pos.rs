@@ -10,7 +10,10 @@ use crate::{
         ConsensusConfig, Machine,
         pos::{Pos, PosConfig},
     },
-    sim::{Behaviour, Delay, LinkEffect, NetworkBuilder},
+    sim::{
+        faults::plan::{Behaviour, Delay, LinkEffect},
+        network::builder::NetworkBuilder,
+    },
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -139,7 +142,7 @@ fn config(stage: &Stage<'_>) -> PosConfig {
 }
 
 fn pos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pos> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Pos(pos) => Some(pos),
         _ => None,
     }

@@ -9,7 +9,7 @@ use crate::{
         ConsensusConfig, Machine,
         raft::{Raft, RaftConfig},
     },
-    sim::{Latency, NetworkBuilder},
+    sim::network::{builder::NetworkBuilder, links::Latency},
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -124,7 +124,7 @@ const fn slow_links(builder: NetworkBuilder) -> NetworkBuilder {
 }
 
 fn raft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Raft> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Raft(raft) => Some(raft),
         _ => None,
     }

@@ -7,8 +7,9 @@ use crate::{
     consensus::{Admin, BlockId, Machine, Message, Protocol, ReplicaId, Signer},
     primitives::Height,
     sim::{
-        Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Network, NetworkBuilder, NetworkError, Replica, SimTime,
-        Trigger,
+        engine::clock::SimTime,
+        faults::plan::{Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Trigger},
+        network::{Network, builder::NetworkBuilder, error::NetworkError, replica::Replica},
         trace::{Incident, Input, Trace, TraceEntry, What},
     },
 };
@@ -102,8 +103,8 @@ impl<'a> Stage<'a> {
     }
 
     /// Its protocol.
-    pub fn machine(&self, number: u32) -> &Machine {
-        self.replica(number).machine()
+    pub fn protocol(&self, number: u32) -> &Machine {
+        self.replica(number).protocol()
     }
 
     /// Its newest block.
@@ -118,7 +119,7 @@ impl<'a> Stage<'a> {
 
     /// The block that a replica counts as final.
     pub fn finalized(&self, number: u32) -> BlockId {
-        self.machine(number).finality().finalized
+        self.protocol(number).finality().finalized
     }
 
     /// Pieces of evidence that replica found.

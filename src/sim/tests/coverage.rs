@@ -199,7 +199,7 @@ fn wanted(kind: ConsensusKind, is_such: impl Fn(By) -> bool) -> impl Iterator<It
 
 /// Marks that seeds of the default campaign pass, with how often.
 fn passed(kind: ConsensusKind, seeds: u64) -> BTreeMap<String, u64> {
-    let setup = Setup::of(scenario::usual(kind));
+    let setup = CampaignSetup::of(default_sim_config(kind));
     let mut marks = BTreeMap::new();
     for seed in 0..seeds {
         for (mark, count) in run_seed(&setup, seed).marks {

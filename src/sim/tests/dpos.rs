@@ -17,12 +17,12 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
 }
 
 fn dpos(replica: &Replica) -> &Dpos {
-    let Machine::Dpos(dpos) = replica.machine() else { panic!("another protocol") };
+    let Machine::Dpos(dpos) = replica.protocol() else { panic!("another protocol") };
     dpos
 }
 
 fn lag(replica: &Replica) -> u64 {
-    replica.head().height.get() - replica.machine().finality().finalized.height.get()
+    replica.head().height.get() - replica.protocol().finality().finalized.height.get()
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
         for replica in network.replicas() {
             let chain = replica.chain();
             assert_eq!(chain.hash_at(Height::new(40)).unwrap(), hash);
-            let finality = replica.machine().finality();
+            let finality = replica.protocol().finality();
             assert_eq!(finality.kind, FinalityKind::Irreversible);
             assert_eq!((chain.finalized().hash(), chain.safe().hash()), (finality.finalized.hash, finality.safe.hash));
             assert!(finality.safe == finality.finalized && finality.finalized.height.get() > 25);
@@ -87,7 +87,7 @@ fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_cha
             })
             .unwrap();
         for replica in heard(&network) {
-            let finalized = replica.machine().finality().finalized.height.get();
+            let finalized = replica.protocol().finality().finalized.height.get();
             assert_eq!(finalized > 25, is_final, "{silent} of {validators} silent: {finalized}");
         }
     }
@@ -111,7 +111,7 @@ fn a_light_verifier_follows_the_headers_to_the_same_irreversible_block() {
         light.follow(&sealed).unwrap();
     }
     assert_eq!(light.head(), replica.head());
-    assert_eq!(light.irreversible(), replica.machine().finality().finalized);
+    assert_eq!(light.irreversible(), replica.protocol().finality().finalized);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn latencies_beyond_the_period_fork_the_chain_and_never_what_is_irreversible() {
         let builder = network(4 + 3 * (seed.get() % 2) as u32, seed.get()).with_latency(latency);
         let mut network = builder.build().unwrap();
         network.run_for(Duration::from_secs(120)).unwrap();
-        let lowest = network.replicas().iter().map(|replica| replica.machine().finality().finalized.height).min();
+        let lowest = network.replicas().iter().map(|replica| replica.protocol().finality().finalized.height).min();
         let lowest = lowest.unwrap();
         assert!(lowest.get() > 20, "only {lowest} is irreversible");
         let hash = network.primary().chain().hash_at(lowest).unwrap();
@@ -163,9 +163,9 @@ fn impossible_configurations_say_what_to_change_and_operators_have_no_say() {
     }
     let mut network = network(4, 1).build().unwrap();
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
-    let before = network.primary().machine().digest();
+    let before = network.primary().protocol().digest();
     assert!(matches!(network.admin(vote, ReplicaId::new(0)), Err(NetworkError::Refused(_))));
-    assert_eq!(network.primary().machine().digest(), before);
+    assert_eq!(network.primary().protocol().digest(), before);
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn a_producer_of_two_blocks_a_slot_is_told_slashed_and_voted_out_by_that() {
     let record = network.validators().unwrap().into_iter().find(|record| record.address == address).unwrap();
     assert_eq!((record.status, record.weight), (ValidatorStatus::Tombstoned, 0));
     for replica in network.replicas().iter().filter(|replica| replica.id() != offender) {
-        assert!(!replica.machine().validators().contains(&address), "its next schedule is without the offender");
-        assert!(replica.machine().finality().finalized.height.get() > 25);
+        assert!(!replica.protocol().validators().contains(&address), "its next schedule is without the offender");
+        assert!(replica.protocol().finality().finalized.height.get() > 25);
         assert!(replica.evidence().all(|evidence| format!("{evidence:?}").contains(&format!("{address:?}"))));
     }
 }

@@ -8,8 +8,8 @@ use crate::consensus::{
 };
 
 /// Four producers of four to six candidates, so that votes change who produces.
-fn setup() -> Setup {
-    Setup::of(ConsensusConfig::Dpos(DposConfig::default().with_producers(4)))
+fn setup() -> CampaignSetup {
+    CampaignSetup::of(ConsensusConfig::Dpos(DposConfig::default().with_producers(4)))
 }
 
 #[test]

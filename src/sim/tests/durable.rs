@@ -3,11 +3,12 @@
 use core::{ops::ControlFlow, time::Duration};
 use std::sync::{Arc, Mutex};
 
-use super::{plan::Fault, records::RecordStore, *};
+use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, ConsensusKind, Protocol, Record, Records, ReplicaId, pbft::PbftConfig},
     primitives::{Bytes, Height},
+    sim::{faults::plan::Fault, network::records::RecordStore},
     state::{PagedState, model},
     store::{Batch, KeyValue, MemoryStore, Order, StoreError, Table},
 };
@@ -121,11 +122,11 @@ fn every_replica_comes_back_with_its_own_records() {
         let second = on_demand(&disk, kind, 4);
         for (before, after) in first.replicas().iter().zip(second.replicas()) {
             assert_eq!(after.head(), before.head(), "{kind:?}");
-            let [before_final, after_final] = [before, after].map(|replica| replica.machine().finality().finalized);
+            let [before_final, after_final] = [before, after].map(|replica| replica.protocol().finality().finalized);
             assert_eq!(after_final, before_final, "{kind:?}");
-            let machine = after.machine();
+            let protocol = after.protocol();
             let (before, after) = (before.records(), after.records());
-            let kept = before.iter().filter(|(key, _)| kind.is_promise(key) && machine.needs(key));
+            let kept = before.iter().filter(|(key, _)| kind.is_promise(key) && protocol.needs(key));
             assert!(kept.clone().count() > 0, "{kind:?}");
             for (key, value) in kept {
                 assert_eq!(after.get(key), Some(value), "{kind:?}: {}", key.escape_ascii());
@@ -190,10 +191,10 @@ fn a_network_that_went_back_is_opened_where_it_went() {
         let snapshot = network.clone();
         produce(&mut network, 3);
         network.restore(&snapshot).unwrap();
-        let (head, finality) = (network.primary().head(), network.primary().machine().finality());
+        let (head, finality) = (network.primary().head(), network.primary().protocol().finality());
         drop((network, snapshot));
         let mut again = on_demand(&disk, kind, validators);
-        assert_eq!((again.primary().head(), again.primary().machine().finality()), (head, finality), "{kind:?}");
+        assert_eq!((again.primary().head(), again.primary().protocol().finality()), (head, finality), "{kind:?}");
         produce(&mut again, 3);
         assert!(again.is_agreed() && again.primary().head().height.get() == 10, "{kind:?}");
     }

@@ -9,7 +9,7 @@ use crate::{
 };
 
 fn network(kind: ConsensusKind, validators: u32, seed: u64) -> NetworkBuilder {
-    network_of(scenario::usual(kind), validators, seed)
+    network_of(default_sim_config(kind), validators, seed)
 }
 
 #[test]
@@ -18,7 +18,7 @@ fn the_same_seed_gives_the_same_run_and_another_another() {
         let run = |seed| with_transfers(network(kind, 4, seed).build().unwrap());
         let (one, again, other) = (run(5), run(5), run(6));
         assert_eq!(one.digest(), again.digest(), "{kind:?}");
-        assert_eq!(one.primary().machine().digest(), again.primary().machine().digest(), "{kind:?}");
+        assert_eq!(one.primary().protocol().digest(), again.primary().protocol().digest(), "{kind:?}");
         assert_ne!(one.digest(), other.digest(), "{kind:?}");
     }
 }
@@ -101,16 +101,16 @@ fn a_reopened_network_goes_on_at_its_head() {
         };
         let mut first = open();
         first.run_to_height(19).unwrap();
-        let (head, finality) = (first.primary().head(), first.primary().machine().finality());
+        let (head, finality) = (first.primary().head(), first.primary().protocol().finality());
         let hash_at_15 = first.primary().chain().hash_at(Height::new(15)).unwrap();
         drop(first);
         let mut second = open();
-        assert_eq!((second.primary().head(), second.primary().machine().finality()), (head, finality), "{kind:?}");
+        assert_eq!((second.primary().head(), second.primary().protocol().finality()), (head, finality), "{kind:?}");
         assert_eq!(second.primary().chain().finalized().hash(), finality.finalized.hash, "{kind:?}");
         second.run_to_height(40).unwrap();
         assert_eq!(second.primary().chain().hash_at(Height::new(15)).unwrap(), hash_at_15, "{kind:?}");
         for replica in second.replicas() {
-            let (now, then) = (replica.machine().finality().finalized.height, finality.finalized.height);
+            let (now, then) = (replica.protocol().finality().finalized.height, finality.finalized.height);
             assert!(now.get() > then.get() + 10 && replica.counters().reorgs == 0, "{kind:?}: {then} to {now}");
         }
     }

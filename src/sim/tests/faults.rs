@@ -32,7 +32,7 @@ pub(super) fn poa() -> ConsensusConfig {
 /// A network with every invariant, one-second blocks and 20 ms links.
 fn builder(config: ConsensusConfig, validators: u32) -> NetworkBuilder {
     Network::builder()
-        .with_genesis(workload::Workload::genesis())
+        .with_genesis(campaign::workload::Workload::genesis())
         .with_invariants(invariant::of_protocol(&config))
         .with_consensus(config)
         .with_validators(validators)

@@ -38,7 +38,7 @@ fn networks() -> impl Iterator<Item = Network> {
 
 /// Whether every replica that validates knows who else does, as it must be.
 fn validates(network: &Network, address: Address, wanted: bool) -> bool {
-    network.replicas()[..4].iter().all(|replica| replica.machine().validators().contains(&address) == wanted)
+    network.replicas()[..4].iter().all(|replica| replica.protocol().validators().contains(&address) == wanted)
 }
 
 fn act(network: &mut Network, actor: &KeyPair, action: &ValidatorAction) {
@@ -65,7 +65,7 @@ fn headers_are_followed_through_joining_and_leaving() {
         act(&mut network, &newcomer, &ValidatorAction::Join { stake, commission_bps: 0 });
         network.run_until(LONG, |network| validates(network, newcomer.address(), true)).unwrap();
         act(&mut network, &leaver, &ValidatorAction::Exit);
-        let left = |network: &Network| !network.replicas()[0].machine().validators().contains(&leaver.address());
+        let left = |network: &Network| !network.replicas()[0].protocol().validators().contains(&leaver.address());
         network.run_until(LONG, left).unwrap();
         let height = (network.replicas()[0].head().height.get() + 20).max(BLOCKS_MIN);
         let high = |network: &Network| network.replicas()[0].head().height.get() >= height;
@@ -88,8 +88,8 @@ fn headers_are_followed_through_joining_and_leaving() {
                 sets.push(light.validators());
             }
         }
-        assert_eq!((light.head(), light.validators()), (replica.head(), replica.machine().validators()), "{name}");
-        assert_eq!(light.finalized(), replica.machine().finality().finalized, "{name}");
+        assert_eq!((light.head(), light.validators()), (replica.head(), replica.protocol().validators()), "{name}");
+        assert_eq!(light.finalized(), replica.protocol().finality().finalized, "{name}");
         let newest = light.validators();
         assert!(newest.contains(&newcomer.address()) && !newest.contains(&leaver.address()), "{name}");
         assert!(sets.len() >= 3, "{name}: {} sets", sets.len());

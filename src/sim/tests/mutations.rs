@@ -82,9 +82,9 @@ const BY_TEST: &[(Mutation, &str, &str)] = &[
 ];
 
 /// The protocol that a bug is of, as `chainbox campaign` runs it.
-fn setup(protocol: &str) -> Setup {
+fn setup(protocol: &str) -> CampaignSetup {
     let kind = ConsensusKind::from_name(&protocol.to_lowercase()).expect("named by its mutations");
-    Setup::of(scenario::usual(kind))
+    CampaignSetup::of(default_sim_config(kind))
 }
 
 /// The protocol and the bug's own name.
@@ -95,11 +95,11 @@ fn names(mutation: Mutation) -> (String, String) {
 }
 
 /// The first of these seeds that something is found with, and by which invariant.
-fn first_finding(setup: &Setup, seeds: core::ops::Range<u64>) -> Option<(u64, String)> {
+fn first_finding(setup: &CampaignSetup, seeds: core::ops::Range<u64>) -> Option<(u64, String)> {
     seeds.into_iter().find_map(|seed| match run_seed(setup, seed).outcome {
-        Outcome::Passed => None,
-        Outcome::Violated(violation) => Some((seed, violation.invariant.into_owned())),
-        Outcome::Failed { error } => Some((seed, format!("no invariant: {error}"))),
+        RunOutcome::Passed => None,
+        RunOutcome::Violated(violation) => Some((seed, violation.invariant.into_owned())),
+        RunOutcome::Failed { error } => Some((seed, format!("no invariant: {error}"))),
     })
 }
 

@@ -23,7 +23,7 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
 }
 
 fn pbft(replica: &Replica) -> &Pbft {
-    let Machine::Pbft(pbft) = replica.machine() else { panic!("another protocol") };
+    let Machine::Pbft(pbft) = replica.protocol() else { panic!("another protocol") };
     pbft
 }
 
@@ -44,7 +44,7 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
             let chain = replica.chain();
             assert_eq!(chain.hash_at(Height::new(20)).unwrap(), hash);
             assert_eq!((chain.finalized().hash(), chain.safe().hash()), (chain.head().hash(), chain.head().hash()));
-            assert_eq!(replica.machine().finality().kind, FinalityKind::Certificate);
+            assert_eq!(replica.protocol().finality().kind, FinalityKind::Certificate);
             let balance = chain.latest_state().unwrap().account(&Address::repeat_byte(0xbb)).unwrap().unwrap().balance;
             assert_eq!(balance, U256::from(5));
             assert!(replica.pool().is_empty());

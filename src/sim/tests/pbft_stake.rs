@@ -38,7 +38,7 @@ fn key(seed: u64, index: u32) -> KeyPair {
 }
 
 fn pbft(network: &Network, index: usize) -> &Pbft {
-    let Machine::Pbft(pbft) = network.replicas()[index].machine() else { panic!("another protocol") };
+    let Machine::Pbft(pbft) = network.replicas()[index].protocol() else { panic!("another protocol") };
     pbft
 }
 

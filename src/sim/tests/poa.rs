@@ -49,14 +49,15 @@ fn a_signer_is_voted_in_and_out() {
     // Validator 4 runs as an observer would: it has a key, and no seat until it is voted in.
     let newcomer = NetworkBuilder::validator_key(seed.get(), 9).address();
     let mut network = network(4, seed.get()).build().unwrap();
-    let is_signer = |network: &Network| network.replicas().iter().all(|r| r.machine().validators().contains(&newcomer));
+    let is_signer =
+        |network: &Network| network.replicas().iter().all(|r| r.protocol().validators().contains(&newcomer));
     let is_stranger =
-        |network: &Network| !network.replicas().iter().any(|r| r.machine().validators().contains(&newcomer));
+        |network: &Network| !network.replicas().iter().any(|r| r.protocol().validators().contains(&newcomer));
     for replica in 0..3 {
         network.admin(Admin::Vote { target: newcomer, authorize: true }, ReplicaId::new(replica)).unwrap();
     }
     network.run_until(Duration::from_secs(200), is_signer).unwrap();
-    assert_eq!(network.primary().machine().validators().len(), 5);
+    assert_eq!(network.primary().protocol().validators().len(), 5);
     // The newcomer never signs; four of five go on, and vote it out again.
     for replica in 0..3 {
         network.admin(Admin::Vote { target: newcomer, authorize: false }, ReplicaId::new(replica)).unwrap();
@@ -64,7 +65,7 @@ fn a_signer_is_voted_in_and_out() {
     network.run_until(Duration::from_secs(400), is_stranger).unwrap();
     let height = network.lowest_height().get();
     network.run_to_height(height + 10).unwrap();
-    assert_eq!(network.primary().machine().validators().len(), 4);
+    assert_eq!(network.primary().protocol().validators().len(), 4);
 }
 
 #[test]
@@ -110,7 +111,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_stops_nobody() {
     // Signer `rogue` builds on the head, far ahead of the clock.
     let chain = network.primary().chain().clone();
     let (head, next) = (chain.head().block().clone(), chain.head().height().next());
-    let Machine::Poa(poa) = network.primary().machine() else { panic!("not proof of authority") };
+    let Machine::Poa(poa) = network.primary().protocol() else { panic!("not proof of authority") };
     let free = |index: &u32| {
         let address = network.replicas()[*index as usize].address().unwrap();
         poa.snapshot().may_sign(next, &address).is_ok() && !poa.snapshot().is_in_turn(next, &address)
@@ -164,7 +165,7 @@ fn many_seeds_converge_after_latencies_longer_than_the_period() {
             let passed = |mark| replica.marks().filter(|(name, _)| *name == mark).map(|(_, n)| n).sum::<u64>();
             left_settled += passed("poa/left-settled");
             refused += passed("poa/refuse-double-sign");
-            let finality = replica.machine().finality();
+            let finality = replica.protocol().finality();
             assert_eq!(replica.chain().finalized().hash(), finality.finalized.hash);
             assert!(replica.chain().is_canonical(finality.finalized.hash));
         }

@@ -6,8 +6,8 @@ use crate::consensus::{
     mutation::{self, Mutation},
 };
 
-fn setup() -> Setup {
-    Setup::of(scenario::usual(ConsensusKind::Poa))
+fn setup() -> CampaignSetup {
+    CampaignSetup::of(default_sim_config(ConsensusKind::Poa))
 }
 
 #[test]

@@ -16,8 +16,8 @@ use crate::consensus::{
 /// Replicas of each run.
 const REPLICAS: u32 = 4;
 
-fn setup(kind: ConsensusKind) -> Setup {
-    Setup { validators: vec![REPLICAS], ..Setup::of(scenario::usual(kind)) }
+fn setup(kind: ConsensusKind) -> CampaignSetup {
+    CampaignSetup { validators: vec![REPLICAS], ..CampaignSetup::of(default_sim_config(kind)) }
 }
 
 fn passes(kind: ConsensusKind, seed: u64, plan: &FaultPlan) -> Result<(), TestCaseError> {

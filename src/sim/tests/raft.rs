@@ -22,7 +22,7 @@ fn on_demand(validators: u32) -> NetworkBuilder {
 }
 
 fn raft(network: &Network, replica: u32) -> &Raft {
-    match network.replicas()[replica as usize].machine() {
+    match network.replicas()[replica as usize].protocol() {
         Machine::Raft(raft) => raft,
         other => panic!("not raft: {other:?}"),
     }
@@ -44,7 +44,7 @@ fn any_number_of_replicas_agree_and_head_is_final() {
         }
         let lowest = network.lowest_height();
         for replica in network.replicas() {
-            let finality = replica.machine().finality();
+            let finality = replica.protocol().finality();
             assert_eq!((finality.finalized, finality.safe), (replica.head(), replica.head()));
             assert_eq!(finality.kind, FinalityKind::LogCommit);
             assert_eq!(replica.counters().reorgs, 0);
@@ -107,7 +107,7 @@ fn leadership_is_handed_on_and_members_come_and_go() {
     network
         .run_until(Duration::from_secs(60), |network| network.replicas()[remaining as usize].head().height >= goal)
         .unwrap();
-    assert_eq!(network.replicas()[remaining as usize].machine().validators().len(), 2);
+    assert_eq!(network.replicas()[remaining as usize].protocol().validators().len(), 2);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn balance(network: &Network, address: Address) -> U256 {
 
 /// The leader committed all that it has, where there is one.
 fn is_settled(network: &Network) -> bool {
-    network.replicas().iter().any(|replica| match replica.machine() {
+    network.replicas().iter().any(|replica| match replica.protocol() {
         Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
         _ => true,
     })
@@ -188,7 +188,7 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
         }
         "unjail" if kind != ConsensusKind::Pbft => act(network, 3, &ValidatorAction::Unjail, |n| validates(n, 3)),
         "slash" if is_staked => {
-            let leads = |replica: &&Replica| match replica.machine() {
+            let leads = |replica: &&Replica| match replica.protocol() {
                 Machine::Pbft(pbft) => replica.address() == Some(pbft.primary()),
                 _ => replica.id() == ReplicaId::new(2),
             };

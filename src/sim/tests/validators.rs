@@ -133,7 +133,7 @@ fn members_of_raft_come_and_go_by_the_leader() {
 
 /// The leader committed all that it has.
 fn settled(network: &Network) -> bool {
-    network.replicas().iter().any(|replica| match replica.machine() {
+    network.replicas().iter().any(|replica| match replica.protocol() {
         Machine::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
         _ => false,
     })

@@ -7,20 +7,23 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use super::{
-    faults::{id, pbft, poa, raft},
-    invariant::{
-        AccountableSafety, FinalityStays, HonestStake, StateRoots, SupplyKept, dpos::ProducersKeepTheirWord,
-        pbft::PreparedUnique, pbft::Watermarks, poa::SealsOnce, raft::CommittedStays, raft::LogMatching,
-    },
-    workload::Workload,
-    *,
-};
+use super::faults::{id, pbft, poa, raft};
+use super::*;
 use crate::{
     consensus::{
         ConsensusConfig, ConsensusKind, Machine, ReplicaId, dpos::DposConfig, pbft::PbftConfig, pos::PosConfig,
     },
     primitives::{Address, Height, ether},
+    sim::{
+        campaign::workload::Workload,
+        check::invariant::{
+            AccountableSafety, FinalityIrreversible, HonestStake, StateRoots, SupplyConserved,
+            dpos::ConfirmationsConsistent,
+            pbft::{PreparedUnique, Watermarks},
+            poa::NoDoubleSealing,
+            raft::{CommittedEntriesPersist, LogMatching},
+        },
+    },
 };
 
 fn pos() -> ConsensusConfig {
@@ -51,7 +54,7 @@ fn history(config: ConsensusConfig, with_transaction: bool, height: u64) -> Netw
 }
 
 fn look(invariant: &mut dyn Invariant, network: &Network, replica: ReplicaId) -> Result<(), Violation> {
-    let looked = invariant.on_step(network, &Step { at: network.now(), replica, label: "by hand" });
+    let looked = invariant.on_step(network, &SimStep { at: network.now(), replica, label: "by hand" });
     if let Err(violation) = &looked {
         assert!(invariant.names().contains(&violation.invariant.as_ref()), "{violation}");
     }
@@ -67,7 +70,7 @@ fn other_than_author(network: &Network) -> ReplicaId {
 /// Steps until everybody is so high, with the invariant looking on.
 fn watch(invariant: &mut dyn Invariant, network: &mut Network, height: u64) -> Result<(), Violation> {
     let is_high = |network: &Network| {
-        let running = network.replicas().iter().filter(|replica| replica.process() == Process::Running);
+        let running = network.replicas().iter().filter(|replica| replica.process() == ProcessState::Running);
         running.map(|replica| replica.head().height.get()).min().unwrap() >= height
     };
     while !is_high(network) {
@@ -81,22 +84,22 @@ fn finality_stays() -> Violation {
     let mut network = history(pbft(), false, 2);
     let earlier = network.fork();
     network.run_to_height(4).unwrap();
-    let mut invariant = FinalityStays::default();
+    let mut invariant = FinalityIrreversible::default();
     look(&mut invariant, &network, id(0)).unwrap();
     look(&mut invariant, &earlier, id(0)).unwrap_err()
 }
 
 fn state_roots() -> Violation {
     let mut network = history(raft(), false, 2);
-    let earlier = network.replicas[0].machine.clone();
+    let earlier = network.replicas[0].protocol.clone();
     network.run_to_height(4).unwrap();
     look(&mut StateRoots::default(), &network, id(0)).unwrap();
-    network.replicas[0].machine = earlier;
+    network.replicas[0].protocol = earlier;
     look(&mut StateRoots::default(), &network, id(0)).unwrap_err()
 }
 
 fn supply_kept() -> Violation {
-    let mut invariant = SupplyKept::default();
+    let mut invariant = SupplyConserved::default();
     look(&mut invariant, &history(poa(), false, 2), id(0)).unwrap();
     let richer = Workload::genesis().with_balance(Address::repeat_byte(7), ether(1));
     let mut network = builder(poa()).with_genesis(richer).build().unwrap();
@@ -119,14 +122,14 @@ fn honest_stake() -> Violation {
     let mut network = builder(pos()).build().unwrap();
     network.misbehave(id(2), Behaviour::Equivocate, Trigger::Always).unwrap();
     let liar = network.replicas[2].address().unwrap();
-    let is_slashed = |network: &Network| match network.primary().machine() {
+    let is_slashed = |network: &Network| match network.primary().protocol() {
         Machine::Pos(pos) => pos.head_state().is_some_and(|state| state.is_slashed(&liar)),
         _ => false,
     };
     network.run_until(Duration::from_secs(60), is_slashed).unwrap();
     look(&mut HonestStake, &network, id(0)).unwrap();
     // As if it had done nothing.
-    network.world.trouble = None;
+    network.env.faults = None;
     look(&mut HonestStake, &network, id(0)).unwrap_err()
 }
 
@@ -137,8 +140,8 @@ fn log_matching() -> Violation {
 }
 
 fn state_machine_safety() -> Violation {
-    let leads = |replica: &&Replica| matches!(replica.machine(), Machine::Raft(raft) if raft.is_leader());
-    let mut invariant = CommittedStays::default();
+    let leads = |replica: &&Replica| matches!(replica.protocol(), Machine::Raft(raft) if raft.is_leader());
+    let mut invariant = CommittedEntriesPersist::default();
     let mut network = builder(raft()).build().unwrap();
     network.run_until(Duration::from_secs(9), |network| network.replicas().iter().any(|one| leads(&one))).unwrap();
     let leader = network.replicas().iter().find(leads).unwrap().id();
@@ -159,7 +162,7 @@ fn committed_survives() -> Violation {
     let mut other = network.fork();
     watch(&mut invariant, &mut network, 3).unwrap();
     // Elsewhere the first primary never spoke, and the next one's block is in the place of the committed one.
-    let Machine::Pbft(first) = other.primary().machine() else { panic!("not pbft") };
+    let Machine::Pbft(first) = other.primary().protocol() else { panic!("not pbft") };
     let primary = first.primary();
     let primary = other.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
     other.crash(primary).unwrap();
@@ -169,11 +172,11 @@ fn committed_survives() -> Violation {
 fn watermarks() -> Violation {
     let mut network = history(pbft(), false, 6);
     look(&mut Watermarks::default(), &network, id(0)).unwrap();
-    network.replicas[0].machine = history(pbft(), true, 6).replicas[0].machine.clone();
+    network.replicas[0].protocol = history(pbft(), true, 6).replicas[0].protocol.clone();
     let stranger = look(&mut Watermarks::default(), &network, id(0)).unwrap_err();
     assert!(stranger.detail.contains("and has Some"), "{stranger}");
     let every_third = ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(3, 6));
-    network.replicas[0].machine = history(every_third, false, 4).replicas[0].machine.clone();
+    network.replicas[0].protocol = history(every_third, false, 4).replicas[0].protocol.clone();
     look(&mut Watermarks::default(), &network, id(0)).unwrap_err()
 }
 
@@ -189,7 +192,7 @@ fn seals() -> Violation {
 
 fn seals_once() -> Violation {
     let (network, other) = (history(poa(), false, 3), history(poa(), true, 3));
-    let mut invariant = SealsOnce::default();
+    let mut invariant = NoDoubleSealing::default();
     look(&mut invariant, &network, other_than_author(&network)).unwrap();
     let twice = (0..4).filter_map(|replica| look(&mut invariant, &other, id(replica)).err()).next();
     twice.unwrap()
@@ -197,7 +200,7 @@ fn seals_once() -> Violation {
 
 fn one_block_a_slot() -> Violation {
     let (network, other) = (history(dpos(), false, 6), history(dpos(), true, 6));
-    let mut invariant = ProducersKeepTheirWord::default();
+    let mut invariant = ConfirmationsConsistent::default();
     look(&mut invariant, &network, other_than_author(&network)).unwrap();
     look(&mut invariant, &other, other_than_author(&other)).unwrap_err()
 }
@@ -206,7 +209,7 @@ fn one_block_a_slot() -> Violation {
 fn lock_kept() -> Violation {
     let mut network = history(dpos(), false, 8);
     let mut other = network.fork();
-    let mut invariant = ProducersKeepTheirWord::default();
+    let mut invariant = ConfirmationsConsistent::default();
     watch(&mut invariant, &mut network, 18).unwrap();
     let [one, two] = [0, 1].map(|number| other.replicas[number].address().unwrap());
     for replica in [2, 3] {
@@ -231,7 +234,7 @@ fn durability() -> Violation {
     let mut oracle = Oracle::default();
     oracle.submitted(&transaction);
     let network = history(pbft(), true, 3);
-    oracle.on_step(&network, &Step { at: network.now(), replica: id(0), label: "by hand" });
+    oracle.on_step(&network, &SimStep { at: network.now(), replica: id(0), label: "by hand" });
     assert_eq!((oracle.acknowledged_count(), oracle.submitted_count()), (1, 1));
     oracle.check(&network, &[id(0), id(1)]).unwrap();
     oracle.check(&history(pbft(), false, 3), &[id(1)]).unwrap_err()
@@ -242,7 +245,7 @@ fn convergence() -> Violation {
     let silent =
         |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
     let plan = FaultPlan::default().with_lasting(0, silent(2)).with_lasting(0, silent(3));
-    let setup = Setup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..Setup::of(pos()) };
+    let setup = CampaignSetup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..CampaignSetup::of(pos()) };
     run_plan(&setup, 1, &plan).violation().unwrap().clone()
 }
 
@@ -251,7 +254,7 @@ fn liveness() -> Violation {
     let silent =
         |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
     let plan = FaultPlan::default().with_lasting(0, silent(2)).with_lasting(0, silent(3));
-    let setup = Setup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..Setup::of(pbft()) };
+    let setup = CampaignSetup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..CampaignSetup::of(pbft()) };
     run_plan(&setup, 1, &plan).violation().unwrap().clone()
 }
 
@@ -306,7 +309,7 @@ fn every_name_is_shown_to_be_found() {
     shown.extend(WITNESSES.iter().map(|(name, _)| *name));
     let all: BTreeSet<&str> = ConsensusKind::ALL
         .into_iter()
-        .flat_map(|kind| invariant::of_protocol(&scenario::usual(kind)))
+        .flat_map(|kind| invariant::of_protocol(&default_sim_config(kind)))
         .flat_map(|invariant| invariant.names())
         .chain(OF_RUNS)
         .collect();

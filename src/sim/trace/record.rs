@@ -11,12 +11,12 @@ use crate::{
         BlockId, ChainEvent, Effect, Encoder, Event, Machine, Message, Protocol, Recipients, ReplicaId, Verdict,
     },
     primitives::{Address, B256, Bytes},
-    sim::SimTime,
+    sim::engine::clock::SimTime,
 };
 
 /// Collects the entries of a run. Cloning is O(1): a clone of a network goes on with its own.
 #[derive(Clone, Debug)]
-pub(in crate::sim) struct Recorder {
+pub(crate) struct Recorder {
     header: Arc<TraceHeader>,
     replicas: Arc<BTreeMap<Address, u32>>,
     entries: Vector<TraceEntry>,
@@ -30,7 +30,7 @@ pub(in crate::sim) struct Recorder {
 }
 
 impl Recorder {
-    pub(in crate::sim) fn new(header: TraceHeader) -> Self {
+    pub(crate) fn new(header: TraceHeader) -> Self {
         let numbered = header.replicas.iter().zip(0..);
         let replicas = numbered.filter_map(|(replica, number)| Some((replica.address?, number))).collect();
         Self {
@@ -45,26 +45,22 @@ impl Recorder {
     }
 
     /// The entries so far.
-    pub(in crate::sim) fn entries(&self) -> &Vector<TraceEntry> {
+    pub(crate) fn entries(&self) -> &Vector<TraceEntry> {
         &self.entries
     }
 
     /// What was recorded, with the states at `now`.
-    pub(in crate::sim) fn trace<'a>(
-        &self,
-        now: SimTime,
-        machines: impl Iterator<Item = (ReplicaId, &'a Machine)>,
-    ) -> Trace {
+    pub(crate) fn trace<'a>(&self, now: SimTime, protocols: impl Iterator<Item = (ReplicaId, &'a Machine)>) -> Trace {
         let mut entries: Vec<_> = self.entries.iter().cloned().collect();
-        for (replica, machine) in machines.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
-            let what = What::State { replica: replica.get(), digest: machine.digest() };
+        for (replica, protocol) in protocols.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
+            let what = What::State { replica: replica.get(), digest: protocol.digest() };
             entries.push(TraceEntry { at_ns: now.as_nanos(), what });
         }
         Trace { header: self.header.as_ref().clone(), entries }
     }
 
     /// What a replica is about to be told.
-    pub(in crate::sim) fn input(&mut self, now: SimTime, event: &Event) -> Input {
+    pub(crate) fn input(&mut self, now: SimTime, event: &Event) -> Input {
         match event {
             Event::Start => Input::Start,
             Event::Message { from, message } => {
@@ -89,22 +85,22 @@ impl Recorder {
     }
 
     /// What a replica's protocol answered, and where it stands now.
-    pub(in crate::sim) fn step(
+    pub(crate) fn step(
         &mut self,
         now: SimTime,
         replica: ReplicaId,
         input: Input,
         effects: &[Effect],
-        machine: &Machine,
+        protocol: &Machine,
     ) {
         let is_foreign = self.altered.contains_key(&replica.get());
         let outputs = effects.iter().map(|effect| self.output(now, effect, is_foreign)).collect();
         self.push(now, What::Step { replica: replica.get(), input, outputs });
-        self.stands(now, replica, machine);
+        self.record_status(now, replica, protocol);
     }
 
     /// Something goes on a link.
-    pub(in crate::sim) fn sent(
+    pub(crate) fn sent(
         &mut self,
         now: SimTime,
         (from, to): (ReplicaId, ReplicaId),
@@ -119,7 +115,7 @@ impl Recorder {
     }
 
     /// Something was done to the network, or seen to be wrong.
-    pub(in crate::sim) fn incident(&mut self, now: SimTime, incident: Incident) {
+    pub(crate) fn incident(&mut self, now: SimTime, incident: Incident) {
         if let Incident::Altered { replica, .. } = &incident {
             self.altered.insert(*replica, ());
         }
@@ -127,8 +123,8 @@ impl Recorder {
     }
 
     /// A replica has another machine than before, such as after a restart.
-    pub(in crate::sim) fn stands(&mut self, now: SimTime, replica: ReplicaId, machine: &Machine) {
-        let Some(status) = Status::of(machine, replica, &self.replicas) else { return };
+    pub(crate) fn record_status(&mut self, now: SimTime, replica: ReplicaId, protocol: &Machine) {
+        let Some(status) = Status::of(protocol, replica, &self.replicas) else { return };
         if self.status.get(&replica.get()) != Some(&status) {
             self.status.insert(replica.get(), status);
             self.push(now, What::Status { replica: replica.get(), status });

@@ -28,7 +28,7 @@ pub struct Replay<'a> {
     validators: ValidatorSet,
     authenticator: Authenticator,
     signers: Vec<Option<Signer>>,
-    machines: Vec<Player>,
+    protocols: Vec<Player>,
     /// By number.
     messages: Vec<Told>,
     numbers: BTreeMap<B256, u32>,
@@ -39,7 +39,7 @@ pub struct Replay<'a> {
 
 #[derive(Debug)]
 struct Player {
-    machine: Machine,
+    protocol: Machine,
     /// Nobody knows its state any more.
     is_altered: bool,
 }
@@ -97,15 +97,15 @@ impl<'a> Replay<'a> {
             validators,
             authenticator,
             signers,
-            machines: Vec::new(),
+            protocols: Vec::new(),
             messages: Vec::new(),
             numbers: BTreeMap::new(),
             blocks: Vec::new(),
             next: 0,
         };
         for number in 0..header.replicas.len() {
-            let machine = replay.machine(number, &BTreeMap::new(), 1)?;
-            replay.machines.push(Player { machine, is_altered: false });
+            let protocol = replay.protocol(number, &BTreeMap::new(), 1)?;
+            replay.protocols.push(Player { protocol, is_altered: false });
         }
         Ok(replay)
     }
@@ -137,14 +137,14 @@ impl<'a> Replay<'a> {
             What::Step { replica, input, outputs } => self.give(*replica, input, outputs, record)?,
             What::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
             What::Incident(Incident::Restarted { replica, records }) => {
-                let machine = self.machine(*replica as usize, records, record)?;
+                let protocol = self.protocol(*replica as usize, records, record)?;
                 // One that was altered stays so: a key on two machines restarts twice.
-                if let Some(player) = self.machines.get_mut(*replica as usize) {
-                    player.machine = machine;
+                if let Some(player) = self.protocols.get_mut(*replica as usize) {
+                    player.protocol = protocol;
                 }
             }
             What::Incident(Incident::Altered { replica, .. }) => {
-                if let Some(player) = self.machines.get_mut(*replica as usize) {
+                if let Some(player) = self.protocols.get_mut(*replica as usize) {
                     player.is_altered = true;
                 }
             }
@@ -154,20 +154,20 @@ impl<'a> Replay<'a> {
     }
 
     /// The replica's protocol as it is now; `None` when there is no such replica, or when it was changed by hand.
-    pub fn machine_of(&self, replica: u32) -> Option<&Machine> {
-        let player = self.machines.get(replica as usize)?;
-        (!player.is_altered).then_some(&player.machine)
+    pub fn protocol_of(&self, replica: u32) -> Option<&Machine> {
+        let player = self.protocols.get(replica as usize)?;
+        (!player.is_altered).then_some(&player.protocol)
     }
 
-    fn machine(&self, number: usize, records: &Records, record: usize) -> Result<Machine, ReplayError> {
+    fn protocol(&self, number: usize, records: &Records, record: usize) -> Result<Machine, ReplayError> {
         let signer = self.signers.get(number).cloned().flatten();
         let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
-        let machine = if records.is_empty() {
+        let protocol = if records.is_empty() {
             self.config.start(&self.genesis, validators, authenticator, signer)
         } else {
             self.config.recover(&self.genesis, validators, records, authenticator, signer)
         };
-        machine.map_err(|source| ReplayError::Consensus { record, source })
+        protocol.map_err(|source| ReplayError::Consensus { record, source })
     }
 
     fn tell(&mut self, digest: B256, body: Option<&str>, record: usize) -> Result<(), ReplayError> {
@@ -184,13 +184,13 @@ impl<'a> Replay<'a> {
     }
 
     fn give(&mut self, replica: u32, input: &Input, outputs: &[Output], record: usize) -> Result<(), ReplayError> {
-        if self.machines.get(replica as usize).is_none_or(|player| player.is_altered) {
+        if self.protocols.get(replica as usize).is_none_or(|player| player.is_altered) {
             return Ok(());
         }
         let event = self.event(input, record)?;
         let mut effects = Vec::new();
-        if let Some(player) = self.machines.get_mut(replica as usize) {
-            player.machine.step(event, &mut effects);
+        if let Some(player) = self.protocols.get_mut(replica as usize) {
+            player.protocol.step(event, &mut effects);
         }
         for (place, effect) in effects.iter().enumerate() {
             if let Effect::Send { message, .. } = effect {
@@ -222,7 +222,7 @@ impl<'a> Replay<'a> {
     }
 
     fn compare_state(&self, replica: u32, want: B256, record: usize) -> Result<(), ReplayError> {
-        match self.machine_of(replica).map(Protocol::digest) {
+        match self.protocol_of(replica).map(Protocol::digest) {
             Some(got) if got != want => Err(ReplayError::State { record, replica, got, want }),
             _ => Ok(()),
         }

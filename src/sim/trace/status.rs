@@ -36,10 +36,10 @@ pub enum Part {
 }
 
 impl Status {
-    /// Where `machine`, that of `replica`, stands; `None` for a protocol without rounds.
+    /// Where `protocol`, that of `replica`, stands; `None` for a protocol without rounds.
     #[allow(unreachable_patterns, reason = "a protocol without rounds needs no line here")]
-    pub(super) fn of(machine: &Machine, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Option<Self> {
-        let status = match machine {
+    pub(super) fn of(protocol: &Machine, replica: ReplicaId, replicas: &BTreeMap<Address, u32>) -> Option<Self> {
+        let status = match protocol {
             Machine::Pbft(pbft) => {
                 let leader = replicas.get(&pbft.primary()).copied();
                 let part = match pbft.is_changing() {

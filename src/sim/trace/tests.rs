@@ -12,7 +12,12 @@ use crate::{
         raft::RaftConfig,
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
-    sim::{FaultKind, FaultPlan, Latency, Network, NetworkBuilder, Setup, scenario},
+    sim::{
+        campaign::two_phase::CampaignSetup,
+        default_config::default_sim_config,
+        faults::plan::{FaultKind, FaultPlan},
+        network::{Network, builder::NetworkBuilder, links::Latency},
+    },
 };
 
 fn builder(consensus: ConsensusConfig) -> NetworkBuilder {
@@ -61,7 +66,8 @@ fn two_machines_of_one_key_replay_through_a_crash() {
     let twins = FaultKind::Twins { replica: first, group: vec![ReplicaId::new(1)] };
     let plan = FaultPlan::new([]).with(1_000, 8_000, twins).with(3_000, 2_000, FaultKind::Crash { replica: first });
     for kind in ConsensusKind::ALL {
-        let mut network = builder(scenario::usual(kind)).with_trace("test").with_faults(plan.clone()).build().unwrap();
+        let mut network =
+            builder(default_sim_config(kind)).with_trace("test").with_faults(plan.clone()).build().unwrap();
         network.run_for(Duration::from_secs(15)).unwrap();
         replays(&network.trace().unwrap(), kind.name());
     }
@@ -70,10 +76,10 @@ fn two_machines_of_one_key_replay_through_a_crash() {
 #[test]
 fn whatever_a_campaign_does_replays() {
     for kind in ConsensusKind::ALL {
-        let setup = Setup::of(scenario::usual(kind));
+        let setup = CampaignSetup::of(default_sim_config(kind));
         for seed in 0..40 {
             let plan = FaultPlan::random(seed, 4, &setup.profile);
-            let mut network = builder(scenario::usual(kind)).with_trace("test").with_faults(plan).build().unwrap();
+            let mut network = builder(default_sim_config(kind)).with_trace("test").with_faults(plan).build().unwrap();
             network.run_for(Duration::from_secs(25)).unwrap();
             replays(&network.trace().unwrap(), &format!("{} {seed}", kind.name()));
         }

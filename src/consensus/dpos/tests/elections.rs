@@ -2,7 +2,7 @@
 
 use super::{super::*, lab::*};
 use crate::{
-    consensus::{SealedHeader, mutation},
+    consensus::{HeaderFieldError, SealedHeader, mutation},
     primitives::Height,
     system::{ValidatorUpdate, ValidatorUpdates},
 };
@@ -166,7 +166,7 @@ fn a_light_verifier_stays_where_it_was_on_bad_headers() {
         assert!(light.follow(&SealedHeader { header, seal, ..good.clone() }).is_err());
         assert_eq!((light.head(), light.irreversible()), before);
         light.follow(&good).unwrap();
-        assert!(matches!(light.follow(&good), Err(HeaderError::Parent { .. })));
+        assert!(matches!(light.follow(&good), Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
     }
     assert_eq!(light.irreversible(), lab.replica(0).finality().finalized);
 }

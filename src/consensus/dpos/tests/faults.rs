@@ -3,7 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::{super::*, lab::*};
-use crate::{consensus::mutation, primitives::Height};
+use crate::{
+    consensus::{Evidence, mutation},
+    primitives::Height,
+};
 
 /// SplitMix64.
 struct Dice(u64);

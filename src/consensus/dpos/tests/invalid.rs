@@ -1,7 +1,10 @@
 //! What is refused leaves the state as it was.
 
 use super::{super::*, lab::*};
-use crate::primitives::{B256, Bytes, Header, Height, KeyPair};
+use crate::{
+    consensus::{ReplicaId, Verdict},
+    primitives::{B256, Bytes, Header, Height, KeyPair},
+};
 
 fn message(block: &Arc<Block>) -> Event {
     Event::Message { from: ReplicaId::new(1), message: Message::Block(block.clone()) }
@@ -163,11 +166,11 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
         let seal = signer.sign(block.hash());
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
-    assert_eq!(replica.orphans.len(), 64);
+    assert_eq!(replica.intake.orphans.len(), 64);
     // The others are heard all the same.
     lab.slots(30);
     assert_eq!(lab.irreversible(0), 35);
-    assert_eq!(lab.replica(0).orphans.len(), 0, "orphans at and below what is irreversible are forgotten");
+    assert_eq!(lab.replica(0).intake.orphans.len(), 0, "orphans at and below what is irreversible are forgotten");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::super::*;
 use crate::{
     chain::Block,
     consensus::{
-        BuildRequest, Deadline, SealedHeader,
+        BuildRequest, Deadline, Recipients, ReplicaId, SealedHeader,
         testing::{self, Fixture, genesis},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},

@@ -1,7 +1,7 @@
 //! Nothing goes wrong, or little: lags, watermarks, locks, catching up, restarts.
 
 use super::{super::*, lab::*};
-use crate::primitives::Height;
+use crate::{consensus::Verdict, primitives::Height};
 
 #[test]
 fn four_replicas_agree_with_the_lag_of_the_model() {

@@ -3,7 +3,7 @@
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Effect, Event, Message, Protocol, SealedHeader,
+        BlockId, Effect, Event, HeaderFieldError, Message, Protocol, SealedHeader,
         pbft::{CertificateError, HeaderError, LightVerifier, RESEND_TIMER, Seal, View},
     },
     primitives::Bytes,
@@ -79,7 +79,10 @@ fn a_light_verifier_follows_certificates_and_nothing_else() {
     let proposal = Seal::Proposal { view: View::new(0), signature: Bytes::new() };
     assert_eq!(refuse(proposal), CertificateError::NotCommitted);
     // A gap.
-    assert!(matches!(new().follow(&SealedHeader::from(lab.canonical(1, 2).as_ref())), Err(HeaderError::Parent { .. })));
+    assert!(matches!(
+        new().follow(&SealedHeader::from(lab.canonical(1, 2).as_ref())),
+        Err(HeaderError::Field(HeaderFieldError::Parent { .. }))
+    ));
 }
 
 #[test]

@@ -2,9 +2,8 @@
 
 use super::lab::{Lab, PbftFixture};
 use crate::consensus::{
-    Protocol, Record, Records,
+    ApplyRecords, Protocol, Record, Records,
     pbft::{InView, Pbft},
-    record_map::RecordMap,
     testing::Fixture,
 };
 

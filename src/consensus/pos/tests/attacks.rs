@@ -198,7 +198,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
     // What is above waits for parents that never come.
     new.iter().for_each(|block| lab.give_block(0, block));
     assert_eq!((lab.replica(0).head(), lab.replica(0).finalized()), (before.head(), before.finalized()));
-    assert_eq!(lab.replica(0).orphans.len(), new.len());
+    assert_eq!(lab.replica(0).intake.orphans.len(), new.len());
 
     // Whoever begins anew can't tell the two apart, and believes neither.
     let newcomer = |trusted: Option<(u64, B256)>| {

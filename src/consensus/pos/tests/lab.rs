@@ -5,8 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, Event, Message, Protocol, Records, ReplicaId, Signer,
-        TimerId, Validator, ValidatorSet,
+        Authenticator, BlockId, BuildRequest, ChainEvent, Event, HeaderChainRules, Message, Protocol, Records,
+        ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
             ATTEST_TIMER, Checkpoint, Link, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
             SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
@@ -85,7 +85,7 @@ impl Lab {
     /// The validators of genesis, as the first block's state has them.
     pub(super) fn genesis_set(&self) -> ValidatorSet {
         let (config, header) = (&self.fixture.config, self.genesis.header());
-        let link = rules::genesis_link(config, self.genesis.hash(), header, &self.first_set());
+        let link = Pos::genesis_context(config, &self.first_set(), self.genesis.hash(), header);
         link.state.current.set.clone()
     }
 

@@ -3,7 +3,7 @@
 use super::{super::*, cluster::*};
 use crate::{
     chain::Block,
-    consensus::{Verdict, record_map::RecordMap, testing::Fixture},
+    consensus::{ApplyRecords, Verdict, common::protocol::encoding, testing::Fixture},
     primitives::{Bytes, Height},
 };
 
@@ -159,7 +159,7 @@ fn memory_is_bounded_under_a_flood() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let block = cluster.produce(0);
-    let size = |cluster: &Cluster, number: usize| cluster.replica(number).encoding().len();
+    let size = |cluster: &Cluster, number: usize| encoding(cluster.replica(number)).len();
     let before = [size(&cluster, 0), size(&cluster, 1)];
     let entry = |index| Entry::new(2, index, None);
     for round in 1..5_000 {
@@ -265,7 +265,7 @@ fn whole_records_that_are_none_are_told() {
     cluster.produce(0);
     let root = (BlockId::default(), crate::primitives::Timestamp::from_secs(0));
     for key in [HEAD_KEY, HARD_STATE_KEY] {
-        let value = crate::consensus::encoding::checked_record(1, |out| out.u8(7));
+        let value = crate::consensus::checked_record(1, |out| out.u8(7));
         let records = Records::from([(key.into(), value.into())]);
         let authenticator = Authenticator::symbolic(7);
         let refused = Raft::recover(RaftConfig::default(), root, Membership::default(), &records, authenticator, None);

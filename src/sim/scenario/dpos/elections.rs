@@ -10,7 +10,10 @@ use crate::{
         dpos::{Dpos, DposConfig, LightVerifier, Payload},
     },
     primitives::{Address, Height, KeyPair, ether},
-    sim::{Behaviour, NetworkBuilder, ValidatorAction},
+    sim::{
+        faults::plan::Behaviour,
+        network::{builder::NetworkBuilder, validator_action::ValidatorAction},
+    },
 };
 
 /// Of the seven candidates, how many produce.
@@ -32,7 +35,7 @@ fn voter() -> KeyPair {
 }
 
 fn dpos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Dpos> {
-    match stage.machine(number) {
+    match stage.protocol(number) {
         Machine::Dpos(dpos) => Some(dpos),
         _ => None,
     }

@@ -125,7 +125,7 @@ fn meet(stage: &mut Stage<'_>, constellation: &Constellation) -> Result<String, 
     }
     stage.must(heads(stage, &up, want), "the branch that the EIP says, at all")?;
     let next = want.height.next();
-    let may_sign = up.iter().filter(|number| match stage.machine(**number) {
+    let may_sign = up.iter().filter(|number| match stage.protocol(**number) {
         Machine::Poa(poa) => {
             let address = stage.replica(**number).address().unwrap_or_default();
             poa.snapshot().may_sign(next, &address).is_ok()

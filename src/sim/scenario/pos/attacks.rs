@@ -15,7 +15,7 @@ use crate::{
         BlockId, Message,
         pos::{OffenceKind, Pos},
     },
-    sim::{Behaviour, LinkEffect},
+    sim::faults::plan::{Behaviour, LinkEffect},
 };
 
 /// The proposer of a slot keeps its block back, and a vote for it of one of that slot's attesters, and shows both once the next

@@ -15,7 +15,11 @@ use crate::{
         pos::{MessageError, Payload, Pos, PosConfig, Vote, offenders},
     },
     primitives::{Address, Height},
-    sim::{FaultKind, FaultPlan, Latency, LinkEffect, LinkFault, Network, NetworkError, Replica, scenario::stage::id},
+    sim::{
+        faults::plan::{FaultKind, FaultPlan, LinkEffect, LinkFault},
+        network::{Network, error::NetworkError, links::Latency, replica::Replica},
+        scenario::stage::id,
+    },
 };
 
 /// Slots of the histories of [`long_range`]: more than 6 epochs beyond what is final.

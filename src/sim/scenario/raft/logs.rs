@@ -10,7 +10,7 @@ use crate::{
         Message,
         raft::{Body, Entry, Raft, RaftMessage},
     },
-    sim::{Delay, FaultId, FaultKind},
+    sim::faults::plan::{Delay, FaultId, FaultKind, LinkEffect},
 };
 
 /// Figure 7 of the paper: what the leader of term 8 has.
@@ -108,7 +108,7 @@ fn up_to_c(stage: &mut Stage<'_>) -> Result<(FaultId, FaultId), ScenarioError> {
     }
     stage.note("figure 8, (b)");
     let cut = stage.partition(&[&[0, 1, 2], &[3, 4]])?;
-    let lost = stage.link(&["raft-append"], &[0], &[], crate::sim::LinkEffect::Loss { per_mille: 1_000 })?;
+    let lost = stage.link(&["raft-append"], &[0], &[], LinkEffect::Loss { per_mille: 1_000 })?;
     say(stage, (1, 0), 3, Body::TimeoutNow)?;
     stage.run_until(1_000, "replica 0 leads term 4", |stage| leads(stage, 0) && super::term(stage, 0) == 4)?;
     Ok((cut, lost))
@@ -121,7 +121,7 @@ pub(super) fn figure_8(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     let before = stage.sent("raft-appended").0;
     append(stage, (0, 1), 4, (1, 1), &[2])?;
     append(stage, (0, 2), 4, (1, 1), &[2])?;
-    stage.link(&["raft-append"], &[0], &[], crate::sim::LinkEffect::Loss { per_mille: 1_000 })?;
+    stage.link(&["raft-append"], &[0], &[], LinkEffect::Loss { per_mille: 1_000 })?;
     stage.run_ms(100)?;
     stage.must(leads(stage, 0) && stage.sent("raft-appended").0 == before + 2, "two who acknowledge entry 2")?;
     must_have(stage, 2, &[1, 2])?;

@@ -7,7 +7,7 @@ use crate::{
         raft::{Assignment, Change, Raft, Role},
     },
     primitives::Address,
-    sim::{Delay, LinkEffect},
+    sim::faults::plan::{Delay, LinkEffect},
 };
 
 /// Lets the leader propose a change once nothing else is under way.

@@ -1,7 +1,7 @@
 //! What the records of a network weigh that dies and comes back again and again.
 
 use super::*;
-use crate::sim::Streams;
+use crate::sim::engine::rng::Streams;
 
 /// Lives of a network, each ended by a kill after one of its last few writes.
 const LIVES: usize = 200;
@@ -52,7 +52,8 @@ fn records_of_automatic_blocks_weigh_no_more_after_many_restarts() {
         let mean = Duration::from_millis(if kind == ConsensusKind::Raft { 100 } else { 400 });
         let latency = Latency::Exponential { floor: Duration::from_millis(50), mean };
         let live = |disk: &Arc<Disk>| {
-            let network = on(disk, Setup::of(scenario::usual(kind)).consensus, 4).with_latency(latency).with_loss(50);
+            let network =
+                on(disk, CampaignSetup::of(default_sim_config(kind)).consensus, 4).with_latency(latency).with_loss(50);
             let mut network = network.build().unwrap();
             network.run_for(Duration::from_secs(8)).unwrap();
             network.lowest_height()

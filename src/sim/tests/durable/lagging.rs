@@ -15,7 +15,7 @@ fn a_primary_that_lags_behind_holds_nobody_up_whenever_all_die() {
 
 fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &[(u64, u32)]) {
     let disk = Arc::new(Disk::default());
-    let config = Setup::of(scenario::usual(kind)).consensus;
+    let config = CampaignSetup::of(default_sim_config(kind)).consensus;
     let pause = FaultKind::Pause { replica: ReplicaId::new(0) };
     let mut faults = vec![Fault { at_ms: 6_000, for_ms: Some(pause_ms), what: pause }];
     faults.extend(crashes.iter().map(|(at_ms, replica)| {
@@ -60,7 +60,7 @@ fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &
 #[test]
 fn whatever_goes_wrong_before_all_die_the_chain_goes_on() {
     for kind in ConsensusKind::ALL {
-        let config = Setup::of(scenario::usual(kind)).consensus;
+        let config = CampaignSetup::of(default_sim_config(kind)).consensus;
         for seed in 34..40 {
             let disk = Arc::new(Disk::default());
             let plan = FaultPlan::random(seed, 4, &Profile::crash_only());
@@ -83,7 +83,7 @@ fn whatever_goes_wrong_before_all_die_the_chain_goes_on() {
 #[test]
 fn signers_find_more_lost_blocks_than_may_wait_for_their_parents() {
     let disk = Arc::new(Disk::default());
-    let config = Setup::of(scenario::usual(ConsensusKind::Poa)).consensus;
+    let config = CampaignSetup::of(default_sim_config(ConsensusKind::Poa)).consensus;
     let pause = Fault { at_ms: 6_000, for_ms: Some(400_000), what: FaultKind::Pause { replica: ReplicaId::new(0) } };
     let plan = FaultPlan { faults: vec![pause], ..FaultPlan::default() };
     let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
@@ -126,7 +126,7 @@ fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
 fn a_primary_that_lost_writes_goes_back_together_with_its_chain() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
-        let config = Setup::of(scenario::usual(kind)).consensus;
+        let config = CampaignSetup::of(default_sim_config(kind)).consensus;
         let replica = ReplicaId::new(0);
         let slow = FaultKind::Disk { replica, delay: Delay::Constant { ms: 2_500 } };
         let faults = vec![

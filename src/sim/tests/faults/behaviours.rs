@@ -30,7 +30,7 @@ fn never_is_as_if_honest() {
 fn a_silent_replica_is_voted_out() {
     let network = with(Behaviour::Silent, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
-    let Machine::Pbft(pbft) = network.primary().machine() else { panic!("not pbft") };
+    let Machine::Pbft(pbft) = network.primary().protocol() else { panic!("not pbft") };
     assert!(pbft.view().get() > 0);
 }
 
@@ -44,7 +44,7 @@ fn a_selective_one_is_heard_by_some_only() {
 #[test]
 fn an_equivocating_one_shows_each_half_another_block() {
     let mut network = network(pbft(), 4);
-    let Machine::Pbft(first) = network.primary().machine() else { panic!("not pbft") };
+    let Machine::Pbft(first) = network.primary().protocol() else { panic!("not pbft") };
     let leader = network.replicas().iter().find(|replica| replica.address() == Some(first.primary())).unwrap().id();
     network.misbehave(leader, Behaviour::Equivocate, Trigger::Always).unwrap();
     run_ms(&mut network, 20_000);
@@ -97,12 +97,12 @@ fn triggers_choose_occasions() {
 #[test]
 fn rounds_are_those_of_the_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
-        let config = scenario::usual(kind);
+        let config = default_sim_config(kind);
         let mut network = builder(config, 4).build().unwrap();
         // In one network somebody is silent in the rounds of now, in the other in one that never comes.
         run_ms(&mut network, 9_500);
         let mut other = network.fork();
-        let round = network.replica(id(1)).unwrap().machine().round();
+        let round = network.replica(id(1)).unwrap().protocol().round();
         assert!(kind == crate::consensus::ConsensusKind::Pbft || round > 0, "{kind:?} is in round {round}");
         let rounds = |rounds| Trigger::Rounds { rounds };
         network.misbehave(id(1), Behaviour::Silent, rounds((round..round + 8).collect())).unwrap();
@@ -110,7 +110,7 @@ fn rounds_are_those_of_the_protocol() {
         run_ms(&mut network, 4_000);
         run_ms(&mut other, 4_000);
         assert_ne!(network.digest(), other.digest(), "{kind:?}");
-        let mut quiet = builder(scenario::usual(kind), 4).build().unwrap();
+        let mut quiet = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut quiet, 13_500);
         assert_eq!(heights(&quiet), heights(&other), "{kind:?}: a round that never comes");
     }
@@ -119,7 +119,7 @@ fn rounds_are_those_of_the_protocol() {
 #[test]
 fn a_censor_leaves_out_whom_it_wants() {
     let mut network = network(raft(), 1);
-    let mut clients = workload::Workload::new(1, 8, 8, 1);
+    let mut clients = campaign::workload::Workload::new(1, 8, 8, 1);
     let transactions: Vec<_> = core::iter::from_fn(|| clients.next()).map(|(_, transaction, _)| transaction).collect();
     let victim = transactions[0].sender();
     let of_victim = transactions.iter().filter(|transaction| transaction.sender() == victim).count();
@@ -155,14 +155,14 @@ fn two_of_four(seed: u64) -> Option<Violation> {
         .with_lasting(0, one_way(2, 3))
         .with_lasting(0, one_way(3, 2));
     let network = Network::builder()
-        .with_genesis(workload::Workload::genesis())
+        .with_genesis(campaign::workload::Workload::genesis())
         .with_invariants(invariant::generic())
         .with_consensus(pbft())
         .with_validators(4)
         .with_seed(seed)
         .with_faults(plan);
     let mut network = network.build().unwrap();
-    let mut clients = workload::Workload::new(seed, 20, 20_000, 4);
+    let mut clients = campaign::workload::Workload::new(seed, 20, 20_000, 4);
     while let Some((at, transaction, replica)) = clients.next() {
         if let Err(NetworkError::Violated(violation)) = network.run_to(at) {
             return Some(*violation);

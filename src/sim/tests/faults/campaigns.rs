@@ -10,13 +10,13 @@ fn protocols() -> [ConsensusConfig; 3] {
 #[test]
 fn runs_are_the_same_twice_and_differ_by_seed() {
     for config in protocols() {
-        let setup = Setup::of(config);
+        let setup = CampaignSetup::of(config);
         let report = run_seed(&setup, 1);
         assert_eq!(run_seed(&setup, 1), report);
         assert_ne!(run_seed(&setup, 2).digest, report.digest);
         assert_ne!(run_plan(&setup, 1, &FaultPlan::default()).digest, report.digest);
         let text = serde_json::to_string(&report).unwrap();
-        assert_eq!(serde_json::from_str::<Report>(&text).unwrap(), report);
+        assert_eq!(serde_json::from_str::<RunReport>(&text).unwrap(), report);
     }
 }
 
@@ -24,7 +24,7 @@ fn runs_are_the_same_twice_and_differ_by_seed() {
 fn quiet_runs_pass_and_acknowledge_everything() {
     for config in protocols() {
         let kind = config.kind();
-        let report = run_plan(&Setup::of(config), 4, &FaultPlan::default());
+        let report = run_plan(&CampaignSetup::of(config), 4, &FaultPlan::default());
         assert!(report.is_passed(), "{kind:?}: {:?}", report.outcome);
         let counters = report.counters;
         // Twelve transfers, the late client's, and what operators send to the staking contract.
@@ -41,7 +41,7 @@ fn quiet_runs_pass_and_acknowledge_everything() {
 fn default_campaigns_find_nothing() {
     for config in protocols() {
         let kind = config.kind();
-        let campaign = Campaign::new(Setup::of(config), 0..40);
+        let campaign = Campaign::new(CampaignSetup::of(config), 0..40);
         if let Some(report) = campaign.first_failure() {
             panic!("{kind:?} seed {}: {:?}\n{}", report.seed, report.outcome, report.plan.to_toml());
         }
@@ -50,7 +50,7 @@ fn default_campaigns_find_nothing() {
 
 #[test]
 fn a_deliberate_bug_is_found_shrunk_kept_and_gone_without_it() {
-    let setup = Setup::of(pbft());
+    let setup = CampaignSetup::of(pbft());
     let (shrunk, regression) = mutation::with(Mutation::PbftQuorumOneShort, || {
         let found = Campaign::new(setup.clone(), 0..1_000).first_failure().expect("a quorum of two is found");
         let violation = found.violation().expect("by an invariant").clone();
@@ -95,7 +95,7 @@ fn write_controls() {
         .with_lasting(0, twins(1, 0))
         .with_lasting(0, one_way(2, 3))
         .with_lasting(0, one_way(3, 2));
-    let setup = Setup { validators: vec![4], ..Setup::of(pbft()) };
+    let setup = CampaignSetup { validators: vec![4], ..CampaignSetup::of(pbft()) };
     let seed = (0..40)
         .find(|seed| run_plan(&setup, *seed, &plan).violation().is_some_and(|v| v.invariant == "pbft-prepared-unique"));
     let about = "negative control: two of four replicas lie, each half believes another block".to_owned();

@@ -11,13 +11,13 @@ fn a_crashed_replica_comes_back_with_what_it_kept() {
         run_ms(&mut network, 5_500);
         let before = network.replica(id(1)).unwrap().head();
         network.crash(id(1)).unwrap();
-        assert_eq!(network.replica(id(1)).unwrap().process(), Process::Down);
+        assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Down);
         run_ms(&mut network, 6_000);
         assert_eq!(network.replica(id(1)).unwrap().head(), before, "{kind:?}");
         assert!(height(&network, 0) > before.height.get(), "{kind:?}: {:?}", heights(&network));
         network.restart(id(1)).unwrap();
         let back = network.replica(id(1)).unwrap();
-        assert_eq!((back.process(), back.counters().restarts), (Process::Running, 1));
+        assert_eq!((back.process(), back.counters().restarts), (ProcessState::Running, 1));
         // A disk without delay loses nothing.
         assert_eq!((back.head(), back.chain().head().hash()), (before, before.hash), "{kind:?}");
         everybody_goes_on(&mut network, 4);
@@ -29,7 +29,7 @@ fn everybody_may_crash_at_once_and_final_stays_final() {
     for config in [pbft(), raft()] {
         let mut network = network(config, 4);
         run_ms(&mut network, 6_300);
-        let finalized = network.primary().machine().finality().finalized;
+        let finalized = network.primary().protocol().finality().finalized;
         for replica in 0..4 {
             network.crash(id(replica)).unwrap();
         }
@@ -75,9 +75,9 @@ fn a_paused_replica_takes_what_waited() {
     network.pause(id(2)).unwrap();
     let before = height(&network, 2);
     run_ms(&mut network, 8_000);
-    assert_eq!((height(&network, 2), network.replica(id(2)).unwrap().process()), (before, Process::Paused));
+    assert_eq!((height(&network, 2), network.replica(id(2)).unwrap().process()), (before, ProcessState::Paused));
     assert!(height(&network, 0) > before + 3);
-    let transaction = workload::Workload::new(1, 1, 1, 1).next().unwrap().1;
+    let transaction = campaign::workload::Workload::new(1, 1, 1, 1).next().unwrap().1;
     assert!(matches!(network.submit(transaction, id(2)), Err(NetworkError::Down { .. })));
     network.resume(id(2)).unwrap();
     run_ms(&mut network, 500);
@@ -92,11 +92,11 @@ fn a_crash_during_a_pause_and_two_crashes_at_once_end_with_the_last() {
     let second = network.crash(id(1)).unwrap();
     network.pause(id(1)).unwrap();
     network.end_fault(first).unwrap();
-    assert_eq!(network.replica(id(1)).unwrap().process(), Process::Down);
+    assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Down);
     network.end_fault(second).unwrap();
-    assert_eq!(network.replica(id(1)).unwrap().process(), Process::Paused);
+    assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Paused);
     network.resume(id(1)).unwrap();
-    assert_eq!(network.replica(id(1)).unwrap().process(), Process::Running);
+    assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Running);
     everybody_goes_on(&mut network, 3);
 }
 
@@ -116,7 +116,7 @@ fn a_wiped_replica_begins_at_genesis_and_catches_up() {
 #[test]
 fn flipped_bits_are_told_by_checksums_in_every_protocol() {
     for kind in crate::consensus::ConsensusKind::ALL {
-        let mut network = builder(scenario::usual(kind), 4).build().unwrap();
+        let mut network = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut network, 9_000);
         for replica in network.replicas() {
             assert!(!replica.records().is_empty());
@@ -153,7 +153,7 @@ fn flipped_bits_are_told_by_checksums_in_every_protocol() {
 
 /// Who leads, in Raft.
 fn leader_of(network: &Network) -> Option<ReplicaId> {
-    let leads = |replica: &&Replica| matches!(replica.machine(), Machine::Raft(raft) if raft.is_leader());
+    let leads = |replica: &&Replica| matches!(replica.protocol(), Machine::Raft(raft) if raft.is_leader());
     network.replicas().iter().find(leads).map(Replica::id)
 }
 
@@ -206,7 +206,7 @@ fn promises_survive_a_crash() {
     let mut network = network(raft(), 3);
     run_ms(&mut network, 4_000);
     let terms = |network: &Network| -> Vec<u64> {
-        let term = |replica: &Replica| match replica.machine() {
+        let term = |replica: &Replica| match replica.protocol() {
             Machine::Raft(raft) => raft.term(),
             other => panic!("not raft: {other:?}"),
         };
@@ -223,7 +223,7 @@ fn promises_survive_a_crash() {
 #[test]
 fn a_replica_that_was_down_for_hundreds_of_blocks_catches_up() {
     for kind in ConsensusKind::ALL {
-        let mut network = network(scenario::usual(kind), 4);
+        let mut network = network(default_sim_config(kind), 4);
         run_ms(&mut network, 6_000);
         network.crash(id(3)).unwrap();
         run_ms(&mut network, 600_000);

@@ -1,0 +1,189 @@
+//! One protocol as the dispatch over all of them sees it.
+
+use std::sync::Arc;
+
+use super::{
+    event::ReplicaId,
+    light::FollowHeaders,
+    protocol::Protocol,
+    record_class::RecordKeys,
+    records::Records,
+    signing::{Authenticator, Signer},
+    validators::ValidatorSet,
+};
+use crate::{
+    chain::{Block, HeaderRules},
+    primitives::{Address, Header},
+};
+
+/// A protocol's use of stake.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum StakeUse {
+    /// The protocol has no stake.
+    Never,
+    /// Validators weigh their stake where genesis has `staking`, else one each.
+    Optional,
+    /// Validators weigh their stake; genesis always has `staking`.
+    Always,
+}
+
+/// How the validators of a chain without staking change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MembershipChange {
+    /// By votes of the signers in their blocks.
+    SignerVotes,
+    /// By a change that the leader proposes.
+    LeaderProposal,
+    /// By stake alone.
+    Stake,
+}
+
+/// Constant facts about a protocol.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ProtocolInfo {
+    /// The full name, such as `proof-of-authority`.
+    pub(crate) name: &'static str,
+    /// The short name, such as `poa`; equal to the full one where there is no other.
+    pub(crate) short_name: &'static str,
+    /// Identifies the protocol in stored records and canonical encodings. Never changes.
+    pub(crate) number: u8,
+    pub(crate) stake_use: StakeUse,
+    pub(crate) membership_change: MembershipChange,
+    /// Whether it withstands replicas that misbehave, fewer than a third of them.
+    pub(crate) is_byzantine_tolerant: bool,
+    /// Whether its timers run even when there is nothing to do.
+    pub(crate) never_rests: bool,
+    /// Whether a replica tells the protocol of a transaction that is left out of one block after another
+    /// ([`Admin::Overdue`](super::event::Admin::Overdue)).
+    pub(crate) has_inclusion_timeout: bool,
+    /// Whether stake holders elect the validators by their delegations.
+    pub(crate) has_elections: bool,
+    /// Labels of its messages ([`Message::label`](super::event::Message::label)), and beginnings of labels that end in `*`.
+    pub(crate) message_labels: &'static [&'static str],
+    /// About the last round that a fault campaign reaches while its faults last.
+    pub(crate) campaign_rounds_max: u64,
+    pub(crate) record_keys: RecordKeys,
+}
+
+/// A replica's role in its round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RoundRole {
+    Follower,
+    Leader,
+    /// An election or a view change is under way.
+    Seeking,
+}
+
+/// A replica's round with its role in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RoundStatus {
+    pub(crate) round: u64,
+    pub(crate) role: RoundRole,
+    /// The leader, as far as the replica knows.
+    pub(crate) leader: Option<ReplicaId>,
+}
+
+/// One consensus protocol: its parts, its constant facts and how a replica of it is set up. Implemented by the protocol's
+/// state.
+pub(crate) trait ProtocolFamily: Protocol {
+    /// The parameters in genesis.
+    type Config: Clone;
+    /// A refused configuration or record.
+    type Error;
+    /// The verifier by headers alone.
+    type Light: FollowHeaders;
+
+    const INFO: ProtocolInfo;
+
+    /// Returns the default parameters with blocks on demand only.
+    fn on_demand() -> Self::Config;
+
+    /// Returns the parameters with the replicas' addresses: the one at index `n` of `roster` is of replica `n`; `observers`
+    /// never seal. By default they make no difference.
+    fn with_roster(config: Self::Config, roster: &[Address], observers: Vec<ReplicaId>) -> Self::Config {
+        let _ = (roster, observers);
+        config
+    }
+
+    /// Returns a replica at genesis; one without a `signer` observes.
+    fn at_genesis(
+        config: &Self::Config,
+        genesis: &Block,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, Self::Error>;
+
+    /// Returns a replica at a stored head, from the record that was written with it.
+    fn at_head(
+        config: &Self::Config,
+        head_record: &[u8],
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, Self::Error>;
+
+    /// Returns a replica after a crash, from all of its records.
+    fn from_records(
+        config: &Self::Config,
+        genesis: &Block,
+        validators: ValidatorSet,
+        records: &Records,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, Self::Error>;
+
+    /// Returns the header rules, from the stored head of an opened chain or else from genesis on.
+    fn header_rules(
+        config: &Self::Config,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        head_record: Option<&[u8]>,
+    ) -> Result<Arc<dyn HeaderRules>, Self::Error>;
+
+    /// Returns a light verifier at genesis.
+    fn light_verifier(
+        config: &Self::Config,
+        genesis: &Header,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+    ) -> Result<Self::Light, Self::Error>;
+
+    /// Whether a replica that restarted from this record still needs it. A replica deletes by itself the records that it knows
+    /// of; this tells those of branches and log entries that it did not take up again. By default it knows all of them.
+    fn needs(&self, key: &[u8]) -> bool {
+        let _ = key;
+        true
+    }
+
+    /// Returns the number of the period that has one leader or plan: the view of PBFT, the term of Raft, the slot of proof of
+    /// stake, of delegated proof of stake the round of the slot after the head's, of proof of authority the epoch of the
+    /// next block.
+    fn round(&self) -> u64;
+
+    /// Returns how many turns of others a block built on demand by this replica would skip.
+    fn turns_skipped(&self) -> u64 {
+        0
+    }
+
+    /// Returns the round and the role of `replica`, which is this one; `None` for a protocol without rounds. `replica_of` finds
+    /// the replica that signs by an address.
+    fn round_status(
+        &self,
+        replica: ReplicaId,
+        replica_of: &dyn Fn(&Address) -> Option<ReplicaId>,
+    ) -> Option<RoundStatus> {
+        let _ = (replica, replica_of);
+        None
+    }
+
+    /// Returns the term in which this replica leads a replicated log; `None` for any other replica or protocol.
+    fn leading_term(&self) -> Option<u64> {
+        None
+    }
+
+    /// Whether `replica` receives blocks as a member of the replicated log; in protocols without membership, every replica does.
+    fn is_member(&self, replica: ReplicaId) -> bool {
+        let _ = replica;
+        true
+    }
+}

@@ -1,0 +1,239 @@
+//! Checks of the header fields that all protocols treat alike: parent, time, unused fields, `extraData` and beneficiary.
+
+use super::{
+    event::BlockId,
+    signing::{Authenticator, SealError},
+};
+use crate::{
+    chain::{Block, RuleError},
+    consensus::SealedHeader,
+    primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
+};
+
+/// A standard header field that breaks a rule common to all protocols.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HeaderFieldError {
+    /// The header does not extend the block that it is verified against.
+    #[error("header at height {got_height} has parent {got}; expected a child of {want}")]
+    Parent {
+        /// Parent hash in the header.
+        got: B256,
+        /// Height of the header.
+        got_height: Height,
+        /// Block that the header has to extend.
+        want: BlockId,
+    },
+    /// The timestamp is below the parent's plus the period.
+    #[error("timestamp is {got}; expected at least {want}")]
+    Timestamp {
+        /// Timestamp in the header.
+        got: Timestamp,
+        /// Earliest timestamp allowed.
+        want: Timestamp,
+    },
+    /// A field that the protocol does not use is not zero.
+    #[error("{field} is not zero; the protocol does not use it")]
+    NotZero {
+        /// Name of the field, as in JSON-RPC.
+        field: &'static str,
+    },
+    /// `extraData` does not commit to the payload.
+    #[error("extraData is {got}; expected {want}, the keccak-256 of the payload, empty without a payload")]
+    ExtraData {
+        /// `extraData` in the header.
+        got: Bytes,
+        /// `extraData` that commits to the payload.
+        want: Bytes,
+    },
+    /// The fees go to another account than the block's author.
+    #[error("beneficiary is {got}; expected the block's author {author}")]
+    Beneficiary {
+        /// Beneficiary in the header.
+        got: Address,
+        /// Author of the block, by its seal.
+        author: Address,
+    },
+}
+
+impl From<HeaderFieldError> for RuleError {
+    fn from(error: HeaderFieldError) -> Self {
+        let (field, got, want) = match error {
+            HeaderFieldError::Parent { got, want, .. } => ("parentHash", got.to_string(), want.to_string()),
+            HeaderFieldError::Timestamp { got, want } => ("timestamp", got.to_string(), format!("at least {want}")),
+            HeaderFieldError::NotZero { field } => (field, "not zero".to_owned(), "zero".to_owned()),
+            HeaderFieldError::ExtraData { got, want } => ("extraData", got.to_string(), want.to_string()),
+            HeaderFieldError::Beneficiary { got, author } => ("miner", got.to_string(), author.to_string()),
+        };
+        Self::Field { field, got, want }
+    }
+}
+
+/// A header field that some protocols do not use and keep at zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::consensus) enum UnusedField {
+    Difficulty,
+    MixHash,
+    Nonce,
+}
+
+/// A header to verify, with the payload and the seal that are stored beside it.
+#[derive(Clone, Copy, Debug)]
+pub struct UnverifiedHeader<'a> {
+    /// Hash of the header.
+    pub hash: B256,
+    /// Standard header.
+    pub header: &'a Header,
+    /// Consensus payload, to which `extraData` commits.
+    pub payload: &'a Bytes,
+    /// Seal over the hash, in the protocol's encoding.
+    pub seal: &'a Bytes,
+    /// Whether `extraData` is the payload's keccak, or empty as the payload.
+    commits_to_payload: bool,
+}
+
+impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
+    /// The header of a block, which knows without hashing whether it commits to its payload.
+    fn from(block: &'a Block) -> Self {
+        let (header, payload) = (block.header(), block.payload());
+        let commits_to_payload =
+            if payload.is_empty() { header.extra_data.is_empty() } else { block.commits_to_payload() };
+        Self { hash: block.hash(), header, payload, seal: block.seal(), commits_to_payload }
+    }
+}
+
+impl<'a> From<&'a SealedHeader> for UnverifiedHeader<'a> {
+    fn from(SealedHeader { header, payload, seal }: &'a SealedHeader) -> Self {
+        let commits_to_payload = header.extra_data == extra_data_of(payload);
+        Self { hash: header.hash_slow(), header, payload, seal, commits_to_payload }
+    }
+}
+
+impl UnverifiedHeader<'_> {
+    /// Height and hash.
+    pub const fn id(&self) -> BlockId {
+        BlockId { height: Height::new(self.header.number), hash: self.hash }
+    }
+
+    /// Timestamp in the header.
+    pub const fn timestamp(&self) -> Timestamp {
+        Timestamp::from_secs(self.header.timestamp)
+    }
+
+    /// Returns the author by a seal that is a signature over the hash.
+    ///
+    /// # Errors
+    /// [`SealError`] for a seal that does not verify.
+    pub fn author(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
+        authenticator.author(self.hash, self.seal)
+    }
+
+    /// Checks that the header extends `parent`.
+    pub(in crate::consensus) fn check_parent(&self, parent: BlockId) -> Result<(), HeaderFieldError> {
+        let (got, got_height) = (self.header.parent_hash, self.id().height);
+        if got == parent.hash && got_height == parent.height.next() {
+            Ok(())
+        } else {
+            Err(HeaderFieldError::Parent { got, got_height, want: parent })
+        }
+    }
+
+    /// Checks that the timestamp is `earliest` or later.
+    pub(in crate::consensus) fn check_timestamp(&self, earliest: Timestamp) -> Result<(), HeaderFieldError> {
+        let (got, want) = (self.timestamp(), earliest);
+        if got >= want { Ok(()) } else { Err(HeaderFieldError::Timestamp { got, want }) }
+    }
+
+    /// Checks that fields which the protocol does not use are zero, in the order given.
+    pub(in crate::consensus) fn check_unused(&self, fields: &[UnusedField]) -> Result<(), HeaderFieldError> {
+        for field in fields {
+            let (field, is_zero) = match field {
+                UnusedField::Difficulty => ("difficulty", self.header.difficulty == U256::ZERO),
+                UnusedField::MixHash => ("mixHash", self.header.mix_hash == B256::ZERO),
+                UnusedField::Nonce => ("nonce", self.header.nonce == B64::ZERO),
+            };
+            if !is_zero {
+                return Err(HeaderFieldError::NotZero { field });
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that `extraData` commits to the payload.
+    pub(in crate::consensus) fn check_extra_data(&self) -> Result<(), HeaderFieldError> {
+        if self.commits_to_payload {
+            return Ok(());
+        }
+        let (got, want) = (self.header.extra_data.clone(), extra_data_of(self.payload));
+        Err(HeaderFieldError::ExtraData { got, want })
+    }
+
+    /// Checks that the block's author earns its fees.
+    pub(in crate::consensus) fn check_beneficiary(&self, author: Address) -> Result<(), HeaderFieldError> {
+        let got = self.header.beneficiary;
+        if got == author { Ok(()) } else { Err(HeaderFieldError::Beneficiary { got, author }) }
+    }
+}
+
+fn extra_data_of(payload: &Bytes) -> Bytes {
+    Block::extra_data_of(payload).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: BlockId = BlockId { height: Height::new(4), hash: B256::repeat_byte(4) };
+
+    fn sealed(change: impl FnOnce(&mut Header)) -> SealedHeader {
+        let payload = Bytes::from_static(&[7]);
+        let mut header = Header {
+            number: 5,
+            parent_hash: PARENT.hash,
+            timestamp: 30,
+            beneficiary: Address::repeat_byte(1),
+            extra_data: Block::extra_data_of(&payload).unwrap(),
+            ..Header::default()
+        };
+        change(&mut header);
+        SealedHeader { header, payload, seal: Bytes::new() }
+    }
+
+    fn check(header: UnverifiedHeader<'_>) -> Result<(), HeaderFieldError> {
+        header.check_parent(PARENT)?;
+        header.check_timestamp(Timestamp::from_secs(30))?;
+        header.check_unused(&[UnusedField::Difficulty, UnusedField::MixHash, UnusedField::Nonce])?;
+        header.check_extra_data()?;
+        header.check_beneficiary(Address::repeat_byte(1))
+    }
+
+    #[test]
+    fn each_field_is_checked_and_named() {
+        assert_eq!(check((&sealed(|_| ())).into()), Ok(()));
+        for (field, bad) in [
+            ("parentHash", sealed(|header| header.parent_hash = B256::ZERO)),
+            ("parentHash", sealed(|header| header.number = 6)),
+            ("timestamp", sealed(|header| header.timestamp = 29)),
+            ("difficulty", sealed(|header| header.difficulty = U256::from(1))),
+            ("mixHash", sealed(|header| header.mix_hash = B256::repeat_byte(1))),
+            ("nonce", sealed(|header| header.nonce = B64::repeat_byte(1))),
+            ("extraData", sealed(|header| header.extra_data = Bytes::new())),
+            ("miner", sealed(|header| header.beneficiary = Address::ZERO)),
+        ] {
+            let error = check((&bad).into()).unwrap_err();
+            assert!(matches!(RuleError::from(error), RuleError::Field { field: got, .. } if got == field), "{field}");
+        }
+    }
+
+    #[test]
+    fn extra_data_is_empty_without_a_payload() {
+        for (name, extra_data, is_valid) in [("empty", Bytes::new(), true), ("free text", vec![1].into(), false)] {
+            let header = Header { extra_data, ..Header::default() };
+            let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());
+            let sealed = SealedHeader::from(&block);
+            for header in [UnverifiedHeader::from(&block), UnverifiedHeader::from(&sealed)] {
+                assert_eq!(header.check_extra_data().is_ok(), is_valid, "{name}");
+            }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Blocks: header verification, waiting for parents, catching up, adoption after execution.
+//!
+//! A few missing blocks are requested from the newest down, each by its hash. Many are requested from the last irreversible
+//! block up, which every honest peer has, one after the other.
+
+use std::sync::Arc;
+
+use super::{
+    DoubleProduction, Dpos, EVIDENCE_SLOTS_MAX, OFFENCES_MAX, Offence, SLOTS_AHEAD_MAX, check_header, record,
+    tree::{Node, SIDE_BLOCKS_MAX},
+};
+use crate::{
+    chain::Block,
+    consensus::{
+        BlockId, ChainEvent, Effect, Evidence, Message, Recipients, Rejection, ReplicaId, SealedHeader, Ticket,
+        Verdict,
+        branch_tree::HeadMove,
+        intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
+        orphans::Orphan,
+    },
+    primitives::{Address, Height},
+    system::ValidatorUpdates,
+};
+
+/// Bounds of the block intake.
+pub(super) const INTAKE: IntakePolicy = IntakePolicy {
+    pending_max: 1_024,
+    pending_per_author_max: Some(256),
+    ahead_max: Some(8_192),
+    orphans_max: 256,
+    orphans_per_author_max: Some(64),
+    overflow: Overflow::CatchUp,
+    catch_up: Some(CatchUpPolicy { gap_max: 32, mode: CatchUpMode::LatestPeer }),
+};
+
+/// What the header of a pending block gave.
+#[derive(Clone, Debug)]
+pub(in crate::consensus) struct Verified {
+    pub(super) node: Node,
+    /// Sender; `None` for an own block.
+    pub(super) from: Option<ReplicaId>,
+}
+
+impl BlockIntake for Dpos {
+    type Verified = Verified;
+
+    fn intake(&mut self) -> &mut Intake<Verified> {
+        &mut self.intake
+    }
+
+    fn admit(
+        &mut self,
+        from: Option<ReplicaId>,
+        block: Arc<Block>,
+        own: Option<Ticket>,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
+        let id = BlockId::of(&block);
+        if self.tree.get(&id).is_some() || self.intake.contains(&id) {
+            return Err(Rejection::Unexpected { what: "block" });
+        }
+        let oldest = self.tree.root().height;
+        if id.height <= oldest {
+            return Err(Rejection::TooOld { block: id, oldest });
+        }
+        let author = self.authenticator.author(id.hash, block.seal())?;
+        let parent = BlockId::parent_of(&block);
+        let Some(before) = self.tree.get(&parent).cloned() else {
+            return self.wait_for_parent(Orphan { from, author, block }, effects);
+        };
+        if own.is_none() {
+            self.intake.check_pending_of(author)?;
+            self.check_side_blocks(&id, parent)?;
+        }
+        let candidate = block.as_ref().into();
+        let link = check_header(&self.config, &self.authenticator, &before.link, &candidate, author, true)
+            .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
+        if link.slot > self.tree.head().link.slot.max(self.passed).saturating_add(SLOTS_AHEAD_MAX) {
+            return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
+        }
+        let node = Node { link, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
+        let verified = Verified { node, from };
+        self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
+        effects.push(Effect::Validate { block });
+        Ok(())
+    }
+}
+
+impl Dpos {
+    /// A requested block; one that is here already is a step towards those that are not.
+    pub(super) fn on_synced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
+        let id = BlockId::of(&block);
+        let is_next = self.intake.catch_up.is_some_and(|catch_up| catch_up.next == id.height);
+        if is_next && self.tree.get(&id).is_some() {
+            effects.extend(self.intake.continue_catch_up(id.height, 0));
+        } else {
+            self.on_block(Some(from), block, effects);
+        }
+    }
+
+    /// Bounds the blocks beside the head's branch.
+    fn check_side_blocks(&self, id: &BlockId, parent: BlockId) -> Result<(), Rejection> {
+        let head = self.tree.head().link.block;
+        let is_longest = id.height > head.height;
+        if parent != head && !is_longest && self.tree.side_blocks() >= SIDE_BLOCKS_MAX {
+            return Err(Rejection::Overloaded { limit: SIDE_BLOCKS_MAX as usize });
+        }
+        Ok(())
+    }
+
+    /// Keeps a block until its parent is adopted, and requests what is missing.
+    fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+        let (id, author, link) = (BlockId::of(&orphan.block), orphan.author, self.head_link());
+        let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block without a parent" }) };
+        let head = link.block.height;
+        self.intake.check_ahead(id, head)?;
+        let is_known = link.state.active().producers().contains(&author) || link.candidates.contains_key(&author);
+        // An author unknown here may be elected on another branch: the producer of a waiting child has verified its block.
+        if !is_known && !self.intake.orphans.has_children(id) {
+            let reason = format!("{author} sealed it, who is no candidate");
+            return Err(Rejection::Header { block: id, reason });
+        }
+        match self.intake.park(orphan, head)? {
+            Parked::TooFar => self.fetch_from_below(from, id.height, effects),
+            Parked::Waiting { missing: Some(block) } => {
+                effects.push(Effect::Fetch { block, from });
+                effects.push(Effect::Mark("dpos/fetch-parent"));
+            }
+            Parked::Waiting { missing: None } => {}
+        }
+        Ok(())
+    }
+
+    /// Requests a peer's canonical blocks above the last irreversible one, up to `target`.
+    fn fetch_from_below(&mut self, from: ReplicaId, target: Height, effects: &mut Vec<Effect>) {
+        let start = self.tree.root().height.next();
+        effects.extend(self.intake.start_catch_up(from, start, target, 0));
+        effects.push(Effect::Mark("dpos/fetch-from-below"));
+    }
+
+    pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
+        let is_own = self.intake.pending.get(&id).is_some_and(|pending| pending.own.is_some());
+        match self.intake.resolve(id, verdict) {
+            // The branch below it may have been dropped meanwhile.
+            Ok((pending, _)) if self.tree.get(&pending.verified.node.parent).is_none() => {
+                effects.push(Effect::Mark("dpos/judged-too-late"));
+            }
+            Ok((pending, updates)) => self.adopt(pending, &updates, effects),
+            Err(rejection) => {
+                effects.push(Effect::Reject(rejection));
+                if is_own {
+                    self.plan(effects);
+                }
+            }
+        }
+    }
+
+    fn adopt(&mut self, pending: PendingBlock<Verified>, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
+        let PendingBlock { block, own, verified: Verified { mut node, from }, .. } = pending;
+        node.link = node.link.with_updates(updates);
+        let (id, slot) = (node.link.block, node.link.slot);
+        self.look_for_twin(&node, effects);
+        let irreversible = self.tree.finalized();
+        let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::judged(id, sealed, updates)).collect();
+        let moved = self.tree.insert(node);
+        effects.push(Effect::Chain(ChainEvent::Inserted(id)));
+        if let Some(HeadMove { forgotten, .. }) = &moved {
+            if self.tree.finalized() != irreversible {
+                records.extend(self.tree.get(&self.tree.root()).map(|root| record::root(root)));
+            }
+            records.push(record::head(&self.tree, &self.promise));
+            records.extend(forgotten.iter().map(|block| record::forgotten(*block)));
+            records.extend((self.tree.finalized() != irreversible).then(|| record::forgotten(self.tree.root())));
+        }
+        let ticket = self.next_ticket.take_next();
+        effects.push(Effect::Persist { ticket, records });
+        if self.tree.finalized() != irreversible {
+            self.untold_final.push_back((ticket, self.tree.finalized()));
+        }
+        if let Some(head_move) = &moved {
+            self.head_block = Some((ticket, block.clone()));
+            self.publish_head(head_move, irreversible, effects);
+        } else if let Some(from) = from.filter(|_| slot > self.tree.head().link.slot) {
+            self.show_head(from, effects);
+        }
+        if let Some(ticket) = own {
+            let message = Message::Block(block);
+            effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
+        }
+        if moved.is_some() || own.is_some() {
+            self.plan(effects);
+        }
+        effects.extend(self.intake.continue_catch_up(id.height, 0));
+        self.release_children(id, effects);
+    }
+
+    /// Sends the head to a replica whose branch goes on later than this one, and is worse. When the producers that the head's
+    /// branch has elected were cut off from it, they produce where they still are, and nobody else may produce here: without
+    /// this they would never hear of their election.
+    fn show_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
+        if let Some((ticket, block)) = &self.head_block {
+            effects.push(Effect::Mark("dpos/show-head"));
+            let message = Message::Block(block.clone());
+            effects.push(Effect::Send { to: Recipients::One(to), message, after: Some(*ticket) });
+        }
+    }
+
+    fn publish_head(&mut self, head_move: &HeadMove, finalized_before: BlockId, effects: &mut Vec<Effect>) {
+        head_move.report("dpos/reorg", effects);
+        let head = self.tree.head().link.clone();
+        if head.state.pending().is_some_and(|pending| pending.proposed_at == head.block.height) {
+            effects.push(Effect::Mark("dpos/schedule-proposed"));
+        }
+        if self.tree.finalized() != finalized_before {
+            effects.push(Effect::Mark("dpos/irreversible"));
+            self.intake.orphans.keep_above(self.tree.root().height);
+        }
+        let is_open = |(slot, offender): &(u64, Address)| {
+            let offence = Offence { slot: *slot, offender: *offender, height: head.block.height };
+            !head.state.was_told(&offence) && slot.saturating_add(EVIDENCE_SLOTS_MAX) > head.slot
+        };
+        if self.offences.keys().any(|offence| !is_open(offence)) {
+            self.offences = self.offences.iter().filter(|(offence, _)| is_open(offence)).map(clone_pair).collect();
+        }
+    }
+
+    /// Looks for another block of this producer in this slot.
+    fn look_for_twin(&mut self, node: &Node, effects: &mut Vec<Effect>) {
+        let Some(twin) = self.tree.twin(node) else { return };
+        let (first, second) = (twin.link.block, node.link.block);
+        let (offender, height) = (node.author, first.height.max(second.height));
+        effects.push(Effect::Mark("dpos/double-production"));
+        let evidence = Evidence::DoubleSign { offender, height, first: first.hash, second: second.hash };
+        effects.push(Effect::Evidence(evidence));
+        if let (Some(one), Some(other)) = (&twin.sealed, &node.sealed) {
+            let sealed = |sealed: &SealedHeader| (sealed.header.clone(), sealed.seal.clone());
+            let proof = DoubleProduction::new(sealed(one), sealed(other));
+            if self.offences.len() < OFFENCES_MAX {
+                self.offences.insert((node.link.slot, offender), Arc::new(proof));
+            }
+        }
+    }
+}
+
+fn clone_pair<K: Clone, V: Clone>((key, value): (&K, &V)) -> (K, V) {
+    (key.clone(), value.clone())
+}

@@ -1,0 +1,181 @@
+//! Raft as the dispatch over all protocols sees it.
+
+use std::sync::Arc;
+
+use super::{
+    ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY, HeaderError, LightVerifier, Membership, Raft, RaftConfig, RaftError,
+    RaftRules,
+};
+use crate::{
+    chain::{Block, HeaderRules},
+    consensus::{
+        Authenticator, BlockId, Records, ReplicaId, SealedHeader, Signer, ValidatorSet,
+        common::{
+            family::{MembershipChange, ProtocolFamily, ProtocolInfo, RoundRole, RoundStatus, StakeUse},
+            light::FollowHeaders,
+            record_class::RecordKeys,
+        },
+    },
+    primitives::{Address, Header},
+};
+
+impl ProtocolFamily for Raft {
+    type Config = RaftConfig;
+    type Error = RaftError;
+    type Light = LightVerifier;
+
+    const INFO: ProtocolInfo = ProtocolInfo {
+        name: "raft",
+        short_name: "raft",
+        number: 5,
+        stake_use: StakeUse::Never,
+        membership_change: MembershipChange::LeaderProposal,
+        is_byzantine_tolerant: false,
+        never_rests: true,
+        has_inclusion_timeout: false,
+        has_elections: false,
+        message_labels: &[
+            "raft-pre-vote*",
+            "raft-vote*",
+            "raft-append*",
+            "raft-pre-vote-request",
+            "raft-vote-request",
+            "raft-pre-vote",
+            "raft-vote",
+            "raft-append",
+            "raft-appended",
+            "raft-append-rejected",
+            "raft-heartbeat",
+            "raft-heartbeat-answer",
+            "raft-snapshot",
+            "raft-timeout-now",
+        ],
+        campaign_rounds_max: 6,
+        record_keys: RecordKeys {
+            head: HEAD_KEY,
+            // The copy's key begins alike, and so does that of term and vote.
+            head_prefixes: &[HEAD_KEY],
+            safety_prefixes: &[HARD_STATE_KEY, ENTRY_PREFIX],
+            attested_prefixes: &[],
+        },
+    };
+
+    fn on_demand() -> RaftConfig {
+        RaftConfig { period: 0, ..RaftConfig::default() }
+    }
+
+    fn with_roster(config: RaftConfig, roster: &[Address], observers: Vec<ReplicaId>) -> RaftConfig {
+        config.with_roster(roster.to_vec(), observers)
+    }
+
+    fn at_genesis(
+        config: &RaftConfig,
+        genesis: &Block,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        let members = first_members(config, &validators);
+        Self::new(config.clone(), (BlockId::of(genesis), genesis.timestamp()), members, authenticator, signer)
+    }
+
+    fn at_head(
+        config: &RaftConfig,
+        head_record: &[u8],
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        Self::restore(config.clone(), head_record, authenticator, signer)
+    }
+
+    fn from_records(
+        config: &RaftConfig,
+        genesis: &Block,
+        validators: ValidatorSet,
+        records: &Records,
+        authenticator: Authenticator,
+        signer: Option<Signer>,
+    ) -> Result<Self, RaftError> {
+        let (root, members) = ((BlockId::of(genesis), genesis.timestamp()), first_members(config, &validators));
+        Self::recover(config.clone(), root, members, records, authenticator, signer)
+    }
+
+    fn header_rules(
+        config: &RaftConfig,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+        head_record: Option<&[u8]>,
+    ) -> Result<Arc<dyn HeaderRules>, RaftError> {
+        let rules = RaftRules::new(config.clone(), first_members(config, &validators), authenticator.clone());
+        if let Some(record) = head_record {
+            let raft = Self::restore(config.clone(), record, authenticator, None)?;
+            rules.remember(raft.head_link().block.hash, raft.head_link().clone());
+        }
+        Ok(Arc::new(rules))
+    }
+
+    fn light_verifier(
+        config: &RaftConfig,
+        genesis: &Header,
+        validators: ValidatorSet,
+        authenticator: Authenticator,
+    ) -> Result<LightVerifier, RaftError> {
+        let members = first_members(config, &validators);
+        Ok(LightVerifier::new(config.clone(), genesis, members, authenticator))
+    }
+
+    fn needs(&self, key: &[u8]) -> bool {
+        let index = key.strip_prefix(ENTRY_PREFIX);
+        let index = index.map(|index| index.try_into().map(u64::from_be_bytes));
+        index.is_none_or(|index| index.is_ok_and(|index| self.log.entry(index).is_some()))
+    }
+
+    fn round(&self) -> u64 {
+        self.term()
+    }
+
+    fn round_status(&self, _: ReplicaId, _: &dyn Fn(&Address) -> Option<ReplicaId>) -> Option<RoundStatus> {
+        let role = match self.leader() {
+            _ if self.is_leader() => RoundRole::Leader,
+            Some(_) => RoundRole::Follower,
+            None => RoundRole::Seeking,
+        };
+        Some(RoundStatus { round: self.term(), role, leader: self.leader() })
+    }
+
+    fn leading_term(&self) -> Option<u64> {
+        self.is_leader().then_some(self.term())
+    }
+
+    fn is_member(&self, replica: ReplicaId) -> bool {
+        self.membership().is_member(replica)
+    }
+}
+
+impl FollowHeaders for LightVerifier {
+    type Error = HeaderError;
+
+    fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
+        self.follow(next)
+    }
+
+    fn head(&self) -> BlockId {
+        self.head()
+    }
+
+    fn finalized(&self) -> BlockId {
+        self.head()
+    }
+
+    fn validators(&self) -> ValidatorSet {
+        self.members().validators()
+    }
+}
+
+/// Returns the first members: voters in the order of the roster or, without one, of their addresses.
+fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
+    let by_address: Vec<_> = validators.addresses().collect();
+    let roster = if config.roster.is_empty() { &by_address } else { &config.roster };
+    let voters = (0..).map(ReplicaId::new).zip(roster.iter().copied());
+    Membership::new(voters, config.observers.iter().copied())
+}

@@ -1,0 +1,226 @@
+//! A run under way, and what the healed network must come to.
+
+use core::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{CampaignSetup, RunCounters, RunOutcome, RunReport};
+use crate::{
+    consensus::{BlockId, ConsensusConfig, FinalityKind, Machine, Protocol, ReplicaId},
+    primitives::{B256, Height},
+    sim::{
+        campaign::{
+            operators::{self, Operators},
+            workload::Workload,
+        },
+        check::{
+            invariant::{Violation, promised},
+            oracle::Oracle,
+        },
+        engine::clock::SimTime,
+        faults::plan::{FaultKind, FaultPlan},
+        network::{Network, error::NetworkError, replica::Replica},
+    },
+};
+
+/// A run under way.
+pub(super) struct Run<'a> {
+    setup: &'a CampaignSetup,
+    seed: u64,
+    pub(super) network: Network,
+    workload: Workload,
+    operators: Operators,
+    oracle: Oracle,
+    /// Who is not required to come back: those that lie, and where that is not asked for, those that lost something.
+    given_up: BTreeSet<ReplicaId>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(setup: &'a CampaignSetup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
+        let validators = setup.validators_of(seed);
+        let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, validators);
+        if matches!(setup.consensus, ConsensusConfig::Dpos(_)) {
+            // Votes, so that elections have something to count.
+            workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
+        }
+        let operators = Operators::new(seed, validators, setup.candidates);
+        let gives_up = |kind: &FaultKind| match kind {
+            FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
+            other => other.byzantine(),
+        };
+        let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.what)).collect();
+        Self { setup, seed, network, workload, operators, oracle: Oracle::default(), given_up }
+    }
+
+    pub(super) fn go(&mut self) -> Result<(), NetworkError> {
+        let end = SimTime::ZERO.plus(Duration::from_millis(self.setup.fault_ms));
+        while let Some((at, transaction, replica)) = self.workload.next() {
+            self.run_to(at)?;
+            self.operators.act(&mut self.network, &mut self.oracle)?;
+            self.oracle.submitted(&transaction);
+            match self.network.submit(transaction, replica) {
+                // A replica that is down, or that has what came before on no branch, does not take it: nothing is promised.
+                Ok(_) | Err(NetworkError::Pool(_) | NetworkError::Down { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.run_to(end)?;
+        self.network.heal_all()?;
+        self.require_life()
+    }
+
+    fn run_to(&mut self, until: SimTime) -> Result<(), NetworkError> {
+        while self.network.next_at().is_some_and(|next| next <= until) {
+            self.step()?;
+        }
+        self.network.run_to(until)
+    }
+
+    fn step(&mut self) -> Result<bool, NetworkError> {
+        match self.network.step()? {
+            Some(step) => {
+                self.oracle.on_step(&self.network, &step);
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+
+    /// The second phase: convergence, progress and durability in bounded time.
+    fn require_life(&mut self) -> Result<(), NetworkError> {
+        let core = self.core();
+        let of_core = |network: &Network, height: fn(&Replica) -> Height| {
+            core.iter().filter_map(|id| network.replica(*id).ok()).map(height).max().unwrap_or_default()
+        };
+        let highest = of_core(&self.network, |replica| replica.head().height);
+        let goal = Goal {
+            height: Height::new(highest.get() + self.setup.blocks_after),
+            final_before: of_core(&self.network, |replica| promised(replica).unwrap_or_default().height),
+            transaction: self.late_transaction()?,
+        };
+        let until = self.network.now().plus(Duration::from_millis(self.setup.heal_ms));
+        while !goal.is_reached(&self.network, &self.core()) {
+            let in_time = self.network.next_at().is_some_and(|next| next <= until);
+            if !in_time || !self.step()? {
+                return Err(self.dead(&goal));
+            }
+        }
+        match self.oracle.check(&self.network, &self.core()) {
+            Ok(()) => Ok(()),
+            Err(violation) => Err(NetworkError::Violated(Box::new(violation))),
+        }
+    }
+
+    /// A client that was not there before submits a transaction to somebody honest.
+    fn late_transaction(&mut self) -> Result<Option<B256>, NetworkError> {
+        if !self.setup.is_strict {
+            return Ok(None);
+        }
+        let honest: Vec<_> = self.core().into_iter().filter(|id| self.network.is_honest(*id)).collect();
+        let Some((transaction, replica)) = self.workload.late(&honest) else { return Ok(None) };
+        let hash = transaction.hash();
+        self.oracle.submitted(&transaction);
+        self.network.submit(transaction, replica)?;
+        Ok(Some(hash))
+    }
+
+    /// Who must be there in the end; whom Raft's leader counts as no member any more hears nothing and is left out.
+    fn core(&self) -> Vec<ReplicaId> {
+        let leader = operators::leader(&self.network).and_then(|id| self.network.replica(id).ok());
+        let is_member = |id: ReplicaId| match leader.map(Replica::protocol) {
+            Some(Machine::Raft(raft)) => raft.membership().is_member(id),
+            _ => true,
+        };
+        let replicas = self.network.replicas().iter().map(Replica::id);
+        replicas.filter(|id| !self.given_up.contains(id) && is_member(*id)).collect()
+    }
+
+    fn dead(&self, goal: &Goal) -> NetworkError {
+        let core = self.core();
+        let heads = core.iter().filter_map(|id| self.network.replica(*id).ok());
+        let heads: Vec<_> = heads.map(|replica| format!("{} at {}", replica.id(), replica.head())).collect();
+        let is_high = core.iter().all(|id| head(&self.network, *id).height >= goal.height);
+        let (invariant, wanted) = if !is_high {
+            ("liveness", format!("height {}", goal.height))
+        } else if !goal.is_converged(&self.network, &core) {
+            ("convergence", format!("one block at height {} and finality above {}", goal.height, goal.final_before))
+        } else {
+            ("inclusion", format!("transaction {} in everybody's chain", goal.transaction.unwrap_or_default()))
+        };
+        let detail = format!("healed for {} ms without {wanted}: {}", self.setup.heal_ms, heads.join(", "));
+        NetworkError::Violated(Box::new(Violation::new(invariant, &self.network, detail)))
+    }
+
+    pub(super) fn report(self, outcome: RunOutcome, plan: &FaultPlan) -> RunReport {
+        let network = &self.network;
+        let mut counters = RunCounters {
+            steps: network.steps(),
+            virtual_ms: network.now().as_nanos() / 1_000_000,
+            submitted: self.oracle.submitted_count(),
+            acknowledged: self.oracle.acknowledged_count(),
+            ..RunCounters::default()
+        };
+        let mut marks = BTreeMap::<String, u64>::new();
+        for replica in network.replicas() {
+            let own = replica.counters();
+            if network.is_honest(replica.id()) {
+                counters.height = counters.height.max(replica.head().height.get());
+                counters.reorgs += own.reorgs;
+            }
+            counters.restarts += own.restarts;
+            counters.rejected += own.rejected;
+            counters.evidence += own.evidence;
+            for (name, count) in replica.marks() {
+                *marks.entry(name.to_owned()).or_default() += count;
+            }
+        }
+        RunReport {
+            seed: self.seed,
+            outcome,
+            validators: self.setup.validators_of(self.seed),
+            digest: network.digest().unwrap_or_default(),
+            counters,
+            marks,
+            plan: plan.clone(),
+        }
+    }
+}
+
+fn head(network: &Network, id: ReplicaId) -> BlockId {
+    network.replica(id).map(Replica::head).unwrap_or_default()
+}
+
+/// What the healed network must come to.
+struct Goal {
+    /// A height that everybody reaches.
+    height: Height,
+    /// The highest block that was final before; more must become so.
+    final_before: Height,
+    /// A transaction that everybody's chain must have.
+    transaction: Option<B256>,
+}
+
+impl Goal {
+    fn is_reached(&self, network: &Network, core: &[ReplicaId]) -> bool {
+        core.iter().all(|id| head(network, *id).height >= self.height)
+            && self.is_converged(network, core)
+            && self.has_transaction(network, core)
+    }
+
+    /// Whether the core is on one branch at the height, and what is final has grown.
+    fn is_converged(&self, network: &Network, core: &[ReplicaId]) -> bool {
+        let replicas = || core.iter().filter_map(|id| network.replica(*id).ok());
+        let is_final = |replica: &Replica| {
+            let is_advice = replica.protocol().finality().kind == FinalityKind::Depth;
+            is_advice || promised(replica).is_some_and(|block| block.height > self.final_before)
+        };
+        let mut at_goal = replicas().map(|replica| replica.chain().hash_at(self.height).ok());
+        let first = at_goal.next();
+        at_goal.all(|hash| Some(hash) == first) && replicas().all(is_final)
+    }
+
+    fn has_transaction(&self, network: &Network, core: &[ReplicaId]) -> bool {
+        let Some(transaction) = self.transaction else { return true };
+        let mut replicas = core.iter().filter_map(|id| network.replica(*id).ok());
+        replicas.all(|replica| matches!(replica.chain().transaction(transaction), Ok(Some(_))))
+    }
+}

@@ -1,0 +1,143 @@
+//! What is run for every seed, and what a seed draws.
+
+use core::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    consensus::{ConsensusConfig, ReplicaId, StakeUse},
+    sim::{
+        campaign::workload::Workload,
+        check::invariant,
+        engine::rng::{SimRng, Streams},
+        faults::{
+            plan::{Fault, FaultKind, FaultPlan},
+            profile::Profile,
+        },
+        network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
+    },
+    system::staking::StakingParams,
+};
+
+/// What is run for every seed of a campaign.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CampaignSetup {
+    /// Numbers of validators; each seed draws one of them.
+    pub validators: Vec<u32>,
+    /// How long things may go wrong, in milliseconds of virtual time.
+    pub fault_ms: u64,
+    /// How long the healed network may take, in milliseconds of virtual time.
+    pub heal_ms: u64,
+    /// Blocks that the healed network must add to the highest head there was.
+    pub blocks_after: u64,
+    /// Transfers that clients submit while things go wrong.
+    pub transactions: u32,
+    /// Replicas that follow and never validate. Some stop or lose their disk, and all must catch up.
+    #[serde(default)]
+    pub observers: u32,
+    /// Replicas with keys that are no validators at genesis; operators let them join and leave while things go wrong. Makes a
+    /// chain with stake of a protocol that may have it.
+    #[serde(default)]
+    pub candidates: u32,
+    /// Whether replicas that lost their disk or memory must catch up, too, and a transaction that a client submits after the
+    /// healing must be included.
+    #[serde(default)]
+    pub is_strict: bool,
+    /// The protocol and its parameters.
+    pub consensus: ConsensusConfig,
+    /// Which faults may come.
+    pub profile: Profile,
+}
+
+impl CampaignSetup {
+    /// The one default campaign of a protocol: four to seven validators, an observer and a candidate, twenty seconds of faults, and
+    /// what the protocol promises to bear.
+    pub fn of(consensus: ConsensusConfig) -> Self {
+        let validators = match &consensus {
+            ConsensusConfig::Raft(_) => vec![3, 5],
+            ConsensusConfig::Pbft(_) => vec![4, 4, 7],
+            // Fewer than a third of four producers misbehave, whoever is elected.
+            ConsensusConfig::Dpos(config) if config.producers == 4 => vec![4, 5, 6],
+            _ => vec![4, 5, 7],
+        };
+        let profile = Profile::of(&consensus);
+        Self {
+            validators,
+            fault_ms: profile.span_ms,
+            heal_ms: 120_000,
+            blocks_after: 3,
+            transactions: 12,
+            observers: 1,
+            candidates: 1,
+            is_strict: true,
+            consensus,
+            profile,
+        }
+    }
+
+    /// How many validators this seed has.
+    pub fn validators_of(&self, seed: u64) -> u32 {
+        let choice = Streams::new(seed).stream("validators").below(self.validators.len() as u64);
+        self.validators.get(choice as usize).copied().unwrap_or(1)
+    }
+
+    /// The faults of this seed.
+    pub fn plan_of(&self, seed: u64) -> FaultPlan {
+        let validators = self.validators_of(seed);
+        let mut plan = FaultPlan::random(seed, validators, &self.profile);
+        let followers = self.candidates.saturating_add(self.observers);
+        if followers > 0 {
+            let mut rng = Streams::new(seed).stream("followers");
+            let faults = (0..followers).filter_map(|place| self.fault_of_follower(place, validators, &mut rng));
+            plan.faults.extend(faults);
+            plan.faults.sort_by_key(|fault| fault.at_ms);
+        }
+        plan
+    }
+
+    /// Every second follower stops for a while. An observer, which never promised anything, may lose its disk.
+    fn fault_of_follower(&self, place: u32, validators: u32, rng: &mut SimRng) -> Option<Fault> {
+        if rng.chance(500) {
+            return None;
+        }
+        let replica = ReplicaId::new(validators.saturating_add(place));
+        let what = match rng.below(3) {
+            0 => FaultKind::Pause { replica },
+            1 if place >= self.candidates => FaultKind::Wipe { replica },
+            _ => FaultKind::Crash { replica },
+        };
+        let at_ms = rng.below(self.profile.span_ms.max(1));
+        let longest = self.profile.fault_max_ms.min(self.profile.span_ms - at_ms).max(1);
+        Some(Fault { at_ms, for_ms: Some(1 + rng.below(longest)), what })
+    }
+
+    /// The network of this seed with `plan`, at its beginning, with all invariants of the protocol.
+    ///
+    /// # Errors
+    /// [`NetworkError`] for a protocol that refuses its parameters, or a plan that can't be.
+    pub fn network(&self, seed: u64, plan: &FaultPlan) -> Result<Network, NetworkError> {
+        self.builder(seed, plan).build()
+    }
+
+    /// The same, not built yet.
+    pub fn builder(&self, seed: u64, plan: &FaultPlan) -> NetworkBuilder {
+        let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(60) };
+        let genesis = if self.is_strict { Workload::genesis_with_late_client() } else { Workload::genesis() };
+        let builder = Network::builder();
+        let builder = match self.consensus.kind().stake_use() {
+            StakeUse::Optional if self.candidates > 0 => builder.with_staking(StakingParams::default()),
+            _ => builder,
+        };
+        builder
+            .with_candidates(self.candidates)
+            .with_observers(self.observers)
+            .with_genesis(genesis)
+            .with_consensus(self.consensus.clone())
+            .with_validators(self.validators_of(seed))
+            .with_seed(seed)
+            .with_latency(latency)
+            .with_faults(plan.clone())
+            .with_invariants(invariant::of_protocol(&self.consensus))
+    }
+}

@@ -1,0 +1,114 @@
+//! What clients do during a run: transfers, each given to some replica at some time.
+
+use core::time::Duration;
+use std::sync::Arc;
+
+use crate::{
+    chain::GenesisSpec,
+    consensus::ReplicaId,
+    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+    sim::engine::{
+        clock::SimTime,
+        rng::{SimRng, Streams},
+    },
+    system::staking::{STAKING_ADDRESS, interface::StakingContract},
+};
+use alloy_sol_types::SolCall;
+
+/// Chain id of simulated networks.
+const CHAIN_ID: u64 = 1_337;
+/// Clients; each sends its transfers in order.
+const CLIENTS: u32 = 4;
+/// Gas of a delegation, and more.
+const DELEGATION_GAS: u64 = 1_000_000;
+/// Pays the base fee of every block that a run can have.
+const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
+
+/// Transfers to come, by time.
+#[derive(Debug)]
+pub(crate) struct Workload {
+    rng: SimRng,
+    left: u32,
+    at_ms: u64,
+    span_ms: u64,
+    replicas: u32,
+    clients: Vec<(KeyPair, u64)>,
+    /// To whom clients delegate now and then, on chains with stake.
+    validators: Vec<Address>,
+}
+
+impl Workload {
+    /// `count` transfers within `span_ms` milliseconds, to so many replicas.
+    pub(crate) fn new(seed: u64, count: u32, span_ms: u64, replicas: u32) -> Self {
+        let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
+        let rng = Streams::new(seed).stream("workload");
+        Self { rng, left: count, at_ms: 0, span_ms, replicas, clients, validators: Vec::new() }
+    }
+
+    /// The same where every third transaction is a delegation to one of these validators.
+    pub(super) fn with_delegations(mut self, validators: impl IntoIterator<Item = Address>) -> Self {
+        self.validators = validators.into_iter().collect();
+        self
+    }
+
+    /// A genesis in which the clients have something to send.
+    pub(crate) fn genesis() -> GenesisSpec {
+        (0..CLIENTS).fold(GenesisSpec::new(CHAIN_ID), |genesis, client| {
+            genesis.with_balance(Self::client(client).address(), ether(1_000))
+        })
+    }
+
+    /// The same with one more client, who comes late.
+    pub(super) fn genesis_with_late_client() -> GenesisSpec {
+        Self::genesis().with_balance(Self::client(CLIENTS).address(), ether(1_000))
+    }
+
+    /// The late client's one transfer, and to which of `replicas` it is given.
+    pub(crate) fn late(&mut self, replicas: &[ReplicaId]) -> Option<(Arc<Transaction>, ReplicaId)> {
+        let replica = replicas.get(self.rng.below(replicas.len() as u64) as usize)?;
+        let transaction = transfer(0).sign(&Self::client(CLIENTS)).ok()?;
+        Some((Arc::new(transaction), *replica))
+    }
+
+    /// Who sends.
+    pub(crate) fn senders() -> Vec<Address> {
+        (0..CLIENTS).map(|client| Self::client(client).address()).collect()
+    }
+
+    fn client(number: u32) -> KeyPair {
+        KeyPair::from_seed(0, &format!("client {number}"))
+    }
+
+    /// When the next transfer is submitted, and to whom; `None` after the last.
+    pub(crate) fn next(&mut self) -> Option<(SimTime, Arc<Transaction>, ReplicaId)> {
+        self.left = self.left.checked_sub(1)?;
+        // Evenly spread on average, and never past the end.
+        let rest = self.span_ms.saturating_sub(self.at_ms);
+        self.at_ms += self.rng.below(2 * rest / (u64::from(self.left) + 2)).min(rest);
+        let replica = ReplicaId::new(self.rng.below(u64::from(self.replicas)) as u32);
+        let client = self.rng.below(self.clients.len() as u64) as usize;
+        let (key, nonce) = self.clients.get_mut(client)?;
+        let mut request = transfer(*nonce);
+        if !self.validators.is_empty() && self.rng.below(3) == 0 {
+            let validator = self.validators[self.rng.below(self.validators.len() as u64) as usize];
+            let call = StakingContract::delegateCall { validator };
+            (request.to, request.value) = (Some(STAKING_ADDRESS), ether(1 + self.rng.below(40)));
+            (request.input, request.gas_limit) = (call.abi_encode().into(), DELEGATION_GAS);
+        }
+        *nonce += 1;
+        let transaction = Arc::new(request.sign(key).ok()?);
+        Some((SimTime::ZERO.plus(Duration::from_millis(self.at_ms)), transaction, replica))
+    }
+}
+
+fn transfer(nonce: u64) -> TransactionRequest {
+    TransactionRequest {
+        chain_id: Some(CHAIN_ID),
+        nonce,
+        to: Some(Address::repeat_byte(0xbb)),
+        value: U256::from(1),
+        gas_limit: 21_000,
+        max_fee_per_gas: MAX_FEE_PER_GAS,
+        ..TransactionRequest::default()
+    }
+}

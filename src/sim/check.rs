@@ -1,0 +1,5 @@
+//! What must hold: invariants that are checked after every step, and the oracle of acknowledged transactions.
+
+pub mod invariant;
+pub(super) mod oracle;
+pub(super) mod violation;

@@ -1,0 +1,220 @@
+//! What must hold of chains with elected producers, told anew from headers and payloads.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{Invariant, Violation, honest};
+use crate::{
+    chain::Block,
+    consensus::{
+        BlockId, ConsensusConfig, Machine,
+        dpos::{Dpos, Link, Payload},
+    },
+    primitives::{Address, B256, Height},
+    sim::network::{Network, replica::Replica, step::SimStep},
+};
+
+/// No honest producer confirms a height twice on whatever branches (`dpos-confirms-once`), makes two blocks in one slot
+/// (`dpos-one-block-a-slot`), or confirms a branch without the proposed block that it implied last, unless that branch
+/// proposed something later (`dpos-lock-kept`).
+#[derive(Clone, Debug, Default)]
+pub struct ConfirmationsConsistent {
+    seen: BTreeSet<B256>,
+    words: BTreeMap<Address, Confirmation>,
+}
+
+/// What a producer has said.
+#[derive(Clone, Debug, Default)]
+struct Confirmation {
+    confirmed: BTreeSet<u64>,
+    /// Blocks by the start of their slot.
+    made: BTreeMap<u64, B256>,
+    /// The proposed block that it implied last, its own block that did, and when.
+    implied: Option<(BlockId, Height, u64)>,
+}
+
+/// Blocks are made by those whose slot it is (`dpos-slot-owner`), schedules come into force when the block that proposed them
+/// is irreversible (`dpos-schedule-due`), blocks are proposed by `2n/3 + 1` confirmations (`dpos-proposed-by-quorum`) and irreversible
+/// when all but `(n - 1) / 3` producers implied them (`dpos-irreversible-by-two-thirds`).
+#[derive(Clone, Debug, Default)]
+pub struct Schedules {
+    seen: BTreeSet<B256>,
+}
+
+impl Invariant for ConfirmationsConsistent {
+    fn name(&self) -> &'static str {
+        "dpos-confirms-once"
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        vec!["dpos-confirms-once", "dpos-one-block-a-slot", "dpos-lock-kept"]
+    }
+
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
+        let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
+        // Its own newest block may not have left it yet.
+        let head = replica.chain().head().block();
+        if Some(head.header().beneficiary) == replica.address() {
+            return Ok(());
+        }
+        for block in unseen(replica, &mut self.seen) {
+            let author = block.header().beneficiary;
+            if !is_honest_author(network, author) {
+                continue;
+            }
+            self.check(network, replica, dpos, &block)?;
+        }
+        Ok(())
+    }
+}
+
+impl ConfirmationsConsistent {
+    /// Leaves a block out.
+    #[cfg(test)]
+    pub(crate) fn overlook(&mut self, block: B256) {
+        self.seen.insert(block);
+    }
+
+    fn check(&mut self, network: &Network, replica: &Replica, dpos: &Dpos, block: &Block) -> Result<(), Violation> {
+        let (author, top) = (block.header().beneficiary, block.height().get());
+        let word = self.words.entry(author).or_default();
+        let Ok(payload) = Payload::decode(block.payload()) else { return Ok(()) };
+        let at = block.timestamp().as_secs();
+        let period = network.config().period();
+        let other = word.made.insert(if period == 0 { top } else { at }, block.hash());
+        if let Some(other) = other.filter(|other| *other != block.hash()) {
+            let detail = format!("honest {author} made blocks {other} and {} in one slot, at {at}", block.hash());
+            return Err(Violation::new("dpos-one-block-a-slot", network, detail));
+        }
+        for height in (top + 1).saturating_sub(payload.confirmed.into())..=top {
+            if !word.confirmed.insert(height) {
+                let detail = format!("honest {author} confirms height {height} for the second time with block {top}");
+                return Err(Violation::new(self.name(), network, detail));
+            }
+        }
+        let parent = dpos.link_of(&BlockId::parent_of(block)).filter(|_| payload.confirmed > 0);
+        let Some(progress) = parent.map(|link| link.state.progress()) else { return Ok(()) };
+        let on_branch = |height| replica.chain().hash_at(height).ok();
+        let proposed = progress.proposed();
+        if let Some((implied, own, when)) = word.implied {
+            // Branches may become known in another order than they were made.
+            if when >= at {
+                return Ok(());
+            }
+            let is_kept = implied.height <= progress.irreversible() || on_branch(implied.height) == Some(implied.hash);
+            if !is_kept && proposed <= own {
+                let detail = format!("honest {author} implied {implied} and confirms block {top} without it");
+                return Err(Violation::new("dpos-lock-kept", network, detail));
+            }
+        }
+        if let Some(hash) = on_branch(proposed) {
+            word.implied = Some((BlockId { height: proposed, hash }, block.height(), at));
+        }
+        Ok(())
+    }
+}
+
+impl Invariant for Schedules {
+    fn name(&self) -> &'static str {
+        "dpos-slot-owner"
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        vec!["dpos-slot-owner", "dpos-schedule-due", "dpos-proposed-by-quorum", "dpos-irreversible-by-two-thirds"]
+    }
+
+    fn on_step(&mut self, network: &Network, step: &SimStep) -> Result<(), Violation> {
+        let Some((replica, dpos)) = producer_of(network, step) else { return Ok(()) };
+        let ConsensusConfig::Dpos(config) = network.config() else { return Ok(()) };
+        for block in unseen(replica, &mut self.seen) {
+            let id = BlockId::of(&block);
+            let (Some(before), Some(after)) = (dpos.link_of(&BlockId::parent_of(&block)), dpos.link_of(&id)) else {
+                continue;
+            };
+            let schedule = before.state.active();
+            let owner = schedule.producers().members()[schedule.producer_at(after.slot, config)].address;
+            let author = block.header().beneficiary;
+            if author != owner {
+                let detail = format!("{} took {id} of {author} in slot {} of {owner}", replica.id(), after.slot);
+                return Err(Violation::new(self.name(), network, detail));
+            }
+            if let Some((invariant, detail)) = broken(replica, &block, before, after) {
+                return Err(Violation::new(invariant, network, format!("{} has {id}: {detail}", replica.id())));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a block of a replica's chain breaks.
+fn broken(replica: &Replica, block: &Block, before: &Link, after: &Link) -> Option<(&'static str, String)> {
+    let (old, new) = (before.state.progress(), after.state.progress());
+    let producers = before.state.active().producers().len();
+    let payload = Payload::decode(block.payload()).ok()?;
+    if payload.activates.is_some() {
+        let proposed_at = before.state.pending().map_or(block.height(), |pending| pending.proposed_at);
+        if new.irreversible() < proposed_at {
+            let detail =
+                format!("it activates what was proposed at {proposed_at}, irreversible is {}", new.irreversible());
+            return Some(("dpos-schedule-due", detail));
+        }
+    }
+    if new.proposed() > old.proposed() {
+        let confirmers = confirmers(replica, block, new.proposed(), before).len();
+        if confirmers <= producers * 2 / 3 {
+            let detail = format!("{confirmers} of {producers} producers proposed height {}", new.proposed());
+            return Some(("dpos-proposed-by-quorum", detail));
+        }
+    }
+    if new.irreversible() > old.irreversible() && payload.activates.is_none() {
+        let implied = new.confirmers().iter().filter(|confirmer| confirmer.implied >= new.irreversible()).count();
+        let needed = producers - producers.saturating_sub(1) / 3;
+        if implied < needed {
+            let detail = format!("{implied} of {producers} producers implied height {}", new.irreversible());
+            return Some(("dpos-irreversible-by-two-thirds", detail));
+        }
+    }
+    None
+}
+
+/// Producers of the schedule whose blocks, from `block` down, confirm `height`.
+fn confirmers(replica: &Replica, block: &Block, height: Height, link: &Link) -> BTreeSet<Address> {
+    let mut found = BTreeSet::new();
+    let mut next = Some(Arc::new(block.clone()));
+    while let Some(block) = next.filter(|block| block.height() >= height) {
+        let confirmed = Payload::decode(block.payload()).map_or(0, |payload| u64::from(payload.confirmed));
+        let author = block.header().beneficiary;
+        if block.height().get() < height.get() + confirmed && link.state.active().producers().contains(&author) {
+            found.insert(author);
+        }
+        next = replica.chain().block(block.parent_hash()).ok().map(|executed| executed.block().clone());
+    }
+    found
+}
+
+fn producer_of<'a>(network: &'a Network, step: &SimStep) -> Option<(&'a Replica, &'a Dpos)> {
+    let replica = honest(network, step)?;
+    let Machine::Dpos(dpos) = replica.protocol() else { return None };
+    Some((replica, dpos))
+}
+
+fn is_honest_author(network: &Network, author: Address) -> bool {
+    let named = network.replicas().iter().find(|replica| replica.address() == Some(author));
+    named.is_some_and(|named| network.is_honest(named.id()))
+}
+
+/// Blocks of a replica's chain that were on no replica's before, oldest first.
+fn unseen(replica: &Replica, seen: &mut BTreeSet<B256>) -> Vec<Arc<Block>> {
+    let mut new = Vec::new();
+    let mut block = replica.chain().head().block().clone();
+    while block.height() > Height::GENESIS && seen.insert(block.hash()) {
+        let parent = block.parent_hash();
+        new.push(block);
+        let Ok(executed) = replica.chain().block(parent) else { break };
+        block = executed.block().clone();
+    }
+    new.reverse();
+    new
+}

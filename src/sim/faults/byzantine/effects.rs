@@ -1,0 +1,161 @@
+//! Effects of misbehaviour: changed, withheld and additional messages, second blocks, censored transactions.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use super::garble;
+use crate::{
+    chain::{Block, BlockAttributes},
+    consensus::{BlockId, Effect, Event, Message, Protocol, Recipients, ReplicaId},
+    primitives::{Address, Gas},
+    sim::{
+        engine::rng::SimRng,
+        faults::plan::{Behaviour, Trigger},
+        network::{environment::Environment, error::NetworkError, replica::Replica},
+    },
+};
+
+/// Own messages that a replica remembers for replay.
+const REMEMBERED_MESSAGES_MAX: usize = 256;
+/// Most events that the second half of an equivocation processes.
+const SECOND_EVENTS_MAX: usize = 64;
+/// Distance of invented heights and views from real ones.
+const FUTURE: u64 = 1 << 20;
+
+/// An outgoing message.
+struct Outgoing {
+    to: ReplicaId,
+    message: Message,
+    late_ms: u64,
+}
+
+impl Replica {
+    /// Returns the behaviours whose trigger applies now.
+    fn behaviours(&self, rng: &mut SimRng) -> Vec<Behaviour> {
+        let height = self.head().height.next().get();
+        let applies = |when: &Trigger, rng: &mut SimRng| match when {
+            Trigger::Never => false,
+            Trigger::Always => true,
+            Trigger::Chance { per_mille } => rng.chance(*per_mille),
+            Trigger::Heights { heights } => heights.contains(&height),
+            Trigger::Rounds { rounds } => rounds.contains(&self.protocol().round()),
+        };
+        let rules = self.misbehaviour.rules.iter();
+        rules.filter(|(_, _, when)| applies(when, rng)).map(|(_, behaviour, _)| behaviour.clone()).collect()
+    }
+
+    /// Sends a message as misbehaviour changes it.
+    pub(in crate::sim) fn misbehave(&mut self, to: Recipients, message: &Message, env: &mut Environment) {
+        let Some(mut rng) = env.faults.as_ref().map(|faults| faults.byzantine.clone()) else { return };
+        let id = self.id();
+        let others = (0..env.replica_count).map(ReplicaId::new).filter(move |other| *other != id);
+        let receivers: Vec<_> = match to {
+            Recipients::One(one) => vec![one],
+            Recipients::Others => others.clone().collect(),
+        };
+        let height = self.head().height;
+        self.misbehaviour.audience.take_if(|(until, _)| height > *until);
+        let audience = self.misbehaviour.audience.as_ref();
+        let receivers = receivers.into_iter().filter(|to| audience.is_none_or(|(_, some)| some.contains(to)));
+        let mut outgoing: Vec<_> = receivers.map(|to| Outgoing { to, message: message.clone(), late_ms: 0 }).collect();
+        let behaviours = self.behaviours(&mut rng);
+        for behaviour in behaviours {
+            match behaviour {
+                Behaviour::Silent => outgoing.clear(),
+                Behaviour::SelectiveSend { to } => outgoing.retain(|one| to.contains(&one.to)),
+                Behaviour::Withhold { ms } => outgoing.iter_mut().for_each(|one| one.late_ms += ms),
+                Behaviour::Invalid => {
+                    for one in &mut outgoing {
+                        one.message = garble::garbled(&one.message, self.misbehaviour.signer.as_ref(), &mut rng);
+                    }
+                }
+                Behaviour::Replay => {
+                    let old =
+                        self.misbehaviour.sent.get(rng.below(self.misbehaviour.sent.len() as u64) as usize).cloned();
+                    let again = old.into_iter().flat_map(|old| others.clone().map(move |to| (to, old.clone())));
+                    outgoing.extend(again.map(|(to, message)| Outgoing { to, message, late_ms: 0 }));
+                }
+                Behaviour::FutureSpam => {
+                    let spam = garble::from_the_future(message, FUTURE, self.misbehaviour.signer.as_ref());
+                    let spam = spam.into_iter().flat_map(|spam| others.clone().map(move |to| (to, spam.clone())));
+                    outgoing.extend(spam.map(|(to, message)| Outgoing { to, message, late_ms: 0 }));
+                }
+                Behaviour::Equivocate | Behaviour::Censor { .. } => {}
+            }
+        }
+        if self.misbehaviour.sent.len() >= REMEMBERED_MESSAGES_MAX {
+            self.misbehaviour.sent.pop_front();
+        }
+        self.misbehaviour.sent.push_back(message.clone());
+        if let Some(faults) = &mut env.faults {
+            faults.byzantine = rng;
+        }
+        for Outgoing { to, message, late_ms } in outgoing {
+            env.send_late(self.slot, to, message, late_ms);
+        }
+    }
+
+    /// Equivocates when the protocol is about to receive its own block: builds a second block and sends each to one half of
+    /// the other replicas. This replica's own protocol continues with the first.
+    pub(in crate::sim) fn equivocate(&mut self, event: &Event, env: &mut Environment) -> Result<(), NetworkError> {
+        let Event::BlockBuilt { ticket, block } = event else { return Ok(()) };
+        let Some(mut rng) = env.faults.as_ref().map(|faults| faults.byzantine.clone()) else { return Ok(()) };
+        let wants = self.behaviours(&mut rng).contains(&Behaviour::Equivocate);
+        let mut others: Vec<_> = (0..env.replica_count).map(ReplicaId::new).filter(|id| *id != self.id()).collect();
+        let first: Vec<_> = (0..others.len().div_ceil(2))
+            .map(|_| others.swap_remove(rng.below(others.len() as u64) as usize))
+            .collect();
+        if let Some(faults) = &mut env.faults {
+            faults.byzantine = rng;
+        }
+        let Some(second) = self.second_block(block).filter(|_| wants) else { return Ok(()) };
+        let mut protocol = self.protocol().clone();
+        let mut inbox = VecDeque::from([Event::BlockBuilt { ticket: *ticket, block: Arc::new(second) }]);
+        let mut effects = Vec::new();
+        for _ in 0..SECOND_EVENTS_MAX {
+            let Some(event) = inbox.pop_front() else { break };
+            protocol.step(event, &mut effects);
+            for effect in effects.drain(..) {
+                match effect {
+                    Effect::Send { to, message, .. } => {
+                        let receives = |id: &&ReplicaId| to == Recipients::Others || to == Recipients::One(**id);
+                        others.iter().filter(receives).for_each(|id| env.send_late(self.slot, *id, message.clone(), 0));
+                    }
+                    Effect::Persist { ticket, .. } => inbox.push_back(Event::Persisted(ticket)),
+                    Effect::Validate { block } => {
+                        let id = BlockId::of(&block);
+                        inbox.extend(self.validate(block)?.map(|verdict| Event::BlockJudged { block: id, verdict }));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        self.misbehaviour.audience = Some((block.height(), first));
+        Ok(())
+    }
+
+    /// Returns a block with the same parent as `block`, another gas limit and no transactions.
+    pub(in crate::sim) fn second_block(&self, block: &Block) -> Option<Block> {
+        let header = block.header();
+        let attributes = BlockAttributes {
+            timestamp: block.timestamp(),
+            beneficiary: header.beneficiary,
+            difficulty: header.difficulty,
+            mix_hash: header.mix_hash,
+            nonce: header.nonce,
+            payload: block.payload().clone(),
+            gas_limit: Some(Gas::new(header.gas_limit.saturating_sub(1))),
+            ..BlockAttributes::default()
+        };
+        let built = self.chain().build(header.parent_hash, &attributes, &mut Vec::new().into_iter()).ok()?.block;
+        (built.hash() != block.hash()).then_some(built)
+    }
+
+    /// Returns the senders whose transactions the next block omits (empty for all); `None` without censorship.
+    pub(in crate::sim) fn censored(&self, env: &mut Environment) -> Option<Vec<Address>> {
+        let rng = &mut env.faults.as_mut()?.byzantine;
+        self.behaviours(rng).into_iter().find_map(|behaviour| match behaviour {
+            Behaviour::Censor { senders } => Some(senders),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! From the description to a network: checks, keys, genesis, replicas.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use super::{NetworkBuilder, Validators};
+use crate::{
+    chain::{Block, Chain, ChainError, GenesisSpec, Pool, PoolConfig},
+    consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
+    primitives::KeyPair,
+    sim::{
+        engine::{clock::BlockClock, digest::RunDigest, rng::Streams, scheduler::Scheduler},
+        network::{
+            Network,
+            environment::{Buffers, Environment},
+            error::NetworkError,
+            genesis_stakes,
+            links::{Links, PER_MILLE_MAX},
+            production::Production,
+            records::RecordStore,
+            replica::Replica,
+            shared::Shared,
+        },
+        trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
+    },
+    state::{MemoryState, StateStore},
+    store::{KeyValue, MemoryStore},
+};
+
+impl NetworkBuilder {
+    /// Builds the network at its genesis, or at the head that the stores hold.
+    ///
+    /// # Errors
+    /// [`NetworkError::Options`] for options that contradict each other, [`NetworkError::Consensus`] for parameters
+    /// that the protocol refuses, [`NetworkError::Chain`] for an unusable genesis or stores.
+    pub fn build(mut self) -> Result<Network, NetworkError> {
+        let keys = self.keys();
+        let addresses: Vec<_> = keys.iter().map(KeyPair::address).collect();
+        let candidates = self.candidate_keys(&keys);
+        let followers = self.candidates.saturating_add(self.observers);
+        let observers = (0..followers).map(|place| ReplicaId::new(count_of(&keys).saturating_add(place)));
+        let config = self.consensus()?.with_roster(&addresses, observers.collect());
+        self.check_production(&config)?;
+        self.check_losses()?;
+        self.genesis.staking = self.staking.or(self.genesis.staking);
+        let newcomers: Vec<_> = candidates.iter().map(KeyPair::address).collect();
+        let validators =
+            genesis_stakes::complete(&mut self.genesis, &config, &addresses, &newcomers, self.stakes.as_deref())?;
+        self.commit_to(&validators);
+        if self.genesis.consensus.is_null() {
+            self.genesis.consensus = config.section();
+        }
+        let keys = [keys, candidates].concat();
+
+        let (state, store) = self.stores.take().unwrap_or_else(|| {
+            (Arc::new(MemoryState::new()) as Arc<dyn StateStore>, Arc::new(MemoryStore::new()) as Arc<dyn KeyValue>)
+        });
+        check_protocol(&*store, &config)?;
+        let durable =
+            store.is_durable().then(|| RecordStore::of_chain(self.genesis.chain_id, config.kind(), store.clone()));
+        let durable = durable.map(Arc::new);
+        let mut records = durable.as_ref().map_or_else(|| Ok(BTreeMap::new()), |durable| durable.load())?;
+        let of_primary = records.get(&ReplicaId::default()).cloned().unwrap_or_default();
+        let authenticator = Authenticator::new(self.seals, self.seed);
+        let head_record = of_primary.get(config.kind().head_key()).map(|record| record.as_ref());
+        let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
+        let rules = rules.map_err(|source| match head_record {
+            Some(_) => NetworkError::StoredRecords { replica: ReplicaId::default(), source },
+            None => source.into(),
+        })?;
+        let opened = Chain::builder(self.genesis.clone(), state, store)
+            .with_rules(rules)
+            .with_cache(self.cache.clone())
+            .with_paranoid(self.paranoid);
+        let opened = match &durable {
+            Some(durable) => opened.with_hook(durable.clone()),
+            None => opened,
+        };
+        let opened = match self.chain_setup.take() {
+            Some(setup) => setup(opened),
+            None => opened,
+        };
+        let chain = opened.open().map_err(primary_error)?;
+
+        let head = BlockId::of(chain.head().block());
+        let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
+        let signers: Vec<_> = signers.chain((0..self.observers).map(|_| None)).collect();
+        let shared = Shared { config, validators, authenticator, signers };
+        let pool = Pool::new(self.pool.unwrap_or_else(|| pool_config(&self.genesis)));
+        let mut replicas = Vec::new();
+        if let Some(durable) = &durable {
+            durable.written(chain.finalized().height());
+        }
+        for (number, signer) in (0..).map(ReplicaId::new).zip(&shared.signers) {
+            let address = signer.as_ref().map(Signer::address);
+            let own = records.remove(&number).unwrap_or_default();
+            let (protocol, kept) = shared.recovered_at(&chain, head, number, (&own, &of_primary))?;
+            if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
+                durable.replace(number, kept.iter())?;
+            }
+            let chain = if number == ReplicaId::default() { chain.clone() } else { chain.replica() };
+            let replica = Replica::new(number, address, protocol, chain, pool.clone(), durable.clone());
+            replicas.push(replica.with_records(&kept));
+        }
+        let mut env = self.env(&replicas, &chain);
+        env.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
+        Network::start(replicas, env, shared, self.invariants, self.faults)
+    }
+
+    /// Keys of the candidates, after those of the validators.
+    fn candidate_keys(&self, validators: &[KeyPair]) -> Vec<KeyPair> {
+        let first = count_of(validators);
+        (0..self.candidates).map(|place| Self::validator_key(self.seed, first.saturating_add(place))).collect()
+    }
+
+    fn keys(&self) -> Vec<KeyPair> {
+        match &self.validators {
+            Validators::Keys(keys) => keys.clone(),
+            Validators::FromSeed(count) => (0..*count).map(|index| Self::validator_key(self.seed, index)).collect(),
+        }
+    }
+
+    fn consensus(&self) -> Result<ConsensusConfig, NetworkError> {
+        match (&self.consensus, &self.genesis.consensus) {
+            (Some(config), _) => Ok(config.clone()),
+            (None, serde_json::Value::Null) => Ok(ConsensusConfig::default()),
+            (None, section) => ConsensusConfig::deserialize_section(section)
+                .map_err(|error| NetworkError::Options { reason: format!("genesis field `consensus`: {error}") }),
+        }
+    }
+
+    fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
+        if self.production == Production::Automatic && config.period() == 0 {
+            let reason = "a protocol with period 0 makes blocks on demand only: \
+                          choose a period of at least 1 second, or `Production::OnDemand`";
+            return Err(NetworkError::Options { reason: reason.to_owned() });
+        }
+        Ok(())
+    }
+
+    fn check_losses(&self) -> Result<(), NetworkError> {
+        let losses = self.link_losses.iter().map(|(_, _, loss)| *loss).chain([self.loss_per_mille]);
+        match losses.max().filter(|loss| *loss > PER_MILLE_MAX) {
+            Some(loss) => {
+                let reason = format!("{loss} of a thousand messages can't be lost; expected at most {PER_MILLE_MAX}");
+                Err(NetworkError::Options { reason })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Commits to the validators in genesis' header, unless its author fills `extraData` otherwise.
+    fn commit_to(&mut self, validators: &ValidatorSet) {
+        if self.genesis.extra_data.is_empty() {
+            let commitment = Block::extra_data_of(&Payload::checkpoint(validators).encoded());
+            self.genesis.extra_data = commitment.unwrap_or_default();
+        }
+    }
+
+    /// What a trace has to say so that it can be replayed; `None` when none is wanted.
+    fn trace_header(&self, shared: &Shared, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
+        let title = self.trace.clone()?;
+        let validators = keys.iter().zip(0_u32..).map(|(key, number)| Participant {
+            name: format!("validator {number}"),
+            key: Some(key.secret_bytes()),
+            address: Some(key.address()),
+        });
+        let observers = (0..self.observers).map(|number| Participant {
+            name: format!("observer {}", count_of(keys).saturating_add(number)),
+            ..Participant::default()
+        });
+        Some(TraceHeader {
+            version: TRACE_VERSION,
+            title,
+            seed: self.seed,
+            consensus: shared.config.section().to_string(),
+            genesis: chain.genesis().block().encode_stored().into(),
+            validators: shared.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
+            real_seals: self.seals == SealScheme::Secp256k1,
+            seal_seed: self.seed,
+            replicas: validators.chain(observers).collect(),
+        })
+    }
+
+    fn env(&self, replicas: &[Replica], chain: &Chain) -> Environment {
+        let streams = Streams::new(self.seed);
+        let mut ties = streams.stream("ties");
+        let mut links = Links::new(self.latency, streams.stream("links")).with_loss(self.loss_per_mille);
+        for (from, to, latency) in &self.link_latencies {
+            links.set(*from, *to, *latency);
+        }
+        for (from, to, per_mille) in &self.link_losses {
+            links.set_loss(*from, *to, *per_mille);
+        }
+        // A reopened chain goes on at its head's time.
+        Environment {
+            scheduler: Scheduler::new(ties.next_u64()),
+            links,
+            clock: BlockClock::starting_at(chain.head().block().timestamp()),
+            draws: streams.stream("draws"),
+            digest: self.digest.then(RunDigest::new),
+            production: self.production,
+            replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
+            steps: 0,
+            transactions_travelling: 0,
+            streams,
+            faults: None,
+            recorder: None,
+            buffers: Buffers::default(),
+        }
+    }
+}
+
+fn count_of(keys: &[KeyPair]) -> u32 {
+    u32::try_from(keys.len()).unwrap_or(u32::MAX)
+}
+
+/// A pool that takes what this chain takes.
+const fn pool_config(genesis: &GenesisSpec) -> PoolConfig {
+    let mut config = PoolConfig::new(genesis.chain_id);
+    config.allow_impersonated = genesis.allow_interventions;
+    config
+}
+
+/// A store belongs to one protocol: the records of another would be misread.
+fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), NetworkError> {
+    let Some(stored) = Chain::stored_spec(store).map_err(primary_error)? else { return Ok(()) };
+    let Ok(stored) = ConsensusConfig::deserialize_section(&stored.consensus) else { return Ok(()) };
+    if stored.kind() == config.kind() {
+        return Ok(());
+    }
+    Err(NetworkError::OtherProtocol { stored: stored.kind().name(), asked: config.kind().name() })
+}
+
+const fn primary_error(source: ChainError) -> NetworkError {
+    NetworkError::Chain { replica: ReplicaId::new(0), source }
+}

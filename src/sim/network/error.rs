@@ -1,0 +1,151 @@
+//! Errors of building and running a network.
+
+use crate::{
+    chain::{ChainError, PoolError},
+    consensus::{BlockId, ConsensusError, Rejection, ReplicaId},
+    primitives::{Height, Timestamp},
+    sim::{
+        check::invariant::Violation,
+        engine::{clock::SimTime, scheduler::SchedulerError},
+        faults::plan::PlanError,
+    },
+    store::StoreError,
+};
+
+/// A failure of the simulator. Inputs that a replica rejects are no error; see [`Counters`](crate::sim::Counters).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkError {
+    /// The protocol cannot be set up.
+    #[error(transparent)]
+    Consensus(#[from] ConsensusError),
+    /// A pool refused a transaction.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// Options that contradict each other.
+    #[error("network options: {reason}")]
+    Options {
+        /// The conflict and its remedy.
+        reason: String,
+    },
+    /// A replica's chain failed, for instance because of its store.
+    #[error("{replica}: chain failed")]
+    Chain {
+        /// The replica.
+        replica: ReplicaId,
+        /// The cause.
+        #[source]
+        source: ChainError,
+    },
+    /// The stored records of the protocol do not belong to the stored chain.
+    #[error("stored consensus record is of {got}, the stored head is {want}")]
+    OtherHead {
+        /// The block in the record.
+        got: BlockId,
+        /// The chain's head.
+        want: BlockId,
+    },
+    /// A stored record of a replica fails its checksum.
+    #[error(
+        "{replica} can't go on: its stored consensus record `{key}` is damaged, and without it the replica could contradict \
+         what it promised; take a copy of the database from before, or begin another"
+    )]
+    DamagedRecord {
+        /// The replica.
+        replica: ReplicaId,
+        /// The protocol's key; bytes that are no text are escaped.
+        key: String,
+    },
+    /// The store holds a record of a form that this build does not write.
+    #[error("the stored consensus record `{key}` is of a form that this version does not read; begin another database")]
+    UnknownRecord {
+        /// Its key after the chain id; bytes that are no text are escaped.
+        key: String,
+    },
+    /// The protocol refuses a replica's stored records.
+    #[error(
+        "{replica} can't go on from its stored consensus records; take a copy of the database from before, or begin another"
+    )]
+    StoredRecords {
+        /// The replica.
+        replica: ReplicaId,
+        /// The cause.
+        #[source]
+        source: ConsensusError,
+    },
+    /// The store holds a chain of another protocol.
+    #[error("the store holds a chain of {stored}, {asked} is asked for: ask for {stored}, or take another store")]
+    OtherProtocol {
+        /// The protocol that the chain began with.
+        stored: &'static str,
+        /// The requested protocol.
+        asked: &'static str,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The protocol rejected an admin command.
+    #[error(transparent)]
+    Refused(Rejection),
+    /// An invariant is violated.
+    #[error(transparent)]
+    Violated(Box<Violation>),
+    /// The replica is stopped or paused.
+    #[error("{replica} does not run")]
+    Down {
+        /// The replica.
+        replica: ReplicaId,
+    },
+    /// The fault plan does not fit this network.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// Too many events share one instant.
+    #[error(transparent)]
+    Scheduler(#[from] SchedulerError),
+    /// The queue is empty before the awaited condition holds.
+    #[error("the event queue is empty at {at}; the lowest head is at height {height}")]
+    Stalled {
+        /// Virtual time.
+        at: SimTime,
+        /// Lowest head of all replicas.
+        height: Height,
+    },
+    /// The awaited condition did not hold in time.
+    #[error("timed out at {at}; the lowest head is at height {height}")]
+    TimedOut {
+        /// Virtual time.
+        at: SimTime,
+        /// Lowest head of all replicas.
+        height: Height,
+    },
+    /// No replica may make the next block, or blocks are made automatically.
+    #[error("no replica waits to be asked for a block at height {height}")]
+    NobodyBuilds {
+        /// Height of the requested block.
+        height: Height,
+    },
+    /// The ordered timestamp is earlier than the chain allows.
+    #[error("timestamp {got} is before {earliest}, the earliest time of the next block")]
+    TooEarly {
+        /// The ordered timestamp.
+        got: Timestamp,
+        /// The earliest allowed timestamp.
+        earliest: Timestamp,
+    },
+    /// The produced block did not become the head.
+    #[error("the block made at height {height} did not become the head: {reason}")]
+    NotAdopted {
+        /// Its height.
+        height: Height,
+        /// The rejection.
+        reason: String,
+    },
+    /// No replica has this number.
+    #[error("{replica} does not exist; the network has {count} replicas")]
+    UnknownReplica {
+        /// The replica.
+        replica: ReplicaId,
+        /// Number of replicas.
+        count: usize,
+    },
+}

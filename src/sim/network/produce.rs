@@ -1,0 +1,216 @@
+//! Driving a network: transactions, admin commands, blocks on demand, snapshots and dumps.
+//!
+//! [`Network::produce_block`] is how the development node makes a block.
+
+use core::cmp::Reverse;
+use std::sync::Arc;
+
+use super::{
+    Network,
+    envelope::Envelope,
+    error::NetworkError,
+    production::BlockOrder,
+    replica::{Replica, process::ProcessState},
+};
+use crate::{
+    chain::{Added, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
+    consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
+    primitives::{B256, Bytes, Height, Transaction},
+    sim::trace::Incident,
+};
+
+/// A block that was made on demand and is every replica's head.
+#[derive(Clone, Debug)]
+pub struct ProducedBlock {
+    /// The block.
+    pub block: ExecutedBlock,
+    /// Replica that built it.
+    pub by: ReplicaId,
+    /// Candidates that were left out, with the reason.
+    pub left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
+}
+
+impl Network {
+    /// Adds a transaction to a replica's pool and sends it to the others.
+    ///
+    /// # Errors
+    /// [`NetworkError::Pool`] when the pool refuses it, [`NetworkError::Down`] when the replica does not run.
+    pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<Added, NetworkError> {
+        if self.replica(replica)?.process() != ProcessState::Running {
+            return Err(NetworkError::Down { replica });
+        }
+        self.env.record("submit", |out| {
+            out.u32(replica.get());
+            out.hash(&transaction.hash());
+        });
+        let added = self.replica_mut(replica)?.submit(transaction.clone())?;
+        self.env.broadcast(replica, &Envelope::Transaction(transaction));
+        Ok(added)
+    }
+
+    /// Puts a message on the link from `from` to `to`, as if `from` had sent it: for messages that no protocol would send.
+    ///
+    /// # Errors
+    /// [`NetworkError::UnknownReplica`].
+    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), NetworkError> {
+        self.replica(from)?;
+        self.replica(to)?;
+        self.env.send(from, to, Envelope::Message(message));
+        Ok(())
+    }
+
+    /// Passes an admin command to a replica.
+    ///
+    /// # Errors
+    /// [`NetworkError::Refused`] when the protocol rejects it.
+    pub fn admin(&mut self, admin: Admin, replica: ReplicaId) -> Result<(), NetworkError> {
+        let count = self.replicas.len();
+        let chosen = self.replicas.get_mut(replica.index());
+        let chosen = chosen.ok_or(NetworkError::UnknownReplica { replica, count })?;
+        let rejected = chosen.counters().rejected;
+        chosen.handle(Event::Admin(admin), &mut self.env)?;
+        match chosen.last_rejection() {
+            Some(rejection) if chosen.counters().rejected > rejected => Err(NetworkError::Refused(rejection.clone())),
+            _ => self.flush(),
+        }
+    }
+
+    /// Makes exactly one block now, on demand, and runs until every replica adopted it.
+    ///
+    /// The producer is the replica whose turn skips fewest others, of those the one with the greatest difficulty, then the lowest
+    /// number.
+    ///
+    /// # Errors
+    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
+    pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
+        self.settle()?;
+        let wanting = self.replicas.iter().filter_map(|replica| {
+            // The earliest turn first, then the greatest difficulty.
+            Some((replica.id(), (Reverse(replica.protocol().turns_skipped()), replica.wanted()?.difficulty)))
+        });
+        let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        let height = self.primary().head().height.next();
+        let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
+        let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.env)?;
+        self.settle()?;
+        match self.replicas.iter().find(|replica| replica.head() != made) {
+            None => {
+                let block = self.replicas[maker.index()].chain().head().clone();
+                Ok(ProducedBlock { block, by: maker, left_out })
+            }
+            Some(behind) => {
+                let reason = behind.last_rejection().map_or_else(|| "it is behind".to_owned(), ToString::to_string);
+                Err(NetworkError::NotAdopted { height, reason: format!("{}: {reason}", behind.id()) })
+            }
+        }
+    }
+
+    /// Applies an intervention to every replica's newest state; the next block records it.
+    ///
+    /// # Errors
+    /// [`NetworkError::Chain`] when genesis does not allow it.
+    pub fn intervene(&mut self, intervention: &Intervention) -> Result<(), NetworkError> {
+        let Some((primary, others)) = self.replicas.split_first_mut() else { return Ok(()) };
+        let failed = |replica: ReplicaId| move |source| NetworkError::Chain { replica, source };
+        primary.chain_mut().intervene(intervention.clone()).map_err(failed(primary.id()))?;
+        for replica in others {
+            if !replica.chain_mut().follow_hand(primary.chain()) {
+                let id = replica.id();
+                replica.chain_mut().intervene(intervention.clone()).map_err(failed(id))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a transaction from every pool; returns it if the primary had it.
+    pub fn drop_transaction(&mut self, hash: &B256) -> Option<Arc<Transaction>> {
+        let mut dropped = self.replicas.iter_mut().map(|replica| replica.pool_mut().remove(hash));
+        let of_primary = dropped.next().flatten();
+        dropped.for_each(drop);
+        of_primary
+    }
+
+    /// Changes every pool, such as after an intervention in a nonce.
+    pub fn for_each_pool(&mut self, mut change: impl FnMut(&mut Pool)) {
+        for replica in &mut self.replicas {
+            change(replica.pool_mut());
+        }
+    }
+
+    /// Restores a clone of this network, in the durable store too.
+    ///
+    /// # Errors
+    /// [`NetworkError::Chain`] when the store fails.
+    pub fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
+        let records = snapshot.replicas.iter().map(Replica::records);
+        self.change_chain(records.collect(), |replicas| {
+            replicas.iter_mut().zip(&snapshot.replicas).try_for_each(|(replica, earlier)| replica.restore(earlier))
+        })?;
+        self.env = snapshot.env.clone();
+        (self.invariants, self.twins) = (snapshot.invariants.clone(), snapshot.twins.clone());
+        Ok(())
+    }
+
+    /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.
+    pub fn head_record(&self) -> Option<&[u8]> {
+        self.primary().head_record()
+    }
+
+    /// Replaces every replica's chain by that of a dump, without execution. Queued events are discarded; pools stay.
+    ///
+    /// `head_record` is [`Network::head_record`] of the network that the dump is of.
+    ///
+    /// # Errors
+    /// [`NetworkError::OtherHead`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
+    /// refused, [`NetworkError::Chain`] when the dump is; nothing is changed then.
+    pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<(), NetworkError> {
+        let height = dump.blocks.last().map_or(0, |block| block.number);
+        let head = BlockId { height: Height::new(height), hash: dump.head };
+        let chain = self.primary().chain();
+        let protocols =
+            self.shared.signers.iter().map(|signer| self.shared.protocol_at(chain, head, signer.clone(), head_record));
+        let protocols: Vec<_> = protocols.collect::<Result<_, _>>()?;
+        self.env.forget_all();
+        let key = self.shared.config.kind().head_key();
+        let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
+        let records = head_record.map(head_of).unwrap_or_default();
+        self.change_chain(vec![records; protocols.len()], |replicas| {
+            let mut pairs = replicas.iter_mut().zip(protocols);
+            pairs.try_for_each(|(replica, protocol)| replica.load(dump, protocol, head_record))
+        })?;
+        for replica in (0..).take(self.replicas.len()) {
+            self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
+        }
+        for replica in &mut self.replicas {
+            replica.handle(Event::Start, &mut self.env)?;
+        }
+        Ok(())
+    }
+
+    /// Returns an independent copy that writes nothing durable.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let replicas = self.replicas.iter().map(Replica::forked).collect();
+        let (env, shared, invariants) = (self.env.clone(), self.shared.clone(), self.invariants.clone());
+        Self { replicas, env, shared, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
+    }
+
+    /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what
+    /// waited before.
+    fn change_chain(
+        &mut self,
+        records: Vec<Records>,
+        change: impl FnOnce(&mut [Replica]) -> Result<(), NetworkError>,
+    ) -> Result<(), NetworkError> {
+        let Some(durable) = self.primary().durable.clone() else { return change(&mut self.replicas) };
+        let waiting = durable.waiting_now();
+        let staged = (0..).map(ReplicaId::new).zip(&records);
+        let mut staged = staged.map(|(replica, records)| durable.replace(replica, records.iter()));
+        let changed = staged.try_for_each(|staged| staged).map_err(NetworkError::from);
+        let changed = changed.and_then(|()| change(&mut self.replicas));
+        if changed.is_err() {
+            durable.roll_back(waiting);
+        }
+        changed
+    }
+}

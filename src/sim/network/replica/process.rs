@@ -1,0 +1,200 @@
+//! A replica as a process: crash, pause, restart from its disk, twins.
+
+use imbl::Vector;
+
+use super::{Replica, disk::Disk};
+use crate::{
+    chain::ChainError,
+    consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox, is_whole_record},
+    sim::{
+        check::invariant::Violation,
+        faults::{byzantine::Misbehaviour, plan::FaultKind},
+        network::{
+            environment::{Environment, SimEvent},
+            error::NetworkError,
+            shared::Shared,
+        },
+        trace::Incident,
+    },
+};
+
+/// Most events deferred for a paused replica; later ones are lost.
+const DEFERRED_EVENTS_MAX: usize = 100_000;
+
+/// State of a replica's process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ProcessState {
+    /// Processes events.
+    #[default]
+    Running,
+    /// Paused: events that reach it are deferred.
+    Paused,
+    /// Stopped: events that reach it are lost.
+    Down,
+}
+
+impl Replica {
+    /// Returns the state of its process.
+    pub const fn process(&self) -> ProcessState {
+        self.process
+    }
+
+    /// Returns all records on its disk, unfinished writes included.
+    pub fn records(&self) -> Records {
+        self.disk.kept().iter().map(|(key, value)| (key.clone(), value.clone())).collect()
+    }
+
+    pub(in crate::sim) const fn set_process(&mut self, process: ProcessState) {
+        self.process = process;
+    }
+
+    /// Defers an event that reaches the paused process.
+    pub(in crate::sim) fn defer(&mut self, sim_event: SimEvent) -> Option<SimEvent> {
+        if self.deferred.len() < DEFERRED_EVENTS_MAX {
+            self.deferred.push_back(sim_event);
+        }
+        None
+    }
+
+    pub(in crate::sim) const fn disk_mut(&mut self) -> &mut Disk {
+        &mut self.disk
+    }
+
+    pub(in crate::sim) const fn misbehaviour_mut(&mut self) -> &mut Misbehaviour {
+        &mut self.misbehaviour
+    }
+
+    /// Takes the events deferred during a pause.
+    pub(in crate::sim) fn take_deferred(&mut self) -> Vector<SimEvent> {
+        core::mem::take(&mut self.deferred)
+    }
+
+    /// Stops the process: its memory and unfinished writes are lost.
+    pub(in crate::sim) fn crash(&mut self, env: &mut Environment) {
+        if self.process == ProcessState::Down {
+            return;
+        }
+        self.process = ProcessState::Down;
+        self.timers.clear();
+        (self.wanted, self.outbox, self.deferred) = (None, Outbox::default(), Vector::new());
+        self.pool.clear();
+        self.oldest_pending = None;
+        self.misbehaviour.forget();
+        if let Some(faults) = &mut env.faults {
+            let lost = self.disk.crash(&mut faults.disk);
+            self.counters.writes_lost += lost.writes;
+            self.counters.writes_torn += u64::from(lost.is_torn);
+        }
+        let (now, replica) = (env.scheduler.now(), self.id.get());
+        if let Some(recorder) = &mut env.recorder {
+            recorder.incident(now, Incident::Crashed { replica });
+        }
+    }
+
+    /// Restarts the process from its disk.
+    pub(in crate::sim) fn restart(&mut self, shared: &Shared, env: &mut Environment) -> Result<(), NetworkError> {
+        if self.process != ProcessState::Down {
+            return Ok(());
+        }
+        self.check_disk(env);
+        let (records, id) = (self.records(), self.id);
+        let (now, step) = (env.scheduler.now(), env.steps);
+        let signer = shared.signers.get(id.index()).cloned().flatten();
+        let genesis = self.chain.genesis().block().clone();
+        let validators = shared.validators.clone();
+        let recovered = shared.config.recover(&genesis, validators, &records, shared.authenticator.clone(), signer);
+        // The protocol refuses records that it wrote itself.
+        let protocol = recovered.map_err(|error| {
+            let detail = format!("{id} cannot recover from its own records: {error}");
+            NetworkError::Violated(Box::new(Violation { invariant: "recovery".into(), at: now, step, detail }))
+        })?;
+        self.protocol = protocol;
+        match self.rewind() {
+            // Amnesia can reach further back than the chain, which pruned that branch when another became irreversible.
+            Err(ChainError::UnknownBlock { .. }) => {
+                self.wipe();
+                let (validators, signer) =
+                    (shared.validators.clone(), shared.signers.get(id.index()).cloned().flatten());
+                self.protocol = shared.config.start(&genesis, validators, shared.authenticator.clone(), signer)?;
+                self.rewind()
+            }
+            other => other,
+        }
+        .map_err(|source| NetworkError::Chain { replica: id, source })?;
+        self.outbox = Outbox::default();
+        self.process = ProcessState::Running;
+        self.counters.restarts += 1;
+        if let Some(recorder) = &mut env.recorder {
+            recorder.incident(now, Incident::Restarted { replica: id.get(), records });
+            recorder.record_status(now, id, &self.protocol);
+        }
+        self.handle(Event::Start, env)
+    }
+
+    /// Reads a decayed disk: if any record fails its checksum, the whole disk is discarded.
+    fn check_disk(&mut self, env: &mut Environment) {
+        let Some(faults) = &mut env.faults else { return };
+        if self.disk.flip_bits(&mut faults.disk) == 0 {
+            return;
+        }
+        let damaged = self.disk.kept().values().filter(|record| !is_whole_record(record)).count();
+        self.counters.records_damaged += damaged as u64;
+        if damaged > 0 {
+            self.wipe();
+        }
+    }
+
+    /// Sets the chain to the protocol's head and finality.
+    fn rewind(&mut self) -> Result<(), ChainError> {
+        let head = self.protocol.head();
+        let rewound = self.chain.rewound(head.hash)?;
+        if let Some(durable) = &self.durable {
+            // In one batch with the chain, if this replica's chain is stored.
+            durable.follow_restart(self.id, &self.records())?;
+        }
+        self.chain.restore(&rewound)?;
+        let finality = self.protocol.finality();
+        match self.chain.set_advisory_finality(finality.safe.hash, finality.finalized.hash, finality.irreversible) {
+            // The protocol lost finality that it had; its next finality event sets the marks.
+            Err(ChainError::UnknownBlock { .. } | ChainError::BelowFinality { .. }) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Erases its disk.
+    pub(in crate::sim) fn wipe(&mut self) {
+        self.disk.wipe();
+        // The saved records refer to blocks that are lost with the disk.
+        self.saved_records = None;
+        self.counters.wipes += 1;
+    }
+
+    /// Returns a second process with the same key and state, at `slot`.
+    pub(in crate::sim) fn twin(&self, slot: ReplicaId, env: &mut Environment) -> Self {
+        let mut twin = self.forked();
+        twin.slot = slot;
+        for (timer, armed) in &twin.timers {
+            let sim_event = SimEvent::Timer { replica: slot, timer: *timer, generation: armed.generation };
+            env.scheduler.at(armed.queued, sim_event);
+        }
+        twin
+    }
+
+    /// Saves the records on the disk, for [`Replica::roll_back_to_saved`].
+    pub(in crate::sim) fn save_for_amnesia(&mut self) {
+        self.saved_records = Some(self.disk.kept().clone());
+    }
+
+    /// Restores the records saved by [`Replica::save_for_amnesia`].
+    pub(in crate::sim) fn roll_back_to_saved(&mut self) {
+        if let Some(records) = self.saved_records.take() {
+            self.disk.roll_back(records);
+        }
+    }
+}
+
+/// Returns whether a fault keeps its replica stopped.
+pub(in crate::sim) const fn keeps_down(kind: &FaultKind) -> bool {
+    matches!(kind, FaultKind::Crash { .. } | FaultKind::Wipe { .. })
+}

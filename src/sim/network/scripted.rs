@@ -1,0 +1,238 @@
+//! Consensus by hand: chains that fork, reorganise and become final when a test says so, without any protocol.
+//!
+//! For authors of applications: what must a wallet, an indexer or a contract do when the block with its transaction is
+//! taken back, comes again at another height, or becomes final?
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use crate::{
+    chain::{AnyHeader, Block, BlockAttributes, Chain, ChainError, ExecutedBlock, GenesisSpec, HeadChange},
+    primitives::{Timestamp, Transaction},
+    state::MemoryState,
+    store::MemoryStore,
+};
+
+/// Seconds between two blocks.
+const PERIOD_SECS: u64 = 12;
+
+/// Why a line of a script can't be played.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ScriptError {
+    /// The chain refused it.
+    #[error(transparent)]
+    Chain(#[from] ChainError),
+    /// No block has this name.
+    #[error("no block is called `{name}`; the first one is called `genesis`")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// Two blocks of one name.
+    #[error("a block is called `{name}` already; give each block a name of its own")]
+    Taken {
+        /// What was to be given.
+        name: String,
+    },
+    /// A transaction that is not in the block that was made with it.
+    #[error("block `{name}` can't have transaction {place}: {reason}")]
+    Transaction {
+        /// The block.
+        name: String,
+        /// Its place in the list, from 0.
+        place: usize,
+        /// Why it was left out.
+        reason: String,
+    },
+}
+
+/// One chain whose consensus is a script. Blocks have names; `genesis` is the first.
+///
+/// ```
+/// use chainbox::{chain::GenesisSpec, sim::ScriptedChain};
+/// let mut chain = ScriptedChain::new(GenesisSpec::new(1_337))?;
+/// chain.produce("a", [])?;
+/// chain.produce("b", [])?;
+/// // Two others on top of `a`, which nobody follows yet ...
+/// chain.fork("a", "c", [])?;
+/// chain.fork("c", "d", [])?;
+/// assert_eq!(chain.head(), "b");
+/// // ... and now everybody does: `b` is taken back.
+/// let change = chain.reorg("d")?;
+/// assert_eq!((change.reverted.len(), change.applied.len()), (1, 2));
+/// chain.finalize("c")?;
+/// assert!(chain.reorg("b").is_err());
+/// # Ok::<(), chainbox::sim::ScriptError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ScriptedChain {
+    chain: Chain,
+    names: BTreeMap<String, ExecutedBlock>,
+    head: String,
+    /// Blocks made so far, so that no two are the same.
+    made: u64,
+}
+
+impl ScriptedChain {
+    /// A chain in memory with nothing but genesis.
+    ///
+    /// # Errors
+    /// [`ScriptError::Chain`] for an impossible genesis.
+    pub fn new(genesis: GenesisSpec) -> Result<Self, ScriptError> {
+        let chain = Chain::builder(genesis, Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
+            .with_rules(Arc::new(AnyHeader))
+            .open()?;
+        let head = "genesis".to_owned();
+        let names = BTreeMap::from([(head.clone(), chain.genesis().clone())]);
+        Ok(Self { chain, names, head, made: 0 })
+    }
+
+    /// The chain, to look at.
+    pub const fn chain(&self) -> &Chain {
+        &self.chain
+    }
+
+    /// The name of the head.
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// The block of a name.
+    ///
+    /// # Errors
+    /// [`ScriptError::Unknown`].
+    pub fn block(&self, name: &str) -> Result<&ExecutedBlock, ScriptError> {
+        self.names.get(name).ok_or_else(|| ScriptError::Unknown { name: name.to_owned() })
+    }
+
+    /// Makes a block on the head with exactly these transactions, and makes it the head.
+    ///
+    /// # Errors
+    /// As [`ScriptedChain::fork`].
+    pub fn produce(
+        &mut self,
+        name: &str,
+        transactions: impl IntoIterator<Item = Arc<Transaction>>,
+    ) -> Result<HeadChange, ScriptError> {
+        let parent = self.head.clone();
+        self.fork(&parent, name, transactions)?;
+        self.reorg(name)
+    }
+
+    /// Makes a block on `parent` with exactly these transactions; the head stays where it is.
+    ///
+    /// # Errors
+    /// [`ScriptError`]: a name that is unknown or taken, a transaction that can't be there; nothing is changed then.
+    pub fn fork(
+        &mut self,
+        parent: &str,
+        name: &str,
+        transactions: impl IntoIterator<Item = Arc<Transaction>>,
+    ) -> Result<&ExecutedBlock, ScriptError> {
+        if self.names.contains_key(name) {
+            return Err(ScriptError::Taken { name: name.to_owned() });
+        }
+        let on = self.block(parent)?.block().clone();
+        let attributes = BlockAttributes {
+            timestamp: Timestamp::from_secs(on.timestamp().as_secs() + PERIOD_SECS),
+            // Tells twins on one parent from each other.
+            extra_data: self.made.to_be_bytes().to_vec().into(),
+            ..BlockAttributes::default()
+        };
+        let transactions: Vec<_> = transactions.into_iter().collect();
+        let built = self.chain.build(on.hash(), &attributes, &mut transactions.clone().into_iter())?;
+        if let Some((left_out, reason)) = built.left_out.first() {
+            let place = transactions.iter().position(|one| one.hash() == left_out.hash()).unwrap_or_default();
+            return Err(ScriptError::Transaction { name: name.to_owned(), place, reason: reason.to_string() });
+        }
+        let block: Arc<Block> = Arc::new(built.block);
+        self.chain.insert(block.clone())?;
+        self.made += 1;
+        let executed = self.chain.block(block.hash())?;
+        Ok(self.names.entry(name.to_owned()).or_insert(executed))
+    }
+
+    /// Makes a block the head, on whatever branch it is.
+    ///
+    /// # Errors
+    /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] when that would take back what is final.
+    pub fn reorg(&mut self, name: &str) -> Result<HeadChange, ScriptError> {
+        let hash = self.block(name)?.hash();
+        let change = self.chain.set_head(hash)?;
+        name.clone_into(&mut self.head);
+        Ok(change)
+    }
+
+    /// Makes a block of the head's branch final, and safe.
+    ///
+    /// # Errors
+    /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] for a block of another branch.
+    pub fn finalize(&mut self, name: &str) -> Result<(), ScriptError> {
+        let hash = self.block(name)?.hash();
+        Ok(self.chain.set_finality(hash, hash)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        primitives::{Address, KeyPair, TransactionRequest, U256, ether},
+        sim::network::builder::NetworkBuilder,
+    };
+
+    fn transfer(key: &KeyPair, nonce: u64, to: u8) -> Arc<Transaction> {
+        let request = TransactionRequest {
+            chain_id: Some(1_337),
+            nonce,
+            to: Some(Address::repeat_byte(to)),
+            value: U256::from(7),
+            gas_limit: 21_000,
+            max_fee_per_gas: 1_000_000_000_000,
+            ..TransactionRequest::default()
+        };
+        Arc::new(request.sign(key).unwrap())
+    }
+
+    fn balance(chain: &ScriptedChain, of: u8) -> U256 {
+        let account = chain.chain().latest_state().unwrap().account(&Address::repeat_byte(of)).unwrap();
+        account.map(|account| account.balance).unwrap_or_default()
+    }
+
+    #[test]
+    fn a_payment_is_taken_back_and_comes_again_elsewhere() {
+        let key = NetworkBuilder::validator_key(1, 0);
+        let genesis = GenesisSpec::new(1_337).with_balance(key.address(), ether(1));
+        let mut chain = ScriptedChain::new(genesis).unwrap();
+        let payment = transfer(&key, 0, 0xaa);
+        chain.produce("a", []).unwrap();
+        chain.produce("paid", [payment.clone()]).unwrap();
+        assert_eq!(balance(&chain, 0xaa), U256::from(7));
+
+        chain.fork("a", "empty", []).unwrap();
+        chain.fork("empty", "double spend", [transfer(&key, 0, 0xbb)]).unwrap();
+        let change = chain.reorg("double spend").unwrap();
+        assert!(change.is_reorg());
+        assert_eq!((balance(&chain, 0xaa), balance(&chain, 0xbb)), (U256::ZERO, U256::from(7)));
+        assert!(chain.chain().transaction(payment.hash()).unwrap().is_none());
+
+        chain.reorg("paid").unwrap();
+        chain.finalize("paid").unwrap();
+        assert!(matches!(chain.reorg("double spend"), Err(ScriptError::Chain(_))));
+        assert_eq!((chain.head(), balance(&chain, 0xaa)), ("paid", U256::from(7)));
+        assert_eq!(chain.chain().finalized().hash(), chain.block("paid").unwrap().hash());
+    }
+
+    #[test]
+    fn wrong_lines_are_told_and_change_nothing() {
+        let key = NetworkBuilder::validator_key(1, 0);
+        let mut chain = ScriptedChain::new(GenesisSpec::new(1_337)).unwrap();
+        chain.produce("a", []).unwrap();
+        assert!(matches!(chain.produce("a", []), Err(ScriptError::Taken { .. })));
+        assert!(matches!(chain.fork("nowhere", "b", []), Err(ScriptError::Unknown { .. })));
+        let poor = chain.produce("b", [transfer(&key, 0, 1)]);
+        assert!(matches!(poor, Err(ScriptError::Transaction { place: 0, .. })));
+        assert!(matches!(chain.finalize("b"), Err(ScriptError::Unknown { .. })));
+        assert_eq!(chain.head(), "a");
+    }
+}
