@@ -51,7 +51,7 @@ pub(super) trait Setup: Send + Sync + 'static {
 
     fn view(&self, replica: &Replica<Self::Protocol>) -> Self::View;
 
-    /// Whether the network loses whatever says this.
+    /// Whether the network loses every envelope with this content.
     fn is_lost(&self, _content: &Content) -> bool {
         false
     }

@@ -394,7 +394,7 @@ impl<F: Fixture> Lab<F> {
         }
     }
 
-    /// Forgets which blocks were decided, as if nobody had been told.
+    /// Forgets which blocks were decided, for a test that takes decisions back.
     pub fn forget_decided(&mut self) {
         self.agreed.clear();
     }
@@ -410,7 +410,7 @@ impl<F: Fixture> Lab<F> {
         F::on_head(self, index, old, new);
     }
 
-    /// Checks that every final block of a replica is everybody's.
+    /// Checks that every final block of a replica is that of all others.
     fn check_finality(&mut self, index: usize, finalized: BlockId) {
         let chain = self.nodes[index].canonical.range(..=finalized.height).rev();
         // Down to the newest block that was known: what is below it was checked with it.

@@ -82,7 +82,7 @@ impl Fixture for DposFixture {
         Some(Block::new(header, Vec::new(), request.payload.clone(), Vec::new()))
     }
 
-    /// What is sent to one is a head that was announced before, whoever made it.
+    /// Checks announcements only: what is sent to one replica is a head that was announced before, of any author.
     fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &Message) {
         if let (Message::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
             lab.check_produced(index, block);
@@ -205,7 +205,7 @@ impl Lab {
         }
     }
 
-    /// Lets the next slot begin, and everything arrive that is said in it.
+    /// Begins the next slot and delivers everything that is sent in it.
     pub(super) fn slot(&mut self) {
         self.begin_slot();
         self.settle();

@@ -1,4 +1,4 @@
-//! Replicas that lie, played by hand.
+//! Byzantine replicas, whose messages the test makes.
 
 use super::lab::Lab;
 use crate::consensus::{
@@ -23,7 +23,7 @@ fn equivocate(lab: &mut Lab) {
 fn an_equivocating_primary_is_replaced_when_time_runs_out() {
     let mut lab = Lab::new(4);
     equivocate(&mut lab);
-    // Nobody hears what the others agree to, so nobody can tell.
+    // No replica receives what the others agree to, so none can detect it.
     lab.lose(&["prepare"]);
     lab.settle();
     lab.lose_nothing();
@@ -60,7 +60,7 @@ fn a_backup_that_sees_both_proposals_asks_for_another_view_at_once() {
     assert_eq!(lab.violations, []);
 }
 
-/// Negative control: f + 1 = 2 liars among 4 make two honest replicas commit other blocks, and the checker says so.
+/// Negative control: f + 1 = 2 liars among 4 make two honest replicas commit other blocks, and the checker reports it.
 #[test]
 fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
     let mut lab = Lab::new(4);

@@ -1,4 +1,4 @@
-//! Validators that contradict themselves: found, told in a block, put out at the next checkpoint.
+//! Validators that equivocate: detected, recorded in a block, removed at the next checkpoint.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -149,7 +149,7 @@ fn what_proves_nothing_changes_nothing() {
             [crate::consensus::Effect::Reject(crate::consensus::Rejection::Pbft(MessageError::Evidence(_)))]
         );
         assert!(refused && replica == before, "{name}: {effects:?}");
-        // And nothing that a block says.
+        // Nor does it count in a block.
         let payload = Payload { successor: None, evidence: vec![proof] }.encoded();
         let after = before.succession.after(&config(), Height::new(2), &payload, &lab.authenticator);
         assert!(matches!(after, Err(HeaderError::Evidence(_))), "{name}: {after:?}");

@@ -17,7 +17,7 @@ fn a_silent_primary_is_replaced_and_comes_back() {
     assert_eq!(lab.views()[1..], [1, 1, 1]);
     (0..5).for_each(|_| lab.produce());
     assert_eq!(lab.heights(), [3, 8, 8, 8]);
-    // It comes back, hears of blocks it has not, fetches them, and learns from their certificates that a later view began.
+    // It comes back, learns of blocks that it lacks, fetches them, and learns from their certificates that a later view began.
     lab.reconnect(0);
     lab.produce();
     assert!(lab.mark("pbft/view-missed") > 0 && lab.mark("pbft/new-view-resent") > 0);
@@ -34,7 +34,7 @@ fn what_one_replica_committed_survives_the_view_change() {
     for keeper in 0..4 {
         let mut lab = Lab::new(4);
         (0..5).for_each(|_| lab.produce());
-        // Only `keeper` hears the commits of block 6; then it falls silent.
+        // Only `keeper` receives the commits of block 6; then it is isolated.
         lab.lost_labels = (0..4).map(|index| if index == keeper { vec![] } else { vec!["commit"] }).collect();
         lab.produce();
         assert_eq!(lab.heights()[keeper], 6);
@@ -69,7 +69,7 @@ fn a_block_that_was_only_proposed_may_be_dropped() {
 #[test]
 fn a_new_primary_fetches_the_body_of_what_it_must_propose() {
     let mut lab = Lab::new(4);
-    // Replica 1, the next primary, hears nothing of block 1, which 2 and 3 prepare.
+    // Replica 1, the next primary, receives nothing about block 1, which 2 and 3 prepare.
     lab.lost_labels = vec![vec!["commit"], vec!["pre-prepare", "prepare", "commit"], vec!["commit"], vec!["commit"]];
     lab.produce();
     let prepared = lab.replica(2).prepared(crate::primitives::Height::new(1)).unwrap().block;
@@ -207,7 +207,7 @@ fn a_synced_block_without_its_certificate_is_refused() {
     lab.isolate(3);
     (0..3).for_each(|_| lab.produce());
     let certified = lab.canonical(0, 1);
-    // Two validators tell that they are ahead; nobody answers its request yet.
+    // Two validators show that they are ahead; its request is not answered yet.
     lab.reconnect(3);
     let mut replica = lab.replica(3).clone();
     for who in [0_usize, 1] {

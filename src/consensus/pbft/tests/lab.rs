@@ -137,7 +137,7 @@ impl Lab {
         PbftMessage::signed(body, &self.signers[signer])
     }
 
-    /// Queues a message as if `from` had sent it, whoever signed it.
+    /// Queues a message as if `from` had sent it; its signer may be another.
     pub(super) fn inject(&mut self, from: usize, to: usize, message: PbftMessage) {
         let [from, to] = [from, to].map(|index| ReplicaId::new(index as u32));
         self.queue.push_back(Envelope::message(from, to, Message::Pbft(Arc::new(message))));

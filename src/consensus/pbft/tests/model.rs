@@ -1,8 +1,8 @@
 //! PBFT's real step function, model-checked: four replicas, the primary of view 0 a liar, agreement upon one height
 //! through a view change, every order and loss of messages of which so many are under way.
 //!
-//! The liar says nothing, or whatever of [`Liar::words`] to whom it likes, so many times. Time is free: patience ends
-//! whenever it runs.
+//! The liar sends nothing, or any of [`OneLiar::words`] to any replica, up to a number of times. Time is free: a request
+//! timer that runs may expire at any moment.
 
 use std::sync::Arc;
 
@@ -131,7 +131,7 @@ impl OneLiar {
     }
 }
 
-/// A word of the liar.
+/// A message of the liar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Word {
     Proposal { is_second: bool },
@@ -141,7 +141,7 @@ enum Word {
 }
 
 impl Word {
-    /// Whether a replica heeds it now. A vote is only told when it counts at once: told earlier it would wait. A second
+    /// Whether a replica uses it now. A vote is only sent when it counts at once: sent earlier it would wait. A second
     /// proposal to one replica makes it leave the view, which it may do at any time; and what a view-change claims
     /// matters only to the primary of that view.
     fn is_heeded(self, number: usize, seen: &Seen) -> bool {
@@ -179,7 +179,7 @@ impl Setup for OneLiar {
         Pbft::new(config(), genesis, validators, self.authenticator.clone(), signer).unwrap()
     }
 
-    /// Nothing is asked for or written between two inputs. Everybody was heard of, and how long a wait is means nothing.
+    /// Nothing is requested or written between two inputs. Every peer is known, and the length of a wait means nothing.
     fn normalize(&self, replica: &mut Replica<Pbft>) {
         let number = replica.number as usize;
         let pbft = &mut replica.protocol;
@@ -200,7 +200,7 @@ impl Setup for OneLiar {
             }
         }
         if !is_changing {
-            // For those who missed it; whoever does may as well get the first one late.
+            // It is for replicas that missed it, which may as well get the first one late.
             pbft.new_view = None;
         }
         let Some(slot) = pbft.log.slot_mut(HEIGHT) else { return };
@@ -210,7 +210,7 @@ impl Setup for OneLiar {
             slot.prepares.retain(|_, vote| vote.view >= view);
             slot.commits.retain(|_, vote| vote.view >= view);
         } else if is_last {
-            // Nobody will be told of earlier views again.
+            // No message about earlier views follows.
             slot.pre_prepared.retain(|_, at| *at == view);
             slot.prepared = slot.prepared.filter(|(at, _)| *at == view);
             slot.bodies.retain(|hash, _| slot.proposal.is_some_and(|proposal| proposal.hash == *hash));
@@ -281,7 +281,7 @@ struct State {
     /// Under way, in order.
     wire: Vec<EnvelopeKey>,
     lies: u8,
-    /// What anybody prepared, by view.
+    /// The block that a replica prepared, by view.
     prepared: Vec<Option<B256>>,
     two_prepared: bool,
 }

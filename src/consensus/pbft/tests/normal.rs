@@ -147,10 +147,10 @@ fn a_restarted_replica_keeps_its_promises() {
     let (_, other) = lab.proposal(&head, 0, 0);
     lab.inject(0, 2, other);
     lab.settle();
-    // It says so to everybody, with both signatures.
+    // It reports that to all, with both signatures.
     assert_eq!(lab.evidence.len(), 4);
     assert!(lab.replica(2).is_changing());
-    // And everybody goes on after a view change.
+    // And all continue after a view change.
     lab.lose_nothing();
     lab.suspect();
     (0..3).for_each(|_| lab.produce());

@@ -86,7 +86,7 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
         }
         assert_eq!(lab.violations, [], "seed {seed}");
     }
-    // The faults end: everybody honest is heard, and time passes.
+    // The faults end: every honest replica is linked, and time passes.
     lab.heal();
     if let Some(liar) = liar {
         lab.isolate(liar);

@@ -94,7 +94,7 @@ fn everybody_restarts_at_once_and_goes_on() {
     let prepared = lab.replica(1).prepared(lab.replica(1).head().height.next()).unwrap();
     lab.queue.clear();
     lab.lose_nothing();
-    // Nobody has more of that block than its records.
+    // No replica has more of that block than its records.
     lab.nodes.iter_mut().for_each(|node| drop(node.blocks.remove(&prepared.block.hash)));
     (0..4).for_each(|index| lab.restart(index));
     lab.settle();

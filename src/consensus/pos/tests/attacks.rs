@@ -20,7 +20,7 @@ fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
 }
 
 /// Sixteen validators, four a slot. The proposer of slot 10 keeps its block for itself, with a vote of one of that slot's
-/// attesters, and shows both when the block of slot 11 is there. Answers the two blocks and the honest head.
+/// attesters, and shows both when the block of slot 11 is there. Returns the two blocks and the honest head.
 fn ex_ante(config: PosConfig) -> (B256, B256, B256) {
     let mut lab = Lab::with_config(16, config);
     lab.run(9);
@@ -77,7 +77,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     for replica in [x, y] {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
-    // Whoever votes in slot 10 for one block here and for the other there keeps the two apart.
+    // A validator that votes in slot 10 for one block here and for the other there keeps the two apart.
     let swayer = lab.committee(x, 10, left.hash())[0];
     let (for_left, for_right) = (lab.vote(x, swayer, 10, left.hash()), lab.vote(x, swayer, 10, right.hash()));
     lab.give_vote(x, &for_left);
@@ -187,7 +187,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
     lab.run(60);
     let forged = forged_history(config, 60);
     let fork = forged.chain_of(0);
-    // Whoever was here knows better.
+    // A replica that was present refuses it.
     let before = lab.replica(0).clone();
     let (old, new) = fork.split_at(before.finalized().block.height.get() as usize + 1);
     for block in old {
@@ -200,7 +200,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
     assert_eq!((lab.replica(0).head(), lab.replica(0).finalized()), (before.head(), before.finalized()));
     assert_eq!(lab.replica(0).intake.orphans.len(), new.len());
 
-    // Whoever begins anew can't tell the two apart, and believes neither.
+    // A new replica can't distinguish the two, and accepts neither.
     let newcomer = |trusted: Option<(u64, B256)>| {
         let mut lab = Lab::with_config(4, trusted.map_or(config, |(epoch, block)| config.with_trusted(epoch, block)));
         lab.fixture.slot = 60;
@@ -256,7 +256,7 @@ fn more_than_a_third_break_finality_and_are_named() {
     let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
     assert!(3 * weight >= set.total_weight(), "at least a third of the stake");
 
-    // A replica that hears the votes of the other side finds them too, and blames nobody else.
+    // A replica that receives the votes of the other side finds them too, and accuses no other.
     let recent = right.replica(2).votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
     for vote in &recent {
         left.give_vote(0, vote);
@@ -338,7 +338,7 @@ fn evidence_undoes_no_justification() {
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
 
-/// Whoever is known for two blocks in one slot and votes twice besides must not keep two halves apart with its votes.
+/// A validator that is known for two blocks in one slot and also votes twice must not keep two halves apart by its votes.
 #[test]
 fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     let mut lab = Lab::new(5);

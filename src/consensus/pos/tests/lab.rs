@@ -185,7 +185,7 @@ impl Lab {
         self.replica(replica).tree.get(&block).unwrap().link.clone()
     }
 
-    /// A block by hand: of the slot's rightful proposer on `parent`, which `replica` knows.
+    /// Makes a block outside the protocol: of the slot's proposer on `parent`, which `replica` knows.
     pub(super) fn forge(&mut self, replica: usize, parent: B256, slot: u64, votes: &[Vote]) -> Arc<Block> {
         self.forge_with(replica, parent, slot, |payload| {
             payload.votes = votes.to_vec();

@@ -91,7 +91,7 @@ fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
         .flat_map(|accounts| accounts.penalties)
         .collect();
     let leaked: u64 = penalties.iter().filter(|(who, _)| *who == lab.address(1)).map(|(_, gwei)| gwei).sum();
-    // What is in force is one epoch behind what was said.
+    // What is in force is one epoch behind what blocks committed to.
     assert!(leaked >= WEIGHT - weight(&lab, 1) && leaked < WEIGHT, "{leaked}");
 }
 

@@ -27,7 +27,7 @@ fn a_leader_is_elected_and_the_rest_follows() {
 fn duelling_candidates_split_the_vote_and_one_wins_later() {
     let mut cluster = Cluster::new(4, 0);
     (0..4).for_each(|number| cluster.lose_lease(number));
-    // Both win the pre-vote of everybody before either stands.
+    // Both win the pre-vote of all before either becomes a candidate.
     cluster.stand(0);
     cluster.stand(3);
     let is_pre_vote = |envelope: &Envelope| {
@@ -38,7 +38,7 @@ fn duelling_candidates_split_the_vote_and_one_wins_later() {
         cluster.deliver_at(place);
     }
     assert!(cluster.replica(0).term() == 1 && cluster.replica(3).term() == 1, "both stand");
-    // 1 hears 0 first, 2 hears 3 first.
+    // 1 receives from 0 first, 2 from 3 first.
     cluster.queue.make_contiguous().sort_by_key(|envelope| (envelope.from.get() == 0) != (envelope.to.get() <= 1));
     cluster.settle();
     assert!((0..4).all(|number| !cluster.replica(number).is_leader()), "the vote is split");
@@ -71,7 +71,7 @@ fn a_rejoiner_disturbs_nobody() {
 fn a_leader_that_hears_nobody_steps_down() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
-    // It is heard and hears nothing: without check-quorum the others would follow it for ever.
+    // Its messages arrive and it receives none: without check-quorum the others would follow it for ever.
     cluster.cut.extend([(1, 0), (2, 0)]);
     cluster.beat(0);
     cluster.deliver(0, Event::Timer(ELECTION_TIMER));

@@ -117,7 +117,7 @@ fn strangers_are_not_heard() {
     let mut cluster = Cluster::new(3, 1);
     cluster.elect(0);
     cluster.produce(0);
-    // Replica 3 exists and is no member; it may have become one without this replica knowing, but nobody asked it.
+    // Replica 3 exists and is no member; it may have become one without this replica knowing, but it was not asked for anything.
     for term in [1, 2] {
         for body in [
             Body::Vote { pre: false, granted: true },

@@ -95,7 +95,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     let block = cluster.produce(3);
     assert!([2, 3, 4].iter().all(|number| cluster.replica(*number).head() == block));
     assert_eq!(cluster.replica(3).validators().len(), 3);
-    // Replica 1 held the last block and may never hear that it is committed; it disturbs nobody by that.
+    // Replica 1 held the last block and may never learn that it is committed; that disturbs no other replica.
     cluster.stand(1);
     cluster.settle();
     assert!(cluster.replica(3).is_leader() && !cluster.replica(1).is_leader());

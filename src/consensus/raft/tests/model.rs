@@ -32,7 +32,7 @@ const REPLICAS: usize = 3;
 struct Bounds {
     /// The highest term.
     terms: u64,
-    /// Times that somebody stands for election.
+    /// Candidacies.
     campaigns: u8,
     /// Blocks built.
     blocks: u8,
@@ -167,7 +167,7 @@ impl Setup for ThreeReplicas {
         vec![timer, Event::Message { from: other, message: Message::Raft(vote) }]
     }
 
-    /// Answers to what this replica no longer is: it never becomes a candidate of its own term again.
+    /// Replies to a role that this replica no longer has: it never becomes a candidate of its own term again.
     fn is_dead(&self, view: &View, content: &Content) -> bool {
         let Content::Message(Message::Raft(RaftMessage { term, body })) = content else { return false };
         match body {
@@ -202,7 +202,7 @@ struct Spent {
 struct Past {
     /// Who led each term.
     leaders: Vec<Option<u8>>,
-    /// What anybody had committed, and in which term.
+    /// What a replica had committed, and in which term.
     committed: Vec<(Slot, u64)>,
     two_leaders: bool,
     two_commits: bool,

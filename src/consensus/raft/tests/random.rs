@@ -24,7 +24,7 @@ fn chaos_breaks_no_invariant_and_a_healed_network_goes_on() {
     assert!(blocks > 80, "only {blocks} blocks were committed in the chaos");
 }
 
-/// One run; answers how many blocks were committed before it was healed.
+/// One run; returns how many blocks were committed before it was healed.
 fn run(seed: u64) -> u64 {
     let mut dice = Dice(seed);
     let config = RaftConfig::default().with_period(0).with_log_keep(dice.below(6));

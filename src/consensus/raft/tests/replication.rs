@@ -50,7 +50,7 @@ fn figure_8_an_older_entry_is_not_committed_by_count() {
     set_log(&mut cluster, 2, 3, &[1]);
     set_log(&mut cluster, 3, 3, &[1]);
     set_log(&mut cluster, 4, 3, &[1, 3]);
-    // (c) S1 leads term 4 and brings entry 2 to S3, a majority; its own entry of term 4 reaches nobody.
+    // (c) S1 leads term 4 and brings entry 2 to S3, a majority; its own entry of term 4 reaches no other.
     cluster.only(&[0, 1, 2]);
     for number in 0..5 {
         cluster.lose_lease(number);
