@@ -48,6 +48,8 @@ pub mod raft;
 #[cfg(not(feature = "internals"))]
 #[expect(unreachable_pub, reason = "public with the feature `internals`")]
 pub(crate) mod raft;
+#[cfg(any(test, feature = "internals"))]
+pub mod testing;
 
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
 use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
@@ -64,11 +66,12 @@ pub use common::{
     validators::{Validator, ValidatorSet, ValidatorSetError},
 };
 pub(crate) use common::{
+    effect_handler,
     family::{MembershipChange, RoundRole, RoundStatus},
     header::{HeaderFieldError, UnverifiedHeader},
     header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
     mutation,
-    records::{check_record, checked_record, is_whole_record},
+    records::{ApplyRecords, check_record, checked_record, is_whole_record},
 };
 pub use dpos::{DposConfig, DposError, Shuffle};
 pub use pbft::{Certificate, PbftConfig, PbftError};

@@ -1,24 +1,18 @@
-//! Four replicas of one protocol without a simulator: the input says what is delivered, lost, repeated, forged, and when
-//! timers fire. Blocks are empty and never executed; seals are symbolic.
+//! Four replicas of one protocol without a simulator: the input determines what is delivered, lost, repeated and
+//! forged, and when timers fire. Blocks are empty and never executed; seals are symbolic.
 
-use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    sync::Arc,
-};
-
-use alloy_primitives::{B256, U256};
 use arbitrary::Arbitrary;
 use chainbox::{
-    chain::Block,
     consensus::{
-        AnyProtocol, Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusConfig, ConsensusKind, Effect, Event,
-        Message, Protocol, Recipients, Records, ReplicaId, SealScheme, Signer, TimerId, ValidatorSet, Verdict,
+        AnyProtocol, Authenticator, ConsensusConfig, ConsensusKind, Event, Message, Protocol, Records, ReplicaId,
+        SealScheme, ValidatorSet,
+        testing::{Envelope, Fixture, Lab, genesis},
     },
-    primitives::{Bytes, Header, Height, KeyPair, Timestamp},
+    primitives::KeyPair,
 };
 
 const REPLICAS: u32 = 4;
-const WIRE_MAX: usize = 512;
+const QUEUE_MAX: usize = 512;
 const HISTORY: usize = 12;
 
 /// A protocol, as the input names it.
@@ -31,12 +25,12 @@ pub enum Kind {
     Raft,
 }
 
-/// One thing that happens. Numbers wrap around what there is to choose from.
+/// One operation. Numbers wrap around what there is to choose from.
 #[derive(Arbitrary, Clone, Debug)]
-pub enum Act {
-    Deliver { parcel: u16 },
-    Repeat { parcel: u16, to: u8 },
-    Lose { parcel: u16 },
+pub enum Operation {
+    Deliver { envelope: u16 },
+    Repeat { envelope: u16, to: u8 },
+    Lose { envelope: u16 },
     Timer { replica: u8, timer: u8 },
     Build { replica: u8 },
     Restart { replica: u8 },
@@ -46,39 +40,34 @@ pub enum Act {
 /// The replicas and what is under way between them.
 #[derive(Debug)]
 pub struct Cluster {
-    config: ConsensusConfig,
-    genesis: Block,
-    validators: ValidatorSet,
-    authenticator: Authenticator,
-    replicas: Vec<Replica>,
-    wire: Vec<Parcel>,
-    blocks: BTreeMap<B256, Arc<Block>>,
-    /// What somebody called final.
-    finalized: BTreeMap<Height, B256>,
-    /// Raft takes every member at its word: after a forgery it promises nothing.
+    lab: Lab<ConfiguredProtocol>,
+    /// Raft trusts its members: after a forgery it promises nothing. PoA has no finality to agree on.
     checks_agreement: bool,
 }
 
-#[derive(Debug)]
-struct Replica {
-    signer: Signer,
-    machine: AnyProtocol,
-    records: Records,
-    armed: BTreeSet<TimerId>,
-    wanted: Option<BuildRequest>,
+/// A protocol that is chosen by its configuration.
+#[derive(Clone, Debug)]
+struct ConfiguredProtocol {
+    config: ConsensusConfig,
+    validators: ValidatorSet,
 }
 
-#[derive(Clone, Debug)]
-struct Parcel {
-    from: ReplicaId,
-    to: ReplicaId,
-    content: Content,
-}
+impl Fixture for ConfiguredProtocol {
+    type Protocol = AnyProtocol;
+    const CHECKS_STEPS: bool = true;
+    const FETCHES_AT_ONCE: bool = false;
 
-#[derive(Clone, Debug)]
-enum Content {
-    Message(Message),
-    Synced(Arc<Block>),
+    fn recover(lab: &Lab<Self>, index: usize, records: &Records) -> AnyProtocol {
+        let (authenticator, signer) = (lab.authenticator.clone(), Some(lab.signers[index].clone()));
+        let Self { config, validators } = lab.fixture.clone();
+        config.recover(&lab.genesis, validators, records, authenticator, signer).expect("records of its own")
+    }
+
+    fn start(lab: &Lab<Self>, index: usize) -> AnyProtocol {
+        let (authenticator, signer) = (lab.authenticator.clone(), Some(lab.signers[index].clone()));
+        let Self { config, validators } = lab.fixture.clone();
+        config.start(&lab.genesis, validators, authenticator, signer).expect("default parameters")
+    }
 }
 
 impl Kind {
@@ -103,49 +92,36 @@ impl Kind {
 impl Cluster {
     /// Replicas at genesis, started.
     pub fn new(kind: Kind) -> Self {
-        let genesis =
-            Block::new(Header { timestamp: 1_000, ..Header::default() }, Vec::new(), Bytes::new(), Vec::new());
         let authenticator = Authenticator::new(SealScheme::Symbolic, 1);
         let keys: Vec<_> = (1..=REPLICAS).map(|number| key(number as u8)).collect();
         let roster: Vec<_> = keys.iter().map(KeyPair::address).collect();
         let validators = ValidatorSet::equal(roster.iter().copied()).expect("four keys");
         let config = kind.config().with_roster(&roster, Vec::new());
-        let start = |key: &KeyPair| {
-            let signer = authenticator.signer(key);
-            let machine = config.start(&genesis, validators.clone(), authenticator.clone(), Some(signer.clone()));
-            let machine = machine.expect("usual parameters");
-            Replica { signer, machine, records: Records::new(), armed: BTreeSet::new(), wanted: None }
-        };
-        let replicas = keys.iter().map(start).collect();
-        let finalized = [(Height::GENESIS, genesis.hash())].into();
-        let (wire, blocks) = (Vec::new(), [(genesis.hash(), Arc::new(genesis.clone()))].into());
-        let checks_agreement = !matches!(kind, Kind::Poa);
-        let mut cluster =
-            Self { config, genesis, validators, authenticator, replicas, wire, blocks, finalized, checks_agreement };
-        (0..REPLICAS).for_each(|number| cluster.give(ReplicaId::new(number), Event::Start));
-        cluster
+        let signers = keys.iter().map(|key| authenticator.signer(key)).collect();
+        let fixture = ConfiguredProtocol { config, validators };
+        let lab = Lab::assemble(fixture, genesis(1_000), authenticator, signers);
+        Self { lab, checks_agreement: !matches!(kind, Kind::Poa) }
     }
 
     /// Replicas that have run for a while with everything delivered at once.
     pub fn with_history(kind: Kind) -> Self {
         let mut cluster = Self::new(kind);
         for _ in 0..HISTORY {
-            while !cluster.wire.is_empty() {
-                cluster.act(Act::Deliver { parcel: 0 });
+            while !cluster.lab.queue.is_empty() {
+                cluster.apply(Operation::Deliver { envelope: 0 });
             }
             for number in 0..REPLICAS as u8 {
-                cluster.act(Act::Build { replica: number });
-                cluster.act(Act::Timer { replica: number, timer: 0 });
+                cluster.apply(Operation::Build { replica: number });
+                cluster.apply(Operation::Timer { replica: number, timer: 0 });
             }
         }
         cluster
     }
 
-    /// The records of the first replica, changed: each change is of a record by its place, a byte of it, and what it is
-    /// combined with; at the end, a record is cut off there instead.
+    /// Recovers the first replica from its records with these changes. Each change is of a record by its place, a byte
+    /// of it, and what that is combined with; past its end, the record is cut off there instead.
     pub fn recover_from_changed(&self, changes: &[(u8, u16, u8)]) {
-        let first = &self.replicas[0];
-        let mut records = first.records.clone();
+        let mut records = self.lab.nodes[0].records.clone();
         for (record, at, by) in changes {
             let Some(record) = place((*record).into(), records.len()) else { return };
             let value = records.values_mut().nth(record).expect("within");
@@ -156,140 +132,61 @@ impl Cluster {
             }
             *value = bytes.into();
         }
-        let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
-        let signer = Some(first.signer.clone());
-        if let Ok(mut machine) = self.config.recover(&self.genesis, validators, &records, authenticator, signer) {
-            machine.step(Event::Start, &mut Vec::new());
+        let ConfiguredProtocol { config, validators } = self.lab.fixture.clone();
+        let (authenticator, signer) = (self.lab.authenticator.clone(), Some(self.lab.signers[0].clone()));
+        if let Ok(mut protocol) = config.recover(&self.lab.genesis, validators, &records, authenticator, signer) {
+            protocol.step(Event::Start, &mut Vec::new());
         }
     }
 
-    /// Lets it happen, and everything that follows at once.
-    pub fn act(&mut self, act: Act) {
-        match act {
-            Act::Deliver { parcel } => {
-                if let Some(place) = place(parcel.into(), self.wire.len()) {
-                    let Parcel { from, to, content } = self.wire.swap_remove(place);
-                    self.deliver(from, to, content);
+    /// Applies an operation and everything that follows at once.
+    pub fn apply(&mut self, operation: Operation) {
+        self.dispatch(operation);
+        self.lab.queue.truncate(QUEUE_MAX);
+        assert!(!self.checks_agreement || self.lab.violations.is_empty(), "{:?}", self.lab.violations);
+    }
+
+    fn dispatch(&mut self, operation: Operation) {
+        let lab = &mut self.lab;
+        let is_raft = matches!(lab.fixture.config, ConsensusConfig::Raft(_));
+        match operation {
+            Operation::Deliver { envelope } => {
+                if let Some(envelope) = place(envelope.into(), lab.queue.len()) {
+                    let envelope = lab.queue.swap_remove_back(envelope).expect("within");
+                    lab.transmit(envelope);
                 }
             }
-            Act::Repeat { parcel, to } => {
-                if let Some(place) = place(parcel.into(), self.wire.len()) {
-                    let Parcel { from, content, .. } = self.wire[place].clone();
-                    let to = replica(to);
-                    // Whoever it was for hears it twice; somebody else hears what was not for it.
-                    self.checks_agreement &=
-                        to == self.wire[place].to || !matches!(self.config, ConsensusConfig::Raft(_));
-                    self.deliver(from, to, content);
+            Operation::Repeat { envelope, to } => {
+                if let Some(envelope) = place(envelope.into(), lab.queue.len()) {
+                    let (original, to) = (lab.queue[envelope].clone(), replica(to));
+                    // The receiver gets it twice, or another replica gets what was not for it.
+                    self.checks_agreement &= to == original.to || !is_raft;
+                    lab.transmit(Envelope { to, ..original });
                 }
             }
-            Act::Lose { parcel } => {
-                if let Some(place) = place(parcel.into(), self.wire.len()) {
-                    self.wire.swap_remove(place);
+            Operation::Lose { envelope } => {
+                if let Some(envelope) = place(envelope.into(), lab.queue.len()) {
+                    lab.queue.swap_remove_back(envelope);
                 }
             }
-            Act::Timer { replica: number, timer } => {
-                let replica = replica(number);
-                let armed = &mut self.replicas[replica.index()].armed;
-                if let Some(place) = place(timer.into(), armed.len()) {
-                    let timer = *armed.iter().nth(place).expect("within");
-                    armed.remove(&timer);
-                    self.give(replica, Event::Timer(timer));
+            Operation::Timer { replica: number, timer } => {
+                let index = replica(number).index();
+                let timers = &lab.nodes[index].timers;
+                if let Some(timer) = place(timer.into(), timers.len()) {
+                    let timer = *timers.keys().nth(timer).expect("within");
+                    lab.fire(index, timer);
                 }
             }
-            Act::Build { replica: number } => {
-                let replica = replica(number);
-                if let Some(request) = self.replicas[replica.index()].wanted.take() {
-                    let block = Arc::new(build(&request));
-                    self.give(replica, Event::BlockBuilt { ticket: request.ticket, block });
-                }
+            Operation::Build { replica: number } => {
+                lab.complete_build(replica(number).index());
             }
-            Act::Restart { replica: number } => self.restart(replica(number)),
-            Act::Forge { from, to, message } => {
+            Operation::Restart { replica: number } => lab.restart(replica(number).index()),
+            Operation::Forge { from, to, message } => {
                 if let Ok(message) = postcard::from_bytes::<Message>(&message) {
-                    self.checks_agreement &= !matches!(self.config, ConsensusConfig::Raft(_));
-                    self.deliver(replica(from), replica(to), Content::Message(message));
+                    self.checks_agreement &= !is_raft;
+                    lab.transmit(Envelope::message(replica(from), replica(to), message));
                 }
             }
-        }
-    }
-
-    fn deliver(&mut self, from: ReplicaId, to: ReplicaId, content: Content) {
-        let event = match content {
-            Content::Message(message) => Event::Message { from, message },
-            Content::Synced(block) => Event::BlockSynced { from, block },
-        };
-        self.give(to, event);
-    }
-
-    fn restart(&mut self, replica: ReplicaId) {
-        let Replica { signer, records, .. } = &self.replicas[replica.index()];
-        let (validators, authenticator) = (self.validators.clone(), self.authenticator.clone());
-        let recovered = self.config.recover(&self.genesis, validators, records, authenticator, Some(signer.clone()));
-        let machine = recovered.expect("what it wrote itself");
-        let again = &mut self.replicas[replica.index()];
-        (again.machine, again.wanted) = (machine, None);
-        again.armed.clear();
-        self.give(replica, Event::Start);
-    }
-
-    /// Steps `replica`, and answers its disk, its draws and its judge at once.
-    fn give(&mut self, replica: ReplicaId, event: Event) {
-        let mut inbox = VecDeque::from([event]);
-        while let Some(event) = inbox.pop_front() {
-            let machine = &mut self.replicas[replica.index()].machine;
-            let before = machine.digest();
-            let mut effects = Vec::new();
-            machine.step(event, &mut effects);
-            if effects.iter().any(|effect| matches!(effect, Effect::Reject(_))) {
-                assert_eq!(machine.digest(), before, "what is refused changes nothing: {effects:?}");
-            }
-            for effect in effects {
-                self.carry_out(replica, effect, &mut inbox);
-            }
-        }
-    }
-
-    fn carry_out(&mut self, replica: ReplicaId, effect: Effect, inbox: &mut VecDeque<Event>) {
-        let own = &mut self.replicas[replica.index()];
-        match effect {
-            Effect::Send { to, message, .. } => {
-                let to = match to {
-                    Recipients::Others => (0..REPLICAS).map(ReplicaId::new).filter(|to| *to != replica).collect(),
-                    Recipients::One(one) => vec![one],
-                };
-                let content = Content::Message(message);
-                self.wire.extend(to.into_iter().map(|to| Parcel { from: replica, to, content: content.clone() }));
-                self.wire.truncate(WIRE_MAX);
-            }
-            Effect::ArmTimer { timer, .. } => drop(own.armed.insert(timer)),
-            Effect::DisarmTimer(timer) => drop(own.armed.remove(&timer)),
-            Effect::Persist { ticket, records } => {
-                for record in records {
-                    match record.value.is_empty() {
-                        true => own.records.remove(&record.key),
-                        false => own.records.insert(record.key, record.value),
-                    };
-                }
-                inbox.push_back(Event::Persisted(ticket));
-            }
-            Effect::Build(request) => own.wanted = Some(request),
-            Effect::CancelBuild => own.wanted = None,
-            Effect::Validate { block } => {
-                self.blocks.insert(block.hash(), block.clone());
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
-            }
-            Effect::Draw { ticket, .. } => inbox.push_back(Event::Random { ticket, value: 0 }),
-            Effect::Fetch { block, from } => {
-                if let Some(block) = self.blocks.get(&block.hash).cloned() {
-                    self.wire.push(Parcel { from, to: replica, content: Content::Synced(block) });
-                }
-            }
-            Effect::Chain(ChainEvent::Final { finality, .. }) if self.checks_agreement => {
-                let final_block = finality.finalized;
-                let first = *self.finalized.entry(final_block.height).or_insert(final_block.hash);
-                assert_eq!(first, final_block.hash, "two final blocks at height {}", final_block.height);
-            }
-            _ => {}
         }
     }
 }
@@ -306,18 +203,4 @@ const fn replica(number: u8) -> ReplicaId {
 
 fn place(number: usize, len: usize) -> Option<usize> {
     number.checked_rem(len)
-}
-
-fn build(request: &BuildRequest) -> Block {
-    let header = Header {
-        parent_hash: request.parent.hash,
-        number: request.parent.height.get() + 1,
-        timestamp: request.timestamp_min.max(Timestamp::from_secs(1)).as_secs(),
-        beneficiary: request.beneficiary,
-        difficulty: U256::from(request.difficulty),
-        mix_hash: request.mix_hash,
-        extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
-        ..Header::default()
-    };
-    Block::new(header, Vec::new(), request.payload.clone(), Vec::new())
 }

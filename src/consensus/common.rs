@@ -2,6 +2,7 @@
 
 pub(super) mod branch_tree;
 pub(super) mod effect;
+pub(crate) mod effect_handler;
 pub(super) mod encoding;
 pub(super) mod event;
 pub(super) mod family;

@@ -1,27 +1,28 @@
 //! Model checking of the protocols' own step functions with `stateright`: every order of messages, timers and crashes
 //! within bounds.
 //!
-//! A model's state names its replicas and the messages under way by numbers into the tables of a [`World`], as SPIN's
+//! A model's state names its replicas and the messages under way by numbers into a [`TransitionTable`], as SPIN's
 //! collapse compression does: replicas are in few states of their own, and a model's states are combinations of them.
 //! So each (replica's state, input) pair is stepped once, and a million states fit in memory.
 //!
-//! The network is unordered. A message is delivered at most once, at any time or never: that covers loss, delay and
-//! reordering. A disk write is done at once, or, where [`World::step`] is told so, a crash comes before it.
+//! Effects are carried out by the same dispatch as in the simulator. The network is unordered. A message is delivered
+//! at most once, at any time or never: that covers loss, delay and reordering. A disk write is done at once, or, where
+//! [`TransitionTable::step`] is asked to, a crash comes before it.
 
+use core::convert::Infallible;
 use std::{
     collections::{BTreeSet, HashMap, VecDeque},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use super::{
-    BlockId, BuildRequest, ChainEvent, Effect, Encoder, Event, Message, Protocol, Recipients, Records, ReplicaId,
-    TimerId, Verdict,
+    ApplyRecords, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Message, Protocol,
+    Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
+    effect_handler::{Durability, EffectHandler, Outbox, carry_out},
     mutation::{self, Mutation},
+    testing::{Content, Envelope, build, receivers},
 };
-use crate::{
-    chain::Block,
-    primitives::{B256, Header, U256},
-};
+use crate::{chain::Block, primitives::B256};
 
 /// What is particular to a protocol.
 pub(super) trait Setup: Send + Sync + 'static {
@@ -50,7 +51,7 @@ pub(super) trait Setup: Send + Sync + 'static {
 
     fn view(&self, replica: &Replica<Self::Protocol>) -> Self::View;
 
-    /// Whether the network loses whatever says this.
+    /// Whether the network loses every envelope with this content.
     fn is_lost(&self, _content: &Content) -> bool {
         false
     }
@@ -74,34 +75,18 @@ pub(super) struct Replica<P> {
     pub(super) wanted: Option<BuildRequest>,
 }
 
-/// Something under way to a replica.
-#[derive(Clone, Debug)]
-pub(super) struct Parcel {
-    pub(super) from: u32,
-    pub(super) to: u32,
-    pub(super) content: Content,
-}
-
-/// What is under way.
-#[derive(Clone, Debug)]
-pub(super) enum Content {
-    Message(Message),
-    /// A block that was asked for.
-    Synced(Arc<Block>),
-}
-
 /// A replica's state, by its number in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ReplicaKey(u32);
 
-/// A parcel, by its number in the table.
+/// A envelope, by its number in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) struct ParcelKey(u32);
+pub(super) struct EnvelopeKey(u32);
 
 /// What can happen to a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Input {
-    Deliver(ParcelKey),
+    Deliver(EnvelopeKey),
     /// A timer that runs fires.
     Timer(TimerId),
     /// The block that it asked for is built.
@@ -116,11 +101,11 @@ pub(super) enum Input {
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) replica: ReplicaKey,
-    pub(super) sent: Arc<[ParcelKey]>,
+    pub(super) sent: Arc<[EnvelopeKey]>,
 }
 
-/// Every replica's state and every parcel that the exploration came across, and what led where.
-pub(super) struct World<S: Setup> {
+/// Every replica's state and every envelope that the exploration came across, and what led where.
+pub(super) struct TransitionTable<S: Setup> {
     setup: S,
     /// A deliberate bug in every replica.
     mutation: Option<Mutation>,
@@ -136,20 +121,20 @@ struct Known<S: Setup> {
 struct Tables<S: Setup> {
     replicas: Vec<Known<S>>,
     replica_keys: HashMap<B256, ReplicaKey>,
-    parcels: Vec<Arc<Parcel>>,
-    parcel_keys: HashMap<B256, ParcelKey>,
+    envelopes: Vec<Arc<Envelope>>,
+    envelope_keys: HashMap<B256, EnvelopeKey>,
     /// Every block that was executed.
     blocks: HashMap<B256, Arc<Block>>,
     outcomes: HashMap<(ReplicaKey, Input, bool), Option<Outcome>>,
 }
 
-impl<S: Setup> World<S> {
+impl<S: Setup> TransitionTable<S> {
     pub(super) fn new(setup: S, mutation: Option<Mutation>) -> Self {
         let tables = Tables {
             replicas: Vec::new(),
             replica_keys: HashMap::new(),
-            parcels: Vec::new(),
-            parcel_keys: HashMap::new(),
+            envelopes: Vec::new(),
+            envelope_keys: HashMap::new(),
             blocks: HashMap::new(),
             outcomes: HashMap::new(),
         };
@@ -176,13 +161,13 @@ impl<S: Setup> World<S> {
         self.tables().replicas[key.0 as usize].view.clone()
     }
 
-    /// The number of a parcel that the model itself puts under way.
-    pub(super) fn parcel_key(&self, parcel: Parcel) -> ParcelKey {
-        self.tables().parcel_key(parcel)
+    /// The number of an envelope that the model itself puts under way.
+    pub(super) fn envelope_key(&self, envelope: Envelope) -> EnvelopeKey {
+        self.tables().envelope_key(envelope)
     }
 
-    pub(super) fn parcel(&self, key: ParcelKey) -> Arc<Parcel> {
-        self.tables().parcels[key.0 as usize].clone()
+    pub(super) fn envelope(&self, key: EnvelopeKey) -> Arc<Envelope> {
+        self.tables().envelopes[key.0 as usize].clone()
     }
 
     /// How many states of single replicas there were, and how many real steps.
@@ -205,20 +190,20 @@ impl<S: Setup> World<S> {
         };
         let outcome = computed.map(|(replica, sent)| {
             let mut tables = self.tables();
-            let sent = sent.into_iter().map(|parcel| tables.parcel_key(parcel)).collect();
+            let sent = sent.into_iter().map(|envelope| tables.envelope_key(envelope)).collect();
             Outcome { replica: tables.replica_key(&self.setup, replica), sent }
         });
         self.tables().outcomes.insert((key, input, torn), outcome.clone());
         outcome
     }
 
-    /// Takes away what no longer matters to `key` from the parcels to its replica.
-    pub(super) fn forget_dead(&self, key: ReplicaKey, wire: &mut Vec<ParcelKey>) {
+    /// Takes away what no longer matters to `key` from the envelopes to its replica.
+    pub(super) fn forget_dead(&self, key: ReplicaKey, wire: &mut Vec<EnvelopeKey>) {
         let tables = self.tables();
         let Known { replica, view } = &tables.replicas[key.0 as usize];
-        wire.retain(|parcel| {
-            let Parcel { to, content, .. } = tables.parcels[parcel.0 as usize].as_ref();
-            *to != replica.number || !self.setup.is_dead(view, content)
+        wire.retain(|envelope| {
+            let Envelope { to, content, .. } = tables.envelopes[envelope.0 as usize].as_ref();
+            to.get() != replica.number || !self.setup.is_dead(view, content)
         });
     }
 
@@ -230,14 +215,15 @@ impl<S: Setup> World<S> {
         let protocol = self.setup.recover(number, records);
         let (armed, records) = (BTreeSet::new(), records.clone());
         let mut replica = Replica { number, protocol, records, armed, wanted: None };
-        let (mut effects, mut sent) = (Vec::new(), Vec::new());
+        let mut effects = Vec::new();
         replica.protocol.step(Event::Start, &mut effects);
         let mut inbox = VecDeque::new();
+        let mut driver = Driver::new(self, replica);
         for effect in effects {
-            self.carry_out(&mut replica, effect, &mut inbox, &mut sent);
+            let Ok(()) = carry_out(effect, &mut driver, &mut inbox);
         }
-        assert!(inbox.is_empty() && sent.is_empty(), "a start that does something is not modelled");
-        replica
+        assert!(inbox.is_empty() && driver.sent.is_empty(), "a start that does something is not modelled");
+        driver.replica
     }
 
     fn compute(
@@ -245,7 +231,7 @@ impl<S: Setup> World<S> {
         before: &Replica<S::Protocol>,
         input: Input,
         torn: bool,
-    ) -> Option<(Replica<S::Protocol>, Vec<Parcel>)> {
+    ) -> Option<(Replica<S::Protocol>, Vec<Envelope>)> {
         let mut replica = before.clone();
         let events = match input {
             Input::Restart => {
@@ -253,14 +239,7 @@ impl<S: Setup> World<S> {
                 self.setup.normalize(&mut replica);
                 return Some((replica, Vec::new()));
             }
-            Input::Deliver(key) => {
-                let Parcel { from, content, .. } = self.parcel(key).as_ref().clone();
-                let from = ReplicaId::new(from);
-                vec![match content {
-                    Content::Message(message) => Event::Message { from, message },
-                    Content::Synced(block) => Event::BlockSynced { from, block },
-                }]
-            }
+            Input::Deliver(key) => vec![self.envelope(key).as_ref().clone().into_event()],
             Input::Timer(timer) => {
                 replica.armed.remove(&timer);
                 vec![Event::Timer(timer)]
@@ -271,92 +250,122 @@ impl<S: Setup> World<S> {
                 vec![Event::BlockBuilt { ticket: request.ticket, block: Arc::new(build(&request)) }]
             }
         };
-        let mut sent = Vec::new();
         let mut inbox = VecDeque::from(events);
+        let mut driver = Driver::new(self, replica);
         while let Some(event) = inbox.pop_front() {
             let mut effects = Vec::new();
-            replica.protocol.step(event, &mut effects);
+            driver.replica.protocol.step(event, &mut effects);
             let is_writing = effects.iter().any(|effect| matches!(effect, Effect::Persist { .. }));
             for effect in effects {
                 let waits = matches!(effect, Effect::Send { after: Some(_), .. } | Effect::Persist { .. });
                 if !(torn && is_writing && waits) {
-                    self.carry_out(&mut replica, effect, &mut inbox, &mut sent);
+                    let Ok(()) = carry_out(effect, &mut driver, &mut inbox);
                 }
             }
             if torn && is_writing {
                 // What an earlier write of the same input made durable stays.
-                let mut replica = self.started(before.number, &replica.records);
+                let mut replica = self.started(before.number, &driver.replica.records);
                 self.setup.normalize(&mut replica);
-                return Some((replica, sent));
+                return Some((replica, driver.sent));
             }
         }
+        let Driver { mut replica, sent, outbox, .. } = driver;
+        assert!(outbox.is_empty(), "a message that waits between two inputs is not modelled");
         self.setup.normalize(&mut replica);
         (!torn).then_some((replica, sent))
     }
+}
 
-    fn carry_out(
-        &self,
-        replica: &mut Replica<S::Protocol>,
-        effect: Effect,
-        inbox: &mut VecDeque<Event>,
-        sent: &mut Vec<Parcel>,
-    ) {
-        match effect {
-            Effect::Send { to, message, .. } => {
-                let to: Vec<_> = match to {
-                    Recipients::Others => (0..self.setup.count()).filter(|to| *to != replica.number).collect(),
-                    Recipients::One(one) => vec![one.get()],
-                };
-                let content = Content::Message(message);
-                if self.setup.is_lost(&content) {
-                    return;
-                }
-                let stepped = to.into_iter().filter(|to| self.setup.is_stepped(*to));
-                sent.extend(stepped.map(|to| Parcel { from: replica.number, to, content: content.clone() }));
-            }
-            Effect::ArmTimer { timer, .. } => drop(replica.armed.insert(timer)),
-            Effect::DisarmTimer(timer) => drop(replica.armed.remove(&timer)),
-            Effect::Persist { ticket, records } => {
-                if S::CRASHES {
-                    replica.records.extend(records.into_iter().map(|record| (record.key, record.value)));
-                }
-                inbox.push_back(Event::Persisted(ticket));
-            }
-            Effect::Build(request) if S::BUILDS_AT_ONCE => {
-                inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(build(&request)) });
-            }
-            Effect::Build(request) => replica.wanted = Some(request),
-            Effect::CancelBuild => replica.wanted = None,
-            Effect::Validate { block } => {
-                self.tables().blocks.insert(block.hash(), block.clone());
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
-            }
-            // What was drawn only says when a timer fires, and here it fires at any time.
-            Effect::Draw { ticket, .. } => inbox.push_back(Event::Random { ticket, value: 0 }),
-            // Whoever is asked has it; the answer may be lost as everything else.
-            Effect::Fetch { block, from } => {
-                let block = self.tables().blocks.get(&block.hash).expect("a block that somebody executed").clone();
-                sent.push(Parcel { from: from.get(), to: replica.number, content: Content::Synced(block) });
-            }
-            Effect::Chain(ChainEvent::HeadMoved { reorg_depth, .. }) => assert_eq!(reorg_depth, 0),
-            Effect::Chain(_) | Effect::Evidence(_) | Effect::Reject(_) | Effect::Mark(_) => {}
-        }
+/// Carries out the effects of one input.
+struct Driver<'a, S: Setup> {
+    table: &'a TransitionTable<S>,
+    replica: Replica<S::Protocol>,
+    outbox: Outbox,
+    sent: Vec<Envelope>,
+}
+
+impl<'a, S: Setup> Driver<'a, S> {
+    fn new(table: &'a TransitionTable<S>, replica: Replica<S::Protocol>) -> Self {
+        Self { table, replica, outbox: Outbox::default(), sent: Vec::new() }
+    }
+
+    fn id(&self) -> ReplicaId {
+        ReplicaId::new(self.replica.number)
     }
 }
 
-/// The block that every builder makes of this request: nothing is executed, and nothing but the request counts.
-pub(super) fn build(request: &BuildRequest) -> Block {
-    let header = Header {
-        parent_hash: request.parent.hash,
-        number: request.parent.height.get() + 1,
-        timestamp: request.timestamp_min.as_secs(),
-        beneficiary: request.beneficiary,
-        difficulty: U256::from(request.difficulty),
-        mix_hash: request.mix_hash,
-        extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
-        ..Header::default()
-    };
-    Block::new(header, Vec::new(), request.payload.clone(), Vec::new())
+impl<S: Setup> EffectHandler for Driver<'_, S> {
+    type Error = Infallible;
+
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.outbox
+    }
+
+    fn send(&mut self, to: Recipients, message: Message) {
+        let (setup, from, content) = (&self.table.setup, self.id(), Content::Message(message));
+        if setup.is_lost(&content) {
+            return;
+        }
+        let stepped = receivers(from, to, setup.count()).into_iter().filter(|to| setup.is_stepped(to.get()));
+        self.sent.extend(stepped.map(|to| Envelope { from, to, content: content.clone() }));
+    }
+
+    fn arm_timer(&mut self, timer: TimerId, _deadline: Deadline) {
+        self.replica.armed.insert(timer);
+    }
+
+    fn disarm_timer(&mut self, timer: TimerId) {
+        self.replica.armed.remove(&timer);
+    }
+
+    fn persist(&mut self, _ticket: Ticket, records: Vec<Record>) -> Durability {
+        if S::CRASHES {
+            self.replica.records.apply(records);
+        }
+        Durability::Now
+    }
+
+    fn build(&mut self, request: BuildRequest) -> Result<Option<Arc<Block>>, Infallible> {
+        if S::BUILDS_AT_ONCE {
+            return Ok(Some(Arc::new(build(&request))));
+        }
+        self.replica.wanted = Some(request);
+        Ok(None)
+    }
+
+    fn cancel_build(&mut self) {
+        self.replica.wanted = None;
+    }
+
+    fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, Infallible> {
+        self.table.tables().blocks.insert(block.hash(), block);
+        Ok(Some(Verdict::VALID))
+    }
+
+    /// What is drawn only decides when a timer fires, and here it fires at any time.
+    fn draw(&mut self, _bound: u64) -> u64 {
+        0
+    }
+
+    /// Every peer has every block; the answer may be lost as everything else.
+    fn fetch(&mut self, block: BlockId, from: ReplicaId) -> Option<Arc<Block>> {
+        let block = self.table.tables().blocks.get(&block.hash).expect("a block that was executed").clone();
+        self.sent.push(Envelope { from, to: self.id(), content: Content::Block(block) });
+        None
+    }
+
+    fn on_chain_event(&mut self, event: ChainEvent) -> Result<Option<Event>, Infallible> {
+        if let ChainEvent::HeadMoved { reorg_depth, .. } = event {
+            assert_eq!(reorg_depth, 0);
+        }
+        Ok(None)
+    }
+
+    fn on_evidence(&mut self, _evidence: Evidence) {}
+
+    fn on_rejection(&mut self, _rejection: Rejection) {}
+
+    fn on_mark(&mut self, _name: &'static str) {}
 }
 
 impl<S: Setup> Tables<S> {
@@ -370,11 +379,11 @@ impl<S: Setup> Tables<S> {
         key
     }
 
-    fn parcel_key(&mut self, parcel: Parcel) -> ParcelKey {
-        let next = ParcelKey(self.parcels.len() as u32);
-        let key = *self.parcel_keys.entry(parcel.digest()).or_insert(next);
+    fn envelope_key(&mut self, envelope: Envelope) -> EnvelopeKey {
+        let next = EnvelopeKey(self.envelopes.len() as u32);
+        let key = *self.envelope_keys.entry(digest(&envelope)).or_insert(next);
         if key == next {
-            self.parcels.push(Arc::new(parcel));
+            self.envelopes.push(Arc::new(envelope));
         }
         key
     }
@@ -398,35 +407,33 @@ impl<P: Protocol> Replica<P> {
     }
 }
 
-impl Parcel {
-    fn digest(&self) -> B256 {
-        let mut out = Encoder::new();
-        out.u32(self.from);
-        out.u32(self.to);
-        match &self.content {
-            Content::Message(message) => {
-                out.bytes(message.label().as_bytes());
-                message.encode(&mut out);
-            }
-            Content::Synced(block) => {
-                out.u8(0);
-                BlockId::of(block).encode(&mut out);
-                out.bytes(block.seal());
-            }
+fn digest(envelope: &Envelope) -> B256 {
+    let mut out = Encoder::new();
+    out.u32(envelope.from.get());
+    out.u32(envelope.to.get());
+    match &envelope.content {
+        Content::Message(message) => {
+            out.bytes(message.label().as_bytes());
+            message.encode(&mut out);
         }
-        out.digest()
+        Content::Block(block) => {
+            out.u8(0);
+            BlockId::of(block).encode(&mut out);
+            out.bytes(block.seal());
+        }
     }
+    out.digest()
 }
 
-/// Puts parcels under way, in their canonical order.
-pub(super) fn post(wire: &mut Vec<ParcelKey>, sent: &[ParcelKey]) {
+/// Puts envelopes under way, in their canonical order.
+pub(super) fn post(wire: &mut Vec<EnvelopeKey>, sent: &[EnvelopeKey]) {
     wire.extend_from_slice(sent);
     wire.sort_unstable();
 }
 
-/// Takes one parcel of this kind off the wire.
-pub(super) fn take(wire: &mut Vec<ParcelKey>, parcel: ParcelKey) {
-    if let Some(place) = wire.iter().position(|under_way| *under_way == parcel) {
+/// Takes one envelope of this kind off the wire.
+pub(super) fn take(wire: &mut Vec<EnvelopeKey>, envelope: EnvelopeKey) {
+    if let Some(place) = wire.iter().position(|under_way| *under_way == envelope) {
         wire.remove(place);
     }
 }

@@ -11,7 +11,7 @@ use super::{
     encoding::{Decoder, Encoder},
     event::BlockId,
 };
-use crate::primitives::Bytes;
+use crate::primitives::{Bytes, maps::PersistentMap};
 
 /// A value to be stored under a key, over the earlier one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -103,9 +103,61 @@ fn checksum(content: &[u8]) -> [u8; CHECKSUM_LEN] {
     checksum
 }
 
+/// A map of records by key that writes are applied to: a disk's, or a test's in place of one.
+pub(crate) trait ApplyRecords {
+    /// Sets the value under `key`, over an earlier one.
+    fn set(&mut self, key: Bytes, value: Bytes);
+
+    /// Deletes the value under `key`, if there is one.
+    fn delete(&mut self, key: &[u8]);
+
+    /// Applies one write; a record without a value deletes its key.
+    fn apply(&mut self, records: impl IntoIterator<Item = Record>) {
+        for Record { key, value } in records {
+            if value.is_empty() {
+                self.delete(&key);
+            } else {
+                self.set(key, value);
+            }
+        }
+    }
+}
+
+impl ApplyRecords for BTreeMap<Bytes, Bytes> {
+    fn set(&mut self, key: Bytes, value: Bytes) {
+        self.insert(key, value);
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        self.remove(key);
+    }
+}
+
+impl ApplyRecords for PersistentMap<Bytes, Bytes> {
+    fn set(&mut self, key: Bytes, value: Bytes) {
+        self.insert(key, value);
+    }
+
+    fn delete(&mut self, key: &[u8]) {
+        self.remove(key);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_record_without_a_value_deletes_its_key() {
+        let record = |key: u8, value: &[u8]| Record::new(vec![key], value.to_vec());
+        let writes = [record(1, b"a"), record(2, b"b"), record(1, b""), record(3, b""), record(2, b"c")];
+        let mut ordered = BTreeMap::new();
+        ordered.apply(writes.clone());
+        assert_eq!(ordered, BTreeMap::from([(Bytes::from([2]), Bytes::from_static(b"c"))]));
+        let mut hashed = PersistentMap::default();
+        hashed.apply(writes);
+        assert_eq!(hashed.into_iter().collect::<BTreeMap<_, _>>(), ordered);
+    }
 
     #[test]
     fn a_record_that_was_cut_or_damaged_is_told() {

@@ -1,4 +1,4 @@
-//! The state machine alone, against blocks made by hand.
+//! The state machine alone, against blocks that the tests make.
 
 use std::collections::VecDeque;
 

@@ -1,22 +1,24 @@
 //! A replica: a protocol, its chain and pool, and the execution of the protocol's effects.
 
 pub(in crate::sim) mod disk;
+mod effects;
 mod inclusion_timeout;
 pub(in crate::sim) mod process;
 
-use std::{collections::VecDeque, sync::Arc};
+use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
 use self::{
-    disk::{Disk, RecordMap, WriteResult},
+    disk::{Disk, RecordMap},
+    effects::InEnvironment,
     inclusion_timeout::OldestPending,
     process::ProcessState,
 };
 use super::{
     environment::{Buffers, Environment, SimEvent},
     error::NetworkError,
-    production::{BlockOrder, Production},
+    production::BlockOrder,
     records::RecordStore,
 };
 use crate::{
@@ -25,8 +27,9 @@ use crate::{
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
-        AnyProtocol, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, Finality, Message, Protocol,
-        Recipients, Records, Rejection, ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection, ReplicaId,
+        Ticket, TimerId, ValidatorSet, Verdict,
+        effect_handler::{Outbox, carry_out, persisted},
     },
     primitives::{Address, Timestamp, Transaction, U256},
     sim::{
@@ -57,10 +60,8 @@ pub struct Replica {
     /// Block that the protocol requested, to be built on demand.
     wanted: Option<BuildRequest>,
     pub(in crate::sim) disk: Disk,
-    /// Messages to be sent once a write is durable, with its ticket.
-    held: Vector<(Ticket, Recipients, Message)>,
-    /// First ticket whose write is not durable yet.
-    persisted: Ticket,
+    /// Messages to be sent once a write is durable.
+    outbox: Outbox,
     /// Durable store of its records, if the network has one.
     pub(super) durable: Option<Arc<RecordStore>>,
     process: ProcessState,
@@ -136,8 +137,7 @@ impl Replica {
             generation: 0,
             wanted: None,
             disk: Disk::default(),
-            held: Vector::new(),
-            persisted: Ticket::default(),
+            outbox: Outbox::default(),
             durable,
             process: ProcessState::default(),
             deferred: Vector::new(),
@@ -261,7 +261,7 @@ impl Replica {
         self.disk.wipe();
         self.disk.put(protocol.kind().head_key(), head_record);
         self.protocol = protocol;
-        (self.wanted, self.held) = (None, Vector::new());
+        (self.wanted, self.outbox) = (None, Outbox::default());
         self.timers.clear();
         Ok(())
     }
@@ -298,7 +298,7 @@ impl Replica {
                 recorder.step(now, self.id, input, &effects, &self.protocol);
             }
             for effect in effects.drain(..) {
-                self.carry_out(effect, env, &mut inbox)?;
+                carry_out(effect, &mut InEnvironment { replica: self, env }, &mut inbox)?;
             }
         }
         env.buffers = Buffers { inbox, effects };
@@ -307,8 +307,9 @@ impl Replica {
 
     /// Validates a block that was deferred as from the future.
     pub(super) fn validate_deferred(&mut self, block: Arc<Block>, env: &mut Environment) -> Result<(), NetworkError> {
+        let id = BlockId::of(&block);
         match self.validate(block)? {
-            Some(judged) => self.handle(judged, env),
+            Some(verdict) => self.handle(Event::BlockJudged { block: id, verdict }, env),
             None => Ok(()),
         }
     }
@@ -413,121 +414,20 @@ impl Replica {
         Ok(built)
     }
 
-    fn carry_out(
-        &mut self,
-        effect: Effect,
-        env: &mut Environment,
-        inbox: &mut VecDeque<Event>,
-    ) -> Result<(), NetworkError> {
-        match effect {
-            Effect::Send { to, message, after } => match after {
-                Some(ticket) if ticket >= self.persisted => self.held.push_back((ticket, to, message)),
-                _ => self.send(to, message, env),
-            },
-            Effect::ArmTimer { timer, deadline } => {
-                let at = env.timer_deadline(self.slot, deadline);
-                match self.timers.get_mut(&timer).filter(|armed| armed.queued <= at) {
-                    Some(armed) => armed.at = at,
-                    None => {
-                        self.generation += 1;
-                        let (replica, generation) = (self.slot, self.generation);
-                        env.scheduler.at(at, SimEvent::Timer { replica, timer, generation });
-                        self.timers.insert(timer, ArmedTimer { generation, at, queued: at });
-                    }
-                }
-            }
-            Effect::DisarmTimer(timer) => {
-                self.timers.remove(&timer);
-            }
-            Effect::Persist { ticket, records } => {
-                let now = env.scheduler.now();
-                if let Some(durable) = &self.durable {
-                    durable.put(self.id, &records);
-                }
-                match self.disk.write(ticket, records, now, |latency| env.disk_nanos(latency)) {
-                    WriteResult::Done => {
-                        self.on_persisted(ticket, env);
-                        inbox.push_back(Event::Persisted(ticket));
-                    }
-                    WriteResult::Until { at, life } => {
-                        env.scheduler.at(at, SimEvent::Written { replica: self.slot, ticket, life });
-                    }
-                }
-            }
-            Effect::Build(request) => match env.production {
-                Production::OnDemand => self.wanted = Some(request),
-                Production::Automatic => {
-                    let timestamp = request.timestamp_min.max(env.timestamp_of(self.slot));
-                    let order = BlockOrder::default();
-                    let built = self.build(&request, &attributes(&request, timestamp, &order), &order, env)?;
-                    inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) });
-                }
-            },
-            Effect::CancelBuild => self.wanted = None,
-            Effect::Validate { block } => {
-                if !env.defer_future_block(self.slot, &block) {
-                    inbox.extend(self.validate(block)?);
-                }
-            }
-            Effect::Draw { ticket, bound } => {
-                inbox.push_back(Event::Random { ticket, value: env.draw(bound) });
-            }
-            Effect::Fetch { block, from } => env.request(self.slot, from, block),
-            Effect::Chain(event) => {
-                let moves = matches!(event, ChainEvent::HeadMoved { .. });
-                self.on_chain_event(event)?;
-                if moves {
-                    inbox.extend(self.check_inclusion_timeout(env));
-                }
-            }
-            Effect::Evidence(evidence) => {
-                self.counters.evidence += 1;
-                if self.evidence.len() < EVIDENCE_MAX {
-                    self.evidence.push_back(evidence);
-                }
-            }
-            Effect::Reject(rejection) => {
-                self.counters.rejected += 1;
-                self.last_rejection = Some(rejection);
-            }
-            Effect::Mark(name) => *self.marks.entry(name).or_default() += 1,
-        }
-        Ok(())
-    }
-
-    /// Sends a message, as it is or as misbehaviour changes it.
-    fn send(&mut self, to: Recipients, message: Message, env: &mut Environment) {
-        if self.misbehaviour.is_empty() {
-            env.send_message(self.slot, to, message);
-        } else {
-            self.misbehave(to, &message, env);
-        }
-    }
-
     /// Processes the completion of a slow write.
     pub(super) fn on_written(&mut self, ticket: Ticket, life: u64, env: &mut Environment) -> Result<(), NetworkError> {
         for ticket in self.disk.synced(ticket, life) {
-            self.on_persisted(ticket, env);
-            self.handle(Event::Persisted(ticket), env)?;
+            let event = persisted(ticket, &mut InEnvironment { replica: self, env });
+            self.handle(event, env)?;
         }
         Ok(())
     }
 
-    /// Sends the messages that waited for this ticket; disks complete writes in order.
-    fn on_persisted(&mut self, ticket: Ticket, env: &mut Environment) {
-        self.persisted = self.persisted.max(Ticket::new(ticket.get() + 1));
-        while self.held.front().is_some_and(|(waits_for, ..)| *waits_for < self.persisted) {
-            if let Some((_, to, message)) = self.held.pop_front() {
-                self.send(to, message, env);
-            }
-        }
-    }
-
     /// Executes and stores a block; `None` when it cannot be validated yet.
-    pub(in crate::sim) fn validate(&mut self, block: Arc<Block>) -> Result<Option<Event>, NetworkError> {
-        let id = BlockId::of(&block);
+    pub(in crate::sim) fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
+        let hash = block.hash();
         let verdict = match self.chain.insert(block) {
-            Ok(_) => Verdict::Valid { updates: self.chain.updates_of(id.hash) },
+            Ok(_) => Verdict::Valid { updates: self.chain.updates_of(hash) },
             Err(ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. }) => {
                 return Ok(None);
             }
@@ -536,7 +436,7 @@ impl Replica {
             }
             Err(source) => return Err(self.chain_error(source)),
         };
-        Ok(Some(Event::BlockJudged { block: id, verdict }))
+        Ok(Some(verdict))
     }
 
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<(), NetworkError> {

@@ -34,16 +34,16 @@ fn changes(lab: &Lab, of: usize) -> (Vec<u64>, Vec<u64>) {
 }
 
 fn light(lab: &Lab) -> LightVerifier {
-    LightVerifier::new(lab.config, lab.genesis.header(), &lab.set(4), lab.authenticator.clone()).unwrap()
+    LightVerifier::new(lab.fixture.config, lab.genesis.header(), &lab.set(4), lab.authenticator.clone()).unwrap()
 }
 
 #[test]
 fn the_elected_produce_once_the_block_that_proposed_them_is_irreversible() {
     let mut lab = seven();
     let votes = weigh(&lab, &[(4, 9), (5, 9), (0, 0)]);
-    lab.updates.insert(10, votes);
+    lab.updates.insert(Height::new(10), votes);
     lab.slots(60);
-    assert!(lab.is_agreed() && lab.broken.is_empty());
+    assert!(lab.is_agreed() && lab.violations.is_empty());
     // By weight 4 and 5, then by address the first of those with weight 1.
     assert_eq!(producers(&lab, 0), [1, 2, 4, 5]);
     let (proposed, activated) = changes(&lab, 0);
@@ -60,8 +60,8 @@ fn a_pending_schedule_does_not_jump_the_line() {
     let mut lab = seven();
     let first = weigh(&lab, &[(4, 9)]);
     let second = weigh(&lab, &[(5, 99)]);
-    lab.updates.insert(10, first);
-    lab.updates.insert(13, second);
+    lab.updates.insert(Height::new(10), first);
+    lab.updates.insert(Height::new(13), second);
     lab.slots(16);
     // The first schedule is pending, and a round began with other votes meanwhile.
     let pending = lab.link(0).state.pending().unwrap().clone();
@@ -86,7 +86,7 @@ fn a_pending_schedule_does_not_jump_the_line() {
     assert_eq!(proposed.len(), 2);
     assert!(proposed[0] < activated[0] && activated[0] < proposed[1] && proposed[1] < activated[1]);
     assert_eq!(producers(&lab, 0), [0, 1, 4, 5]);
-    assert!(lab.broken.is_empty());
+    assert!(lab.violations.is_empty());
 }
 
 #[test]
@@ -94,11 +94,11 @@ fn schedules_that_come_into_force_early_are_seen_by_the_checker() {
     let lab = mutation::with(Mutation::DposScheduleEarly, || {
         let mut lab = seven();
         let votes = weigh(&lab, &[(4, 9)]);
-        lab.updates.insert(10, votes);
+        lab.updates.insert(Height::new(10), votes);
         lab.slots(30);
         lab
     });
-    assert!(lab.broken.iter().any(|broken| matches!(broken, Broken::ScheduleEarly(_))), "{:?}", lab.broken);
+    assert!(lab.is_violated(SCHEDULE_EARLY), "{:?}", lab.violations);
 }
 
 #[test]
@@ -107,10 +107,10 @@ fn constant_churn_of_votes_stops_neither_the_chain_nor_irreversibility_and_light
     for height in 1..400 {
         let (up, down) = (height as usize % 7, (height as usize + 3) % 7);
         let votes = weigh(&lab, &[(up, 100 + height), (down, 1)]);
-        lab.updates.insert(height, votes);
+        lab.updates.insert(Height::new(height), votes);
     }
     lab.slots(300);
-    assert!(lab.is_agreed() && lab.broken.is_empty(), "{:?}", lab.broken);
+    assert!(lab.is_agreed() && lab.violations.is_empty(), "{:?}", lab.violations);
     let (proposed, activated) = changes(&lab, 0);
     assert!(activated.len() > 15, "{activated:?}");
     assert!(proposed.len() <= activated.len() + 1);
@@ -129,18 +129,18 @@ fn churn_and_forks_and_restarts_together_break_nothing() {
     let mut lab = seven();
     for height in 1..400 {
         let votes = weigh(&lab, &[(height as usize * 5 % 7, 50 + height * 13 % 97)]);
-        lab.updates.insert(height, votes);
+        lab.updates.insert(Height::new(height), votes);
     }
     for round in 0..20 {
         let groups: Vec<_> = (0..7).map(|index| (index + round) % 7 / 4).collect();
-        lab.cut(&groups);
+        lab.split(&groups);
         lab.slots(6);
         lab.heal();
         lab.restart(round % 7);
         lab.slots(8);
     }
     lab.slots(20);
-    assert!(lab.is_agreed() && lab.broken.is_empty(), "{:?}", lab.broken);
+    assert!(lab.is_agreed() && lab.violations.is_empty(), "{:?}", lab.violations);
     assert!(lab.evidence.is_empty());
     let head = lab.heads()[0].height.get();
     assert!(head - lab.irreversible(0) < 30, "{} of {head}", lab.irreversible(0));
@@ -151,7 +151,7 @@ fn churn_and_forks_and_restarts_together_break_nothing() {
 fn a_light_verifier_stays_where_it_was_on_bad_headers() {
     let mut lab = seven();
     let votes = weigh(&lab, &[(4, 9)]);
-    lab.updates.insert(10, votes);
+    lab.updates.insert(Height::new(10), votes);
     lab.slots(30);
     let mut light = light(&lab);
     for height in 1..=30 {

@@ -46,27 +46,19 @@ fn random_run(seed: u64, per_turn: u32) -> Lab {
         }
     }
     lab.heal();
-    (0..4).filter(|index| lab.replicas[*index].is_none()).collect::<Vec<_>>().into_iter().for_each(|i| lab.restart(i));
+    (0..4).filter(|index| !lab.nodes[*index].is_up).collect::<Vec<_>>().into_iter().for_each(|i| lab.restart(i));
     lab.slots(40);
     lab
 }
 
-/// Names of what breaks in the runs up to the one that breaks `want`.
-fn broken_within(seeds: u64, want: &str) -> BTreeSet<&'static str> {
+/// Names of the properties that do not hold in the runs up to the one that violates `want`.
+fn violated_within(seeds: u64, want: &str) -> BTreeSet<&'static str> {
     let mut names = BTreeSet::new();
     for seed in 0..seeds {
         if names.contains(want) {
             break;
         }
-        for broken in random_run(seed, 1 + seed as u32 % 2).broken {
-            names.insert(match broken {
-                Broken::Agreement(_) => "agreement",
-                Broken::ConfirmedTwice(..) => "confirmed twice",
-                Broken::SlotTwice(..) => "slot twice",
-                Broken::SlotOwner(_) => "slot owner",
-                Broken::ScheduleEarly(_) => "schedule early",
-            });
-        }
+        names.extend(random_run(seed, 1 + seed as u32 % 2).violations.iter().map(|violation| violation.property));
     }
     names
 }
@@ -76,7 +68,7 @@ fn random_cuts_crashes_and_crossings_break_nothing() {
     let mut forks = 0;
     for seed in 0..60 {
         let lab = random_run(seed, 1 + seed as u32 % 2);
-        assert!(lab.broken.is_empty(), "seed {seed}: {:?}", lab.broken);
+        assert!(lab.violations.is_empty(), "seed {seed}: {:?}", lab.violations);
         assert!(lab.evidence.is_empty(), "seed {seed}: {:?}", lab.evidence);
         assert!(lab.is_agreed(), "seed {seed}: {:?}", lab.heads());
         let lag = lab.heads()[0].height.get() - lab.irreversible(0);
@@ -89,12 +81,12 @@ fn random_cuts_crashes_and_crossings_break_nothing() {
 #[test]
 fn lost_promises_and_other_bugs_are_seen_by_the_checker() {
     for (bug, want) in [
-        (Mutation::DposPromiseForgotten, "confirmed twice"),
-        (Mutation::DposConfirmsTwice, "confirmed twice"),
-        (Mutation::DposSlotTwice, "slot twice"),
-        (Mutation::DposWrongProducer, "slot owner"),
+        (Mutation::DposPromiseForgotten, CONFIRMED_TWICE),
+        (Mutation::DposConfirmsTwice, CONFIRMED_TWICE),
+        (Mutation::DposSlotTwice, SLOT_TWICE),
+        (Mutation::DposWrongProducer, SLOT_OWNER),
     ] {
-        let found = mutation::with(bug, || broken_within(40, want));
+        let found = mutation::with(bug, || violated_within(40, want));
         assert!(found.contains(want), "{bug:?}: {found:?}");
     }
 }
@@ -112,7 +104,7 @@ fn sleepers() -> Lab {
     lab.stop(back);
     lab.slots(16);
     let steady = lab.owner(0, 11);
-    while [loner, back].contains(&lab.owner(steady, lab.now + 1)) {
+    while [loner, back].contains(&lab.owner(steady, lab.fixture.now + 1)) {
         lab.slot();
     }
     lab.restart(loner);
@@ -120,7 +112,7 @@ fn sleepers() -> Lab {
     let fork = lab.replica(loner).head().height;
     assert_eq!(lab.replica(loner).head(), lab.replica(steady).head());
     let groups: Vec<_> = (0..4).map(|index| usize::from(index == loner)).collect();
-    lab.cut(&groups);
+    lab.split(&groups);
     lab.slots(12);
     lab.restart(back);
     let knows = |lab: &Lab, index: usize| lab.replica(index).finality().finalized.height > fork;
@@ -147,7 +139,7 @@ fn sleepers() -> Lab {
 #[test]
 fn sleepers_come_back_to_what_they_implied() {
     let lab = sleepers();
-    assert!(lab.broken.is_empty(), "{:?}", lab.broken);
+    assert!(lab.violations.is_empty(), "{:?}", lab.violations);
     assert!(lab.is_agreed() && lab.irreversible(0) > 30);
     assert!(lab.mark("dpos/below-watermark") > 0);
 }
@@ -156,10 +148,10 @@ fn sleepers_come_back_to_what_they_implied() {
 fn by_length_alone_and_without_locks_two_blocks_become_irreversible() {
     // Each of both rules is enough against this one.
     let by_length = mutation::with(Mutation::DposLengthAlone, sleepers);
-    assert!(!by_length.broken.iter().any(|broken| matches!(broken, Broken::Agreement(_))), "{:?}", by_length.broken);
+    assert!(!by_length.is_violated(AGREEMENT), "{:?}", by_length.violations);
     assert!(by_length.mark("dpos/locked-out") > 0);
     let classic = mutation::with(Mutation::DposClassic, sleepers);
-    assert!(classic.broken.iter().any(|broken| matches!(broken, Broken::Agreement(_))), "{:?}", classic.broken);
+    assert!(classic.is_violated(AGREEMENT), "{:?}", classic.violations);
 }
 
 #[test]
@@ -167,7 +159,7 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
-    lab.faulty.insert(owner);
+    lab.nodes[owner].is_faulty = true;
     lab.stop(owner);
     let one = lab.block((owner + 1) % 4, 9, &Odd { salt: 100, ..Odd::default() });
     let two = lab.block((owner + 1) % 4, 9, &Odd { salt: 101, ..Odd::default() });
@@ -176,7 +168,7 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
         lab.announce(index, first);
         lab.announce(index, second);
     }
-    lab.now += 1;
+    lab.fixture.now += 1;
     assert_eq!(lab.evidence.len(), 3);
     let offender = lab.signers[owner].address();
     for (_, evidence) in &lab.evidence {
@@ -198,7 +190,7 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
     assert!(lab.replica((owner + 1) % 4).offences.is_empty());
     let sealed = lab.sealed((owner + 1) % 4, 10);
     let header = crate::primitives::Header::default();
-    let rules = DposRules::new(lab.config, lab.set(4), lab.authenticator.clone());
+    let rules = DposRules::new(lab.fixture.config, lab.set(4), lab.authenticator.clone());
     let context = crate::system::SystemContext {
         header: &sealed.header,
         parent: &header,
@@ -217,10 +209,10 @@ fn who_goes_on_upon_a_worse_branch_is_shown_the_better_one() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     // Two of four go on together, but nothing becomes irreversible.
-    lab.cut(&[0, 0, 1, 2]);
+    lab.split(&[0, 0, 1, 2]);
     lab.slots(16);
     // The first to speak will be the one that was alone: unanswered, it would hear of the others in their slots only.
-    while lab.owner(3, lab.now + 1) != 3 {
+    while lab.owner(3, lab.fixture.now + 1) != 3 {
         lab.slot();
     }
     assert!(lab.heads()[3].height < lab.heads()[0].height);
@@ -229,5 +221,5 @@ fn who_goes_on_upon_a_worse_branch_is_shown_the_better_one() {
     lab.slot();
     assert!(lab.mark("dpos/show-head") > 0);
     assert_eq!(lab.heads()[3], lab.heads()[0]);
-    assert!(lab.broken.is_empty(), "{:?}", lab.broken);
+    assert!(lab.violations.is_empty(), "{:?}", lab.violations);
 }

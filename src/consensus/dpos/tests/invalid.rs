@@ -22,7 +22,7 @@ fn refuse(lab: &Lab, event: Event, named: &str) {
 }
 
 fn payload(lab: &Lab, change: impl FnOnce(&mut Payload)) -> Odd {
-    let mut payload = Payload::decode(lab.block(0, lab.now + 1, &Odd::default()).payload()).unwrap();
+    let mut payload = Payload::decode(lab.block(0, lab.fixture.now + 1, &Odd::default()).payload()).unwrap();
     change(&mut payload);
     Odd { payload: Some(payload), ..Odd::default() }
 }
@@ -31,13 +31,13 @@ fn payload(lab: &Lab, change: impl FnOnce(&mut Payload)) -> Odd {
 fn invalid_blocks_leave_the_state_as_it_was() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
-    let slot = lab.now + 1;
+    let slot = lab.fixture.now + 1;
     let (owner, other) = (lab.owner(0, slot), lab.owner(0, slot + 1));
     let other_set = lab.set(3);
     let cases = [
         ("is none of the 4 producers", Odd { author: Some(4), confirmed: Some(1), ..Odd::default() }),
         ("belongs to", Odd { author: Some(other), ..Odd::default() }),
-        ("timestamp is", Odd { timestamp: Some(lab.now), ..Odd::default() }),
+        ("timestamp is", Odd { timestamp: Some(lab.fixture.now), ..Odd::default() }),
         ("beneficiary is", Odd { beneficiary: Some(Address::ZERO), ..Odd::default() }),
         ("difficulty is not zero", Odd { difficulty: 1, ..Odd::default() }),
         ("mixHash is not zero", Odd { mix_hash: B256::repeat_byte(1), ..Odd::default() }),
@@ -65,12 +65,12 @@ fn invalid_blocks_leave_the_state_as_it_was() {
 fn old_far_and_repeated_blocks_leave_the_state_as_it_was() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
-    let head = lab.blocks[&lab.heads()[0].hash].clone();
+    let head = lab.nodes[0].blocks[&lab.heads()[0].hash].clone();
     refuse(&lab, message(&head), "not asked for");
     let old = lab.sealed(0, 3);
     let old = Arc::new(Block::new(old.header, Vec::new(), old.payload, Vec::new()).with_seal(old.seal));
     refuse(&lab, message(&old), "below the oldest");
-    let far = (lab.now + SLOTS_AHEAD_MAX + 1..).find(|slot| lab.owner(0, *slot) == 0).unwrap();
+    let far = (lab.fixture.now + SLOTS_AHEAD_MAX + 1..).find(|slot| lab.owner(0, *slot) == 0).unwrap();
     refuse(&lab, message(&lab.block(0, far, &Odd::default())), "above");
     let nowhere = |height: u64, author| {
         let parent = BlockId { height: Height::new(height - 1), hash: B256::repeat_byte(9) };
@@ -85,7 +85,7 @@ fn answers_to_nothing_leave_the_state_as_it_was() {
     let mut lab = Lab::new(4);
     lab.slots(10);
     let head = lab.heads()[0];
-    let block = lab.blocks[&head.hash].clone();
+    let block = lab.nodes[0].blocks[&head.hash].clone();
     refuse(&lab, Event::BlockJudged { block: head, verdict: Verdict::VALID }, "verdict");
     refuse(&lab, Event::BlockSynced { from: ReplicaId::new(1), block: block.clone() }, "block");
     refuse(&lab, Event::Admin(crate::consensus::Admin::Read { request: 1 }), "elected by stake");
@@ -134,14 +134,14 @@ fn evidence_that_proves_nothing_is_refused() {
         ("told before", vec![good.clone(), good.clone()]),
     ];
     for (named, proofs) in cases {
-        refuse(&lab, message(&lab.block(0, lab.now + 1, &with(proofs))), named);
+        refuse(&lab, message(&lab.block(0, lab.fixture.now + 1, &with(proofs))), named);
     }
-    let told = lab.block(0, lab.now + 1, &with(vec![good.clone()]));
+    let told = lab.block(0, lab.fixture.now + 1, &with(vec![good.clone()]));
     lab.announce(0, &told);
     assert_eq!(lab.replica(0).head(), BlockId::of(&told));
-    lab.now += 1;
+    lab.fixture.now += 1;
     let again = payload(&lab, |payload| payload.evidence = vec![good]);
-    refuse(&lab, message(&lab.block(0, lab.now + 1, &again)), "told before");
+    refuse(&lab, message(&lab.block(0, lab.fixture.now + 1, &again)), "told before");
 }
 
 #[test]
@@ -149,7 +149,8 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
     let mut lab = Lab::new(4);
     lab.slots(10);
     let stranger = lab.authenticator.signer(&KeyPair::from_seed(77, "nobody"));
-    let replica = lab.replicas[0].as_mut().unwrap();
+    let signer = lab.signers[1].clone();
+    let replica = lab.replica_mut(0);
     let mut effects = Vec::new();
     let before = replica.clone();
     for salt in 0..1_000 {
@@ -159,7 +160,6 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
     assert_eq!(*replica, before);
-    let signer = lab.signers[1].clone();
     for salt in 0..1_000 {
         let header = Header { number: 12 + salt % 20, gas_limit: salt, ..Header::default() };
         let block = Block::new(header, Vec::new(), Bytes::new(), Vec::new());

@@ -1,31 +1,42 @@
-//! Replicas, a clock of slots, links that may be cut, and the checker that watches over safety.
+//! DPoS's fixture: a clock of slots, blocks by the rules or against them, and what is checked of producers.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use super::super::*;
 use crate::{
     chain::Block,
-    consensus::{BuildRequest, Deadline, Evidence, Recipients, ReplicaId, SealedHeader, Verdict},
+    consensus::{
+        BuildRequest, Deadline, Recipients, ReplicaId, SealedHeader,
+        testing::{self, Fixture, genesis},
+    },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
-    system::ValidatorUpdates,
 };
 
-/// What went wrong that never may.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Broken {
-    /// Two blocks of one height are irreversible.
-    Agreement(Height),
-    /// An honest producer confirmed a height twice.
-    ConfirmedTwice(usize, Height),
-    /// An honest producer made two blocks in one slot.
-    SlotTwice(usize, u64),
-    /// A block was made by a producer whose slot it is not.
-    SlotOwner(u64),
-    /// A schedule came into force before the block that proposed it was irreversible.
-    ScheduleEarly(Height),
+pub(super) type Lab = testing::Lab<DposFixture>;
+
+/// Two blocks of one height are irreversible.
+pub(super) const AGREEMENT: &str = "finality";
+/// An honest producer confirmed a height twice.
+pub(super) const CONFIRMED_TWICE: &str = "confirmed twice";
+/// An honest producer made two blocks in one slot.
+pub(super) const SLOT_TWICE: &str = "slot twice";
+/// A block was made by a producer whose slot it is not.
+pub(super) const SLOT_OWNER: &str = "slot owner";
+/// A schedule came into force before the block that proposed it was irreversible.
+pub(super) const SCHEDULE_EARLY: &str = "schedule early";
+
+#[derive(Clone, Debug)]
+pub(super) struct DposFixture {
+    pub(super) config: DposConfig,
+    /// Replicas that are validators at genesis: the first ones.
+    producers: usize,
+    /// Time in seconds.
+    pub(super) now: u64,
+    produced: BTreeMap<(usize, u64), B256>,
+    confirmed: BTreeMap<usize, BTreeSet<Height>>,
 }
 
 /// What a block is made with, where it is not as the rules want it.
@@ -42,35 +53,62 @@ pub(super) struct Odd {
     pub(super) salt: u64,
 }
 
-#[derive(Clone)]
-pub(super) struct Lab {
-    pub(super) config: DposConfig,
-    /// Validators of genesis.
-    producers: usize,
-    pub(super) authenticator: Authenticator,
-    pub(super) signers: Vec<Signer>,
-    pub(super) genesis: Arc<Block>,
-    /// `None`: down.
-    pub(super) replicas: Vec<Option<Dpos>>,
-    pub(super) records: Vec<Records>,
-    pub(super) armed: Vec<Option<u64>>,
-    pub(super) now: u64,
-    pub(super) queue: VecDeque<(usize, usize, Message)>,
-    /// Replicas hear each other when they are in one group.
-    pub(super) groups: Vec<usize>,
-    pub(super) blocks: BTreeMap<B256, Arc<Block>>,
-    /// What executing the block of a height changes, on every branch.
-    pub(super) updates: BTreeMap<u64, ValidatorUpdates>,
-    canonical: Vec<BTreeMap<Height, BlockId>>,
-    pub(super) decided: BTreeMap<Height, B256>,
-    produced: BTreeMap<(usize, u64), B256>,
-    confirmed: BTreeMap<usize, BTreeSet<Height>>,
-    /// Whose word the checker does not take.
-    pub(super) faulty: BTreeSet<usize>,
-    pub(super) broken: BTreeSet<Broken>,
-    pub(super) marks: BTreeMap<&'static str, u64>,
-    pub(super) rejections: Vec<(usize, Rejection)>,
-    pub(super) evidence: Vec<(usize, Evidence)>,
+impl Fixture for DposFixture {
+    type Protocol = Dpos;
+
+    fn recover(lab: &Lab, index: usize, records: &Records) -> Dpos {
+        let genesis = (BlockId::of(&lab.genesis), lab.genesis.timestamp());
+        let (set, signer) = (lab.set(lab.fixture.producers), Some(lab.signers[index].clone()));
+        Dpos::recover(lab.fixture.config, genesis, &set, records, lab.authenticator.clone(), signer).unwrap()
+    }
+
+    fn start(lab: &Lab, index: usize) -> Dpos {
+        let genesis = (BlockId::of(&lab.genesis), lab.genesis.timestamp());
+        let (set, signer) = (lab.set(lab.fixture.producers), Some(lab.signers[index].clone()));
+        Dpos::new(lab.fixture.config, genesis, &set, lab.authenticator.clone(), signer).unwrap()
+    }
+
+    fn build(lab: &mut Lab, index: usize, request: &BuildRequest) -> Option<Block> {
+        let header = Header {
+            number: request.parent.height.get() + 1,
+            parent_hash: request.parent.hash,
+            timestamp: request.timestamp_min.as_secs().max(lab.fixture.now),
+            beneficiary: request.beneficiary,
+            extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
+            // Two processes with one key, and a replica before and after a restart, build different blocks.
+            gas_limit: index as u64,
+            ..Header::default()
+        };
+        Some(Block::new(header, Vec::new(), request.payload.clone(), Vec::new()))
+    }
+
+    /// Checks announcements only: what is sent to one replica is a head that was announced before, of any author.
+    fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &Message) {
+        if let (Message::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
+            lab.check_produced(index, block);
+        }
+    }
+
+    fn on_head(lab: &mut Lab, index: usize, _old: BlockId, head: BlockId) {
+        let node = &lab.nodes[index];
+        let payload_of = |id: &BlockId| Payload::decode(node.blocks[&id.hash].payload());
+        if head.height == Height::GENESIS || payload_of(&head).unwrap().activates.is_none() {
+            return;
+        }
+        let reached = lab.link(index).state.progress().irreversible();
+        let blocks = || node.canonical.range(Height::new(1)..);
+        let proposals = blocks()
+            .filter(|(height, id)| **height <= reached && payload_of(id).is_ok_and(|it| it.proposes.is_some()))
+            .count();
+        let activations = blocks().filter(|(_, id)| payload_of(id).is_ok_and(|it| it.activates.is_some())).count();
+        if proposals < activations {
+            lab.violate(SCHEDULE_EARLY, head.height.get(), [B256::ZERO; 2]);
+        }
+    }
+
+    fn after_delivery(lab: &mut Lab) {
+        lab.fire_due();
+    }
 }
 
 impl Lab {
@@ -78,55 +116,19 @@ impl Lab {
         Self::with_config(count, count, DposConfig::default())
     }
 
-    /// So many replicas, the first `producers` of which (by address) are validators of genesis.
+    /// `count` replicas, the first `producers` of which (by address) are validators of genesis.
     pub(super) fn with_config(count: usize, producers: usize, config: DposConfig) -> Self {
         let authenticator = Authenticator::symbolic(7);
         let mut signers: Vec<_> =
             (0..count as u64).map(|index| authenticator.signer(&KeyPair::from_seed(index, "dpos"))).collect();
         signers.sort_by_key(Signer::address);
-        let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
-        let mut lab = Self {
-            config,
-            producers,
-            authenticator,
-            signers,
-            genesis: genesis.clone(),
-            replicas: Vec::new(),
-            records: vec![BTreeMap::new(); count],
-            armed: vec![None; count],
-            now: 0,
-            queue: VecDeque::new(),
-            groups: vec![0; count],
-            blocks: BTreeMap::from([(genesis.hash(), genesis)]),
-            updates: BTreeMap::new(),
-            canonical: vec![BTreeMap::new(); count],
-            decided: BTreeMap::new(),
-            produced: BTreeMap::new(),
-            confirmed: BTreeMap::new(),
-            faulty: BTreeSet::new(),
-            broken: BTreeSet::new(),
-            marks: BTreeMap::new(),
-            rejections: Vec::new(),
-            evidence: Vec::new(),
-        };
-        let set = lab.set(producers);
-        lab.replicas = (0..count).map(|index| Some(lab.fresh(&set, Some(index)))).collect();
-        (0..count).for_each(|index| lab.deliver(index, Event::Start));
-        lab
+        let (produced, confirmed) = (BTreeMap::new(), BTreeMap::new());
+        let fixture = DposFixture { config, producers, now: 0, produced, confirmed };
+        Self::assemble(fixture, genesis(0), authenticator, signers)
     }
 
     pub(super) fn set(&self, producers: usize) -> ValidatorSet {
         ValidatorSet::equal(self.signers[..producers].iter().map(Signer::address)).unwrap()
-    }
-
-    pub(super) fn fresh(&self, set: &ValidatorSet, index: Option<usize>) -> Dpos {
-        let genesis = (BlockId::of(&self.genesis), self.genesis.timestamp());
-        let signer = index.map(|index| self.signers[index].clone());
-        Dpos::new(self.config, genesis, set, self.authenticator.clone(), signer).unwrap()
-    }
-
-    pub(super) fn replica(&self, index: usize) -> &Dpos {
-        self.replicas[index].as_ref().unwrap()
     }
 
     pub(super) fn link(&self, index: usize) -> &HeaderContext {
@@ -136,7 +138,7 @@ impl Lab {
     /// Whose slot it is on a replica's head.
     pub(super) fn owner(&self, index: usize, slot: u64) -> usize {
         let schedule = self.link(index).state.active();
-        let address = schedule.producers().members()[schedule.producer_at(slot, &self.config)].address;
+        let address = schedule.producers().members()[schedule.producer_at(slot, &self.fixture.config)].address;
         self.signers.iter().position(|signer| signer.address() == address).unwrap()
     }
 
@@ -148,11 +150,12 @@ impl Lab {
         let place = place.unwrap_or_default();
         let confirmed = odd.confirmed.unwrap_or_else(|| link.state.progress().confirmable(place, Height::GENESIS));
         let draft = BlockInputs { slot, place, confirmed, offences: &[] };
-        let says = link.extend(&self.config, &draft, Election::Counted).map(|(_, says)| says).unwrap_or_default();
+        let says =
+            link.extend(&self.fixture.config, &draft, Election::Counted).map(|(_, says)| says).unwrap_or_default();
         let DerivedPayload { absent, proposes, activates } = says;
         let regular = Payload { confirmed, absent, proposes, activates, evidence: Vec::new() };
         let payload = odd.payload.clone().unwrap_or(regular);
-        let timestamp = self.config.time_of(slot, (link.slot, link.timestamp)).as_secs();
+        let timestamp = self.fixture.config.time_of(slot, (link.slot, link.timestamp)).as_secs();
         self.raw(link.block, author, payload.encoded(), odd.timestamp.unwrap_or(timestamp), odd)
     }
 
@@ -173,173 +176,36 @@ impl Lab {
         Arc::new(block.with_seal(seal))
     }
 
-    /// Delivers an event to a replica that is up, and carries out everything but the sending.
-    pub(super) fn deliver(&mut self, index: usize, event: Event) {
-        let mut inbox = VecDeque::from([event]);
-        while let Some(event) = inbox.pop_front() {
-            let Some(replica) = &mut self.replicas[index] else { return };
-            let mut effects = Vec::new();
-            replica.step(event, &mut effects);
-            for effect in effects {
-                self.carry_out(index, effect, &mut inbox);
-            }
-        }
-    }
-
-    /// Announces a block to a replica as another one would.
+    /// Announces a block to a replica as one outside the lab would.
     pub(super) fn announce(&mut self, to: usize, block: &Arc<Block>) {
-        self.blocks.insert(block.hash(), block.clone());
         self.deliver(to, Event::Message { from: ReplicaId::new(99), message: Message::Block(block.clone()) });
-    }
-
-    fn carry_out(&mut self, index: usize, effect: Effect, inbox: &mut VecDeque<Event>) {
-        match effect {
-            Effect::Send { to, message, .. } => {
-                // What is sent to one is a head that was announced before, whoever made it.
-                if let (Message::Block(block), Recipients::Others, false) = (&message, to, self.faulty.contains(&index))
-                {
-                    self.check_produced(index, block);
-                }
-                let to: Vec<_> = match to {
-                    Recipients::Others => (0..self.replicas.len()).collect(),
-                    Recipients::One(one) => vec![one.index()],
-                };
-                for to in to.into_iter().filter(|to| *to != index && self.groups[*to] == self.groups[index]) {
-                    self.queue.push_back((index, to, message.clone()));
-                }
-            }
-            Effect::ArmTimer { deadline: Deadline::AtTimestamp { timestamp, .. }, .. } => {
-                self.armed[index] = Some(timestamp.as_secs());
-            }
-            Effect::DisarmTimer(_) => self.armed[index] = None,
-            Effect::Persist { ticket, records } => {
-                for record in records {
-                    if record.value.is_empty() {
-                        self.records[index].remove(&record.key);
-                    } else {
-                        self.records[index].insert(record.key, record.value);
-                    }
-                }
-                inbox.push_back(Event::Persisted(ticket));
-            }
-            Effect::Build(request) => {
-                let block = self.build(index, &request);
-                inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(block) });
-            }
-            Effect::Validate { block } => {
-                let updates = self.updates.get(&block.height().get()).cloned().unwrap_or_default();
-                self.blocks.insert(block.hash(), block.clone());
-                let verdict = Verdict::Valid { updates };
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict });
-            }
-            Effect::Fetch { block, from } => self.serve(index, from.index(), block, inbox),
-            Effect::Chain(ChainEvent::HeadMoved { new, .. }) => self.follow(index, new),
-            Effect::Chain(ChainEvent::Final { finality, .. }) => self.check_final(index, finality.finalized),
-            Effect::Mark(name) => *self.marks.entry(name).or_default() += 1,
-            Effect::Reject(rejection) => self.rejections.push((index, rejection)),
-            Effect::Evidence(evidence) => self.evidence.push((index, evidence)),
-            _ => {}
-        }
-    }
-
-    fn build(&self, index: usize, request: &BuildRequest) -> Block {
-        let header = Header {
-            number: request.parent.height.get() + 1,
-            parent_hash: request.parent.hash,
-            timestamp: request.timestamp_min.as_secs().max(self.now),
-            beneficiary: request.beneficiary,
-            extra_data: Block::extra_data_of(&request.payload).unwrap_or_default(),
-            // Twins and other lives of a replica build other blocks.
-            gas_limit: index as u64,
-            ..Header::default()
-        };
-        Block::new(header, Vec::new(), request.payload.clone(), Vec::new())
-    }
-
-    fn serve(&self, index: usize, from: usize, wanted: BlockId, inbox: &mut VecDeque<Event>) {
-        let is_linked = from < self.replicas.len() && self.groups[from] == self.groups[index];
-        if !is_linked || self.replicas[from].is_none() {
-            return;
-        }
-        let canonical = self.canonical[from].get(&wanted.height).map(|block| block.hash);
-        let hash = if wanted.hash.is_zero() { canonical } else { Some(wanted.hash) };
-        if let Some(block) = hash.and_then(|hash| self.blocks.get(&hash)) {
-            inbox.push_back(Event::BlockSynced { from: ReplicaId::new(from as u32), block: block.clone() });
-        }
-    }
-
-    fn follow(&mut self, index: usize, head: BlockId) {
-        self.canonical[index].split_off(&head.height.next());
-        let mut block = head;
-        while self.canonical[index].insert(block.height, block) != Some(block) && block.height > Height::GENESIS {
-            block = BlockId::parent_of(&self.blocks[&block.hash]);
-        }
-        let link = self.link(index).clone();
-        let sealed = &self.blocks[&head.hash];
-        let payload = Payload::decode(sealed.payload()).unwrap();
-        if payload.activates.is_some() {
-            let reached = link.state.progress().irreversible();
-            let proposals = self.canonical[index].range(..=reached).filter(|(_, id)| {
-                let block = &self.blocks[&id.hash];
-                Payload::decode(block.payload()).is_ok_and(|payload| payload.proposes.is_some())
-            });
-            let activations = self.canonical[index].values().filter(|id| {
-                let block = &self.blocks[&id.hash];
-                Payload::decode(block.payload()).is_ok_and(|payload| payload.activates.is_some())
-            });
-            if proposals.count() < activations.count() {
-                self.broken.insert(Broken::ScheduleEarly(head.height));
-            }
-        }
-    }
-
-    fn check_final(&mut self, index: usize, finalized: BlockId) {
-        if self.faulty.contains(&index) {
-            return;
-        }
-        for (height, block) in self.canonical[index].range(..=finalized.height) {
-            if *self.decided.entry(*height).or_insert(block.hash) != block.hash {
-                self.broken.insert(Broken::Agreement(*height));
-            }
-        }
     }
 
     /// Looks at a block that an honest replica sends.
     fn check_produced(&mut self, index: usize, block: &Block) {
         // The lab's genesis has time 0, so that slots are times in periods.
-        let slot = block.timestamp().as_secs() / self.config.period.max(1);
-        if self.produced.insert((index, slot), block.hash()).is_some_and(|other| other != block.hash()) {
-            self.broken.insert(Broken::SlotTwice(index, slot));
+        let slot = block.timestamp().as_secs() / self.fixture.config.period.max(1);
+        let other = self.fixture.produced.insert((index, slot), block.hash());
+        if let Some(other) = other.filter(|other| *other != block.hash()) {
+            self.violate(SLOT_TWICE, slot, [other, block.hash()]);
         }
         let payload = Payload::decode(block.payload()).unwrap();
-        let said = self.confirmed.entry(index).or_default();
         let top = block.height().get();
         for height in (top + 1 - u64::from(payload.confirmed)..=top).map(Height::new) {
-            if !said.insert(height) {
-                self.broken.insert(Broken::ConfirmedTwice(index, height));
+            if !self.fixture.confirmed.entry(index).or_default().insert(height) {
+                self.violate(CONFIRMED_TWICE, height.get(), [B256::ZERO, block.hash()]);
             }
         }
-        let before = self.replicas[index].as_ref().and_then(|dpos| dpos.tree.get(&BlockId::parent_of(block)).cloned());
-        if let Some(before) = before {
+        if let Some(before) = self.replica(index).tree.get(&BlockId::parent_of(block)).cloned() {
             let schedule = before.context.state.active();
-            let owner = schedule.producers().members()[schedule.producer_at(slot, &self.config)].address;
+            let owner = schedule.producers().members()[schedule.producer_at(slot, &self.fixture.config)].address;
             if owner != self.signers[index].address() {
-                self.broken.insert(Broken::SlotOwner(slot));
+                self.violate(SLOT_OWNER, slot, [B256::ZERO, block.hash()]);
             }
         }
     }
 
-    /// Delivers everything, in order; what was sent over a link that is cut now is lost.
-    pub(super) fn settle(&mut self) {
-        while let Some((from, to, message)) = self.queue.pop_front() {
-            if self.groups[from] == self.groups[to] {
-                self.deliver(to, Event::Message { from: ReplicaId::new(from as u32), message });
-                self.fire();
-            }
-        }
-    }
-
-    /// Lets the next slot begin, and everything arrive that is said in it.
+    /// Begins the next slot and delivers everything that is sent in it.
     pub(super) fn slot(&mut self) {
         self.begin_slot();
         self.settle();
@@ -347,55 +213,40 @@ impl Lab {
 
     /// Lets the next slot begin.
     pub(super) fn begin_slot(&mut self) {
-        self.now += self.config.period;
-        self.fire();
+        self.fixture.now += self.fixture.config.period;
+        self.fire_due();
     }
 
     /// Fires the timers that are due.
-    fn fire(&mut self) {
-        for index in 0..self.replicas.len() {
-            while self.replicas[index].is_some() && self.armed[index].is_some_and(|at| at <= self.now) {
-                self.armed[index] = None;
-                self.deliver(index, Event::Timer(SLOT_TIMER));
+    fn fire_due(&mut self) {
+        for index in 0..self.nodes.len() {
+            while self.is_due(index) {
+                self.fire(index, SLOT_TIMER);
             }
         }
+    }
+
+    fn is_due(&self, index: usize) -> bool {
+        let node = &self.nodes[index];
+        let is_past = |deadline: &Deadline| match deadline {
+            Deadline::AtTimestamp { timestamp, .. } => timestamp.as_secs() <= self.fixture.now,
+            Deadline::After { .. } => false,
+        };
+        node.is_up && node.timers.get(&SLOT_TIMER).is_some_and(is_past)
     }
 
     pub(super) fn slots(&mut self, count: u64) {
         (0..count).for_each(|_| self.slot());
     }
 
-    pub(super) fn cut(&mut self, groups: &[usize]) {
+    /// Splits the replicas into these groups.
+    pub(super) fn split(&mut self, groups: &[usize]) {
         self.groups.copy_from_slice(groups);
     }
 
-    pub(super) fn heal(&mut self) {
-        self.groups.fill(0);
-    }
-
-    pub(super) fn stop(&mut self, index: usize) {
-        (self.replicas[index], self.armed[index]) = (None, None);
-    }
-
-    /// Starts a replica from what it had persisted.
-    pub(super) fn restart(&mut self, index: usize) {
-        self.stop(index);
-        let genesis = (BlockId::of(&self.genesis), self.genesis.timestamp());
-        let signer = Some(self.signers[index].clone());
-        let set = self.set(self.producers);
-        let records = &self.records[index];
-        let recovered = Dpos::recover(self.config, genesis, &set, records, self.authenticator.clone(), signer).unwrap();
-        let head = recovered.head();
-        self.replicas[index] = Some(recovered);
-        self.canonical[index].clear();
-        if head.height > Height::GENESIS {
-            self.follow(index, head);
-        }
-        self.deliver(index, Event::Start);
-    }
-
+    /// The heads of all replicas that are up.
     pub(super) fn heads(&self) -> Vec<BlockId> {
-        self.replicas.iter().flatten().map(Dpos::head).collect()
+        self.nodes.iter().filter(|node| node.is_up).map(|node| node.protocol.head()).collect()
     }
 
     pub(super) fn is_agreed(&self) -> bool {
@@ -406,12 +257,13 @@ impl Lab {
         self.replica(index).finality().finalized.height.get()
     }
 
-    pub(super) fn mark(&self, name: &str) -> u64 {
-        self.marks.get(name).copied().unwrap_or_default()
+    /// Whether a property did not hold.
+    pub(super) fn is_violated(&self, property: &str) -> bool {
+        self.violations.iter().any(|violation| violation.property == property)
     }
 
     /// The header as a light verifier sees it.
     pub(super) fn sealed(&self, index: usize, height: u64) -> SealedHeader {
-        SealedHeader::from(self.blocks[&self.canonical[index][&Height::new(height)].hash].as_ref())
+        SealedHeader::from(self.canonical(index, height).as_ref())
     }
 }

@@ -4,7 +4,7 @@
 use super::super::*;
 use crate::primitives::Height;
 
-/// A branch of `producers` that take turns of `per_turn` blocks; those in `away` miss theirs. Answers the lag of the last
+/// A branch of `producers` that take turns of `per_turn` blocks; those in `away` miss theirs. Returns the lag of the last
 /// irreversible block behind the head, for each block of the last round.
 fn lags(producers: usize, per_turn: u64, away: usize, rounds: u64) -> Vec<u64> {
     let mut branch = Irreversibility::new(Height::GENESIS, producers);
@@ -68,7 +68,7 @@ fn no_range_is_taken_twice_on_one_branch_and_nothing_irreversible_is_confirmed()
     assert_eq!(one.extend(2, 2), Err(twice(2, 12, 11)));
     assert_eq!(one.extend(1, 2).unwrap().confirmers()[1].last, Height::new(12));
     assert_eq!(branch.extend(4, 1), Err(ConfirmError::NoProducer { place: 4, producers: 4 }));
-    // A block that confirms nothing leaves its producer's word as it was, and lengthens the branch.
+    // A block that confirms nothing leaves its producer's confirmations as they were, and lengthens the branch.
     let silent = one.extend(2, 0).unwrap();
     assert_eq!((silent.confirmers(), silent.height()), (one.confirmers(), Height::new(12)));
 }

@@ -11,9 +11,9 @@ fn four_replicas_agree_with_the_lag_of_the_model() {
     assert_eq!((lab.heads()[0].height.get(), lab.irreversible(0)), (40, 35));
     let finality = lab.replica(2).finality();
     assert_eq!((finality.safe.height, finality.irreversible), (Height::new(35), Height::new(35)));
-    assert_eq!((lab.broken.len(), lab.rejections.len(), lab.evidence.len()), (0, 0, 0));
+    assert_eq!((lab.violations.len(), lab.rejections.len(), lab.evidence.len()), (0, 0, 0));
     // What is irreversible is forgotten by the tree and by the records.
-    assert_eq!(lab.records[0].keys().filter(|key| key.starts_with(BLOCK_PREFIX)).count(), 5);
+    assert_eq!(lab.nodes[0].records.keys().filter(|key| key.starts_with(BLOCK_PREFIX)).count(), 5);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn turns_of_several_blocks_and_orders_of_one_round_work_alike() {
         let mut lab = Lab::with_config(7, 7, config);
         lab.slots(120);
         assert!(lab.is_agreed() && lab.irreversible(0) > 80, "{config:?}: {}", lab.irreversible(0));
-        assert_eq!(lab.broken.len(), 0, "{config:?}");
+        assert_eq!(lab.violations.len(), 0, "{config:?}");
         assert_eq!(lab.heads()[0].height.get(), 120);
     }
 }
@@ -50,7 +50,7 @@ fn a_replica_that_was_away_catches_up_from_below_however_far_it_is_behind() {
     for away in [10, 200, 600] {
         let mut lab = Lab::new(4);
         lab.slots(8);
-        lab.cut(&[0, 0, 0, 1]);
+        lab.split(&[0, 0, 0, 1]);
         lab.slots(away);
         // Alone it made a branch of its own.
         assert_ne!(lab.heads()[0], lab.heads()[3]);
@@ -61,7 +61,7 @@ fn a_replica_that_was_away_catches_up_from_below_however_far_it_is_behind() {
         assert!(away < 200 || lab.mark("dpos/fetch-from-below") > 0, "{away}");
         lab.slots(12);
         assert_eq!(lab.irreversible(3), lab.heads()[3].height.get() - 5, "{away}");
-        assert!(lab.broken.is_empty());
+        assert!(lab.violations.is_empty());
     }
 }
 
@@ -69,7 +69,7 @@ fn a_replica_that_was_away_catches_up_from_below_however_far_it_is_behind() {
 fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
     let mut lab = Lab::new(4);
     lab.slots(8);
-    lab.cut(&[0, 0, 1, 1]);
+    lab.split(&[0, 0, 1, 1]);
     lab.slots(9);
     lab.heal();
     let mut above_watermark = 0;
@@ -81,18 +81,18 @@ fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
         above_watermark += u32::from(lab.link(owner).state.progress().confirmed_before(place) < promise.confirmed);
         lab.slot();
         let is_its = |block: &&Arc<Block>| block.timestamp().as_secs() == slot && block.parent_hash() == head.hash;
-        let payload = Payload::decode(lab.blocks.values().find(is_its).unwrap().payload()).unwrap();
+        let payload = Payload::decode(lab.nodes[owner].blocks.values().find(is_its).unwrap().payload()).unwrap();
         assert_eq!(u64::from(payload.confirmed), head.height.get() + 1 - before, "slot {slot}");
     }
     assert!(lab.is_agreed() && lab.mark("dpos/reorg") > 0 && above_watermark > 0);
-    assert!(lab.broken.is_empty());
+    assert!(lab.violations.is_empty());
 }
 
 #[test]
 fn a_restarted_replica_knows_its_branch_and_its_promise() {
     let mut lab = Lab::new(4);
     lab.slots(8);
-    lab.cut(&[0, 0, 1, 1]);
+    lab.split(&[0, 0, 1, 1]);
     lab.slots(8);
     lab.heal();
     lab.slots(3);
@@ -106,7 +106,7 @@ fn a_restarted_replica_knows_its_branch_and_its_promise() {
         lab.slots(1);
     }
     lab.slots(12);
-    assert!(lab.is_agreed() && lab.broken.is_empty());
+    assert!(lab.is_agreed() && lab.violations.is_empty());
     assert_eq!(lab.irreversible(0), lab.heads()[0].height.get() - 5);
 }
 
@@ -114,12 +114,13 @@ fn a_restarted_replica_knows_its_branch_and_its_promise() {
 fn a_restored_network_goes_on_at_its_head() {
     let mut lab = Lab::new(4);
     lab.slots(20);
-    let head = lab.records[1][HEAD_KEY].clone();
-    let restored = Dpos::restore(lab.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
+    let head = lab.nodes[1].records[HEAD_KEY].clone();
+    let restored =
+        Dpos::restore(lab.fixture.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
     assert_eq!((restored.head(), restored.finality()), (lab.replica(1).head(), lab.replica(1).finality()));
     assert_eq!(restored.promise().slot, lab.replica(1).promise().slot);
     for bad in [&head[1..], &[head.as_ref(), &[0]].concat()] {
-        let refused = Dpos::restore(lab.config, bad, lab.authenticator.clone(), None);
+        let refused = Dpos::restore(lab.fixture.config, bad, lab.authenticator.clone(), None);
         assert!(matches!(refused, Err(DposError::Record { key: "head" })));
     }
 }
@@ -130,13 +131,13 @@ fn a_promise_is_durable_before_its_block_is_sent() {
     lab.slots(6);
     let slot = 7;
     let owner = lab.owner(0, slot);
-    let replica = lab.replicas[owner].as_mut().unwrap();
+    let replica = lab.replica_mut(owner);
     let mut effects = Vec::new();
     replica.step(Event::Timer(SLOT_TIMER), &mut effects);
     let Some(Effect::Build(request)) = effects.pop() else { panic!("{effects:?}") };
     let parent = request.parent;
     let block = lab.raw(parent, owner, request.payload.clone(), request.timestamp_min.as_secs(), &Odd::default());
-    let replica = lab.replicas[owner].as_mut().unwrap();
+    let replica = lab.replica_mut(owner);
     let unsealed = Arc::new(block.as_ref().clone().with_seal(Vec::new()));
     replica.step(Event::BlockBuilt { ticket: request.ticket, block: unsealed }, &mut effects);
     replica.step(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID }, &mut effects);

@@ -1,14 +1,15 @@
-//! Replicas that lie, played by hand.
+//! Byzantine replicas, whose messages the test makes.
 
-use super::lab::{Disagreement, Lab};
+use super::lab::Lab;
 use crate::consensus::{
-    Evidence,
+    BlockId, Evidence,
     pbft::{Body, View},
+    testing::Violation,
 };
 
 /// The primary offers another block to each backup, and votes for all.
 fn equivocate(lab: &mut Lab) {
-    lab.faulty[0] = true;
+    lab.nodes[0].is_faulty = true;
     let genesis = lab.genesis.clone();
     for to in 1..4 {
         let (block, message) = lab.proposal(&genesis, 0, 0);
@@ -22,15 +23,16 @@ fn equivocate(lab: &mut Lab) {
 fn an_equivocating_primary_is_replaced_when_time_runs_out() {
     let mut lab = Lab::new(4);
     equivocate(&mut lab);
-    // Nobody hears what the others agree to, so nobody can tell.
-    lab.deaf = vec![vec!["prepare"]; 4];
+    // No replica receives what the others agree to, so none can detect it.
+    lab.lose(&["prepare"]);
     lab.settle();
-    (lab.deaf, lab.cut[0]) = (vec![Vec::new(); 4], true);
+    lab.lose_nothing();
+    lab.isolate(0);
     assert_eq!(lab.heights(), [0; 4], "no block has a quorum");
     lab.suspect();
     lab.produce();
     lab.produce();
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
     assert_eq!(lab.views()[1..], [1; 3]);
     assert!(lab.heights()[1..].iter().all(|height| *height >= 2), "{:?}", lab.heights());
 }
@@ -55,14 +57,14 @@ fn a_backup_that_sees_both_proposals_asks_for_another_view_at_once() {
     assert_eq!(lab.views()[1..], [1; 3]);
     lab.produce();
     assert!(lab.heights()[1..].iter().all(|height| *height >= 1));
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
 }
 
-/// Negative control: f + 1 = 2 liars among 4 make two honest replicas commit other blocks, and the checker says so.
+/// Negative control: f + 1 = 2 liars among 4 make two honest replicas commit other blocks, and the checker reports it.
 #[test]
 fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
     let mut lab = Lab::new(4);
-    (lab.faulty[0], lab.faulty[3]) = (true, true);
+    (lab.nodes[0].is_faulty, lab.nodes[3].is_faulty) = (true, true);
     let (genesis, view) = (lab.genesis.clone(), View::new(0));
     let (a, for_a) = lab.proposal(&genesis, 0, 0);
     let (b, for_b) = lab.proposal(&genesis, 0, 0);
@@ -78,13 +80,14 @@ fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
         }
     }
     lab.settle();
-    let Some(Disagreement { what, height, first, second }) = lab.disagreement.clone() else {
+    let Some(Violation { property, at, blocks: [first, second] }) = lab.violations.first() else {
         panic!("two liars of four were survived")
     };
-    assert!(what == "committed" || what == "prepared");
-    assert_eq!(height.get(), 1);
+    assert!(["committed", "prepared", "finality"].contains(property), "{property}");
+    assert_eq!(*at, 1);
     assert_ne!(first, second);
-    assert_eq!((lab.heads[1][0], lab.heads[2][0]), (a, b), "both with certificates");
+    let committed = [1, 2].map(|index| BlockId::of(&lab.canonical(index, 1)));
+    assert_eq!(committed, [a, b], "both with certificates");
 }
 
 /// The same script with one liar: nothing of it takes hold.
@@ -92,7 +95,7 @@ fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
 fn f_byzantine_do_not() {
     for liar in [0, 3] {
         let mut lab = Lab::new(4);
-        lab.faulty[liar] = true;
+        lab.nodes[liar].is_faulty = true;
         let (genesis, view) = (lab.genesis.clone(), View::new(0));
         let (a, for_a) = lab.proposal(&genesis, 0, 0);
         let (b, for_b) = lab.proposal(&genesis, 0, 0);
@@ -107,7 +110,7 @@ fn f_byzantine_do_not() {
             lab.inject(liar, victim, commit);
         }
         lab.settle();
-        assert_eq!(lab.disagreement, None);
+        assert_eq!(lab.violations, []);
         assert_eq!(lab.heights(), [0; 4]);
     }
 }

@@ -1,4 +1,4 @@
-//! Validators that contradict themselves: found, told in a block, put out at the next checkpoint.
+//! Validators that equivocate: detected, recorded in a block, removed at the next checkpoint.
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -29,12 +29,12 @@ fn proof(lab: &Lab, signer: usize, promise: Promise, view: u64, height: u64) -> 
 }
 
 fn told(lab: &Lab, index: usize) -> Vec<Address> {
-    lab.replicas[index].succession.told().iter().copied().collect()
+    lab.replica(index).succession.told().iter().copied().collect()
 }
 
 /// The primary shows one half of the others one block, and the other half another.
 fn equivocate(lab: &mut Lab, halves: [&[usize]; 2]) {
-    lab.faulty[0] = true;
+    lab.nodes[0].is_faulty = true;
     let genesis = lab.genesis.clone();
     for half in halves {
         let (_, message) = lab.proposal(&genesis, 0, 0);
@@ -52,14 +52,14 @@ fn two_proposals_are_found_by_the_votes_for_them_and_put_the_primary_out() {
         let found = lab.evidence.iter().any(|(at, evidence)| {
             *at == index && matches!(evidence, Evidence::DoubleSign { offender: who, .. } if *who == offender)
         });
-        assert!(found && lab.replicas[index].evidence.contains_key(&offender), "replica {index}");
+        assert!(found && lab.replica(index).evidence.contains_key(&offender), "replica {index}");
     }
-    assert_eq!((lab.views()[1..].to_vec(), lab.disagreement.clone()), (vec![1; 6], None));
+    assert_eq!((lab.views()[1..].to_vec(), lab.violations.len()), (vec![1; 6], 0));
     lab.produce();
     let first = Payload::decode(lab.canonical(1, 1).payload()).unwrap();
     assert_eq!((first.evidence.len(), first.successor), (1, None));
     assert_eq!(first.evidence[0].offender(&lab.authenticator), Ok(offender));
-    assert!((1..7).all(|index| told(&lab, index) == [offender] && lab.replicas[index].evidence.is_empty()));
+    assert!((1..7).all(|index| told(&lab, index) == [offender] && lab.replica(index).evidence.is_empty()));
     // It is known after a restart, too.
     lab.restart(5);
     lab.settle();
@@ -71,14 +71,14 @@ fn two_proposals_are_found_by_the_votes_for_them_and_put_the_primary_out() {
     );
     (0..4).for_each(|_| lab.produce());
     for index in 1..7 {
-        assert!(!lab.replicas[index].council().contains(&offender) && told(&lab, index).is_empty());
+        assert!(!lab.replica(index).council().contains(&offender) && told(&lab, index).is_empty());
         assert!(lab.heights()[index] >= 7, "{:?}", lab.heights());
     }
     let mut light = LightVerifier::new(config(), lab.genesis.header(), lab.set(), lab.authenticator.clone()).unwrap();
     for height in 1..=lab.heights()[3] {
         light.follow(&SealedHeader::from(lab.canonical(3, height).as_ref())).unwrap();
     }
-    assert_eq!(light.validators(), lab.replicas[3].council().validators());
+    assert_eq!(light.validators(), lab.replica(3).council().validators());
 }
 
 #[test]
@@ -86,20 +86,20 @@ fn of_four_nobody_can_be_spared_and_the_evidence_is_told_once() {
     let mut lab = Lab::new(4);
     equivocate(&mut lab, [&[1], &[2, 3]]);
     lab.settle();
-    lab.cut[0] = true;
+    lab.isolate(0);
     (0..6).for_each(|_| lab.produce());
     let offender = lab.signers[0].address();
     assert!(lab.heights()[1] >= 5 && told(&lab, 1) == [offender], "{:?}", lab.heights());
     let pieces = (1..=lab.heights()[1]).map(|height| Payload::decode(lab.canonical(1, height).payload()).unwrap());
     assert_eq!(pieces.map(|payload| payload.evidence.len()).sum::<usize>(), 1);
-    assert_eq!(lab.replicas[1].council().validators().len(), 4);
+    assert_eq!(lab.replica(1).council().validators().len(), 4);
 }
 
 #[test]
 fn two_votes_of_one_backup_are_told_too() {
     for promise in [Promise::Prepare, Promise::Commit] {
         let mut lab = Lab::new(7);
-        lab.faulty[6] = true;
+        lab.nodes[6].is_faulty = true;
         for byte in [1, 2] {
             let (view, block) = (View::new(0), BlockId { height: Height::new(1), hash: B256::repeat_byte(byte) });
             let body = match promise {
@@ -111,7 +111,7 @@ fn two_votes_of_one_backup_are_told_too() {
         }
         lab.settle();
         let offender = lab.signers[6].address();
-        assert!((0..6).all(|index| lab.replicas[index].evidence.contains_key(&offender)), "{promise:?}");
+        assert!((0..6).all(|index| lab.replica(index).evidence.contains_key(&offender)), "{promise:?}");
         lab.produce();
         assert_eq!(told(&lab, 0), [offender]);
     }
@@ -139,7 +139,7 @@ fn what_proves_nothing_changes_nothing() {
         ("no signature", DoubleSigning { first_signature: Bytes::new(), ..good.clone() }),
         ("a stranger", stranger),
     ];
-    let before = lab.replicas[1].clone();
+    let before = lab.replica(1).clone();
     for (name, proof) in cases {
         let (mut replica, mut effects) = (before.clone(), Vec::new());
         let message = Message::Pbft(Arc::new(lab.signed(0, Body::Evidence(proof.clone()))));
@@ -149,7 +149,7 @@ fn what_proves_nothing_changes_nothing() {
             [crate::consensus::Effect::Reject(crate::consensus::Rejection::Pbft(MessageError::Evidence(_)))]
         );
         assert!(refused && replica == before, "{name}: {effects:?}");
-        // And nothing that a block says.
+        // Nor does it count in a block.
         let payload = Payload { successor: None, evidence: vec![proof] }.encoded();
         let after = before.succession.after(&config(), Height::new(2), &payload, &lab.authenticator);
         assert!(matches!(after, Err(HeaderError::Evidence(_))), "{name}: {after:?}");
@@ -159,7 +159,7 @@ fn what_proves_nothing_changes_nothing() {
 #[test]
 fn a_block_tells_few_pieces_each_once_and_none_that_is_old() {
     let lab = Lab::new(7);
-    let succession = lab.replicas[1].succession.clone();
+    let succession = lab.replica(1).succession.clone();
     let judge = |height: u64, evidence: Vec<DoubleSigning>| {
         let payload = Payload { successor: None, evidence }.encoded();
         succession.after(&config(), Height::new(height), &payload, &lab.authenticator)

@@ -12,21 +12,21 @@ use crate::consensus::{
 fn a_silent_primary_is_replaced_and_comes_back() {
     let mut lab = Lab::new(4);
     (0..3).for_each(|_| lab.produce());
-    lab.cut[0] = true;
+    lab.isolate(0);
     lab.suspect();
     assert_eq!(lab.views()[1..], [1, 1, 1]);
     (0..5).for_each(|_| lab.produce());
     assert_eq!(lab.heights(), [3, 8, 8, 8]);
-    // It comes back, hears of blocks it has not, fetches them, and learns from their certificates that a later view began.
-    lab.cut[0] = false;
+    // It comes back, learns of blocks that it lacks, fetches them, and learns from their certificates that a later view began.
+    lab.reconnect(0);
     lab.produce();
     assert!(lab.mark("pbft/view-missed") > 0 && lab.mark("pbft/new-view-resent") > 0);
     assert_eq!(lab.views(), [1; 4]);
-    assert!(!lab.replicas[0].is_changing());
-    lab.cut[3] = true;
+    assert!(!lab.replica(0).is_changing());
+    lab.isolate(3);
     lab.produce();
     assert_eq!(lab.heights()[..3], [10; 3], "its votes count again");
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
 }
 
 #[test]
@@ -34,20 +34,20 @@ fn what_one_replica_committed_survives_the_view_change() {
     for keeper in 0..4 {
         let mut lab = Lab::new(4);
         (0..5).for_each(|_| lab.produce());
-        // Only `keeper` hears the commits of block 6; then it falls silent.
-        lab.deaf = (0..4).map(|index| if index == keeper { vec![] } else { vec!["commit"] }).collect();
+        // Only `keeper` receives the commits of block 6; then it is isolated.
+        lab.lost_labels = (0..4).map(|index| if index == keeper { vec![] } else { vec!["commit"] }).collect();
         lab.produce();
         assert_eq!(lab.heights()[keeper], 6);
         assert_eq!(lab.heights().iter().filter(|height| **height == 6).count(), 1);
-        lab.deaf = vec![vec![]; 4];
-        lab.cut[keeper] = true;
+        lab.lose_nothing();
+        lab.isolate(keeper);
         lab.suspect();
         lab.suspect_if_changing();
         assert_eq!(lab.heights().iter().filter(|height| **height == 6).count(), 4, "{keeper}: {:?}", lab.heights());
         lab.produce();
-        lab.cut[keeper] = false;
+        lab.reconnect(keeper);
         lab.produce();
-        assert_eq!(lab.disagreement, None);
+        assert_eq!(lab.violations, []);
         assert_eq!(lab.heights(), [8; 4]);
     }
 }
@@ -55,47 +55,47 @@ fn what_one_replica_committed_survives_the_view_change() {
 #[test]
 fn a_block_that_was_only_proposed_may_be_dropped() {
     let mut lab = Lab::new(4);
-    lab.deaf = vec![vec!["prepare"]; 4];
+    lab.lose(&["prepare"]);
     lab.produce();
-    let proposed = lab.replicas[1].log.pre_prepared()[0].block;
-    lab.deaf = vec![vec![]; 4];
+    let proposed = lab.replica(1).log.pre_prepared()[0].block;
+    lab.lose_nothing();
     lab.suspect();
     lab.produce();
     assert_eq!(lab.heights(), [1; 4]);
-    assert_ne!(lab.replicas[1].head(), proposed);
-    assert_eq!(lab.disagreement, None);
+    assert_ne!(lab.replica(1).head(), proposed);
+    assert_eq!(lab.violations, []);
 }
 
 #[test]
 fn a_new_primary_fetches_the_body_of_what_it_must_propose() {
     let mut lab = Lab::new(4);
-    // Replica 1, the next primary, hears nothing of block 1, which 2 and 3 prepare.
-    lab.deaf = vec![vec!["commit"], vec!["pre-prepare", "prepare", "commit"], vec!["commit"], vec!["commit"]];
+    // Replica 1, the next primary, receives nothing about block 1, which 2 and 3 prepare.
+    lab.lost_labels = vec![vec!["commit"], vec!["pre-prepare", "prepare", "commit"], vec!["commit"], vec!["commit"]];
     lab.produce();
-    let prepared = lab.replicas[2].prepared(crate::primitives::Height::new(1)).unwrap().block;
-    lab.deaf = vec![vec![]; 4];
-    lab.cut[0] = true;
+    let prepared = lab.replica(2).prepared(crate::primitives::Height::new(1)).unwrap().block;
+    lab.lose_nothing();
+    lab.isolate(0);
     lab.suspect();
     assert!(lab.mark("pbft/fetch-chosen") > 0);
-    assert_eq!(lab.replicas[1].head(), prepared);
+    assert_eq!(lab.replica(1).head(), prepared);
     assert_eq!(lab.heights(), [0, 1, 1, 1]);
 }
 
 #[test]
 fn lost_view_changes_and_new_views_are_sent_again() {
     let mut lab = Lab::new(4);
-    lab.cut[0] = true;
-    lab.deaf = vec![vec!["view-change"]; 4];
+    lab.isolate(0);
+    lab.lose(&["view-change"]);
     lab.suspect();
-    assert!(lab.replicas[1..].iter().all(|replica| replica.is_changing()));
-    lab.deaf = vec![vec![], vec![], vec!["new-view"], vec![]];
+    assert!(lab.replicas().skip(1).all(|replica| replica.is_changing()));
+    lab.lost_labels = vec![vec![], vec![], vec!["new-view"], vec![]];
     (1..4).for_each(|index| lab.fire(index, RESEND_TIMER));
     lab.settle();
-    assert!(!lab.replicas[1].is_changing() && lab.replicas[2].is_changing());
-    lab.deaf = vec![vec![]; 4];
+    assert!(!lab.replica(1).is_changing() && lab.replica(2).is_changing());
+    lab.lose_nothing();
     lab.fire(2, RESEND_TIMER);
     lab.settle();
-    assert!(!lab.replicas[2].is_changing());
+    assert!(!lab.replica(2).is_changing());
     lab.produce();
     assert_eq!(lab.heights(), [0, 1, 1, 1]);
 }
@@ -103,10 +103,10 @@ fn lost_view_changes_and_new_views_are_sent_again() {
 #[test]
 fn lost_votes_are_sent_again() {
     let mut lab = Lab::new(4);
-    lab.deaf = vec![vec!["prepare", "commit"]; 4];
+    lab.lose(&["prepare", "commit"]);
     lab.produce();
     assert_eq!(lab.heights(), [0; 4]);
-    lab.deaf = vec![vec![]; 4];
+    lab.lose_nothing();
     for _ in 0..2 {
         (0..4).for_each(|index| lab.fire(index, RESEND_TIMER));
         lab.settle();
@@ -118,9 +118,9 @@ fn lost_votes_are_sent_again() {
 #[test]
 fn several_silent_primaries_in_a_row_are_passed_over() {
     let mut lab = Lab::new(7);
-    (lab.cut[0], lab.cut[1]) = (true, true);
+    [0, 1].into_iter().for_each(|index| lab.isolate(index));
     lab.suspect();
-    assert!(lab.replicas[2].is_changing(), "view 1 has no primary");
+    assert!(lab.replica(2).is_changing(), "view 1 has no primary");
     lab.suspect();
     assert_eq!(lab.views()[2..], [2; 5]);
     lab.produce();
@@ -131,7 +131,7 @@ fn several_silent_primaries_in_a_row_are_passed_over() {
 fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
     let mut lab = Lab::new(7);
     let wish = |lab: &Lab, who: usize, view: u64| {
-        let stable = lab.replicas[0].stable_checkpoint();
+        let stable = lab.replica(0).stable_checkpoint();
         let (prepared, pre_prepared) = (vec![], vec![]);
         let view = View::new(view);
         lab.signed(
@@ -150,28 +150,28 @@ fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
     lab.inject(6, 1, message);
     lab.deliver_at(0);
     assert_eq!(lab.views()[1], 5);
-    assert!(lab.replicas[1].is_changing());
+    assert!(lab.replica(1).is_changing());
 }
 
 #[test]
 fn the_new_views_time_runs_from_a_quorum_on_and_doubles() {
     let mut lab = Lab::new(4);
-    lab.cut[1] = true;
-    lab.deaf = vec![vec!["view-change"]; 4];
+    lab.isolate(1);
+    lab.lose(&["view-change"]);
     lab.suspect();
     // Alone it waits without end.
-    assert!(lab.replicas[2].is_changing() && !lab.armed[2].contains_key(&SUSPECT_TIMER));
-    lab.deaf = vec![vec![]; 4];
+    assert!(lab.replica(2).is_changing() && !lab.nodes[2].timers.contains_key(&SUSPECT_TIMER));
+    lab.lose_nothing();
     [0, 2, 3].into_iter().for_each(|index| lab.fire(index, RESEND_TIMER));
     lab.settle();
-    assert!(lab.armed[2].contains_key(&SUSPECT_TIMER), "a quorum wants view 1, whose primary is silent");
+    assert!(lab.nodes[2].timers.contains_key(&SUSPECT_TIMER), "a quorum wants view 1, whose primary is silent");
     let waits: Vec<_> = (0..3)
         .map(|_| {
-            let mut copy = lab.replicas[2].clone();
+            let mut copy = lab.replica(2).clone();
             copy.doublings += 1;
             let mut effects = Vec::new();
             copy.expect_block(&mut effects);
-            lab.replicas[2].doublings += 1;
+            lab.replica_mut(2).doublings += 1;
             match effects.as_slice() {
                 [Effect::ArmTimer { deadline: Deadline::After { nanos }, .. }] => *nanos - 1_000_000_000,
                 other => panic!("{other:?}"),
@@ -184,34 +184,34 @@ fn the_new_views_time_runs_from_a_quorum_on_and_doubles() {
 #[test]
 fn a_backup_that_missed_more_than_the_log_catches_up_by_blocks_with_proof() {
     let mut lab = Lab::new(4);
-    lab.cut[3] = true;
+    lab.isolate(3);
     (0..30).for_each(|_| lab.produce());
     assert_eq!(lab.heights(), [30, 30, 30, 0]);
-    lab.cut[3] = false;
+    lab.reconnect(3);
     lab.produce();
     assert_eq!(lab.heights(), [31, 31, 31, 30], "block 31 was agreed upon beyond its watermarks");
     lab.produce();
     assert_eq!(lab.heights(), [32; 4]);
     assert!(lab.mark("pbft/synced") >= 30);
-    assert_eq!(lab.replicas[3].stable_checkpoint().height.get(), 32);
+    assert_eq!(lab.replica(3).stable_checkpoint().height.get(), 32);
     // It votes again.
-    lab.cut[2] = true;
+    lab.isolate(2);
     (0..10).for_each(|_| lab.produce());
     assert_eq!((lab.heights()[0], lab.heights()[3]), (42, 42));
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
 }
 
 #[test]
 fn a_synced_block_without_its_certificate_is_refused() {
     let mut lab = Lab::new(4);
-    lab.cut[3] = true;
+    lab.isolate(3);
     (0..3).for_each(|_| lab.produce());
     let certified = lab.canonical(0, 1);
-    // Two validators tell that they are ahead; nobody answers its request yet.
-    lab.cut[3] = false;
-    let mut replica = lab.replicas[3].clone();
+    // Two validators show that they are ahead; its request is not answered yet.
+    lab.reconnect(3);
+    let mut replica = lab.replica(3).clone();
     for who in [0_usize, 1] {
-        let message = lab.signed(who, Body::Commit { view: View::new(0), block: lab.replicas[who].head() });
+        let message = lab.signed(who, Body::Commit { view: View::new(0), block: lab.replica(who).head() });
         let from = ReplicaId::new(who as u32);
         let mut effects = Vec::new();
         replica
@@ -244,7 +244,7 @@ fn a_synced_block_without_its_certificate_is_refused() {
 impl Lab {
     /// A silent primary of the new view is passed over too.
     fn suspect_if_changing(&mut self) {
-        if self.replicas.iter().enumerate().any(|(index, replica)| !self.cut[index] && replica.is_changing()) {
+        if self.replicas().enumerate().any(|(index, replica)| !self.is_isolated(index) && replica.is_changing()) {
             self.suspect();
         }
     }

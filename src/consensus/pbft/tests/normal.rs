@@ -3,7 +3,7 @@
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, SealedHeader,
+        BlockId, Effect, Event, HeaderFieldError, Message, Protocol, SealedHeader,
         pbft::{CertificateError, HeaderError, LightVerifier, RESEND_TIMER, Seal, View},
     },
     primitives::Bytes,
@@ -17,9 +17,9 @@ fn everybody_commits_the_same_blocks_and_the_log_stays_small() {
             lab.produce();
             assert_eq!(lab.heights(), vec![height; count]);
         }
-        assert_eq!(lab.disagreement, None);
+        assert_eq!(lab.violations, []);
         assert!(lab.views().iter().all(|view| *view == 0));
-        for replica in &lab.replicas {
+        for replica in lab.replicas() {
             assert_eq!(replica.stable_checkpoint().height.get(), 40);
             assert!(replica.log.slots.len() <= 1, "{:?}", replica.log.slots.keys());
             assert_eq!(replica.finality().finalized, replica.head());
@@ -30,11 +30,11 @@ fn everybody_commits_the_same_blocks_and_the_log_stays_small() {
 #[test]
 fn a_log_without_checkpoint_votes_fills_and_goes_on_when_they_come() {
     let mut lab = Lab::new(4);
-    lab.deaf = vec![vec!["checkpoint"]; 4];
+    lab.lose(&["checkpoint"]);
     (0..20).for_each(|_| lab.produce());
     assert_eq!(lab.heights(), [8; 4], "h + L");
     assert!(lab.mark("pbft/log-full") > 0);
-    lab.deaf = vec![vec![]; 4];
+    lab.lose_nothing();
     (0..4).for_each(|index| lab.fire(index, RESEND_TIMER));
     lab.settle();
     lab.produce();
@@ -50,7 +50,7 @@ fn a_light_verifier_follows_certificates_and_nothing_else() {
     for height in 1..=6 {
         light.follow(&SealedHeader::from(lab.canonical(2, height).as_ref())).unwrap();
     }
-    assert_eq!(light.head(), lab.replicas[0].head());
+    assert_eq!(light.head(), lab.replica(0).head());
 
     let good = SealedHeader::from(lab.canonical(1, 1).as_ref());
     let certificate = Seal::certificate(&good.seal).unwrap();
@@ -95,15 +95,14 @@ fn an_observer_follows_and_says_nothing() {
     assert!(matches!(effects.as_slice(), [Effect::ArmTimer { timer: RESEND_TIMER, .. }]), "{effects:?}");
     for _ in 0..6 {
         (0..4).for_each(|index| lab.fire(index, super::super::BUILD_TIMER));
-        while let Some((from, to, message)) = lab.queue.front().cloned() {
-            if to == (from + 1) % 4 {
-                let from = ReplicaId::new(from as u32);
-                feed(&mut observer, Event::Message { from, message });
+        while let Some(envelope) = lab.queue.front().cloned() {
+            if envelope.to.index() == (envelope.from.index() + 1) % 4 {
+                feed(&mut observer, envelope.into_event());
             }
             lab.deliver_at(0);
         }
     }
-    assert_eq!(observer.head(), lab.replicas[0].head());
+    assert_eq!(observer.head(), lab.replica(0).head());
     assert_eq!(observer.stable_checkpoint().height.get(), 4);
 }
 
@@ -131,12 +130,12 @@ fn a_restarted_replica_keeps_its_promises() {
     let mut lab = Lab::new(4);
     (0..5).for_each(|_| lab.produce());
     // Replica 2 prepares block 6 and dies before it commits.
-    lab.deaf = vec![vec!["commit", "prepare"]; 4];
+    lab.lose(&["commit", "prepare"]);
     lab.produce();
-    let before = lab.replicas[2].clone();
+    let before = lab.replica(2).clone();
     assert_eq!(before.log.pre_prepared().last().unwrap().block.height.get(), 6);
     lab.restart(2);
-    let after = &lab.replicas[2];
+    let after = lab.replica(2);
     assert_eq!(
         (after.head(), after.view(), after.stable_checkpoint()),
         (before.head(), before.view(), before.stable_checkpoint())
@@ -148,14 +147,14 @@ fn a_restarted_replica_keeps_its_promises() {
     let (_, other) = lab.proposal(&head, 0, 0);
     lab.inject(0, 2, other);
     lab.settle();
-    // It says so to everybody, with both signatures.
+    // It reports that to all, with both signatures.
     assert_eq!(lab.evidence.len(), 4);
-    assert!(lab.replicas[2].is_changing());
-    // And everybody goes on after a view change.
-    lab.deaf = vec![vec![]; 4];
+    assert!(lab.replica(2).is_changing());
+    // And all continue after a view change.
+    lab.lose_nothing();
     lab.suspect();
     (0..3).for_each(|_| lab.produce());
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
     assert!(lab.heights().iter().all(|height| *height >= 8), "{:?}", lab.heights());
 }
 
@@ -163,8 +162,8 @@ fn a_restarted_replica_keeps_its_promises() {
 fn states_are_equal_exactly_when_their_encodings_are() {
     let mut lab = Lab::new(4);
     lab.produce();
-    let copy = lab.replicas[1].clone();
-    assert_eq!((copy.clone(), copy.digest()), (lab.replicas[1].clone(), lab.replicas[1].digest()));
+    let copy = lab.replica(1).clone();
+    assert_eq!((copy.clone(), copy.digest()), (lab.replica(1).clone(), lab.replica(1).digest()));
     lab.produce();
-    assert_ne!(copy, lab.replicas[1]);
+    assert_ne!(copy, *lab.replica(1));
 }

@@ -18,12 +18,12 @@ impl Dice {
 
 /// One of the lies that a validator can tell with its key.
 fn lie(lab: &mut Lab, dice: &mut Dice, liar: usize) {
-    let to = dice.below(lab.replicas.len());
-    let victim = lab.replicas[to].clone();
+    let to = dice.below(lab.nodes.len());
+    let victim = lab.replica(to).clone();
     let view = View::new(victim.view().get() + dice.below(2) as u64);
     let (low, _) = victim.watermarks();
     let height = crate::primitives::Height::new(low.get() + 1 + dice.below(8) as u64);
-    let known = lab.blocks[to].values().find(|block| block.height() == height).map(|block| block.hash());
+    let known = lab.nodes[to].blocks.values().find(|block| block.height() == height).map(|block| block.hash());
     let block = crate::consensus::BlockId { height, hash: known.unwrap_or_default() };
     let message = match dice.below(5) {
         0 => lab.signed(liar, Body::Prepare { view, block }),
@@ -55,7 +55,7 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
     let mut lab = Lab::new(count);
     let liar = (dice.below(2) == 0).then(|| dice.below(count));
     if let Some(liar) = liar {
-        lab.faulty[liar] = true;
+        lab.nodes[liar].is_faulty = true;
     }
     let loss = dice.below(15);
     for _ in 0..1_500 {
@@ -65,7 +65,10 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
             1..=3 => lab.fire(who, RESEND_TIMER),
             4..=8 => (0..count).for_each(|index| lab.fire(index, BUILD_TIMER)),
             9 if dice.below(4) == 0 => lab.restart(who),
-            10 if dice.below(3) == 0 => lab.cut[who] = !lab.cut[who] && !lab.cut.contains(&true),
+            10 if dice.below(3) == 0 => {
+                let is_only_one = (0..count).all(|index| !lab.is_isolated(index));
+                if is_only_one { lab.isolate(who) } else { lab.reconnect(who) }
+            }
             11..=14 => {
                 if let Some(liar) = liar {
                     lie(&mut lab, &mut dice, liar);
@@ -81,12 +84,12 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
                 }
             }
         }
-        assert_eq!(lab.disagreement, None, "seed {seed}");
+        assert_eq!(lab.violations, [], "seed {seed}");
     }
-    // The faults end: everybody honest is heard, and time passes.
-    lab.cut = vec![false; count];
+    // The faults end: every honest replica is linked, and time passes.
+    lab.heal();
     if let Some(liar) = liar {
-        lab.cut[liar] = true;
+        lab.isolate(liar);
     }
     lab.settle();
     let honest: Vec<_> = (0..count).filter(|index| Some(*index) != liar).collect();
@@ -106,7 +109,7 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
             lab.suspect();
         }
     }
-    assert_eq!(lab.disagreement, None, "seed {seed}");
+    assert_eq!(lab.violations, [], "seed {seed}");
     let heights = lab.heights();
     let is_live = honest.iter().all(|index| heights[*index] >= before + 5);
     assert!(is_live, "seed {seed}: {heights:?} after {before}, views {:?}", lab.views());

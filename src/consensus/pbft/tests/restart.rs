@@ -1,9 +1,10 @@
 //! Going on after a crash at any moment, also in the middle of a write.
 
-use super::lab::{Lab, write};
+use super::lab::{Lab, PbftFixture};
 use crate::consensus::{
-    Protocol, Record, Records,
+    ApplyRecords, Protocol, Record, Records,
     pbft::{InView, Pbft},
+    testing::Fixture,
 };
 
 /// What a replica may never forget once it was durable: what it prepared and pre-prepared.
@@ -21,16 +22,16 @@ fn keeps(after: &Pbft, before: &[Vec<InView>; 2]) -> bool {
 fn eventful() -> Lab {
     let mut lab = Lab::new(4);
     (0..3).for_each(|_| lab.produce());
-    lab.deaf = vec![vec!["commit"]; 4];
+    lab.lose(&["commit"]);
     lab.produce();
-    lab.deaf = vec![vec![]; 4];
+    lab.lose_nothing();
     lab.suspect();
     (0..3).for_each(|_| lab.produce());
-    lab.cut[3] = true;
+    lab.isolate(3);
     (0..2).for_each(|_| lab.produce());
-    lab.cut[3] = false;
+    lab.reconnect(3);
     (0..3).for_each(|_| lab.produce());
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
     assert!(lab.heights().iter().all(|height| *height >= 9), "{:?}", lab.heights());
     lab
 }
@@ -40,8 +41,8 @@ fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
     let lab = eventful();
     for index in 0..4 {
         let mut durable = Records::new();
-        for records in &lab.writes[index] {
-            let before = lab.recovered_from(index, &durable);
+        for records in &lab.nodes[index].writes {
+            let before = PbftFixture::recover(&lab, index, &durable);
             let (stable, kept) = (before.stable_checkpoint().height, promises(&before));
             let mut written = durable.clone();
             for record in records {
@@ -52,7 +53,7 @@ fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
                     if !record.value.is_empty() {
                         torn.insert(record.key.clone(), value);
                     }
-                    let after = lab.recovered_from(index, &torn);
+                    let after = PbftFixture::recover(&lab, index, &torn);
                     assert!(after.head().height >= before.head().height, "{record:?}");
                     assert!((after.view(), !after.is_changing()) >= (before.view(), !before.is_changing()));
                     assert!(after.stable_checkpoint().height >= stable);
@@ -60,14 +61,14 @@ fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
                         assert!(keeps(&after, &kept), "{record:?}: {kept:?}, {:?}", promises(&after));
                     }
                 }
-                write(&mut written, record);
+                written.apply([record.clone()]);
             }
             durable = written;
         }
-        let after = lab.recovered_from(index, &durable);
-        assert_eq!((after.head(), after.view()), (lab.replicas[index].head(), lab.replicas[index].view()));
+        let after = PbftFixture::recover(&lab, index, &durable);
+        assert_eq!((after.head(), after.view()), (lab.replica(index).head(), lab.replica(index).view()));
         // The newest stable checkpoint is noted with the next write.
-        assert!(keeps(&after, &promises(&lab.replicas[index])));
+        assert!(keeps(&after, &promises(lab.replica(index))));
     }
 }
 
@@ -76,9 +77,9 @@ fn records_stay_few_and_small() {
     let mut lab = Lab::new(4);
     (0..200).for_each(|_| lab.produce());
     for index in 0..4 {
-        assert!(lab.records[index].len() < 40, "{}", lab.records[index].len());
+        assert!(lab.nodes[index].records.len() < 40, "{}", lab.nodes[index].records.len());
         let bytes = |record: &Record| record.key.len() + record.value.len();
-        let largest = lab.writes[index].iter().flatten().map(bytes).max().unwrap();
+        let largest = lab.nodes[index].writes.iter().flatten().map(bytes).max().unwrap();
         assert!(largest < 1_000, "{largest}");
     }
 }
@@ -88,19 +89,19 @@ fn everybody_restarts_at_once_and_goes_on() {
     let mut lab = eventful();
     let heights = lab.heights();
     // The block above is prepared everywhere and committed nowhere.
-    lab.deaf = vec![vec!["commit"]; 4];
+    lab.lose(&["commit"]);
     lab.produce();
-    let prepared = lab.replicas[1].prepared(lab.replicas[1].head().height.next()).unwrap();
+    let prepared = lab.replica(1).prepared(lab.replica(1).head().height.next()).unwrap();
     lab.queue.clear();
-    lab.deaf = vec![vec![]; 4];
-    // Nobody has more of that block than its records.
-    lab.blocks.iter_mut().for_each(|blocks| drop(blocks.remove(&prepared.block.hash)));
+    lab.lose_nothing();
+    // No replica has more of that block than its records.
+    lab.nodes.iter_mut().for_each(|node| drop(node.blocks.remove(&prepared.block.hash)));
     (0..4).for_each(|index| lab.restart(index));
     lab.settle();
     assert_eq!(lab.heights(), [prepared.block.height.get(); 4], "they say again what they said");
     lab.suspect();
     (0..3).for_each(|_| lab.produce());
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
     assert!(lab.heights().iter().zip(&heights).all(|(now, before)| now > before), "{:?}", lab.heights());
     assert_eq!(lab.canonical(1, prepared.block.height.get()).hash(), prepared.block.hash, "it was chosen again");
 }
@@ -109,17 +110,15 @@ fn everybody_restarts_at_once_and_goes_on() {
 fn the_only_validator_goes_on_with_what_it_had_prepared() {
     let mut lab = Lab::new(1);
     (0..3).for_each(|_| lab.produce());
-    for cut in 0..lab.writes[0].len() {
+    for cut in 0..lab.nodes[0].writes.len() {
         let mut lab = Lab::new(1);
         (0..3).for_each(|_| lab.produce());
         let mut records = Records::new();
-        lab.writes[0][..cut].iter().flatten().for_each(|record| write(&mut records, record));
-        let genesis = (lab.genesis.hash(), lab.genesis.clone());
-        let height = lab.recovered_from(0, &records).head().height.get() as usize;
-        lab.blocks[0].retain(|hash, _| lab.heads[0][..height].iter().any(|head| head.hash == *hash));
-        lab.blocks[0].insert(genesis.0, genesis.1);
-        (lab.records[0], lab.checker) = (records, Default::default());
-        lab.heads[0].truncate(height);
+        lab.nodes[0].writes[..cut].iter().for_each(|write| records.apply(write.clone()));
+        let height = PbftFixture::recover(&lab, 0, &records).head().height;
+        lab.nodes[0].records = records;
+        lab.nodes[0].blocks.retain(|_, block| block.height() <= height);
+        lab.forget_decided();
         lab.restart(0);
         (0..3).for_each(|_| lab.produce());
         assert!(lab.heights()[0] >= 3, "after {cut} writes: {:?}", lab.heights());
@@ -129,11 +128,11 @@ fn the_only_validator_goes_on_with_what_it_had_prepared() {
 #[test]
 fn a_wiped_replica_comes_back_by_blocks_with_proof() {
     let mut lab = eventful();
-    (lab.records[2], lab.heads[2]) = (Records::new(), Vec::new());
+    lab.nodes[2].records = Records::new();
     lab.restart(2);
-    assert_eq!(lab.replicas[2].head().height.get(), 0);
+    assert_eq!(lab.replica(2).head().height.get(), 0);
     (0..5).for_each(|_| lab.produce());
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
     // It follows by proofs, a block behind, until it asks how the present view began.
     assert!(lab.heights()[2] + 1 >= lab.heights()[1] && lab.heights()[1] >= 14, "{:?}", lab.heights());
     assert!(lab.mark("pbft/synced") >= 9);

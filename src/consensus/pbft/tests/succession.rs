@@ -24,7 +24,7 @@ fn change(lab: &mut Lab, height: u64, weights: &[(usize, u64)]) {
 }
 
 fn members(lab: &Lab, index: usize) -> Vec<usize> {
-    let set = lab.replicas[index].council().validators().clone();
+    let set = lab.replica(index).council().validators().clone();
     (0..lab.signers.len()).filter(|other| set.contains(&lab.signers[*other].address())).collect()
 }
 
@@ -38,7 +38,7 @@ fn follow_by_headers(lab: &Lab, index: usize) {
         assert!(light.follow(&forged).is_err());
         light.follow(&SealedHeader::from(block.as_ref())).unwrap();
     }
-    assert_eq!(light.validators(), lab.replicas[index].council().validators());
+    assert_eq!(light.validators(), lab.replica(index).council().validators());
 }
 
 #[test]
@@ -52,14 +52,14 @@ fn joiners_vote_and_leavers_follow_from_the_next_checkpoint_on() {
     assert!(!lab.canonical(1, 4).payload().is_empty() && lab.canonical(1, 3).payload().is_empty());
     assert_eq!((lab.mark("pbft/joined"), lab.mark("pbft/validators-changed")), (3, 7));
     // Two of seven may be silent now.
-    (lab.cut[1], lab.cut[2]) = (true, true);
+    [1, 2].into_iter().for_each(|index| lab.isolate(index));
     (0..3).for_each(|_| lab.produce());
     assert!(lab.heights()[0] >= 7, "{:?}", lab.heights());
-    (lab.cut[1], lab.cut[2]) = (false, false);
+    [1, 2].into_iter().for_each(|index| lab.reconnect(index));
     change(&mut lab, 9, &[(0, 0), (3, 0), (5, 0)]);
     (0..8).for_each(|_| lab.produce());
     (0..7).for_each(|index| assert_eq!(members(&lab, index), [1, 2, 4, 6], "replica {index}: {:?}", lab.heights()));
-    assert_eq!((lab.disagreement.clone(), lab.mark("pbft/left")), (None, 3));
+    assert_eq!((lab.violations.len(), lab.mark("pbft/left")), (0, 3));
     let top = lab.heights()[1];
     assert!(top >= 12 && lab.heights()[4] == top, "{:?}", lab.heights());
     follow_by_headers(&lab, 6);
@@ -72,18 +72,18 @@ fn the_new_primary_can_be_voted_out_and_restarts_keep_the_set() {
     (0..4).for_each(|_| lab.produce());
     assert_eq!(members(&lab, 2), [1, 2, 3, 4, 5, 6]);
     // Of six the quorum is four; the primary of view 0 is the first of them.
-    lab.cut[1] = true;
+    lab.isolate(1);
     lab.suspect();
     (0..3).for_each(|_| lab.produce());
     assert!(lab.heights()[4] >= 7 && lab.views()[4] == 1, "{:?} {:?}", lab.heights(), lab.views());
-    lab.cut[1] = false;
+    lab.reconnect(1);
     for index in 0..7 {
         lab.restart(index);
     }
     lab.settle();
     assert_eq!(members(&lab, 1), [1, 2, 3, 4, 5, 6]);
     (0..6).for_each(|_| lab.produce());
-    assert_eq!(lab.disagreement, None);
+    assert_eq!(lab.violations, []);
     assert!(lab.heights().iter().all(|height| *height >= 9), "{:?}", lab.heights());
     follow_by_headers(&lab, 5);
 }
@@ -95,25 +95,25 @@ fn a_set_too_small_is_refused_until_others_join() {
     (0..6).for_each(|_| lab.produce());
     assert_eq!(members(&lab, 0), [0, 1, 2, 3]);
     let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
-    assert_eq!(lab.replicas[0].refused_change(), Some(want));
+    assert_eq!(lab.replica(0).refused_change(), Some(want));
     change(&mut lab, 7, &[(0, 0), (1, 0), (2, 0)]);
     (0..3).for_each(|_| lab.produce());
-    assert_eq!(lab.replicas[0].refused_change(), Some(PbftError::NoValidators));
+    assert_eq!(lab.replica(0).refused_change(), Some(PbftError::NoValidators));
     change(&mut lab, 10, &[(0, 1), (1, 1), (2, 1), (5, 1)]);
     (0..4).for_each(|_| lab.produce());
-    assert_eq!((members(&lab, 0), lab.replicas[0].refused_change()), (vec![0, 1, 2, 5], None));
+    assert_eq!((members(&lab, 0), lab.replica(0).refused_change()), (vec![0, 1, 2, 5], None));
 }
 
 #[test]
 fn a_replica_that_missed_the_change_learns_it_from_blocks_with_proof() {
     let mut lab = lab(4);
-    lab.cut[3] = true;
+    lab.isolate(3);
     change(&mut lab, 2, &[(4, 1), (5, 1), (6, 1)]);
     change(&mut lab, 6, &[(0, 0)]);
     (0..9).for_each(|_| lab.produce());
     assert_eq!(members(&lab, 1), [1, 2, 3, 4, 5, 6]);
-    lab.cut[3] = false;
+    lab.reconnect(3);
     (0..3).for_each(|_| lab.produce());
     assert_eq!(members(&lab, 3), [1, 2, 3, 4, 5, 6], "{:?}", lab.heights());
-    assert_eq!(lab.replicas[3].head, lab.replicas[1].head);
+    assert_eq!(lab.replica(3).head, lab.replica(1).head);
 }

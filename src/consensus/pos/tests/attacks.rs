@@ -20,7 +20,7 @@ fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
 }
 
 /// Sixteen validators, four a slot. The proposer of slot 10 keeps its block for itself, with a vote of one of that slot's
-/// attesters, and shows both when the block of slot 11 is there. Answers the two blocks and the honest head.
+/// attesters, and shows both when the block of slot 11 is there. Returns the two blocks and the honest head.
 fn ex_ante(config: PosConfig) -> (B256, B256, B256) {
     let mut lab = Lab::with_config(16, config);
     lab.run(9);
@@ -40,7 +40,7 @@ fn ex_ante(config: PosConfig) -> (B256, B256, B256) {
     lab.give_vote(0, &vote);
     assert!(lab.rejections.is_empty(), "{:?}", lab.rejections);
     lab.deliver(0, Event::Timer(ATTEST_TIMER));
-    (late.hash(), timely.hash(), lab.replicas[0].head().hash)
+    (late.hash(), timely.hash(), lab.replica(0).head().hash)
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     for replica in [x, y] {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
-    // Whoever votes in slot 10 for one block here and for the other there keeps the two apart.
+    // A validator that votes in slot 10 for one block here and for the other there keeps the two apart.
     let swayer = lab.committee(x, 10, left.hash())[0];
     let (for_left, for_right) = (lab.vote(x, swayer, 10, left.hash()), lab.vote(x, swayer, 10, right.hash()));
     lab.give_vote(x, &for_left);
@@ -94,7 +94,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     lab.give_vote(y, &for_left);
     assert!(named(&lab).contains(&(lab.address(swayer), OffenceKind::DoubleVote)));
     for replica in [x, y] {
-        assert!(lab.replicas[replica].tree.forks.equivocators().contains(&lab.address(swayer)));
+        assert!(lab.replica(replica).tree.forks.equivocators().contains(&lab.address(swayer)));
     }
 }
 
@@ -105,7 +105,7 @@ fn a_withheld_justification_moves_nobody_back() {
     // The last block of epoch 4 has the votes that justify it; it is shown in the middle of epoch 5.
     let parent = lab.heads()[0];
     let votes: Vec<_> =
-        lab.replicas[0].votes().filter(|(_, vote)| vote.data.target.epoch == 4).map(|(_, v)| v.clone()).collect();
+        lab.replica(0).votes().filter(|(_, vote)| vote.data.target.epoch == 4).map(|(_, v)| v.clone()).collect();
     let packed = lab.link(0, parent).state;
     let missing: Vec<Vote> =
         votes.into_iter().filter(|vote| !packed.has_vote(&vote.signer(&lab.authenticator).unwrap(), 4)).collect();
@@ -113,9 +113,9 @@ fn a_withheld_justification_moves_nobody_back() {
     let villain = lab.proposer(0, 19, parent);
     lab.tick();
     // It attests as always, but for its block.
-    lab.down[villain] = true;
+    lab.pause(villain);
     lab.propose();
-    lab.down[villain] = false;
+    lab.nodes[villain].is_up = true;
     lab.attest();
     lab.run(2);
     let finalized = lab.finalized();
@@ -137,7 +137,7 @@ fn nothing_at_stake_is_not_free() {
     // One proposes two blocks, another votes for both.
     let (left, right) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 10, &[]));
     let proposer = lab.proposer(0, 10, parent);
-    lab.down[proposer] = true;
+    lab.pause(proposer);
     lab.tick();
     for replica in (0..7).filter(|replica| *replica != proposer) {
         lab.give_block(replica, &left);
@@ -145,7 +145,7 @@ fn nothing_at_stake_is_not_free() {
     }
     let witness = (0..7).find(|replica| *replica != proposer).unwrap();
     let voter = lab.committee(witness, 10, left.hash()).into_iter().find(|who| *who != proposer).unwrap();
-    lab.down[voter] = true;
+    lab.pause(voter);
     let votes = [&left, &right].map(|head| lab.vote(witness, voter, 10, head.hash()));
     for replica in (0..7).filter(|replica| *replica != proposer && *replica != voter) {
         votes.iter().for_each(|vote| lab.give_vote(replica, vote));
@@ -154,12 +154,12 @@ fn nothing_at_stake_is_not_free() {
     let want = [(lab.address(proposer), OffenceKind::DoubleProposal), (lab.address(voter), OffenceKind::DoubleVote)];
     assert_eq!(named(&lab), want.into(), "they and nobody else");
     let honest = (0..7).find(|replica| *replica != proposer && *replica != voter).unwrap();
-    let state = lab.replicas[honest].head_state().unwrap().clone();
+    let state = lab.replica(honest).head_state().unwrap().clone();
     for (offender, _) in want {
         assert!(state.is_slashed(&offender) && !state.current.set.contains(&offender));
     }
     assert_eq!(state.current.set.len(), 5);
-    assert!(lab.replicas[honest].finalized().epoch >= 7, "the others go on");
+    assert!(lab.replica(honest).finalized().epoch >= 7, "the others go on");
     // Besides the cut, each loses in proportion to how many offended together.
     lab.run(12);
     let fines: Vec<_> = lab
@@ -175,7 +175,7 @@ fn nothing_at_stake_is_not_free() {
 /// A chain of the same genesis, made with all keys, that differs from the first slot on.
 fn forged_history(config: PosConfig, slots: u64) -> Lab {
     let mut lab = Lab::with_config(4, config);
-    lab.salt = 1_000_000;
+    lab.fixture.salt = 1_000_000;
     lab.run(slots);
     lab
 }
@@ -187,24 +187,24 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
     lab.run(60);
     let forged = forged_history(config, 60);
     let fork = forged.chain_of(0);
-    // Whoever was here knows better.
-    let before = lab.replicas[0].clone();
+    // A replica that was present refuses it.
+    let before = lab.replica(0).clone();
     let (old, new) = fork.split_at(before.finalized().block.height.get() as usize + 1);
     for block in old {
         lab.give_block(0, block);
         assert!(matches!(lab.rejections.last(), Some((0, Rejection::Pos(_) | Rejection::TooOld { .. }))));
     }
-    assert!(lab.replicas[0] == before);
+    assert!(*lab.replica(0) == before);
     // What is above waits for parents that never come.
     new.iter().for_each(|block| lab.give_block(0, block));
-    assert_eq!((lab.replicas[0].head(), lab.replicas[0].finalized()), (before.head(), before.finalized()));
-    assert_eq!(lab.replicas[0].intake.orphans.len(), new.len());
+    assert_eq!((lab.replica(0).head(), lab.replica(0).finalized()), (before.head(), before.finalized()));
+    assert_eq!(lab.replica(0).intake.orphans.len(), new.len());
 
-    // Whoever begins anew can't tell the two apart, and believes neither.
+    // A new replica can't distinguish the two, and accepts neither.
     let newcomer = |trusted: Option<(u64, B256)>| {
         let mut lab = Lab::with_config(4, trusted.map_or(config, |(epoch, block)| config.with_trusted(epoch, block)));
-        lab.slot = 60;
-        while lab.replicas[0].slot() < 60 {
+        lab.fixture.slot = 60;
+        while lab.replica(0).slot() < 60 {
             lab.deliver(0, Event::Timer(SLOT_TIMER));
         }
         lab
@@ -212,26 +212,26 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
     let true_chain = lab.chain_of(0);
     let mut alone = newcomer(None);
     for chain in [&true_chain, &fork] {
-        let before = alone.replicas[0].clone();
+        let before = alone.replica(0).clone();
         alone.give_block(0, &chain[0]);
         let refused = &alone.rejections.last().unwrap().1;
         assert!(matches!(refused, Rejection::Pos(MessageError::WeakSubjectivity { limit: 6, .. })), "{refused}");
-        assert!(alone.replicas[0] == before);
+        assert!(*alone.replica(0) == before);
     }
     // With a checkpoint from a friend it takes the true chain and no other.
-    let friend = lab.replicas[0].finalized();
+    let friend = lab.replica(0).finalized();
     let mut told = newcomer(Some((friend.epoch, friend.block.hash)));
     for block in &fork {
         told.give_block(0, block);
     }
     let untrusted = |rejection: &Rejection| matches!(rejection, Rejection::Pos(MessageError::Untrusted { .. }));
     assert!(told.rejections.iter().any(|(_, rejection)| untrusted(rejection)));
-    assert!(told.replicas[0].head().height < friend.block.height);
+    assert!(told.replica(0).head().height < friend.block.height);
     let mut told = newcomer(Some((friend.epoch, friend.block.hash)));
     for block in &true_chain {
         told.give_block(0, block);
     }
-    assert_eq!(told.replicas[0].head(), lab.replicas[0].head());
+    assert_eq!(told.replica(0).head(), lab.replica(0).head());
 }
 
 #[test]
@@ -239,12 +239,12 @@ fn more_than_a_third_break_finality_and_are_named() {
     // Validators 4, 5 and 6 of seven run on both sides of a cut, with one key each; two are enough on neither.
     let (mut left, mut right) = (Lab::new(7), Lab::new(7));
     for (lab, other_side) in [(&mut left, [2, 3]), (&mut right, [0, 1])] {
-        other_side.into_iter().for_each(|index| lab.down[index] = true);
+        other_side.into_iter().for_each(|index| lab.pause(index));
     }
-    right.salt = 1_000_000;
+    right.fixture.salt = 1_000_000;
     left.run(40);
     right.run(40);
-    let (one, other) = (left.replicas[0].finalized(), right.replicas[2].finalized());
+    let (one, other) = (left.replica(0).finalized(), right.replica(2).finalized());
     assert!(one.epoch >= 4 && other.epoch >= 4, "{one:?} {other:?}");
     let at = |lab: &Lab, replica: usize| lab.chain_of(replica)[0].hash();
     assert_ne!(at(&left, 0), at(&right, 2), "two chains are final from the first block on");
@@ -256,8 +256,8 @@ fn more_than_a_third_break_finality_and_are_named() {
     let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
     assert!(3 * weight >= set.total_weight(), "at least a third of the stake");
 
-    // A replica that hears the votes of the other side finds them too, and blames nobody else.
-    let recent = right.replicas[2].votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
+    // A replica that receives the votes of the other side finds them too, and accuses no other.
+    let recent = right.replica(2).votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
     for vote in &recent {
         left.give_vote(0, vote);
     }
@@ -270,10 +270,10 @@ fn more_than_a_third_break_finality_and_are_named() {
 fn a_surrounding_vote_is_found_however_late_it_comes() {
     let mut lab = Lab::new(4);
     lab.run(26);
-    let epoch = lab.replicas[0].epoch();
-    let villain = lab.replicas[0].votes().map(|(who, _)| *who).next().unwrap();
+    let epoch = lab.replica(0).epoch();
+    let villain = lab.replica(0).votes().map(|(who, _)| *who).next().unwrap();
     let own: Vec<VoteData> =
-        lab.replicas[0].votes().filter(|(who, _)| **who == villain).map(|(_, vote)| vote.data).collect();
+        lab.replica(0).votes().filter(|(who, _)| **who == villain).map(|(_, vote)| vote.data).collect();
     let last = own.iter().max_by_key(|data| data.target.epoch).unwrap();
     let first = own.iter().min_by_key(|data| data.source.epoch).unwrap();
     assert!(first.source.epoch + 1 < last.source.epoch);
@@ -301,20 +301,20 @@ fn evidence_travels_and_counts_once() {
     let heard: BTreeSet<_> = lab.evidence.iter().map(|(index, _)| *index).collect();
     assert_eq!(heard.len(), 4, "all heard of it, the villain too");
     assert_eq!(lab.evidence.len(), 4);
-    let offence = lab.replicas[0].offences().next().unwrap().1.clone();
-    let before = lab.replicas[1].clone();
+    let offence = lab.replica(0).offences().next().unwrap().1.clone();
+    let before = lab.replica(1).clone();
     lab.deliver(1, Event::Message { from: ReplicaId::new(0), message: Lab::offence_message(offence) });
-    assert!(lab.replicas[1] == before);
+    assert!(*lab.replica(1) == before);
     assert_eq!(lab.evidence.len(), 4);
     let is_alone = |replica: &Pos| replica.offences().count() == 1;
-    assert!(lab.replicas.iter().all(is_alone));
+    assert!(lab.replicas().all(is_alone));
 }
 
 /// Evidence against a voter does not take back what its vote has justified: others follow that already.
 #[test]
 fn evidence_undoes_no_justification() {
     let mut lab = Lab::new(4);
-    lab.down[0] = true;
+    lab.pause(0);
     // Three of four: each vote is needed.
     lab.run(26);
     let head = lab.heads()[1];
@@ -322,7 +322,8 @@ fn evidence_undoes_no_justification() {
     let before = state.unrealized();
     assert!(before.justified.epoch >= 5);
     let villain = (1..4).find(|who| state.has_vote(&lab.address(*who), state.epoch())).unwrap();
-    let own = lab.replicas[1]
+    let own = lab
+        .replica(1)
         .votes()
         .find(|(who, vote)| **who == lab.address(villain) && vote.data.target.epoch == state.epoch());
     let own = own.unwrap().1.clone();
@@ -337,7 +338,7 @@ fn evidence_undoes_no_justification() {
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
 
-/// Whoever is known for two blocks in one slot and votes twice besides must not keep two halves apart with its votes.
+/// A validator that is known for two blocks in one slot and also votes twice must not keep two halves apart by its votes.
 #[test]
 fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     let mut lab = Lab::new(5);
@@ -351,7 +352,7 @@ fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     lab.give_block(0, &left);
     lab.give_block(0, &right);
     assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
-    let equivocators = |lab: &Lab| lab.replicas[0].tree.forks.equivocators().clone();
+    let equivocators = |lab: &Lab| lab.replica(0).tree.forks.equivocators().clone();
     assert!(equivocators(&lab).is_empty());
     for head in [&left, &right] {
         let vote = lab.vote(0, villain, 11, head.hash());
@@ -359,6 +360,6 @@ fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     }
     assert_eq!(equivocators(&lab), [lab.address(villain)].into());
     assert_eq!(named(&lab).len(), 2, "and the world is told of both");
-    let votes = lab.replicas[0].tree.forks.votes();
+    let votes = lab.replica(0).tree.forks.votes();
     assert!(!votes.contains_key(&lab.address(villain)));
 }

@@ -6,7 +6,9 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Ticket, TimerId, Verdict,
+        Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Signer, Ticket, TimerId,
+        Verdict,
+        common::protocol::encoding,
         pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, StakeSource, Vote, VoteData, check_header},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
@@ -34,83 +36,64 @@ fn of_block(block: &Arc<Block>) -> Event {
     Event::Message { from: ReplicaId::new(3), message: Message::Block(block.clone()) }
 }
 
+/// Slot 50 of an epoch of slots 48 to 51, and the vote of a validator whose duty is later, as if it were now.
+struct Voting {
+    lab: Lab,
+    head: B256,
+    good: Vote,
+    signer: Signer,
+}
+
+impl Voting {
+    fn new() -> Self {
+        let mut lab = Lab::new(4);
+        lab.run(49);
+        lab.tick();
+        let head = lab.heads()[0];
+        let late = (48..52).rev().flat_map(|slot| lab.committee(0, slot, head)).next().unwrap();
+        let (good, signer) = (lab.vote(0, late, 50, head), lab.signers[late].clone());
+        Self { lab, head, good, signer }
+    }
+
+    /// The good vote, changed before it is signed.
+    fn changed(&self, change: impl FnOnce(&mut VoteData)) -> Vote {
+        let mut data = self.good.data;
+        change(&mut data);
+        Vote::signed(data, &self.signer)
+    }
+}
+
 #[test]
 fn refused_votes_change_nothing() {
-    let mut lab = Lab::new(4);
-    lab.run(49);
-    lab.tick();
-    let head = lab.heads()[0];
-    let replica = lab.replicas[0].clone();
-    // Somebody whose duty is later in the epoch, and its vote if it were now.
-    let late = (48..52).rev().flat_map(|slot| lab.committee(0, slot, head)).next().unwrap();
-    let good = lab.vote(0, late, 50, head);
-    let signer = lab.signers[late].clone();
-    let signed = |data: VoteData| Vote::signed(data, &signer);
+    let voting = Voting::new();
+    let (lab, good, replica) = (&voting.lab, &voting.good, voting.lab.replica(0));
     let stranger = lab.authenticator.signer(&KeyPair::from_seed(77, "stranger"));
-    let (known, _) = lab.replicas[0].votes().map(|(_, vote)| (vote.clone(), ())).last().unwrap();
-    let genesis = lab.replicas[0].finalized().block;
-    let old = VoteData {
-        slot: 3,
-        target: super::super::Checkpoint { epoch: 0, ..good.data.target },
-        source: super::super::Checkpoint { epoch: 0, ..good.data.source },
-        ..good.data
-    };
-    let elsewhere = BlockId { hash: B256::repeat_byte(9), ..good.data.target.block };
+    let known = replica.votes().map(|(_, vote)| vote.clone()).last().unwrap();
+    let early = lab.committee(0, 51, voting.head);
+    let changed = |change: &dyn Fn(&mut VoteData)| voting.changed(change);
     for (name, vote, want) in [
         ("forged", Vote { data: VoteData { slot: 51, ..good.data }, signature: good.signature.clone() }, "not made by"),
         ("a stranger's", Vote::signed(good.data, &stranger), "no validator"),
         ("known", known, "already known"),
+        ("of the future", changed(&|data| (data.slot, data.target.epoch) = (55, 13)), "future"),
+        ("of the endless future", changed(&|data| (data.slot, data.target.epoch) = (u64::MAX, u64::MAX / 4)), "future"),
         (
-            "of the future",
-            signed(VoteData {
-                slot: 55,
-                target: super::super::Checkpoint { epoch: 13, ..good.data.target },
-                ..good.data
-            }),
-            "future",
+            "of an epoch that is over",
+            changed(&|data| (data.slot, data.target.epoch, data.source.epoch) = (3, 0, 0)),
+            "is over",
         ),
-        (
-            "of the endless future",
-            signed(VoteData {
-                slot: u64::MAX,
-                target: super::super::Checkpoint { epoch: u64::MAX / 4, ..good.data.target },
-                ..good.data
-            }),
-            "future",
-        ),
-        ("of an epoch that is over", signed(old), "is over"),
-        ("slot of another epoch", signed(VoteData { slot: 46, ..good.data }), "do not fit"),
-        (
-            "source after target",
-            signed(VoteData { source: super::super::Checkpoint { epoch: 19, ..good.data.source }, ..good.data }),
-            "do not fit",
-        ),
-        (
-            "head at another height",
-            signed(VoteData { head: BlockId { height: Height::new(3), ..good.data.head }, ..good.data }),
-            "newer",
-        ),
-        (
-            "another target",
-            signed(VoteData { target: super::super::Checkpoint { block: elsewhere, ..good.data.target }, ..good.data }),
-            "target",
-        ),
-        (
-            "before its duty",
-            {
-                let early = lab.committee(0, 51, head);
-                assert!(!early.is_empty());
-                lab.vote(0, early[0], 50, head)
-            },
-            "duty",
-        ),
+        ("slot of another epoch", changed(&|data| data.slot = 46), "do not fit"),
+        ("source after target", changed(&|data| data.source.epoch = 19), "do not fit"),
+        ("head at another height", changed(&|data| data.head.height = Height::new(3)), "newer"),
+        ("another target", changed(&|data| data.target.block.hash = B256::repeat_byte(9)), "target"),
+        ("before its duty", lab.vote(0, early[0], 50, voting.head), "duty"),
         (
             "for what is final already",
-            signed(VoteData { head: BlockId { hash: B256::repeat_byte(1), ..genesis }, ..good.data }),
+            changed(&|data| data.head = BlockId { hash: B256::repeat_byte(1), ..replica.finalized().block }),
             "not built upon",
         ),
     ] {
-        let got = refuse(&replica, name, message(vote));
+        let got = refuse(replica, name, message(vote));
         assert!(got.contains(want), "{name}: {got}");
     }
 }
@@ -119,7 +102,7 @@ fn refused_votes_change_nothing() {
 fn refused_evidence_changes_nothing() {
     let mut lab = Lab::new(4);
     lab.run(9);
-    let replica = lab.replicas[0].clone();
+    let replica = lab.replica(0).clone();
     let head = lab.heads()[0];
     let vote = |who: usize, byte: u8| {
         let data = lab.vote(0, who, 9, head).data;
@@ -143,112 +126,137 @@ fn refused_evidence_changes_nothing() {
     }
 }
 
-#[test]
-fn refused_blocks_change_nothing() {
-    let mut lab = Lab::new(4);
-    lab.run(19);
-    lab.tick();
-    let parent = lab.heads()[0];
-    let replica = lab.replicas[0].clone();
-    let (link, on) = (lab.link(0, parent), lab.blocks[0][&parent].clone());
-    let good = lab.forge(0, parent, 20, &[]);
-    let proposer = lab.proposer(0, 20, parent);
-    let another = (proposer + 1) % 4;
-    let sealed_anew = |lab: &Lab, change: &dyn Fn(&mut Header), slot: u64, by: usize| {
-        let mut header = good.header().clone();
+/// Slot 20, a good block for it, and bad ones like it.
+struct Proposing {
+    lab: Lab,
+    parent: B256,
+    good: Arc<Block>,
+    proposer: usize,
+    /// A validator whose slot it is not.
+    another: usize,
+    stranger: Signer,
+}
+
+impl Proposing {
+    fn new() -> Self {
+        let mut lab = Lab::new(4);
+        lab.run(19);
+        lab.tick();
+        let parent = lab.heads()[0];
+        let good = lab.forge(0, parent, 20, &[]);
+        let proposer = lab.proposer(0, 20, parent);
+        let stranger = lab.authenticator.signer(&KeyPair::from_seed(77, "stranger"));
+        Self { lab, parent, good, proposer, another: (proposer + 1) % 4, stranger }
+    }
+
+    /// A block of the right proposer in slot 20 with a changed payload.
+    fn with(&mut self, change: impl FnOnce(&mut Payload)) -> Arc<Block> {
+        self.lab.forge_with(0, self.parent, 20, change)
+    }
+
+    /// The good block with a changed header, sealed for `slot` by `by`.
+    fn sealed(&self, slot: u64, by: usize, change: impl FnOnce(&mut Header)) -> Arc<Block> {
+        let mut header = self.good.header().clone();
         change(&mut header);
-        lab.seal(Block::new(header, Vec::new(), good.payload().clone(), Vec::new()), slot, by)
-    };
-    let stranger = lab.authenticator.signer(&KeyPair::from_seed(77, "stranger"));
-    let votes: Vec<Vote> = lab.replicas[0].votes().map(|(_, vote)| vote.clone()).collect();
-    let counted = votes
-        .iter()
-        .find(|vote| vote.data.target.epoch == 4 && link.state.has_vote(&vote.signer(&lab.authenticator).unwrap(), 4));
+        self.lab.seal(Block::new(header, Vec::new(), self.good.payload().clone(), Vec::new()), slot, by)
+    }
+
+    /// The good block with these bytes for a payload.
+    fn with_bytes(&self, payload: Bytes) -> Arc<Block> {
+        let extra_data = Block::extra_data_of(&payload).unwrap();
+        let header = Header { extra_data, ..self.good.header().clone() };
+        self.lab.seal(Block::new(header, Vec::new(), payload, Vec::new()), 20, self.proposer)
+    }
+
+    fn refuse<'a>(&self, cases: impl IntoIterator<Item = (&'a str, Arc<Block>, &'a str)>) {
+        for (name, block, want) in cases {
+            let got = refuse(self.lab.replica(0), name, of_block(&block));
+            assert!(got.contains(want), "{name}: {got}");
+        }
+    }
+}
+
+#[test]
+fn blocks_with_refused_payloads_change_nothing() {
+    let mut scene = Proposing::new();
+    let (lab, stranger) = (&scene.lab, scene.stranger.address());
+    let (another, link) = (&lab.signers[scene.another], lab.link(0, scene.parent));
+    let votes: Vec<Vote> = lab.replica(0).votes().map(|(_, vote)| vote.clone()).collect();
+    let is_counted =
+        |vote: &&Vote| vote.data.target.epoch == 4 && link.state.has_vote(&vote.signer(&lab.authenticator).unwrap(), 4);
+    let counted = votes.iter().find(is_counted).unwrap().clone();
     let old = votes.iter().find(|vote| vote.data.target.epoch == 2).unwrap().clone();
-    let uncounted = lab.vote(0, another, 19, parent);
-    let other_source = Vote::signed(VoteData { source: old.data.source, ..uncounted.data }, &lab.signers[another]);
-    let fork = {
-        let root = lab.replicas[0].finalized().block;
-        let mut header = good.header().clone();
-        header.number = root.height.get() + 1;
-        header.parent_hash = B256::repeat_byte(5);
-        lab.seal(Block::new(header, Vec::new(), good.payload().clone(), Vec::new()), 20, proposer)
-    };
-    let garbage = {
-        let payload = Bytes::from_static(b"123");
-        let header = Header { extra_data: Block::extra_data_of(&payload).unwrap(), ..good.header().clone() };
-        lab.seal(Block::new(header, Vec::new(), payload, Vec::new()), 20, proposer)
-    };
-    let unpacked = {
-        let payload = Bytes::from([&20_u64.to_be_bytes()[..], b"xyz"].concat());
-        let header = Header { extra_data: Block::extra_data_of(&payload).unwrap(), ..good.header().clone() };
-        lab.seal(Block::new(header, Vec::new(), payload, Vec::new()), 20, proposer)
-    };
-    let reveal = lab.signers[another].sign(super::super::reveal_hash(5));
-    let mut with = |change: &dyn Fn(&mut Payload)| lab.forge_on(&link, &on, 20, |payload| change(payload));
+    let uncounted = lab.vote(0, scene.another, 19, scene.parent);
+    let other_source = Vote::signed(VoteData { source: old.data.source, ..uncounted.data }, another);
+    let reveal = another.sign(super::super::reveal_hash(5));
+    let no_offence = Offence::Votes { first: old.clone(), second: old.clone() };
     let cases = [
-        ("other reveal", with(&|payload| payload.reveal = reveal.clone()), "reveal"),
-        ("a vote twice", with(&|payload| payload.votes = vec![counted.unwrap().clone()]), "already counted"),
-        ("an old vote", with(&|payload| payload.votes = vec![old.clone()]), "not counted"),
-        ("a vote from elsewhere", with(&|payload| payload.votes = vec![other_source.clone()]), ": "),
-        ("absent who was not", with(&|payload| payload.absent = vec![stranger.address()]), "absent"),
-        ("no accounting", with(&|payload| payload.accounting = None), "accounting"),
+        ("other reveal", scene.with(|payload| payload.reveal = reveal), "reveal"),
+        ("a vote twice", scene.with(|payload| payload.votes = vec![counted]), "already counted"),
+        ("an old vote", scene.with(|payload| payload.votes = vec![old]), "not counted"),
+        ("a vote with another source", scene.with(|payload| payload.votes = vec![other_source]), ": "),
+        ("absent who was not", scene.with(|payload| payload.absent = vec![stranger]), "absent"),
+        ("no accounting", scene.with(|payload| payload.accounting = None), "accounting"),
         (
-            "a fine that nobody owes",
-            with(&|payload| payload.accounting.as_mut().unwrap().penalties = vec![(stranger.address(), 1)]),
+            "a penalty that is not due",
+            scene.with(|payload| payload.accounting.as_mut().unwrap().penalties = vec![(stranger, 1)]),
             "accounting",
         ),
-        (
-            "evidence of nothing",
-            with(&|payload| payload.offences = vec![Offence::Votes { first: old.clone(), second: old.clone() }]),
-            "evidence",
-        ),
+        ("evidence of nothing", scene.with(|payload| payload.offences = vec![no_offence]), "evidence"),
+        ("no payload", scene.with_bytes(Bytes::from_static(b"123")), "names no slot"),
+        ("half a payload", scene.with_bytes(Bytes::from([&20_u64.to_be_bytes()[..], b"xyz"].concat())), "canonical"),
     ];
-    for (name, block, want) in cases.into_iter().chain([
-        ("known", on.clone(), "already known"),
-        (
-            "a stranger's",
-            {
-                let id = BlockId::of(&good);
-                Arc::new(good.as_ref().clone().with_seal(Proposal::signed(20, id, &stranger).signature))
-            },
-            "made the block",
-        ),
-        ("another validator's", sealed_anew(&lab, &|_| {}, 20, another), "made the block"),
-        (
-            "fees to another",
-            {
-                let to = lab.address(another);
-                sealed_anew(&lab, &|header| header.beneficiary = to, 20, proposer)
-            },
-            "made the block",
-        ),
-        ("sealed for another slot", sealed_anew(&lab, &|_| {}, 21, proposer), "not made by"),
-        ("before its slot", sealed_anew(&lab, &|header| header.timestamp -= 1, 20, proposer), "timestamp"),
-        ("after its slot", sealed_anew(&lab, &|header| header.timestamp += 1, 20, proposer), "timestamp"),
-        ("difficulty", sealed_anew(&lab, &|header| header.difficulty = U256::from(2), 20, proposer), "difficulty"),
-        ("mix", sealed_anew(&lab, &|header| header.mix_hash = B256::ZERO, 20, proposer), "mixHash"),
-        ("extra data", sealed_anew(&lab, &|header| header.extra_data = Bytes::new(), 20, proposer), "extraData"),
-        ("of a far slot", lab.forge(0, parent, 25, &[]), "future"),
-        ("below the final one", lab.chain_of(0)[0].clone(), "oldest"),
-        ("beside the final one", fork, "not built upon"),
-        ("no payload", garbage, "names no slot"),
-        ("half a payload", unpacked, "canonical"),
-    ]) {
-        let got = refuse(&replica, name, of_block(&block));
-        assert!(got.contains(want), "{name}: {got}");
-    }
+    scene.refuse(cases);
+}
+
+#[test]
+fn blocks_with_refused_headers_and_seals_change_nothing() {
+    let scene = Proposing::new();
+    let (by, another, to) = (scene.proposer, scene.another, scene.lab.address(scene.another));
+    let by_stranger = Proposal::signed(20, BlockId::of(&scene.good), &scene.stranger).signature;
+    let by_stranger = Arc::new(scene.good.as_ref().clone().with_seal(by_stranger));
+    scene.refuse([
+        ("a stranger's", by_stranger, "made the block"),
+        ("another validator's", scene.sealed(20, another, |_| {}), "made the block"),
+        ("fees to another", scene.sealed(20, by, |header| header.beneficiary = to), "made the block"),
+        ("sealed for another slot", scene.sealed(21, by, |_| {}), "not made by"),
+        ("before its slot", scene.sealed(20, by, |header| header.timestamp -= 1), "timestamp"),
+        ("after its slot", scene.sealed(20, by, |header| header.timestamp += 1), "timestamp"),
+        ("difficulty", scene.sealed(20, by, |header| header.difficulty = U256::from(2)), "difficulty"),
+        ("mix", scene.sealed(20, by, |header| header.mix_hash = B256::ZERO), "mixHash"),
+        ("extra data", scene.sealed(20, by, |header| header.extra_data = Bytes::new()), "extraData"),
+    ]);
+}
+
+#[test]
+fn known_far_and_old_blocks_change_nothing() {
+    let mut scene = Proposing::new();
+    let known = scene.lab.nodes[0].blocks[&scene.parent].clone();
+    let far = scene.lab.forge(0, scene.parent, 25, &[]);
+    let below = scene.lab.chain_of(0)[0].clone();
+    let root = scene.lab.replica(0).finalized().block;
+    let beside = scene.sealed(20, scene.proposer, |header| {
+        header.number = root.height.get() + 1;
+        header.parent_hash = B256::repeat_byte(5);
+    });
+    scene.refuse([
+        ("known", known, "already known"),
+        ("of a far slot", far, "future"),
+        ("below the final one", below, "oldest"),
+        ("beside the final one", beside, "not built upon"),
+    ]);
     // And the good one is none of these.
-    lab.give_block(0, &good);
-    assert_eq!(lab.replicas[0].head().hash, good.hash());
+    let good = scene.good.clone();
+    scene.lab.give_block(0, &good);
+    assert_eq!(scene.lab.replica(0).head().hash, good.hash());
 }
 
 #[test]
 fn answers_to_nothing_change_nothing() {
     let mut lab = Lab::new(4);
     lab.run(9);
-    let replica = lab.replicas[0].clone();
-    let head = lab.blocks[0][&lab.heads()[0]].clone();
+    let replica = lab.replica(0).clone();
+    let head = lab.nodes[0].blocks[&lab.heads()[0]].clone();
     let id = BlockId::of(&head);
     for (name, event, want) in [
         ("a verdict of nothing", Event::BlockJudged { block: id, verdict: Verdict::VALID }, ""),
@@ -279,7 +287,7 @@ fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
     let child = knowing.forge(1, block.hash(), 7, &[]);
     lab.deliver(0, Event::Timer(super::super::SLOT_TIMER));
     lab.deliver(0, Event::Timer(super::super::SLOT_TIMER));
-    let before = lab.replicas[0].clone();
+    let before = lab.replica(0).clone();
     let mut replica = before.clone();
     let mut effects = Vec::new();
     replica.step(of_block(&block), &mut effects);
@@ -298,18 +306,18 @@ fn floods_of_signed_nonsense_stay_small() {
     let villain = lab.signers[3].clone();
     let head = lab.heads()[0];
     let template = lab.vote(0, 3, 9, head).data;
-    let before = lab.replicas[0].head();
+    let before = lab.replica(0).head();
     for number in 0..2_000_u64 {
         let hash = crate::primitives::keccak256(number.to_be_bytes());
         let unknown = BlockId { height: Height::new(10 + number % 8), hash };
         lab.give_vote(0, &Vote::signed(VoteData { slot: 8 + number % 3, head: unknown, ..template }, &villain));
-        let mut header = lab.blocks[0][&head].header().clone();
+        let mut header = lab.nodes[0].blocks[&head].header().clone();
         (header.parent_hash, header.number) = (hash, 10 + number % 8);
-        let payload = lab.blocks[0][&head].payload().clone();
+        let payload = lab.nodes[0].blocks[&head].payload().clone();
         let block = lab.seal(Block::new(header, Vec::new(), payload, Vec::new()), 9, 3);
         lab.give_block(0, &block);
     }
-    let replica = &lab.replicas[0];
+    let replica = lab.replica(0);
     assert!(
         replica.waiting.len() <= 4 && replica.intake.orphans.len() <= 64,
         "{} {}",
@@ -318,12 +326,12 @@ fn floods_of_signed_nonsense_stay_small() {
     );
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
     assert_eq!(replica.head(), before);
-    assert!(replica.encoding().len() < 60_000, "{} bytes", replica.encoding().len());
+    assert!(encoding(replica).len() < 60_000, "{} bytes", encoding(replica).len());
     // And the others still get along; the nonsense goes with the epochs.
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
-    assert!(lab.replicas[0].waiting.is_empty());
-    assert_eq!(lab.replicas[0].intake.orphans.len(), 0);
+    assert!(lab.replica(0).waiting.is_empty());
+    assert_eq!(lab.replica(0).intake.orphans.len(), 0);
 }
 
 #[test]
@@ -347,6 +355,6 @@ fn a_header_names_its_parent() {
     let chain = lab.chain_of(0);
     let link = lab.link(0, chain[0].hash());
     let other = &chain[2];
-    let judged = check_header(&lab.config, &lab.authenticator, &link, &other.as_ref().into(), StakeSource::Executed);
+    let judged = check_header(&lab.fixture.config, &lab.authenticator, &link, &other.as_ref().into(), StakeSource::Executed);
     assert!(matches!(judged, Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
 }

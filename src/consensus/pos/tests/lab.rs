@@ -1,56 +1,65 @@
-//! Replicas, a queue of messages, a store of blocks each, and slots that pass by hand.
+//! PoS's fixture: slots that pass when a test lets them, and blocks, votes and evidence made outside the protocol.
 
-use std::{
-    collections::{BTreeMap, VecDeque},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, Effect, Event, Evidence, HeaderChainRules, Message, Protocol,
-        Recipients, Records, Rejection, ReplicaId, Signer, TimerId, Validator, ValidatorSet, Verdict,
+        Authenticator, BlockId, BuildRequest, ChainEvent, Event, HeaderChainRules, Message, Protocol, Records,
+        ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
-            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage,
-            Proposal, SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
+            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
+            SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
         },
+        testing::{self, Fixture, genesis},
     },
     primitives::{Address, B256, Bytes, Header, KeyPair},
-    system::ValidatorUpdates,
 };
+
+pub(super) type Lab = testing::Lab<PosFixture>;
 
 /// Slots of a second, four an epoch.
 pub(super) fn config() -> PosConfig {
     PosConfig::default().with_period(1).with_slots_per_epoch(4)
 }
 
-#[derive(Clone)]
-pub(super) struct Lab {
+#[derive(Clone, Debug)]
+pub(super) struct PosFixture {
     pub(super) config: PosConfig,
-    pub(super) authenticator: Authenticator,
-    pub(super) signers: Vec<Signer>,
-    pub(super) genesis: Arc<Block>,
-    pub(super) replicas: Vec<Pos>,
+    /// Replicas that are validators at genesis: the first ones.
+    validators: usize,
+    /// The present slot.
     pub(super) slot: u64,
-    /// Messages under way.
-    pub(super) queue: VecDeque<(usize, usize, Message)>,
-    /// What each replica executed.
-    pub(super) blocks: Vec<BTreeMap<B256, Arc<Block>>>,
-    pub(super) records: Vec<Records>,
-    armed: Vec<BTreeMap<TimerId, ()>>,
-    pub(super) marks: BTreeMap<&'static str, u64>,
-    pub(super) rejections: Vec<(usize, Rejection)>,
-    pub(super) evidence: Vec<(usize, Evidence)>,
-    /// Newest final checkpoint that each replica told of, with its proof.
-    pub(super) finals: Vec<(BlockId, Option<Bytes>)>,
-    /// Whose messages are lost, in both directions; they do nothing.
-    pub(super) down: Vec<bool>,
-    /// To which side of a cut each belongs.
-    pub(super) side: Vec<usize>,
-    /// What executing a block with this height changes.
-    pub(super) updates: BTreeMap<u64, ValidatorUpdates>,
-    /// Tells blocks apart that are equal otherwise.
+    /// Distinguishes blocks that are otherwise equal.
     pub(super) salt: u64,
+    /// The newest final epoch of each replica since its last start.
+    finalized: BTreeMap<usize, u64>,
+}
+
+impl Fixture for PosFixture {
+    type Protocol = Pos;
+
+    fn recover(lab: &Lab, index: usize, records: &Records) -> Pos {
+        let (config, signer) = (lab.fixture.config, Some(lab.signers[index].clone()));
+        Pos::recover(config, &lab.genesis, &lab.genesis_set(), records, lab.authenticator.clone(), signer).unwrap()
+    }
+
+    fn start(lab: &Lab, index: usize) -> Pos {
+        let (config, signer) = (lab.fixture.config, Some(lab.signers[index].clone()));
+        Pos::new(config, &lab.genesis, &lab.first_set(), lab.authenticator.clone(), signer).unwrap()
+    }
+
+    fn build(lab: &mut Lab, index: usize, request: &BuildRequest) -> Option<Block> {
+        let parent = lab.nodes[index].blocks[&request.parent.hash].clone();
+        let timestamp = request.timestamp_min.as_secs();
+        Some(lab.header(&parent, timestamp, request.beneficiary, request.mix_hash, &request.payload))
+    }
+
+    fn after_step(lab: &mut Lab, index: usize) {
+        let epoch = lab.replica(index).finalized().epoch;
+        let before = lab.fixture.finalized.insert(index, epoch);
+        assert!(before.is_none_or(|before| epoch >= before), "finality goes back");
+    }
 }
 
 impl Lab {
@@ -69,44 +78,20 @@ impl Lab {
         let mut signers: Vec<_> = (0..count as u64).map(key).collect();
         signers.sort_by_key(Signer::address);
         signers.extend((count as u64..(count + extra) as u64).map(key));
-        let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
-        let all = count + extra;
-        let mut lab = Self {
-            config,
-            authenticator,
-            signers,
-            genesis: genesis.clone(),
-            replicas: Vec::new(),
-            slot: 0,
-            queue: VecDeque::new(),
-            blocks: vec![BTreeMap::from([(genesis.hash(), genesis)]); all],
-            records: vec![Records::new(); all],
-            armed: vec![BTreeMap::new(); all],
-            marks: BTreeMap::new(),
-            rejections: Vec::new(),
-            evidence: Vec::new(),
-            finals: vec![(BlockId::default(), None); all],
-            down: vec![false; all],
-            side: vec![0; all],
-            updates: BTreeMap::new(),
-            salt: 0,
-        };
-        let set = ValidatorSet::new(lab.signers[..count].iter().map(|signer| member(signer.address()))).unwrap();
-        lab.replicas = (0..all)
-            .map(|index| {
-                let signer = Some(lab.signers[index].clone());
-                Pos::new(config, &lab.genesis, &set, lab.authenticator.clone(), signer).unwrap()
-            })
-            .collect();
-        (0..all).for_each(|index| lab.deliver(index, Event::Start));
-        lab
+        let fixture = PosFixture { config, validators: count, slot: 0, salt: 0, finalized: BTreeMap::new() };
+        Self::assemble(fixture, genesis(0), authenticator, signers)
     }
 
+    /// The validators of genesis, as the first block's state has them.
     pub(super) fn genesis_set(&self) -> ValidatorSet {
-        self.replicas[0]
-            .tree
-            .get(&self.genesis.hash())
-            .map_or_else(|| self.replicas[0].tree.weights.clone(), |node| node.context.state.current.set.clone())
+        let (config, header) = (&self.fixture.config, self.genesis.header());
+        let link = Pos::genesis_context(config, &self.first_set(), self.genesis.hash(), header);
+        link.state.current.set.clone()
+    }
+
+    fn first_set(&self) -> ValidatorSet {
+        let first = &self.signers[..self.fixture.validators];
+        ValidatorSet::new(first.iter().map(|signer| member(signer.address()))).unwrap()
     }
 
     pub(super) fn address(&self, index: usize) -> Address {
@@ -117,72 +102,6 @@ impl Lab {
         self.signers.iter().position(|signer| signer.address() == *address).unwrap()
     }
 
-    /// Delivers an event and carries out everything but the sending.
-    pub(super) fn deliver(&mut self, index: usize, event: Event) {
-        let mut inbox = VecDeque::from([event]);
-        while let Some(event) = inbox.pop_front() {
-            let mut effects = Vec::new();
-            let final_before = self.replicas[index].finalized();
-            self.replicas[index].step(event, &mut effects);
-            let replica = &self.replicas[index];
-            assert!(replica.finalized().epoch >= final_before.epoch, "finality goes back");
-            for effect in effects {
-                self.carry_out(index, effect, &mut inbox);
-            }
-        }
-    }
-
-    fn carry_out(&mut self, index: usize, effect: Effect, inbox: &mut VecDeque<Event>) {
-        match effect {
-            Effect::Send { to, message, .. } => {
-                let to: Vec<_> = match to {
-                    Recipients::Others => (0..self.replicas.len()).collect(),
-                    Recipients::One(one) => vec![one.index()],
-                };
-                for to in to.into_iter().filter(|to| *to != index) {
-                    self.queue.push_back((index, to, message.clone()));
-                }
-            }
-            Effect::ArmTimer { timer, .. } => drop(self.armed[index].insert(timer, ())),
-            Effect::DisarmTimer(timer) => drop(self.armed[index].remove(&timer)),
-            Effect::Persist { ticket, records } => {
-                for record in records {
-                    if record.value.is_empty() {
-                        self.records[index].remove(&record.key);
-                    } else {
-                        self.records[index].insert(record.key, record.value);
-                    }
-                }
-                inbox.push_back(Event::Persisted(ticket));
-            }
-            Effect::Build(request) => {
-                let block = self.built(index, &request);
-                inbox.push_back(Event::BlockBuilt { ticket: request.ticket, block: Arc::new(block) });
-            }
-            Effect::Validate { block } => {
-                self.blocks[index].insert(block.hash(), block.clone());
-                let updates = self.updates.get(&block.height().get()).cloned().unwrap_or_default();
-                inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::Valid { updates } });
-            }
-            Effect::Fetch { block, from } => {
-                if let Some(block) = self.served(index, from.index(), block) {
-                    inbox.push_back(Event::BlockSynced { from, block });
-                }
-            }
-            Effect::Chain(ChainEvent::Final { finality, proof }) => self.finals[index] = (finality.finalized, proof),
-            Effect::Mark(name) => *self.marks.entry(name).or_default() += 1,
-            Effect::Reject(rejection) => self.rejections.push((index, rejection)),
-            Effect::Evidence(evidence) => self.evidence.push((index, evidence)),
-            Effect::CancelBuild | Effect::Chain(_) | Effect::Draw { .. } => {}
-        }
-    }
-
-    fn built(&mut self, index: usize, request: &BuildRequest) -> Block {
-        let parent = self.blocks[index][&request.parent.hash].clone();
-        let timestamp = request.timestamp_min.as_secs();
-        self.header(&parent, timestamp, request.beneficiary, request.mix_hash, &request.payload)
-    }
-
     fn header(
         &mut self,
         parent: &Block,
@@ -191,66 +110,37 @@ impl Lab {
         mix_hash: B256,
         payload: &Bytes,
     ) -> Block {
-        self.salt += 1;
+        self.fixture.salt += 1;
         let header = Header {
             number: parent.height().get() + 1,
             parent_hash: parent.hash(),
             timestamp,
             beneficiary,
             mix_hash,
-            gas_limit: self.salt,
+            gas_limit: self.fixture.salt,
             extra_data: Block::extra_data_of(payload).unwrap(),
             ..Header::default()
         };
         Block::new(header, Vec::new(), payload.clone(), Vec::new())
     }
 
-    fn served(&self, index: usize, from: usize, wanted: BlockId) -> Option<Arc<Block>> {
-        if self.down[from] || self.down[index] || self.side[from] != self.side[index] {
-            return None;
-        }
-        let hash = if wanted.hash.is_zero() {
-            let mut hash = self.replicas[from].head().hash;
-            while self.blocks[from].get(&hash)?.height() > wanted.height {
-                hash = self.blocks[from][&hash].parent_hash();
-            }
-            hash
-        } else {
-            wanted.hash
-        };
-        self.blocks[from].get(&hash).cloned()
+    fn fire_all(&mut self, timer: TimerId) {
+        (0..self.nodes.len()).for_each(|index| self.fire(index, timer));
+        self.settle();
     }
 
-    /// Delivers everything, in order.
-    pub(super) fn apply_epoch(&mut self) {
-        while let Some((from, to, message)) = self.queue.pop_front() {
-            if !self.down[from] && !self.down[to] && self.side[from] == self.side[to] {
-                self.deliver(to, Event::Message { from: ReplicaId::new(from as u32), message });
-            }
-        }
-    }
-
-    fn fire(&mut self, timer: TimerId) {
-        for index in 0..self.replicas.len() {
-            if !self.down[index] && self.armed[index].remove(&timer).is_some() {
-                self.deliver(index, Event::Timer(timer));
-            }
-        }
-        self.apply_epoch();
-    }
-
-    /// The next slot begins; nobody proposes yet.
+    /// Begins the next slot; nothing is proposed yet.
     pub(super) fn tick(&mut self) {
-        self.slot += 1;
-        self.fire(SLOT_TIMER);
+        self.fixture.slot += 1;
+        self.fire_all(SLOT_TIMER);
     }
 
     pub(super) fn propose(&mut self) {
-        self.fire(PROPOSE_TIMER);
+        self.fire_all(PROPOSE_TIMER);
     }
 
     pub(super) fn attest(&mut self) {
-        self.fire(ATTEST_TIMER);
+        self.fire_all(ATTEST_TIMER);
     }
 
     /// A whole slot: its block, and its votes.
@@ -264,43 +154,38 @@ impl Lab {
         (0..slots).for_each(|_| self.pass());
     }
 
-    /// Stops a replica and starts it from what it had persisted; slots that it missed go by.
-    pub(super) fn restart(&mut self, index: usize) {
-        let signer = Some(self.signers[index].clone());
-        let (config, authenticator) = (self.config, self.authenticator.clone());
-        let set = self.set_of_genesis();
-        let recovered = Pos::recover(config, &self.genesis, &set, &self.records[index], authenticator, signer);
-        self.replicas[index] = recovered.unwrap();
-        self.armed[index].clear();
-        self.wake(index);
+    /// Stops a replica, starts it from its durable records, and brings it to the present slot.
+    pub(super) fn restart_in_slot(&mut self, index: usize) {
+        self.fixture.finalized.remove(&index);
+        self.restart(index);
+        self.enter_slot(index);
     }
 
-    /// Begins (again), and goes through the slots that went by.
-    pub(super) fn wake(&mut self, index: usize) {
+    /// Resumes a replica that was paused, in the present slot.
+    pub(super) fn resume(&mut self, index: usize) {
+        self.nodes[index].is_up = true;
         self.deliver(index, Event::Start);
-        while self.replicas[index].slot() < self.slot {
+        self.enter_slot(index);
+    }
+
+    /// Stops a replica with its memory and timers kept.
+    pub(super) fn pause(&mut self, index: usize) {
+        self.nodes[index].is_up = false;
+    }
+
+    fn enter_slot(&mut self, index: usize) {
+        while self.replica(index).slot() < self.fixture.slot {
             self.deliver(index, Event::Timer(SLOT_TIMER));
         }
-        self.apply_epoch();
-    }
-
-    fn set_of_genesis(&self) -> ValidatorSet {
-        let link = Pos::genesis_context(&self.config, &self.first_set(), self.genesis.hash(), self.genesis.header());
-        link.state.current.set.clone()
-    }
-
-    fn first_set(&self) -> ValidatorSet {
-        let extra = self.signers.windows(2).position(|pair| pair[0].address() > pair[1].address());
-        let count = extra.map_or(self.signers.len(), |last| last + 1);
-        ValidatorSet::new(self.signers[..count].iter().map(|signer| member(signer.address()))).unwrap()
+        self.settle();
     }
 
     /// The link of a block of a replica's tree.
     pub(super) fn link(&self, replica: usize, block: B256) -> HeaderContext {
-        self.replicas[replica].tree.get(&block).unwrap().context.clone()
+        self.replica(replica).tree.get(&block).unwrap().context.clone()
     }
 
-    /// A block by hand: of the slot's rightful proposer on `parent`, which `replica` knows.
+    /// Makes a block outside the protocol: of the slot's proposer on `parent`, which `replica` knows.
     pub(super) fn forge(&mut self, replica: usize, parent: B256, slot: u64, votes: &[Vote]) -> Arc<Block> {
         self.forge_with(replica, parent, slot, |payload| {
             payload.votes = votes.to_vec();
@@ -317,7 +202,7 @@ impl Lab {
         change: impl FnOnce(&mut Payload),
     ) -> Arc<Block> {
         let link = self.link(replica, parent);
-        self.forge_on(&link, &self.blocks[replica][&parent].clone(), slot, change)
+        self.forge_on(&link, &self.nodes[replica].blocks[&parent].clone(), slot, change)
     }
 
     pub(super) fn forge_on(
@@ -327,8 +212,8 @@ impl Lab {
         slot: u64,
         change: impl FnOnce(&mut Payload),
     ) -> Arc<Block> {
-        let (mut state, dues) = link.state.advanced(&self.config, slot);
-        let proposer = self.index_of(&state.current.proposer(&self.config, slot).unwrap());
+        let (mut state, dues) = link.state.advanced(&self.fixture.config, slot);
+        let proposer = self.index_of(&state.current.proposer(&self.fixture.config, slot).unwrap());
         let reveal = self.signers[proposer].sign(reveal_hash(state.epoch()));
         let mix = rules::mixed(&self.authenticator, state.mix, &reveal);
         let accounting = state.apply_epoch(dues, None);
@@ -353,28 +238,29 @@ impl Lab {
     }
 
     fn state_at(&self, replica: usize, slot: u64, head: B256) -> Arc<State> {
-        state_in(&self.config, &self.link(replica, head).state, self.config.epoch_of(slot))
+        state_in(&self.fixture.config, &self.link(replica, head).state, self.fixture.config.epoch_of(slot))
     }
 
     /// Who may vote in `slot` for the first time.
     pub(super) fn committee(&self, replica: usize, slot: u64, head: B256) -> Vec<usize> {
         let state = self.state_at(replica, slot, head);
-        let owes = |who: &usize| state.current.attestation_slot(&self.config, &self.address(*who)) == Some(slot);
+        let owes =
+            |who: &usize| state.current.attestation_slot(&self.fixture.config, &self.address(*who)) == Some(slot);
         (0..self.signers.len()).filter(owes).collect()
     }
 
     /// Who proposes in `slot` on a head that `replica` knows.
     pub(super) fn proposer(&self, replica: usize, slot: u64, head: B256) -> usize {
-        self.index_of(&self.state_at(replica, slot, head).current.proposer(&self.config, slot).unwrap())
+        self.index_of(&self.state_at(replica, slot, head).current.proposer(&self.fixture.config, slot).unwrap())
     }
 
     pub(super) fn give_block(&mut self, to: usize, block: &Arc<Block>) {
-        let from = ReplicaId::new(((to + 1) % self.replicas.len()) as u32);
+        let from = ReplicaId::new(((to + 1) % self.nodes.len()) as u32);
         self.deliver(to, Event::Message { from, message: Message::Block(block.clone()) });
     }
 
     pub(super) fn give_vote(&mut self, to: usize, vote: &Vote) {
-        let from = ReplicaId::new(((to + 1) % self.replicas.len()) as u32);
+        let from = ReplicaId::new(((to + 1) % self.nodes.len()) as u32);
         self.deliver(to, Event::Message { from, message: vote.clone().into() });
     }
 
@@ -384,8 +270,8 @@ impl Lab {
 
     /// All votes in a replica's chain, newest block first.
     pub(super) fn votes_of(&self, replica: usize) -> Vec<Vote> {
-        let (mut votes, mut hash) = (Vec::new(), self.replicas[replica].head().hash);
-        while let Some(block) = self.blocks[replica].get(&hash).filter(|block| block.height().get() > 0) {
+        let (mut votes, mut hash) = (Vec::new(), self.replica(replica).head().hash);
+        while let Some(block) = self.nodes[replica].blocks.get(&hash).filter(|block| block.height().get() > 0) {
             votes.extend(Payload::decode(block.payload()).unwrap().votes);
             hash = block.parent_hash();
         }
@@ -394,8 +280,8 @@ impl Lab {
 
     /// A replica's chain without genesis, oldest first.
     pub(super) fn chain_of(&self, replica: usize) -> Vec<Arc<Block>> {
-        let (mut chain, mut hash) = (Vec::new(), self.replicas[replica].head().hash);
-        while let Some(block) = self.blocks[replica].get(&hash).filter(|block| block.height().get() > 0) {
+        let (mut chain, mut hash) = (Vec::new(), self.replica(replica).head().hash);
+        while let Some(block) = self.nodes[replica].blocks.get(&hash).filter(|block| block.height().get() > 0) {
             chain.push(block.clone());
             hash = block.parent_hash();
         }
@@ -403,16 +289,20 @@ impl Lab {
         chain
     }
 
-    pub(super) fn mark(&self, name: &str) -> u64 {
-        self.marks.get(name).copied().unwrap_or_default()
+    /// The newest final block that a replica reported, with its proof.
+    pub(super) fn reported_finality(&self, index: usize) -> Option<(BlockId, Option<Bytes>)> {
+        self.nodes[index].chain_events.iter().rev().find_map(|event| match event {
+            ChainEvent::Final { finality, proof } => Some((finality.finalized, proof.clone())),
+            _ => None,
+        })
     }
 
     pub(super) fn finalized(&self) -> Vec<Checkpoint> {
-        self.replicas.iter().map(Pos::finalized).collect()
+        self.replicas().map(Pos::finalized).collect()
     }
 
     pub(super) fn heads(&self) -> Vec<B256> {
-        self.replicas.iter().map(|replica| replica.head().hash).collect()
+        self.replicas().map(|replica| replica.head().hash).collect()
     }
 }
 

@@ -15,7 +15,7 @@ fn every_slot_has_a_block_every_validator_a_vote_and_epochs_become_final() {
         let mut lab = Lab::new(count);
         lab.run(24);
         assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
-        assert_eq!(lab.replicas[0].head().height, Height::new(24));
+        assert_eq!(lab.replica(0).head().height, Height::new(24));
         assert!(lab.finalized().iter().all(|checkpoint| checkpoint.epoch >= 4), "{:?}", lab.finalized());
         assert!(lab.evidence.is_empty() && lab.rejections.is_empty(), "{:?}", lab.rejections);
         assert_eq!(lab.mark("pos/reorg"), 0);
@@ -31,7 +31,7 @@ fn every_slot_has_a_block_every_validator_a_vote_and_epochs_become_final() {
 fn finality_comes_with_a_proof() {
     let mut lab = Lab::new(4);
     lab.run(30);
-    let (block, proof) = lab.finals[1].clone();
+    let (block, proof) = lab.reported_finality(1).unwrap();
     let proof = FinalityProof::decode(&proof.unwrap()).unwrap();
     assert_eq!(proof.finalized.block, block);
     let set = lab.genesis_set();
@@ -47,15 +47,14 @@ fn finality_comes_with_a_proof() {
 #[test]
 fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
     let mut lab = Lab::new(4);
-    lab.down[2] = true;
+    lab.pause(2);
     lab.run(48);
-    assert!(lab.replicas[0].finalized().epoch >= 7, "{:?}", lab.finalized());
+    assert!(lab.replica(0).finalized().epoch >= 7, "{:?}", lab.finalized());
     let chain = lab.chain_of(0);
     let payload = Payload::decode(chain.last().unwrap().payload()).unwrap();
     assert_eq!(payload.absent, [lab.address(2)]);
     // It comes back, catches up and votes again.
-    lab.down[2] = false;
-    lab.wake(2);
+    lab.resume(2);
     lab.run(16);
     assert_eq!(lab.heads()[2], lab.heads()[0]);
     let payload = Payload::decode(lab.chain_of(0).last().unwrap().payload()).unwrap();
@@ -67,22 +66,22 @@ fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
 #[test]
 fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
     let mut lab = Lab::with_config(4, config().with_leak_quotient(256));
-    (lab.down[1], lab.down[2]) = (true, true);
-    let before = lab.replicas[0].finalized().epoch;
+    [1, 2].into_iter().for_each(|index| lab.pause(index));
+    let before = lab.replica(0).finalized().epoch;
     lab.run(5 * 4);
-    assert_eq!(lab.replicas[0].finalized().epoch, before);
+    assert_eq!(lab.replica(0).finalized().epoch, before);
     let weight = |lab: &Lab, who: usize| {
-        let set = lab.replicas[0].head_state().unwrap().current.set.clone();
+        let set = lab.replica(0).head_state().unwrap().current.set.clone();
         set.index_of(&lab.address(who)).map_or(0, |place| set.members()[place].weight)
     };
     assert_eq!(weight(&lab, 1), WEIGHT, "no leak within four epochs");
     for _ in 0..60 {
         lab.run(4);
-        if lab.replicas[0].finalized().epoch > before {
+        if lab.replica(0).finalized().epoch > before {
             break;
         }
     }
-    assert!(lab.replicas[0].finalized().epoch > before);
+    assert!(lab.replica(0).finalized().epoch > before);
     assert!(weight(&lab, 1) < WEIGHT * 2 / 3 && weight(&lab, 2) < WEIGHT * 2 / 3);
     assert!(weight(&lab, 0) > WEIGHT * 9 / 10 && weight(&lab, 3) > WEIGHT * 9 / 10);
     let penalties: Vec<_> = lab
@@ -92,7 +91,7 @@ fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
         .flat_map(|accounting| accounting.penalties)
         .collect();
     let leaked: u64 = penalties.iter().filter(|(who, _)| *who == lab.address(1)).map(|(_, gwei)| gwei).sum();
-    // What is in force is one epoch behind what was said.
+    // What is in force is one epoch behind what blocks committed to.
     assert!(leaked >= WEIGHT - weight(&lab, 1) && leaked < WEIGHT, "{leaked}");
 }
 
@@ -102,16 +101,16 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
     for slot in 0..60 {
         lab.tick();
         if slot % 3 == 0 {
-            lab.restart(slot % 4);
+            lab.restart_in_slot(slot % 4);
         }
         lab.propose();
         if slot % 5 == 0 {
-            lab.restart((slot + 1) % 4);
+            lab.restart_in_slot((slot + 1) % 4);
         }
         lab.attest();
         // Right after it signed, too.
         if slot % 2 == 0 {
-            lab.restart((slot + 2) % 4);
+            lab.restart_in_slot((slot + 2) % 4);
             (0..4).for_each(|index| lab.deliver(index, Event::Timer(super::super::ATTEST_TIMER)));
             lab.apply_epoch();
         }
@@ -126,9 +125,9 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
 fn a_state_comes_back_from_its_records() {
     let mut lab = Lab::new(4);
     lab.run(27);
-    let before = lab.replicas[1].clone();
-    lab.restart(1);
-    let after = &lab.replicas[1];
+    let before = lab.replica(1).clone();
+    lab.restart_in_slot(1);
+    let after = &lab.replica(1);
     assert_eq!(
         (after.head(), after.justified(), after.finalized()),
         (before.head(), before.justified(), before.finalized())
@@ -137,16 +136,16 @@ fn a_state_comes_back_from_its_records() {
     assert_eq!(after.slot(), before.slot());
     assert_eq!(after.promises, before.promises);
     // From the head alone, as a stored chain is opened.
-    let record = &lab.records[1][super::super::HEAD_KEY];
-    let opened = Pos::restore(lab.config, record, lab.authenticator.clone(), None).unwrap();
+    let record = &lab.nodes[1].records[super::super::HEAD_KEY];
+    let opened = Pos::restore(lab.fixture.config, record, lab.authenticator.clone(), None).unwrap();
     assert_eq!(
         (opened.head(), opened.finalized(), opened.head_state()),
         (before.head(), before.finalized(), before.head_state())
     );
     let damaged = &record[..record.len() - 1];
-    assert!(Pos::restore(lab.config, damaged, lab.authenticator.clone(), None).is_err());
+    assert!(Pos::restore(lab.fixture.config, damaged, lab.authenticator.clone(), None).is_err());
     // Old blocks leave no records.
-    let kept = lab.records[1].len() as u64;
+    let kept = lab.nodes[1].records.len() as u64;
     assert!(kept <= 3 + before.head().height.get() - before.finalized().block.height.get(), "{kept}");
 }
 
@@ -154,11 +153,11 @@ fn a_state_comes_back_from_its_records() {
 fn a_partition_heals_into_one_chain() {
     let mut lab = Lab::new(5);
     lab.run(6);
-    lab.side = vec![0, 0, 1, 1, 1];
+    lab.groups = vec![0, 0, 1, 1, 1];
     lab.run(17);
     let heads = lab.heads();
     assert!(heads[0] == heads[1] && heads[1] != heads[2] && heads[2] == heads[4]);
-    lab.side = vec![0; 5];
+    lab.heal();
     lab.run(16);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
     assert!(lab.finalized().iter().all(|checkpoint| checkpoint.epoch >= 7), "{:?}", lab.finalized());
@@ -170,12 +169,13 @@ fn a_partition_heals_into_one_chain() {
 fn a_light_verifier_counts_the_votes_itself() {
     let mut lab = Lab::new(4);
     lab.run(26);
-    let new = || LightVerifier::new(lab.config, lab.genesis.header(), &lab.genesis_set(), lab.authenticator.clone());
+    let new =
+        || LightVerifier::new(lab.fixture.config, lab.genesis.header(), &lab.genesis_set(), lab.authenticator.clone());
     let mut light = new().unwrap();
     for block in lab.chain_of(0) {
         light.follow(&block.as_ref().into()).unwrap();
     }
-    let state = lab.replicas[0].head_state().unwrap();
+    let state = lab.replica(0).head_state().unwrap();
     assert_eq!((light.finalized(), light.justified()), (state.casper.finalized, state.casper.justified));
     assert!(light.finalized().epoch >= 4);
     assert!(light.is_within_weak_subjectivity(200) && !light.is_within_weak_subjectivity(300));

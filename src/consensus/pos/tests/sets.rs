@@ -6,11 +6,12 @@ use crate::{
         Protocol, ValidatorSet,
         pos::{LightVerifier, Payload},
     },
+    primitives::Height,
     system::{ValidatorUpdate, ValidatorUpdates},
 };
 
 fn set(lab: &Lab, replica: usize) -> ValidatorSet {
-    lab.replicas[replica].head_state().unwrap().current.set.clone()
+    lab.replica(replica).head_state().unwrap().current.set.clone()
 }
 
 fn weight(set: &ValidatorSet, lab: &Lab, who: usize) -> u64 {
@@ -22,7 +23,7 @@ fn changing() -> Lab {
     let mut lab = Lab::with_extra(4, 1, config());
     let update = |who: usize, weight| ValidatorUpdate { address: lab.address(who), weight };
     let updates = ValidatorUpdates::new([update(4, WEIGHT), update(0, WEIGHT / 2), update(3, 0)]);
-    lab.updates.insert(6, updates);
+    lab.updates.insert(Height::new(6), updates);
     lab
 }
 
@@ -32,7 +33,7 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
     let (mut committed, mut in_force) = (None, None);
     for slot in 1..=48 {
         lab.pass();
-        let head = lab.blocks[0][&lab.heads()[0]].clone();
+        let head = lab.nodes[0].blocks[&lab.heads()[0]].clone();
         let payload = Payload::decode(head.payload()).unwrap();
         if let Some(members) = payload.accounting.as_ref().and_then(|accounting| accounting.elected.clone()) {
             assert_eq!(committed, None, "once");
@@ -45,7 +46,7 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
         if is_new && in_force.is_none() {
             in_force = Some(slot);
             let (_, height) = committed.unwrap();
-            assert!(lab.replicas[0].finalized().block.height >= height, "in force before it is final");
+            assert!(lab.replica(0).finalized().block.height >= height, "in force before it is final");
             assert_eq!([0, 3].map(|who| weight(&now, &lab, who)), [WEIGHT / 2, 0]);
         }
         assert_eq!(is_new, in_force.is_some(), "and stays");
@@ -53,13 +54,13 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
     assert_eq!(committed.unwrap().0, 8, "the first block of the epoch after the change");
     let in_force = in_force.unwrap();
     assert!(in_force > 16 && in_force % 4 == 0, "{in_force}");
-    // Who joined votes and proposes, who left is not missed, and everybody sees the same.
+    // The one that joined votes and proposes, the one that left is not reported absent, and all replicas agree.
     let joined = lab.address(4);
     assert!(lab.votes_of(0).iter().any(|vote| vote.signer(&lab.authenticator) == Ok(joined)));
     assert!((0..5).all(|replica| set(&lab, replica) == set(&lab, 0)));
     assert!(lab.finalized().iter().all(|checkpoint| checkpoint.epoch >= 9), "{:?}", lab.finalized());
     assert!(lab.chain_of(0).iter().any(|block| block.header().beneficiary == joined));
-    assert_eq!(lab.replicas[0].validators().len(), 4);
+    assert_eq!(lab.replica(0).validators().len(), 4);
 }
 
 #[test]
@@ -71,12 +72,13 @@ fn headers_announce_every_set_and_a_light_verifier_follows() {
         chain.iter().filter_map(|block| Payload::decode(block.payload()).unwrap().accounting?.next).collect();
     assert_eq!(announced, [set(&lab, 0).hash()], "one change, an epoch ahead");
     let first = ValidatorSet::new((0..4).map(|who| super::lab::member(lab.address(who)))).unwrap();
-    let mut light = LightVerifier::new(lab.config, lab.genesis.header(), &first, lab.authenticator.clone()).unwrap();
+    let mut light =
+        LightVerifier::new(lab.fixture.config, lab.genesis.header(), &first, lab.authenticator.clone()).unwrap();
     for block in &chain {
         light.follow(&block.as_ref().into()).unwrap();
     }
     assert_eq!(*light.validators(), set(&lab, 0));
-    assert_eq!(light.finalized(), lab.replicas[0].head_state().unwrap().casper.finalized);
+    assert_eq!(light.finalized(), lab.replica(0).head_state().unwrap().casper.finalized);
 }
 
 #[test]
@@ -93,9 +95,9 @@ fn a_block_that_commits_to_another_set_is_refused() {
     let none = lab.forge_with(0, parent, 8, |payload| payload.accounting.as_mut().unwrap().elected = None);
     lab.tick();
     for block in [other, none] {
-        let before = lab.replicas[1].clone();
+        let before = lab.replica(1).clone();
         lab.give_block(1, &block);
-        assert!(lab.replicas[1] == before);
+        assert!(*lab.replica(1) == before);
         assert!(lab.rejections.last().unwrap().1.to_string().contains("accounting"), "{:?}", lab.rejections.last());
     }
     lab.give_block(1, &honest);
@@ -107,7 +109,7 @@ fn the_last_validator_can_not_leave() {
     let mut lab = Lab::new(2);
     let update = |who: usize| ValidatorUpdate { address: lab.address(who), weight: 0 };
     let updates = ValidatorUpdates::new([update(0), update(1)]);
-    lab.updates.insert(3, updates);
+    lab.updates.insert(Height::new(3), updates);
     lab.run(40);
     assert_eq!(set(&lab, 0).len(), 2, "a chain without validators would be none");
     assert!(lab.finalized()[0].epoch >= 7);

@@ -3,23 +3,22 @@
 use super::{super::*, cluster::*};
 use crate::{
     chain::Block,
-    consensus::Verdict,
+    consensus::{ApplyRecords, Verdict, common::protocol::encoding, testing::Fixture},
     primitives::{Bytes, Height},
 };
 
 /// Steps and asserts that the input was refused.
-fn refuse(cluster: &mut Cluster, number: u32, event: Event, why: &str) {
-    let before = cluster.raft(number).clone();
-    let rejections = cluster.nodes[number as usize].rejections.len();
-    cluster.step(number, event);
-    let node = &cluster.nodes[number as usize];
-    assert_eq!(node.rejections.len(), rejections + 1, "not refused: {why}");
-    let reason = node.rejections.last().unwrap().to_string();
+fn refuse(cluster: &mut Cluster, number: usize, event: Event, why: &str) {
+    let before = cluster.replica(number).clone();
+    let rejections = cluster.rejections_of(number).count();
+    cluster.deliver(number, event);
+    assert_eq!(cluster.rejections_of(number).count(), rejections + 1, "not refused: {why}");
+    let reason = cluster.rejections_of(number).last().unwrap().to_string();
     assert!(reason.contains(why), "{reason} does not say {why}");
-    assert_eq!(&before, cluster.raft(number), "{why}");
+    assert_eq!(&before, cluster.replica(number), "{why}");
 }
 
-fn message(from: u32, term: u64, body: Body) -> Event {
+fn message(from: usize, term: u64, body: Body) -> Event {
     Event::Message { from: id(from), message: Message::Raft(RaftMessage { term, body }) }
 }
 
@@ -28,7 +27,7 @@ fn malformed_messages_change_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
-    let (last, term) = (cluster.raft(1).last_index(), 1);
+    let (last, term) = (cluster.replica(1).last_index(), 1);
     let append =
         |entries: Vec<Entry>| Body::Append { prev_index: last, prev_term: 1, entries: entries.into(), commit: 0 };
     let entry = |term, index| Entry::new(term, index, None);
@@ -42,7 +41,7 @@ fn malformed_messages_change_nothing() {
         ("can't follow", message(0, term + 1, append(vec![entry(2, last + 1), entry(1, last + 2)]))),
         (
             "above the head",
-            message(0, term, Body::Snapshot { index: 99, entry_term: 1, block: cluster.raft(1).head() }),
+            message(0, term, Body::Snapshot { index: 99, entry_term: 1, block: cluster.replica(1).head() }),
         ),
     ] {
         refuse(&mut cluster, 1, event, name);
@@ -62,8 +61,8 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
     cluster.elect(0);
     cluster.isolate(1);
     cluster.produce(0);
-    let good = cluster.raft(0).entry(2).unwrap().block.clone().unwrap();
-    let prev = cluster.raft(1).last_index();
+    let good = cluster.replica(0).entry(2).unwrap().block.clone().unwrap();
+    let prev = cluster.replica(1).last_index();
     assert_eq!(prev, 1);
     let with = |index: u64, block: Block| {
         let entry = Entry::new(1, index, Some(Arc::new(block)));
@@ -84,8 +83,8 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
         refuse(&mut cluster, 1, with(2, block), why);
     }
     refuse(&mut cluster, 1, with(3, good.as_ref().clone()), "can't follow");
-    cluster.step(1, with(2, good.as_ref().clone()));
-    assert_eq!(cluster.raft(1).last_index(), 2);
+    cluster.deliver(1, with(2, good.as_ref().clone()));
+    assert_eq!(cluster.replica(1).last_index(), 2);
 }
 
 #[test]
@@ -99,17 +98,17 @@ fn answers_to_nothing_change_nothing() {
     refuse(&mut cluster, 0, Event::Admin(foreign), "members change by");
     refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "does not lead");
     refuse(&mut cluster, 0, Event::Admin(Admin::TransferLeader { to: id(0) }), "another voter");
-    let before = cluster.raft(0).clone();
-    let block = cluster.raft(0).entry(2).unwrap().block.clone().unwrap();
+    let before = cluster.replica(0).clone();
+    let block = cluster.replica(0).entry(2).unwrap().block.clone().unwrap();
     for (mark, event) in [
         ("raft/stale-draw", Event::Random { ticket: Ticket::new(9_999), value: 1 }),
         ("raft/stale-build", Event::BlockBuilt { ticket: Ticket::new(9_999), block }),
         ("raft/stale-timer", Event::Timer(TimerId::new(9))),
     ] {
         assert!(!cluster.nodes[0].marks.contains_key(mark));
-        cluster.step(0, event);
+        cluster.deliver(0, event);
         assert_eq!(cluster.nodes[0].marks[mark], 1);
-        assert_eq!(&before, cluster.raft(0), "{mark}");
+        assert_eq!(&before, cluster.replica(0), "{mark}");
     }
 }
 
@@ -118,7 +117,7 @@ fn strangers_are_not_heard() {
     let mut cluster = Cluster::new(3, 1);
     cluster.elect(0);
     cluster.produce(0);
-    // Replica 3 exists and is no member; it may have become one without this replica knowing, but nobody asked it.
+    // Replica 3 exists and is no member; it may have become one without this replica knowing, but it was not asked for anything.
     for term in [1, 2] {
         for body in [
             Body::Vote { pre: false, granted: true },
@@ -150,8 +149,8 @@ fn what_is_no_replica_says_nothing() {
         refuse(&mut cluster, 1, message(9, 2, body), "no replica");
     }
     // An observer is one.
-    cluster.step(1, message(3, 2, Body::RequestVote { pre: true, last_index: 0, last_term: 0, transfer: false }));
-    assert_eq!(cluster.nodes[1].rejections.len(), 6);
+    cluster.deliver(1, message(3, 2, Body::RequestVote { pre: true, last_index: 0, last_term: 0, transfer: false }));
+    assert_eq!(cluster.rejections_of(1).count(), 6);
 }
 
 /// What one sender can make a replica keep does not grow with how often it tries.
@@ -160,7 +159,7 @@ fn memory_is_bounded_under_a_flood() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let block = cluster.produce(0);
-    let size = |cluster: &Cluster, number: u32| cluster.raft(number).encoding().len();
+    let size = |cluster: &Cluster, number: usize| encoding(cluster.replica(number)).len();
     let before = [size(&cluster, 0), size(&cluster, 1)];
     let entry = |index| Entry::new(2, index, None);
     for round in 1..5_000 {
@@ -174,13 +173,12 @@ fn memory_is_bounded_under_a_flood() {
             Body::HeartbeatAnswer { round },
             Body::Snapshot { index: round, entry_term: 1, block: far },
         ] {
-            cluster.step(0, message(2, 1, body.clone()));
-            cluster.step(1, message(2, 1, body));
+            cluster.deliver(0, message(2, 1, body.clone()));
+            cluster.deliver(1, message(2, 1, body));
         }
-        cluster.step(0, Event::Admin(Admin::Read { request: round }));
-        cluster.wire.clear();
-        cluster.fetches.clear();
-        cluster.nodes.iter_mut().for_each(|node| node.rejections.clear());
+        cluster.deliver(0, Event::Admin(Admin::Read { request: round }));
+        cluster.queue.clear();
+        cluster.rejections.clear();
     }
     // A thousand reads wait at most, 24 bytes each.
     let after = [size(&cluster, 0), size(&cluster, 1)];
@@ -193,19 +191,16 @@ fn a_replayed_message_changes_no_log() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.build(0);
-    let sent: Vec<_> = cluster.wire.iter().cloned().collect();
-    cluster.run();
+    let sent = cluster.queue.clone();
+    cluster.settle();
     cluster.produce(0);
-    let (heads, terms): (Vec<_>, Vec<_>) = (0..3).map(|n| (cluster.raft(n).head(), cluster.terms(n))).unzip();
-    for (from, to, message) in sent {
-        cluster.deliver(from, to, message);
+    let (heads, terms): (Vec<_>, Vec<_>) = (0..3).map(|n| (cluster.replica(n).head(), cluster.terms(n))).unzip();
+    for envelope in sent {
+        cluster.transmit(envelope);
     }
-    cluster.run();
+    cluster.settle();
     for number in 0..3 {
-        assert_eq!(
-            (cluster.raft(number).head(), cluster.terms(number)),
-            (heads[number as usize], terms[number as usize].clone())
-        );
+        assert_eq!((cluster.replica(number).head(), cluster.terms(number)), (heads[number], terms[number].clone()));
     }
 }
 
@@ -222,8 +217,8 @@ fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
     }
     for number in 0..3 {
         let mut durable = Records::new();
-        for records in cluster.nodes[number as usize].writes.clone() {
-            let before = cluster.raft_of(number, &durable);
+        for records in cluster.nodes[number].writes.clone() {
+            let before = RaftFixture::recover(&cluster, number, &durable);
             let mut written = durable.clone();
             for record in records {
                 for length in [0, 9, record.value.len().saturating_sub(1)] {
@@ -231,21 +226,17 @@ fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
                     if !record.value.is_empty() {
                         torn.insert(record.key.clone(), record.value.slice(..length.min(record.value.len())));
                     }
-                    let after = cluster.raft_of(number, &torn);
+                    let after = RaftFixture::recover(&cluster, number, &torn);
                     assert!(after.head().height >= before.head().height, "{record:?}");
                     assert!((after.term(), after.vote) >= (before.term(), before.vote), "{record:?}");
                     assert!(after.log.is_up_to_date(after.last_index(), after.log.last_term()));
                     assert!(before.log.last_term() <= after.log.last_term(), "{record:?}");
                 }
-                if record.value.is_empty() {
-                    written.remove(&record.key);
-                } else {
-                    written.insert(record.key, record.value);
-                }
+                written.apply([record]);
             }
             durable = written;
         }
-        let (after, now) = (cluster.raft_of(number, &durable), cluster.raft(number));
+        let (after, now) = (RaftFixture::recover(&cluster, number, &durable), cluster.replica(number));
         assert_eq!((after.head(), after.term(), after.vote), (now.head(), now.term(), now.vote));
         assert_eq!((after.last_index(), after.log.last_term()), (now.last_index(), now.log.last_term()));
     }
@@ -257,14 +248,14 @@ fn entries_of_a_dropped_tail_do_not_come_back() {
     cluster.elect(0);
     cluster.produce(0);
     let records = cluster.nodes[1].records.clone();
-    let log = cluster.raft_of(1, &records);
+    let log = RaftFixture::recover(&cluster, 1, &records);
     let last = log.last_index();
     // An entry further on that was written when another one stood before it.
     let stale = super::super::Entry::new(1, last + 1, None);
     let mut with_stale = records;
     let record = super::super::record::entry(&stale, log.log.last_term() + 1);
     with_stale.insert(record.key, record.value);
-    assert_eq!(cluster.raft_of(1, &with_stale).last_index(), last);
+    assert_eq!(RaftFixture::recover(&cluster, 1, &with_stale).last_index(), last);
 }
 
 #[test]

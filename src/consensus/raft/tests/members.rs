@@ -2,15 +2,10 @@
 
 use super::{super::*, cluster::*};
 
-fn change(cluster: &mut Cluster, leader: u32, change: Change) {
-    let rejections = cluster.nodes[leader as usize].rejections.len();
-    cluster.step(leader, Event::Admin(Admin::ChangeMembers(change)));
-    assert_eq!(
-        cluster.nodes[leader as usize].rejections.len(),
-        rejections,
-        "{:?}",
-        cluster.nodes[leader as usize].rejections
-    );
+fn change(cluster: &mut Cluster, leader: usize, change: Change) {
+    let rejections = cluster.rejections_of(leader).count();
+    cluster.deliver(leader, Event::Admin(Admin::ChangeMembers(change)));
+    assert_eq!(cluster.rejections_of(leader).count(), rejections, "{:?}", cluster.rejections);
     cluster.produce(leader);
 }
 
@@ -22,19 +17,19 @@ fn a_learner_catches_up_becomes_a_voter_and_leads() {
     let learner = cluster.assign(3, Role::Learner);
     change(&mut cluster, 0, Change::Simple(vec![learner]));
     cluster.beat(0);
-    assert_eq!(cluster.raft(3).head(), cluster.raft(0).head());
-    assert_eq!(cluster.raft(3).validators().len(), 3, "a learner is no validator");
+    assert_eq!(cluster.replica(3).head(), cluster.replica(0).head());
+    assert_eq!(cluster.replica(3).validators().len(), 3, "a learner is no validator");
     cluster.elect(3);
-    assert!(!cluster.raft(3).is_leader(), "a learner does not stand");
+    assert!(!cluster.replica(3).is_leader(), "a learner does not stand");
     cluster.beat(0);
     let voter = cluster.assign(3, Role::Voter);
     change(&mut cluster, 0, Change::Simple(vec![voter]));
     cluster.beat(0);
-    assert_eq!(cluster.raft(3).validators().len(), 4);
+    assert_eq!(cluster.replica(3).validators().len(), 4);
     cluster.elect(3);
-    assert!(cluster.raft(3).is_leader());
+    assert!(cluster.replica(3).is_leader());
     let block = cluster.produce(3);
-    assert!((0..4).all(|number| cluster.raft(number).head() == block));
+    assert!((0..4).all(|number| cluster.replica(number).head() == block));
 }
 
 #[test]
@@ -46,22 +41,22 @@ fn a_learner_votes_when_it_does_not_know_of_its_promotion() {
     cluster.beat(0);
     // The promotion is committed by 0 and 1; 2 holds the entry and does not know that it is committed.
     let voter = cluster.assign(2, Role::Voter);
-    cluster.step(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![voter]))));
+    cluster.deliver(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![voter]))));
     cluster.build(0);
-    while let Some((from, to, message)) = cluster.wire.pop_front() {
-        let tells_commit =
-            matches!(&message.body, Body::Append { commit, .. } if *commit >= cluster.raft(0).last_index());
-        if !(to == id(2) && tells_commit) {
-            cluster.deliver(from, to, message);
+    while let Some(envelope) = cluster.queue.pop_front() {
+        let body = &raft_message(&envelope).unwrap().body;
+        let names_commit = matches!(body, Body::Append { commit, .. } if *commit >= cluster.replica(0).last_index());
+        if !(envelope.to == id(2) && names_commit) {
+            cluster.transmit(envelope);
         }
     }
-    assert!(cluster.raft(1).membership().is_voter(id(2)) && !cluster.raft(2).membership().is_voter(id(2)));
+    assert!(cluster.replica(1).membership().is_voter(id(2)) && !cluster.replica(2).membership().is_voter(id(2)));
     // Without 0, replica 1 needs the vote of 2.
-    cluster.crash(0);
+    cluster.stop(0);
     cluster.elect(1);
-    assert!(cluster.raft(1).is_leader());
+    assert!(cluster.replica(1).is_leader());
     cluster.beat(1);
-    assert!(cluster.raft(2).membership().is_voter(id(2)));
+    assert!(cluster.replica(2).membership().is_voter(id(2)));
 }
 
 #[test]
@@ -76,34 +71,34 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
         cluster.assign(4, Role::Voter),
     ];
     change(&mut cluster, 0, Change::EnterJoint { assignments, auto_leave: true });
-    assert!(cluster.raft(0).is_leader() && cluster.raft(0).membership().is_joint());
+    assert!(cluster.replica(0).is_leader() && cluster.replica(0).membership().is_joint());
     assert_eq!(cluster.nodes[0].marks["raft/joint"], 1);
     cluster.beat(0);
-    assert_eq!(cluster.raft(0).validators().len(), 5, "both majorities may author");
+    assert_eq!(cluster.replica(0).validators().len(), 5, "both majorities may author");
     // Half of the new majority is not enough.
-    let head = cluster.raft(0).head();
+    let head = cluster.replica(0).head();
     cluster.only(&[0, 1, 2]);
     cluster.produce(0);
-    assert_eq!(cluster.raft(0).head(), head);
-    cluster.cut.clear();
+    assert_eq!(cluster.replica(0).head(), head);
+    cluster.heal();
     // The next block leaves by itself, and the leader goes with it.
     cluster.beat(0);
     cluster.beat(0);
-    assert!(!cluster.raft(0).is_leader());
+    assert!(!cluster.replica(0).is_leader());
     assert!(cluster.nodes[0].marks["raft/members-changed"] > 0);
     assert_eq!(cluster.nodes[0].marks["raft/leader-removed"], 1);
-    assert!(!cluster.raft(0).membership().is_joint());
+    assert!(!cluster.replica(0).membership().is_joint());
     cluster.elect(0);
-    assert!(!cluster.raft(0).is_leader(), "it does not stand any more");
+    assert!(!cluster.replica(0).is_leader(), "it does not stand any more");
     cluster.elect(3);
-    assert!(cluster.raft(3).is_leader());
+    assert!(cluster.replica(3).is_leader());
     let block = cluster.produce(3);
-    assert!([2, 3, 4].iter().all(|number| cluster.raft(*number).head() == block));
-    assert_eq!(cluster.raft(3).validators().len(), 3);
-    // Replica 1 held the last block and may never hear that it is committed; it disturbs nobody by that.
+    assert!([2, 3, 4].iter().all(|number| cluster.replica(*number).head() == block));
+    assert_eq!(cluster.replica(3).validators().len(), 3);
+    // Replica 1 held the last block and may never learn that it is committed; that disturbs no other replica.
     cluster.stand(1);
-    cluster.run();
-    assert!(cluster.raft(3).is_leader() && !cluster.raft(1).is_leader());
+    cluster.settle();
+    assert!(cluster.replica(3).is_leader() && !cluster.replica(1).is_leader());
 }
 
 #[test]
@@ -112,8 +107,8 @@ fn a_leader_that_removes_itself_at_once_steps_down() {
     cluster.elect(0);
     let gone = cluster.assign(0, Role::Removed);
     change(&mut cluster, 0, Change::Simple(vec![gone]));
-    assert!(!cluster.raft(0).is_leader() && cluster.nodes[0].wanted.is_none());
-    assert_eq!(cluster.raft(1).validators().len(), 2);
+    assert!(!cluster.replica(0).is_leader() && cluster.nodes[0].wanted.is_none());
+    assert_eq!(cluster.replica(1).validators().len(), 2);
     cluster.elect(1);
     cluster.produce(1);
 }
@@ -123,9 +118,9 @@ fn impossible_and_hasty_changes_are_refused() {
     let mut cluster = Cluster::new(3, 2);
     cluster.elect(0);
     let [three, four] = [3, 4].map(|number| cluster.assign(number, Role::Voter));
-    let refused = |cluster: &mut Cluster, number: u32, change: Change, why: &str| {
-        cluster.step(number, Event::Admin(Admin::ChangeMembers(change)));
-        let reason = cluster.nodes[number as usize].rejections.last().map(ToString::to_string).unwrap_or_default();
+    let refused = |cluster: &mut Cluster, number: usize, change: Change, why: &str| {
+        cluster.deliver(number, Event::Admin(Admin::ChangeMembers(change)));
+        let reason = cluster.rejections_of(number).last().map(ToString::to_string).unwrap_or_default();
         assert!(reason.contains(why), "{reason}");
     };
     refused(&mut cluster, 1, Change::LeaveJoint, "only the leader");
@@ -133,11 +128,11 @@ fn impossible_and_hasty_changes_are_refused() {
     refused(&mut cluster, 0, Change::LeaveJoint, "non-joint");
     let all = (0..3).map(|number| cluster.assign(number, Role::Removed)).collect();
     refused(&mut cluster, 0, Change::EnterJoint { assignments: all, auto_leave: true }, "removed all voters");
-    cluster.step(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![three]))));
+    cluster.deliver(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![three]))));
     refused(&mut cluster, 0, Change::Simple(vec![four]), "earlier");
     refused(&mut cluster, 0, Change::LeaveJoint, "earlier");
     cluster.produce(0);
-    assert!(cluster.raft(0).membership().is_voter(id(3)) && !cluster.raft(0).membership().is_voter(id(4)));
+    assert!(cluster.replica(0).membership().is_voter(id(3)) && !cluster.replica(0).membership().is_voter(id(4)));
 }
 
 #[test]
@@ -147,12 +142,12 @@ fn a_joint_configuration_survives_a_crash_and_a_new_leader_leaves_it() {
     let assignments = vec![cluster.assign(2, Role::Learner), cluster.assign(3, Role::Voter)];
     change(&mut cluster, 0, Change::EnterJoint { assignments, auto_leave: true });
     cluster.beat(0);
-    (0..4).for_each(|number| cluster.crash(number));
+    (0..4).for_each(|number| cluster.stop(number));
     (0..4).for_each(|number| cluster.restart(number));
-    assert!(cluster.raft(1).membership().is_joint());
+    assert!(cluster.replica(1).membership().is_joint());
     cluster.elect(1);
-    assert!(cluster.raft(1).is_leader());
+    assert!(cluster.replica(1).is_leader());
     cluster.produce(1);
-    let members = cluster.raft(1).membership();
+    let members = cluster.replica(1).membership();
     assert!(!members.is_joint() && members.learners().contains(&id(2)) && members.incoming().contains(&id(3)));
 }

@@ -24,88 +24,88 @@ fn chaos_breaks_no_invariant_and_a_healed_network_goes_on() {
     assert!(blocks > 80, "only {blocks} blocks were committed in the chaos");
 }
 
-/// One run; answers how many blocks were committed before it was healed.
+/// One run; returns how many blocks were committed before it was healed.
 fn run(seed: u64) -> u64 {
     let mut dice = Dice(seed);
     let config = RaftConfig::default().with_period(0).with_log_keep(dice.below(6));
-    let mut cluster = Cluster::with_config(3 + dice.below(3) as u32, 1, config);
+    let mut cluster = Cluster::with_config(3 + dice.below(3) as usize, 1, config);
     let count = cluster.nodes.len() as u64;
     cluster.elect(0);
     cluster.produce(0);
     for _ in 0..300 {
-        let number = dice.below(count) as u32;
-        let is_down = cluster.nodes[number as usize].down;
+        let number = dice.below(count) as usize;
+        let is_down = !cluster.nodes[number].is_up;
         match dice.below(20) {
             0..=7 => deliver_some(&mut cluster, &mut dice),
-            8 if !is_down => cluster.step(number, Event::Timer(ELECTION_TIMER)),
-            9..=11 if !is_down => cluster.step(number, Event::Timer(HEARTBEAT_TIMER)),
+            8 if !is_down => cluster.deliver(number, Event::Timer(ELECTION_TIMER)),
+            9..=11 if !is_down => cluster.deliver(number, Event::Timer(HEARTBEAT_TIMER)),
             12 | 13 => {
-                let builder = (0..count as u32).find(|number| cluster.nodes[*number as usize].wanted.is_some());
+                let builder = (0..count as usize).find(|number| cluster.nodes[*number].wanted.is_some());
                 builder.map(|number| cluster.build(number));
             }
-            14 if !is_down => cluster.nodes[number as usize].slow_disk = dice.below(4) == 0,
+            14 if !is_down => cluster.nodes[number].has_slow_disk = dice.below(4) == 0,
             15 if !is_down => cluster.flush(number),
             16 if is_down => cluster.restart(number),
-            16 if dice.below(3) == 0 => cluster.crash(number),
-            17 if dice.below(2) == 0 => cluster.cut.clear(),
-            17 => drop(cluster.cut.insert((number, dice.below(count) as u32))),
+            16 if dice.below(3) == 0 => cluster.stop(number),
+            17 if dice.below(2) == 0 => cluster.heal(),
+            17 => drop(cluster.cut.insert((number, dice.below(count) as usize))),
             18 if !is_down => {
-                let to = id(dice.below(count) as u32);
-                cluster.step(number, Event::Admin(Admin::TransferLeader { to }));
+                let to = id(dice.below(count) as usize);
+                cluster.deliver(number, Event::Admin(Admin::TransferLeader { to }));
             }
             19 if !is_down => {
                 let role = [Role::Voter, Role::Learner, Role::Removed][dice.below(3) as usize];
-                let assignments = vec![cluster.assign(dice.below(count) as u32, role)];
+                let assignments = vec![cluster.assign(dice.below(count) as usize, role)];
                 let change = Change::EnterJoint { assignments, auto_leave: true };
-                cluster.step(number, Event::Admin(Admin::ChangeMembers(change)));
+                cluster.deliver(number, Event::Admin(Admin::ChangeMembers(change)));
             }
             _ => {}
         }
     }
-    let before = (0..count as u32).map(|number| cluster.raft(number).head().height.get()).max().unwrap();
+    let before = (0..count as usize).map(|number| cluster.replica(number).head().height.get()).max().unwrap();
     heal(&mut cluster, seed, before);
     before
 }
 
 fn deliver_some(cluster: &mut Cluster, dice: &mut Dice) {
     for _ in 0..dice.below(40) {
-        if cluster.wire.is_empty() {
+        if cluster.queue.is_empty() {
             return;
         }
-        let place = dice.below(cluster.wire.len().min(4) as u64) as usize;
-        let (from, to, message) = cluster.wire.remove(place).unwrap();
+        let place = dice.below(cluster.queue.len().min(4) as u64) as usize;
+        let envelope = cluster.queue.remove(place).unwrap();
         match dice.below(24) {
             0 => {}
             1 => {
-                cluster.wire.push_back((from, to, message.clone()));
-                cluster.deliver(from, to, message);
+                cluster.queue.push_back(envelope.clone());
+                cluster.transmit(envelope);
             }
-            _ => cluster.deliver(from, to, message),
+            _ => cluster.transmit(envelope),
         }
     }
 }
 
 fn heal(cluster: &mut Cluster, seed: u64, before: u64) {
-    let count = cluster.nodes.len() as u32;
-    cluster.cut.clear();
+    let count = cluster.nodes.len();
+    cluster.heal();
     for number in 0..count {
-        cluster.nodes[number as usize].slow_disk = false;
-        if cluster.nodes[number as usize].down {
+        cluster.nodes[number].has_slow_disk = false;
+        if !cluster.nodes[number].is_up {
             cluster.restart(number);
         } else {
             cluster.flush(number);
         }
     }
-    cluster.run();
+    cluster.settle();
     for round in 0..40 {
         cluster.elect(round % count);
         for number in 0..count {
             cluster.beat(number);
-            if cluster.nodes[number as usize].wanted.is_some() {
+            if cluster.nodes[number].wanted.is_some() {
                 cluster.produce(number);
             }
         }
     }
-    let newest = (0..count).map(|number| cluster.raft(number).head().height.get()).max().unwrap();
+    let newest = (0..count).map(|number| cluster.replica(number).head().height.get()).max().unwrap();
     assert!(newest > before, "seed {seed}: no progress after healing, still at {before}");
 }

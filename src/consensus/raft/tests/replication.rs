@@ -3,8 +3,8 @@
 use super::{super::*, cluster::*};
 
 /// A replica whose log has entries of these terms, without blocks, and that is in the last of them.
-fn set_log(cluster: &mut Cluster, number: u32, term: u64, terms: &[u64]) {
-    let raft = &mut cluster.nodes[number as usize].raft;
+fn set_log(cluster: &mut Cluster, number: usize, term: u64, terms: &[u64]) {
+    let raft = &mut cluster.nodes[number].protocol;
     for (index, term) in (1..).zip(terms) {
         raft.log.append(Entry::new(*term, index, None));
     }
@@ -29,15 +29,15 @@ fn figure_7_every_log_comes_to_agree_with_the_leader() {
         set_log(&mut cluster, number, term, terms);
     }
     cluster.elect(0);
-    assert!(cluster.raft(0).is_leader(), "a, b, e and f are behind it: a majority with itself");
+    assert!(cluster.replica(0).is_leader(), "a, b, e and f are behind it: a majority with itself");
     cluster.beat(0);
     let want = [leader, &[8]].concat();
     for number in 0..7 {
         assert_eq!(cluster.terms(number), want, "replica {number}");
-        assert_eq!(cluster.raft(number).committed_index(), 11);
+        assert_eq!(cluster.replica(number).committed_index(), 11);
     }
     // The worst log, whose tail has 11 entries in two terms, took a message a term and not one an entry.
-    let rejections: usize = cluster.nodes[0].marks.get("raft/fast-reject").copied().unwrap_or_default();
+    let rejections = cluster.nodes[0].marks.get("raft/fast-reject").copied().unwrap_or_default();
     assert!(rejections <= 8, "{rejections} rejections for six followers");
 }
 
@@ -50,46 +50,47 @@ fn figure_8_an_older_entry_is_not_committed_by_count() {
     set_log(&mut cluster, 2, 3, &[1]);
     set_log(&mut cluster, 3, 3, &[1]);
     set_log(&mut cluster, 4, 3, &[1, 3]);
-    // (c) S1 leads term 4 and brings entry 2 to S3, a majority; its own entry of term 4 reaches nobody.
+    // (c) S1 leads term 4 and brings entry 2 to S3, a majority; its own entry of term 4 reaches no other.
     cluster.only(&[0, 1, 2]);
     for number in 0..5 {
         cluster.lose_lease(number);
     }
-    cluster.nodes[0].raft.term = 3;
+    cluster.nodes[0].protocol.term = 3;
     cluster.stand(0);
     let is_tail = |message: &RaftMessage| match &message.body {
         Body::Append { entries, .. } => entries.iter().any(|entry| entry.term == 4),
         _ => false,
     };
     let mut kept_back = Vec::new();
-    while let Some((from, to, message)) = cluster.wire.pop_front() {
-        if is_tail(&message) {
+    while let Some(next) = cluster.queue.pop_front() {
+        let (from, to, message) = (next.from, next.to, raft_message(&next).unwrap());
+        if is_tail(message) {
             // Of what it sends, only the old entry arrives.
             let Body::Append { prev_index, prev_term, entries, commit } = &message.body else { unreachable!() };
             let old: Arc<[Entry]> = entries.iter().filter(|entry| entry.term < 4).cloned().collect();
             kept_back.push((from, to));
             let body = Body::Append { prev_index: *prev_index, prev_term: *prev_term, entries: old, commit: *commit };
-            cluster.deliver(from, to, RaftMessage { term: message.term, body });
+            cluster.transmit(envelope(from, to, RaftMessage { term: message.term, body }));
         } else {
-            cluster.deliver(from, to, message);
+            cluster.transmit(next);
         }
         if kept_back.len() > 20 {
             break;
         }
     }
-    cluster.wire.clear();
-    assert!(cluster.raft(0).is_leader() && cluster.raft(0).term() == 4);
+    cluster.queue.clear();
+    assert!(cluster.replica(0).is_leader() && cluster.replica(0).term() == 4);
     assert_eq!(cluster.terms(2)[..2], [1, 2], "a majority has entry 2 of term 2");
-    assert_eq!(cluster.raft(0).committed_index(), 0, "and it is not committed");
+    assert_eq!(cluster.replica(0).committed_index(), 0, "and it is not committed");
     // (d) S1 fails; S5 can still win with S3 and S4 and overwrite entry 2.
-    cluster.crash(0);
+    cluster.stop(0);
     cluster.only(&[2, 3, 4]);
-    cluster.nodes[4].raft.term = 4;
+    cluster.nodes[4].protocol.term = 4;
     cluster.elect(4);
-    assert!(cluster.raft(4).is_leader());
+    assert!(cluster.replica(4).is_leader());
     cluster.beat(4);
     assert_eq!(cluster.terms(2)[..2], [1, 3]);
-    assert_eq!(cluster.raft(4).committed_index(), 3);
+    assert_eq!(cluster.replica(4).committed_index(), 3);
 }
 
 #[test]
@@ -103,11 +104,11 @@ fn figure_8_with_an_own_entry_committed_nobody_can_overwrite() {
     // (e) The entry of term 4 reaches S2 and S3: committed, with everything before it.
     cluster.only(&[0, 1, 2]);
     cluster.elect(0);
-    assert_eq!((cluster.raft(0).committed_index(), cluster.terms(2)), (3, vec![1, 2, 4]));
-    cluster.crash(0);
+    assert_eq!((cluster.replica(0).committed_index(), cluster.terms(2)), (3, vec![1, 2, 4]));
+    cluster.stop(0);
     cluster.only(&[1, 2, 3, 4]);
     cluster.elect(4);
-    assert!(!cluster.raft(4).is_leader());
+    assert!(!cluster.replica(4).is_leader());
     cluster.elect(2);
     cluster.beat(2);
     assert_eq!(cluster.terms(4)[..3], [1, 2, 4]);
@@ -122,20 +123,21 @@ fn an_old_write_does_not_make_a_rewritten_entry_durable() {
         let body = Body::Append { prev_index: 0, prev_term: 0, entries, commit: 0 };
         Message::Raft(RaftMessage { term, body })
     };
-    cluster.nodes[1].slow_disk = true;
-    cluster.step(1, Event::Message { from: id(0), message: append(1, 1) });
-    cluster.step(1, Event::Message { from: id(2), message: append(2, 2) });
-    cluster.step(1, Event::Message { from: id(0), message: append(3, 1) });
+    cluster.nodes[1].has_slow_disk = true;
+    cluster.deliver(1, Event::Message { from: id(0), message: append(1, 1) });
+    cluster.deliver(1, Event::Message { from: id(2), message: append(2, 2) });
+    cluster.deliver(1, Event::Message { from: id(0), message: append(3, 1) });
     assert_eq!(cluster.terms(1), [1]);
-    assert!(cluster.wire.is_empty(), "nothing was acknowledged");
+    assert!(cluster.queue.is_empty(), "nothing was acknowledged");
     let first = Ticket::default();
-    cluster.step(1, Event::Persisted(first));
-    assert_eq!(cluster.raft(1).log.durable(), 0, "the first write was of the entry that was dropped");
+    cluster.deliver(1, Event::Persisted(first));
+    assert_eq!(cluster.replica(1).log.durable(), 0, "the first write was of the entry that was dropped");
     // Its own count, if it led now, would be without the entry.
     cluster.flush(1);
-    assert_eq!(cluster.raft(1).log.durable(), 1);
-    assert!(cluster.wire.iter().any(|(_, to, message)| {
-        *to == id(0) && message.term == 3 && matches!(message.body, Body::Appended { index: 1 })
+    assert_eq!(cluster.replica(1).log.durable(), 1);
+    assert!(cluster.queue.iter().any(|envelope| {
+        let message = raft_message(envelope).unwrap();
+        envelope.to == id(0) && message.term == 3 && matches!(message.body, Body::Appended { index: 1 })
     }));
 }
 
@@ -149,24 +151,24 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     for _ in 0..30 {
         cluster.produce(0);
     }
-    assert!(cluster.raft(0).compacted_index() > cluster.raft(2).last_index());
-    cluster.cut.clear();
+    assert!(cluster.replica(0).compacted_index() > cluster.replica(2).last_index());
+    cluster.heal();
     // The answer to the first heartbeat brings the block's name, the following ones fetch what was lost.
     for _ in 0..3 {
         cluster.beat(0);
     }
-    assert_eq!(cluster.raft(2).head(), cluster.raft(0).head());
+    assert_eq!(cluster.replica(2).head(), cluster.replica(0).head());
     assert_eq!(cluster.nodes[2].marks["raft/block-sync"], 1);
     assert!(cluster.nodes[0].marks["raft/snapshot"] > 0);
     let block = cluster.produce(0);
-    assert_eq!(cluster.raft(2).head(), block, "entries again");
+    assert_eq!(cluster.replica(2).head(), block, "entries again");
     // What it fetched is enough to go on from after a crash.
-    cluster.crash(2);
+    cluster.stop(2);
     cluster.restart(2);
-    assert_eq!(cluster.raft(2).head(), block);
+    assert_eq!(cluster.replica(2).head(), block);
     let block = cluster.produce(0);
     cluster.beat(0);
-    assert_eq!(cluster.raft(2).head(), block);
+    assert_eq!(cluster.replica(2).head(), block);
 }
 
 #[test]
@@ -174,9 +176,9 @@ fn a_block_that_was_not_asked_for_changes_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
-    let block = cluster.raft(0).entry(2).unwrap().block.clone().unwrap();
-    cluster.step(1, Event::BlockSynced { from: id(0), block });
-    assert!(matches!(cluster.nodes[1].rejections.last(), Some(Rejection::Unexpected { what: "block" })));
+    let block = cluster.replica(0).entry(2).unwrap().block.clone().unwrap();
+    cluster.deliver(1, Event::BlockSynced { from: id(0), block });
+    assert!(matches!(cluster.rejections_of(1).last(), Some(Rejection::Unexpected { what: "block" })));
 }
 
 #[test]
@@ -186,15 +188,15 @@ fn what_is_committed_survives_the_crash_of_everybody() {
     for _ in 0..5 {
         cluster.produce(0);
     }
-    let head = cluster.raft(0).head();
-    (0..3).for_each(|number| cluster.crash(number));
+    let head = cluster.replica(0).head();
+    (0..3).for_each(|number| cluster.stop(number));
     (0..3).for_each(|number| cluster.restart(number));
     for number in 0..3 {
-        assert_eq!((cluster.raft(number).head(), cluster.raft(number).term()), (head, 1));
+        assert_eq!((cluster.replica(number).head(), cluster.replica(number).term()), (head, 1));
     }
     cluster.elect(1);
     let block = cluster.produce(1);
-    assert!((0..3).all(|number| cluster.raft(number).head() == block));
+    assert!((0..3).all(|number| cluster.replica(number).head() == block));
 }
 
 #[test]
@@ -204,17 +206,17 @@ fn an_uncommitted_block_goes_when_another_leader_never_saw_it() {
     cluster.produce(0);
     cluster.isolate(0);
     let lost = cluster.build(0);
-    cluster.run();
+    cluster.settle();
     cluster.elect(1);
     let block = cluster.produce(1);
     assert_eq!(block.height, lost.height);
-    cluster.cut.clear();
+    cluster.heal();
     cluster.beat(1);
-    assert_eq!(cluster.raft(0).head(), block);
+    assert_eq!(cluster.replica(0).head(), block);
     assert!(cluster.nodes[0].records.len() > 1);
-    cluster.crash(0);
+    cluster.stop(0);
     cluster.restart(0);
-    assert_eq!(cluster.raft(0).head(), block);
+    assert_eq!(cluster.replica(0).head(), block);
 }
 
 #[test]
@@ -223,11 +225,11 @@ fn lost_messages_are_made_good_by_the_next_heartbeat() {
     cluster.elect(0);
     cluster.produce(0);
     cluster.build(0);
-    cluster.wire.clear();
-    assert_ne!(cluster.raft(0).head().height.get(), 2);
+    cluster.queue.clear();
+    assert_ne!(cluster.replica(0).head().height.get(), 2);
     cluster.beat(0);
     cluster.beat(0);
-    assert!((0..3).all(|number| cluster.raft(number).head().height.get() == 2));
+    assert!((0..3).all(|number| cluster.replica(number).head().height.get() == 2));
 }
 
 #[test]
@@ -240,23 +242,23 @@ fn a_window_bounds_what_travels_to_one_follower() {
     set_log(&mut cluster, 1, 1, &terms);
     cluster.only(&[0, 1]);
     cluster.elect(0);
-    assert_eq!(cluster.raft(0).committed_index(), 41);
-    cluster.cut.clear();
+    assert_eq!(cluster.replica(0).committed_index(), 41);
+    cluster.heal();
     let mut most = 0;
-    cluster.step(0, Event::Timer(HEARTBEAT_TIMER));
-    while let Some((from, to, message)) = cluster.wire.pop_front() {
-        cluster.deliver(from, to, message);
-        let appends = cluster.wire.iter().filter(|(_, to, message)| match &message.body {
+    cluster.deliver(0, Event::Timer(HEARTBEAT_TIMER));
+    while !cluster.queue.is_empty() {
+        cluster.deliver_at(0);
+        let appends = cluster.queue.iter().filter(|envelope| match &raft_message(envelope).unwrap().body {
             Body::Append { entries, .. } => {
                 assert!(entries.len() <= 2);
-                *to == id(2) && !entries.is_empty()
+                envelope.to == id(2) && !entries.is_empty()
             }
             _ => false,
         });
         most = most.max(appends.count());
     }
     assert!((1..=3).contains(&most), "{most} messages with entries at once");
-    assert_eq!(cluster.raft(2).committed_index(), 41);
+    assert_eq!(cluster.replica(2).committed_index(), 41);
 }
 
 #[test]
@@ -264,19 +266,19 @@ fn a_read_waits_for_a_majority_and_an_old_leader_answers_none() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let head = cluster.produce(0);
-    cluster.step(0, Event::Admin(Admin::Read { request: 7 }));
-    assert!(cluster.nodes[0].reads.is_empty());
-    cluster.run();
-    assert_eq!(cluster.nodes[0].reads, [(7, head)]);
+    cluster.deliver(0, Event::Admin(Admin::Read { request: 7 }));
+    assert!(cluster.reads(0).is_empty());
+    cluster.settle();
+    assert_eq!(cluster.reads(0), [(7, head)]);
     cluster.isolate(0);
     cluster.elect(1);
     cluster.produce(1);
-    cluster.step(0, Event::Admin(Admin::Read { request: 8 }));
-    cluster.run();
-    cluster.cut.clear();
+    cluster.deliver(0, Event::Admin(Admin::Read { request: 8 }));
+    cluster.settle();
+    cluster.heal();
     cluster.beat(0);
-    assert_eq!(cluster.nodes[0].reads.len(), 1, "it does not lead any more, and knows it now");
-    assert!(!cluster.raft(0).is_leader());
-    cluster.step(0, Event::Admin(Admin::Read { request: 9 }));
-    assert!(matches!(cluster.nodes[0].rejections.last(), Some(Rejection::Admin { .. })));
+    assert_eq!(cluster.reads(0).len(), 1, "it does not lead any more, and knows it now");
+    assert!(!cluster.replica(0).is_leader());
+    cluster.deliver(0, Event::Admin(Admin::Read { request: 9 }));
+    assert!(matches!(cluster.rejections_of(0).last(), Some(Rejection::Admin { .. })));
 }

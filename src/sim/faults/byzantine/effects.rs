@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use super::garble;
 use crate::{
     chain::{Block, BlockAttributes},
-    consensus::{Effect, Event, Message, Protocol, Recipients, ReplicaId},
+    consensus::{BlockId, Effect, Event, Message, Protocol, Recipients, ReplicaId},
     primitives::{Address, Gas},
     sim::{
         engine::rng::SimRng,
@@ -121,7 +121,10 @@ impl Replica {
                         others.iter().filter(receives).for_each(|id| env.send_late(self.slot, *id, message.clone(), 0));
                     }
                     Effect::Persist { ticket, .. } => inbox.push_back(Event::Persisted(ticket)),
-                    Effect::Validate { block } => inbox.extend(self.validate(block)?),
+                    Effect::Validate { block } => {
+                        let id = BlockId::of(&block);
+                        inbox.extend(self.validate(block)?.map(|verdict| Event::BlockJudged { block: id, verdict }));
+                    }
                     _ => {}
                 }
             }

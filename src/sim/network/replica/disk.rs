@@ -7,7 +7,7 @@
 use imbl::Vector;
 
 use crate::{
-    consensus::{Record, Ticket},
+    consensus::{ApplyRecords, Record, Ticket},
     primitives::{Bytes, maps::PersistentMap},
     sim::{
         engine::{clock::SimTime, rng::SimRng},
@@ -90,13 +90,7 @@ impl Disk {
         if !is_quick {
             self.unsynced.push_back(Unsynced { ticket, before: self.records.clone() });
         }
-        for record in records {
-            if record.value.is_empty() {
-                self.records.remove(&record.key);
-            } else {
-                self.records.insert(record.key, record.value);
-            }
-        }
+        self.records.apply(records);
         if is_quick {
             return WriteResult::Done;
         }

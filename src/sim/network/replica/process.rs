@@ -5,7 +5,7 @@ use imbl::Vector;
 use super::{Replica, disk::Disk};
 use crate::{
     chain::ChainError,
-    consensus::{Event, Protocol, Records, ReplicaId, Ticket, is_whole_record},
+    consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox, is_whole_record},
     sim::{
         check::invariant::Violation,
         faults::{byzantine::Misbehaviour, plan::FaultKind},
@@ -77,7 +77,7 @@ impl Replica {
         }
         self.process = ProcessState::Down;
         self.timers.clear();
-        (self.wanted, self.held, self.deferred) = (None, Vector::new(), Vector::new());
+        (self.wanted, self.outbox, self.deferred) = (None, Outbox::default(), Vector::new());
         self.pool.clear();
         self.oldest_pending = None;
         self.misbehaviour.forget();
@@ -122,7 +122,7 @@ impl Replica {
             other => other,
         }
         .map_err(|source| NetworkError::Chain { replica: id, source })?;
-        self.persisted = Ticket::default();
+        self.outbox = Outbox::default();
         self.process = ProcessState::Running;
         self.counters.restarts += 1;
         if let Some(recorder) = &mut env.recorder {

@@ -1,0 +1,132 @@
+//! The execution of a protocol's effects in the simulated network.
+
+use std::sync::Arc;
+
+use super::{ArmedTimer, EVIDENCE_MAX, Replica, attributes, disk::WriteResult};
+use crate::{
+    chain::Block,
+    consensus::{
+        BlockId, BuildRequest, ChainEvent, Deadline, Event, Evidence, Message, Recipients, Record, Rejection,
+        ReplicaId, Ticket, TimerId, Verdict,
+        effect_handler::{Durability, EffectHandler, Outbox},
+    },
+    sim::network::{
+        environment::{Environment, SimEvent},
+        error::NetworkError,
+        production::{BlockOrder, Production},
+    },
+};
+
+/// A replica in its environment, for the time of one effect.
+pub(super) struct InEnvironment<'a> {
+    pub(super) replica: &'a mut Replica,
+    pub(super) env: &'a mut Environment,
+}
+
+impl EffectHandler for InEnvironment<'_> {
+    type Error = NetworkError;
+
+    fn outbox(&mut self) -> &mut Outbox {
+        &mut self.replica.outbox
+    }
+
+    /// Sends a message, as it is or as misbehaviour changes it.
+    fn send(&mut self, to: Recipients, message: Message) {
+        if self.replica.misbehaviour.is_empty() {
+            self.env.send_message(self.replica.slot, to, message);
+        } else {
+            self.replica.misbehave(to, &message, self.env);
+        }
+    }
+
+    fn arm_timer(&mut self, timer: TimerId, deadline: Deadline) {
+        let Self { replica, env } = self;
+        let at = env.timer_deadline(replica.slot, deadline);
+        match replica.timers.get_mut(&timer).filter(|armed| armed.queued <= at) {
+            Some(armed) => armed.at = at,
+            None => {
+                replica.generation += 1;
+                let (slot, generation) = (replica.slot, replica.generation);
+                env.scheduler.at(at, SimEvent::Timer { replica: slot, timer, generation });
+                replica.timers.insert(timer, ArmedTimer { generation, at, queued: at });
+            }
+        }
+    }
+
+    fn disarm_timer(&mut self, timer: TimerId) {
+        self.replica.timers.remove(&timer);
+    }
+
+    fn persist(&mut self, ticket: Ticket, records: Vec<Record>) -> Durability {
+        let Self { replica, env } = self;
+        let now = env.scheduler.now();
+        if let Some(durable) = &replica.durable {
+            durable.put(replica.id, &records);
+        }
+        match replica.disk.write(ticket, records, now, |latency| env.disk_nanos(latency)) {
+            WriteResult::Done => Durability::Now,
+            WriteResult::Until { at, life } => {
+                env.scheduler.at(at, SimEvent::Written { replica: replica.slot, ticket, life });
+                Durability::Later
+            }
+        }
+    }
+
+    fn build(&mut self, request: BuildRequest) -> Result<Option<Arc<Block>>, NetworkError> {
+        let Self { replica, env } = self;
+        match env.production {
+            Production::OnDemand => {
+                replica.wanted = Some(request);
+                Ok(None)
+            }
+            Production::Automatic => {
+                let timestamp = request.timestamp_min.max(env.timestamp_of(replica.slot));
+                let order = BlockOrder::default();
+                let built = replica.build(&request, &attributes(&request, timestamp, &order), &order, env)?;
+                Ok(Some(Arc::new(built.block)))
+            }
+        }
+    }
+
+    fn cancel_build(&mut self) {
+        self.replica.wanted = None;
+    }
+
+    fn validate(&mut self, block: Arc<Block>) -> Result<Option<Verdict>, NetworkError> {
+        if self.env.defer_future_block(self.replica.slot, &block) {
+            return Ok(None);
+        }
+        self.replica.validate(block)
+    }
+
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.env.draw(bound)
+    }
+
+    fn fetch(&mut self, block: BlockId, from: ReplicaId) -> Option<Arc<Block>> {
+        self.env.request(self.replica.slot, from, block);
+        None
+    }
+
+    fn on_chain_event(&mut self, event: ChainEvent) -> Result<Option<Event>, NetworkError> {
+        let moves = matches!(event, ChainEvent::HeadMoved { .. });
+        self.replica.on_chain_event(event)?;
+        Ok(if moves { self.replica.check_inclusion_timeout(self.env) } else { None })
+    }
+
+    fn on_evidence(&mut self, evidence: Evidence) {
+        self.replica.counters.evidence += 1;
+        if self.replica.evidence.len() < EVIDENCE_MAX {
+            self.replica.evidence.push_back(evidence);
+        }
+    }
+
+    fn on_rejection(&mut self, rejection: Rejection) {
+        self.replica.counters.rejected += 1;
+        self.replica.last_rejection = Some(rejection);
+    }
+
+    fn on_mark(&mut self, name: &'static str) {
+        *self.replica.marks.entry(name).or_default() += 1;
+    }
+}
