@@ -11,12 +11,7 @@ use chainbox::{
     server::{self, Chains, Server, ServerConfig, WallClock},
 };
 
-use crate::{
-    args::DevOptions,
-    banner,
-    config_out::Config,
-    console, database, files,
-};
+use crate::{args::DevOptions, banner, config_out::Config, console, database, files};
 
 type Failure = Box<dyn Error>;
 

@@ -27,8 +27,8 @@ use crate::{
         InvalidTransaction, Pool, RuleError,
     },
     consensus::{
-        AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection, ReplicaId,
-        Ticket, TimerId, ValidatorSet, Verdict,
+        AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection,
+        ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
         effect_handler::{Outbox, carry_out, persisted},
     },
     primitives::{Address, Timestamp, Transaction, U256},

@@ -7,7 +7,6 @@ use crate::{
     chain::Block,
     consensus::{
         BlockId, Effect, Event, Message, Protocol, ReplicaId, Signer, Ticket, TimerId, Verdict,
-        common::protocol::encoding,
         pbft::{Body, InView, NewView, PbftMessage, Seal, VIEW_CHANGES_AHEAD_MAX, VIEWS_AHEAD_MAX, View, ViewChange},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, keccak256},
@@ -225,7 +224,7 @@ fn floods_of_signed_nonsense_stay_small() {
     assert!(replica.log.slots.len() <= 8);
     assert!(replica.log.slots.values().all(|slot| slot.prepares.len() <= 1 && slot.commits.len() <= 1));
     assert_eq!(replica.view_changes.len(), 1);
-    assert!(encoding(replica).len() < 10_000, "{} bytes", encoding(replica).len());
+    assert!(replica.encoding().len() < 10_000, "{} bytes", replica.encoding().len());
     // And the others still get along.
     lab.produce();
     assert_eq!(lab.heights(), [1; 4]);

@@ -120,7 +120,7 @@ fn a_withheld_justification_moves_nobody_back() {
     lab.run(2);
     let finalized = lab.finalized();
     (0..4).for_each(|replica| lab.give_block(replica, &withheld));
-    lab.apply_epoch();
+    lab.settle();
     lab.run(11);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
     for (before, after) in finalized.iter().zip(lab.finalized()) {
@@ -297,7 +297,7 @@ fn evidence_travels_and_counts_once() {
     let (one, two) = (vote(&lab, 10), vote(&lab, 11));
     lab.give_vote(0, &one);
     lab.give_vote(0, &two);
-    lab.apply_epoch();
+    lab.settle();
     let heard: BTreeSet<_> = lab.evidence.iter().map(|(index, _)| *index).collect();
     assert_eq!(heard.len(), 4, "all heard of it, the villain too");
     assert_eq!(lab.evidence.len(), 4);

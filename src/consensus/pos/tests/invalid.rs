@@ -8,7 +8,6 @@ use crate::{
     consensus::{
         Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Signer, Ticket, TimerId,
         Verdict,
-        common::protocol::encoding,
         pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, StakeSource, Vote, VoteData, check_header},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
@@ -326,7 +325,7 @@ fn floods_of_signed_nonsense_stay_small() {
     );
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
     assert_eq!(replica.head(), before);
-    assert!(encoding(replica).len() < 60_000, "{} bytes", encoding(replica).len());
+    assert!(replica.encoding().len() < 60_000, "{} bytes", replica.encoding().len());
     // And the others still get along; the nonsense goes with the epochs.
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
@@ -355,6 +354,7 @@ fn a_header_names_its_parent() {
     let chain = lab.chain_of(0);
     let link = lab.link(0, chain[0].hash());
     let other = &chain[2];
-    let judged = check_header(&lab.fixture.config, &lab.authenticator, &link, &other.as_ref().into(), StakeSource::Executed);
+    let judged =
+        check_header(&lab.fixture.config, &lab.authenticator, &link, &other.as_ref().into(), StakeSource::Executed);
     assert!(matches!(judged, Err(HeaderError::Field(HeaderFieldError::Parent { .. }))));
 }

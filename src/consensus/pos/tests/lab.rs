@@ -8,8 +8,8 @@ use crate::{
         Authenticator, BlockId, BuildRequest, ChainEvent, Event, HeaderChainRules, Message, Protocol, Records,
         ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
-            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
-            SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
+            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage,
+            Proposal, SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
         },
         testing::{self, Fixture, genesis},
     },

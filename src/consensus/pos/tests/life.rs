@@ -112,7 +112,7 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
         if slot % 2 == 0 {
             lab.restart_in_slot((slot + 2) % 4);
             (0..4).for_each(|index| lab.deliver(index, Event::Timer(super::super::ATTEST_TIMER)));
-            lab.apply_epoch();
+            lab.settle();
         }
     }
     assert!(lab.evidence.is_empty(), "{:?}", lab.evidence);

@@ -3,7 +3,7 @@
 use super::{super::*, cluster::*};
 use crate::{
     chain::Block,
-    consensus::{ApplyRecords, Verdict, common::protocol::encoding, testing::Fixture},
+    consensus::{ApplyRecords, Verdict, testing::Fixture},
     primitives::{Bytes, Height},
 };
 
@@ -159,7 +159,7 @@ fn memory_is_bounded_under_a_flood() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let block = cluster.produce(0);
-    let size = |cluster: &Cluster, number: usize| encoding(cluster.replica(number)).len();
+    let size = |cluster: &Cluster, number: usize| cluster.replica(number).encoding().len();
     let before = [size(&cluster, 0), size(&cluster, 1)];
     let entry = |index| Entry::new(2, index, None);
     for round in 1..5_000 {
