@@ -57,7 +57,9 @@ pub use config::BLOCKS_PER_TURN_MAX;
 pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
 pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
 pub use fork_choice::ForkChoiceKey;
-pub use irreversibility::{ConfirmError, Irreversibility, quorum};
+#[cfg(any(feature = "internals", feature = "scenarios"))]
+pub use irreversibility::quorum;
+pub use irreversibility::{ConfirmError, Irreversibility};
 #[cfg(feature = "internals")]
 pub use irreversibility::{Confirmer, TRACKED_MAX};
 pub use light::LightVerifier;
