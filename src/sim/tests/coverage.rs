@@ -66,8 +66,14 @@ const PBFT: Marks = &[
     ("pbft/refuse-double-proposal", Guard("a primary that restarts knows its proposal by its records")),
     ("pbft/shown-other-proposal", Campaign),
     ("pbft/stable-checkpoint", Campaign),
-    ("pbft/stale-answer", Test("consensus/pbft/tests/invalid.rs", "invalid_messages_leave_the_state_as_it_was")),
-    ("pbft/stale-build", Test("consensus/pbft/tests/invalid.rs", "invalid_messages_leave_the_state_as_it_was")),
+    (
+        "pbft/stale-answer",
+        Test("consensus/pbft/tests/invalid.rs", "events_that_were_not_requested_leave_the_state_as_it_was"),
+    ),
+    (
+        "pbft/stale-build",
+        Test("consensus/pbft/tests/invalid.rs", "events_that_were_not_requested_leave_the_state_as_it_was"),
+    ),
     ("pbft/synced", Campaign),
     ("pbft/timeout", Campaign),
     (
