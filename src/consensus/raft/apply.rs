@@ -1,30 +1,30 @@
-//! From committed to head: each block is executed, adopted, and its change of the members put in force.
+//! Applying committed entries: each block is executed and becomes the head, and its membership change takes effect.
 
 use std::sync::Arc;
 
 use super::{
-    Body, HeaderContext, HeaderError, Output, Part, Raft, progress::follow_members, record, rules::check_header,
+    Body, HeaderContext, HeaderError, Output, Raft, ServerState, progress::track_members, record, rules::check_header,
 };
 use crate::{
     chain::Block,
     consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
 };
 
-/// A committed block that is being executed, as the link that it becomes.
+/// A committed block in execution, with the context for its children.
 #[derive(Clone, Debug)]
 pub(super) struct Applying {
     context: HeaderContext,
 }
 
 impl Raft {
-    /// Applies what is committed, up to a block that must be executed first.
+    /// Applies committed entries, up to a block that must be executed first.
     pub(super) fn apply(&mut self, output: &mut Output<'_>) {
         if self.applying.is_some() {
             return;
         }
         while let Some(entry) = self.log.next_to_apply() {
             if let Some(block) = entry.block.clone() {
-                // Who sealed it was judged when the entry was taken.
+                // The seal was verified when the entry was appended.
                 let author = block.header().beneficiary;
                 let judged = check_header(&self.config, &self.head, &block.as_ref().into(), author);
                 return self.execute(block, judged, output);
@@ -35,7 +35,7 @@ impl Raft {
         self.plan_block(output);
     }
 
-    /// Asks for the execution of the block after the head, which was judged so.
+    /// Requests execution of the block after the head if its header is valid.
     pub(super) fn execute(
         &mut self,
         block: Arc<Block>,
@@ -47,7 +47,7 @@ impl Raft {
                 self.applying = Some(Applying { context });
                 output.effects.push(Effect::Validate { block });
             }
-            // A leader that proposes such a block lies, which Raft does not tolerate: this replica goes no further.
+            // Only a Byzantine leader proposes such a block, which Raft does not tolerate: this replica stops applying.
             Err(error) => {
                 let (block, reason) = (BlockId::of(&block), error.to_string());
                 output.reject(Rejection::Header { block, reason });
@@ -100,10 +100,10 @@ impl Raft {
         output.mark(if self.head.membership.is_joint() { "raft/joint" } else { "raft/members-changed" });
         let own_id = self.own_id();
         let (term, committed, last_index) = (self.term, self.log.committed(), self.log.last_index());
-        let Part::Leader(leader) = &mut self.part else { return };
+        let ServerState::Leader(leader) = &mut self.state else { return };
         for (replica, progress) in &leader.progress {
             if !self.head.membership.is_member(*replica) {
-                // The last word: that its removal is committed.
+                // Lets the removed replica learn that its removal is committed.
                 let (commit, round) = (progress.matched().min(committed), leader.round);
                 output.send(*replica, term, Body::Heartbeat { commit, round });
             }
@@ -112,7 +112,7 @@ impl Raft {
             output.mark("raft/leader-removed");
             return self.become_follower(self.term, None, output);
         };
-        follow_members(&mut leader.progress, &self.head.membership, last_index);
+        track_members(&mut leader.progress, &self.head.membership, last_index);
         leader.progress.remove(&own_id);
         if leader.transfer.is_some_and(|to| !self.head.membership.is_voter(to)) {
             leader.transfer = None;
@@ -121,7 +121,7 @@ impl Raft {
         self.commit_by_count(output);
     }
 
-    /// Whether a change of the members is committed and not applied.
+    /// Returns whether a membership change is committed and not applied.
     pub(super) fn has_unapplied_change(&self) -> bool {
         let unapplied = self.log.after(self.log.applied()).take_while(|entry| entry.index <= self.log.committed());
         unapplied

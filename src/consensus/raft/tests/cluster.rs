@@ -1,4 +1,4 @@
-//! Machines, the messages between them and their disks, moved by hand.
+//! A cluster of replicas with their disks and the messages between them, stepped explicitly.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::{
     primitives::{Address, B256, Bytes, Header, KeyPair},
 };
 
-/// One replica with its disk and what it did.
+/// One replica with its disk and its outputs.
 pub(super) struct Node {
     pub(super) raft: Raft,
     pub(super) records: Records,
@@ -17,7 +17,7 @@ pub(super) struct Node {
     pub(super) writes: Vec<Vec<Record>>,
     /// Writes that are not durable yet.
     writing: VecDeque<(Ticket, Vec<Record>)>,
-    /// Messages that wait for one.
+    /// Messages that wait for a write.
     held: VecDeque<(Ticket, ReplicaId, RaftMessage)>,
     pub(super) slow_disk: bool,
     pub(super) wanted: Option<BuildRequest>,
@@ -35,12 +35,12 @@ pub(super) struct Cluster {
     pub(super) nodes: Vec<Node>,
     pub(super) wire: VecDeque<(ReplicaId, ReplicaId, RaftMessage)>,
     pub(super) fetches: VecDeque<(ReplicaId, ReplicaId, BlockId)>,
-    /// Links that lose everything.
+    /// Links that lose all messages.
     pub(super) cut: BTreeSet<(u32, u32)>,
     blocks: BTreeMap<B256, Arc<Block>>,
-    /// Who led each term.
+    /// The leader of each term.
     leaders: BTreeMap<u64, ReplicaId>,
-    /// Every entry that anybody had committed: its term and block, and the highest term anybody was in by then.
+    /// Every entry that any replica committed: its term and block, and the highest term of any replica by then.
     committed: BTreeMap<u64, (u64, Option<B256>, u64)>,
 }
 
@@ -49,12 +49,12 @@ pub(super) fn id(number: u32) -> ReplicaId {
 }
 
 impl Cluster {
-    /// `voters` voters and, after them, so many replicas that are no members.
-    pub(super) fn new(voters: u32, strangers: u32) -> Self {
-        Self::with_config(voters, strangers, RaftConfig::default().with_period(0))
+    /// Creates a cluster of `voters` voters and, after them, `non_members` replicas that are not members.
+    pub(super) fn new(voters: u32, non_members: u32) -> Self {
+        Self::with_config(voters, non_members, RaftConfig::default().with_period(0))
     }
 
-    pub(super) fn with_config(voters: u32, strangers: u32, config: RaftConfig) -> Self {
+    pub(super) fn with_config(voters: u32, non_members: u32, config: RaftConfig) -> Self {
         let authenticator = Authenticator::symbolic(7);
         let first = Membership::new((0..voters).map(|number| (id(number), address(number))), []);
         let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
@@ -71,7 +71,7 @@ impl Cluster {
             leaders: BTreeMap::new(),
             committed: BTreeMap::new(),
         };
-        for number in 0..voters + strangers {
+        for number in 0..voters + non_members {
             let raft = cluster.raft_of(number, &BTreeMap::new());
             cluster.nodes.push(Node {
                 raft,
@@ -87,7 +87,7 @@ impl Cluster {
                 down: false,
             });
         }
-        for number in 0..voters + strangers {
+        for number in 0..voters + non_members {
             cluster.step(number, Event::Start);
         }
         cluster
@@ -104,7 +104,7 @@ impl Cluster {
         &self.nodes[number as usize].raft
     }
 
-    /// Takes one event, carries out what follows, and checks every invariant.
+    /// Applies one event and its effects, and checks every invariant.
     pub(super) fn step(&mut self, number: u32, event: Event) {
         let mut inbox = VecDeque::from([event]);
         while let Some(event) = inbox.pop_front() {
@@ -113,7 +113,7 @@ impl Cluster {
             let (mut effects, mut twin_effects) = (Vec::new(), Vec::new());
             self.nodes[number as usize].raft.step(event.clone(), &mut effects);
             twin.step(event, &mut twin_effects);
-            assert_eq!(twin, self.nodes[number as usize].raft, "a clone went another way");
+            assert_eq!(twin, self.nodes[number as usize].raft, "a clone diverged");
             let is_refused = effects.iter().any(|effect| matches!(effect, Effect::Reject(_)));
             let is_quiet = effects.iter().all(|effect| matches!(effect, Effect::Reject(_) | Effect::Mark(_)));
             if is_refused && is_quiet {
@@ -147,7 +147,7 @@ impl Cluster {
                 self.blocks.insert(block.hash(), block.clone());
                 inbox.push_back(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
             }
-            // The shortest draw: patience ends one timer later.
+            // The shortest draw: the election timeout ends one timer later.
             Effect::Draw { ticket, .. } => inbox.push_back(Event::Random { ticket, value: 0 }),
             Effect::Fetch { block, from } => self.fetches.push_back((id(number), from, block)),
             Effect::Reject(rejection) => node.rejections.push(rejection),
@@ -171,7 +171,7 @@ impl Cluster {
         }
     }
 
-    /// The disk catches up.
+    /// Completes all pending writes.
     pub(super) fn flush(&mut self, number: u32) {
         let mut inbox = VecDeque::new();
         self.flush_into(number, &mut inbox);
@@ -180,7 +180,7 @@ impl Cluster {
         }
     }
 
-    /// Loses what was not durable, and what it had not said.
+    /// Crashes a replica: drops its pending writes and messages.
     pub(super) fn crash(&mut self, number: u32) {
         let node = &mut self.nodes[number as usize];
         node.down = true;
@@ -196,7 +196,7 @@ impl Cluster {
         self.step(number, Event::Start);
     }
 
-    /// Delivers messages and blocks until none travels.
+    /// Delivers messages and blocks until none is in flight.
     pub(super) fn run(&mut self) {
         for _ in 0..20_000 {
             if let Some((from, to, message)) = self.wire.pop_front() {
@@ -230,7 +230,7 @@ impl Cluster {
         }
     }
 
-    /// Only these hear each other.
+    /// Leaves only the links between the replicas of `group`.
     pub(super) fn only(&mut self, group: &[u32]) {
         self.cut.clear();
         for number in (0..self.nodes.len() as u32).filter(|number| !group.contains(number)) {
@@ -238,25 +238,25 @@ impl Cluster {
         }
     }
 
-    /// The first part of a replica's patience is over: its leader's lease has run out.
-    pub(super) fn lose_lease(&mut self, number: u32) {
-        if self.raft(number).patience == Patience::Lease {
+    /// Ends the fixed part of a replica's election timeout, and with it the leader's lease.
+    pub(super) fn end_lease(&mut self, number: u32) {
+        if self.raft(number).election_timeout == ElectionTimeout::Lease {
             self.step(number, Event::Timer(ELECTION_TIMER));
         }
     }
 
-    /// A replica runs out of patience, with the others' leases over.
+    /// Ends a replica's election timeout and the others' leases, and delivers all messages.
     pub(super) fn elect(&mut self, number: u32) {
         for other in 0..self.nodes.len() as u32 {
             if !self.nodes[other as usize].down && !self.raft(other).is_leader() {
-                self.lose_lease(other);
+                self.end_lease(other);
             }
         }
         self.stand(number);
         self.run();
     }
 
-    /// A replica's patience ends, whatever part it is in; nothing is delivered.
+    /// Ends a replica's election timeout, whatever its phase; delivers nothing.
     pub(super) fn stand(&mut self, number: u32) {
         let standing =
             |cluster: &Self| cluster.nodes[number as usize].marks.get("raft/pre-vote").copied().unwrap_or_default();
@@ -273,7 +273,7 @@ impl Cluster {
         self.run();
     }
 
-    /// Makes the block that a leader waits for; nothing is delivered.
+    /// Builds the block that a leader requested; delivers nothing.
     pub(super) fn build(&mut self, number: u32) -> BlockId {
         let request = self.nodes[number as usize].wanted.take().expect("a block is wanted");
         let header = Header {
@@ -289,7 +289,7 @@ impl Cluster {
         BlockId::of(&block)
     }
 
-    /// Makes a block and lets everybody hear of it.
+    /// Builds a block and delivers all messages.
     pub(super) fn produce(&mut self, number: u32) -> BlockId {
         let block = self.build(number);
         self.run();

@@ -1,4 +1,4 @@
-//! Who leads: duels, rejoiners, one-way links, transfers, learners that vote.
+//! Elections: split votes, rejoining replicas, one-way links, leadership transfers, voting learners.
 
 use super::{super::*, cluster::*};
 
@@ -23,10 +23,10 @@ fn a_leader_is_elected_and_the_rest_follows() {
 }
 
 #[test]
-fn duelling_candidates_split_the_vote_and_one_wins_later() {
+fn two_candidates_split_the_vote_and_one_wins_later() {
     let mut cluster = Cluster::new(4, 0);
-    (0..4).for_each(|number| cluster.lose_lease(number));
-    // Both win the pre-vote of everybody before either stands.
+    (0..4).for_each(|number| cluster.end_lease(number));
+    // Both win the pre-votes of all replicas before either is a candidate.
     cluster.stand(0);
     cluster.stand(3);
     while let Some(place) = cluster.wire.iter().position(|(.., message)| {
@@ -35,8 +35,8 @@ fn duelling_candidates_split_the_vote_and_one_wins_later() {
         let (from, to, message) = cluster.wire.remove(place).unwrap();
         cluster.deliver(from, to, message);
     }
-    assert!(cluster.raft(0).term() == 1 && cluster.raft(3).term() == 1, "both stand");
-    // 1 hears 0 first, 2 hears 3 first.
+    assert!(cluster.raft(0).term() == 1 && cluster.raft(3).term() == 1, "both are candidates");
+    // 1 receives the request of 0 first, 2 that of 3.
     cluster.wire.make_contiguous().sort_by_key(|(from, to, _)| (from.get() == 0) != (to.get() <= 1));
     cluster.run();
     assert!((0..4).all(|number| !cluster.raft(number).is_leader()), "the vote is split");
@@ -46,7 +46,7 @@ fn duelling_candidates_split_the_vote_and_one_wins_later() {
 }
 
 #[test]
-fn a_rejoiner_disturbs_nobody() {
+fn a_rejoining_replica_does_not_disrupt_the_leader() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(2);
@@ -66,14 +66,14 @@ fn a_rejoiner_disturbs_nobody() {
 }
 
 #[test]
-fn a_leader_that_hears_nobody_steps_down() {
+fn a_leader_without_contact_to_a_quorum_steps_down() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
-    // It is heard and hears nothing: without check-quorum the others would follow it for ever.
+    // It sends and receives nothing: without check-quorum the others would follow it for ever.
     cluster.cut.extend([(1, 0), (2, 0)]);
     cluster.beat(0);
     cluster.step(0, Event::Timer(ELECTION_TIMER));
-    assert!(cluster.raft(0).is_leader(), "it heard them in the period that ended");
+    assert!(cluster.raft(0).is_leader(), "messages arrived in the period that ended");
     cluster.beat(0);
     cluster.step(0, Event::Timer(ELECTION_TIMER));
     assert!(!cluster.raft(0).is_leader());
@@ -100,7 +100,7 @@ fn an_outdated_log_wins_no_election() {
 }
 
 #[test]
-fn leadership_goes_to_whom_it_is_handed_even_under_a_lease() {
+fn leadership_is_transferred_even_under_a_lease() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(2);
@@ -117,7 +117,7 @@ fn leadership_goes_to_whom_it_is_handed_even_under_a_lease() {
 }
 
 #[test]
-fn a_transfer_to_one_that_is_gone_is_given_up() {
+fn a_transfer_to_a_crashed_replica_is_aborted() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(2);
@@ -132,7 +132,7 @@ fn a_transfer_to_one_that_is_gone_is_given_up() {
 #[test]
 fn a_vote_survives_a_crash() {
     let mut cluster = Cluster::new(3, 0);
-    (0..3).for_each(|number| cluster.lose_lease(number));
+    (0..3).for_each(|number| cluster.end_lease(number));
     cluster.isolate(2);
     cluster.stand(0);
     cluster.run();
@@ -140,7 +140,7 @@ fn a_vote_survives_a_crash() {
     cluster.crash(1);
     cluster.restart(1);
     assert_eq!((cluster.raft(1).term(), cluster.raft(1).vote), (1, Some(id(0))));
-    // Another candidate of the same term gets nothing.
+    // Another candidate of the same term gets no vote.
     let body = Body::RequestVote { pre: false, transfer: true, last_index: 9, last_term: 1 };
     cluster.wire.clear();
     cluster.step(1, Event::Message { from: id(2), message: Message::Raft(RaftMessage { term: 1, body }) });
@@ -148,7 +148,7 @@ fn a_vote_survives_a_crash() {
 }
 
 #[test]
-fn nothing_is_promised_before_it_is_durable() {
+fn no_message_is_sent_before_what_it_depends_on_is_durable() {
     let mut cluster = Cluster::new(3, 0);
     cluster.isolate(2);
     cluster.nodes[1].slow_disk = true;

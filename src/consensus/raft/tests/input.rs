@@ -1,4 +1,5 @@
-//! Input that no correct replica gives: refused, counted, and the state as before (the cluster asserts it on every step).
+//! Input that no correct replica sends: rejected, counted, and without a change of state (the cluster asserts it on
+//! every step).
 
 use super::{super::*, cluster::*};
 use crate::{
@@ -7,15 +8,15 @@ use crate::{
     primitives::{Bytes, Height},
 };
 
-/// Steps and asserts that the input was refused.
+/// Steps and asserts that the input was rejected for the reason `why`.
 fn refuse(cluster: &mut Cluster, number: u32, event: Event, why: &str) {
     let before = cluster.raft(number).clone();
     let rejections = cluster.nodes[number as usize].rejections.len();
     cluster.step(number, event);
     let node = &cluster.nodes[number as usize];
-    assert_eq!(node.rejections.len(), rejections + 1, "not refused: {why}");
+    assert_eq!(node.rejections.len(), rejections + 1, "not rejected: {why}");
     let reason = node.rejections.last().unwrap().to_string();
-    assert!(reason.contains(why), "{reason} does not say {why}");
+    assert!(reason.contains(why), "{reason} does not contain {why}");
     assert_eq!(&before, cluster.raft(number), "{why}");
 }
 
@@ -50,7 +51,7 @@ fn malformed_messages_change_nothing() {
     for (name, event) in [
         ("another leader", message(1, term, heartbeat())),
         ("acknowledges", message(1, term, Body::Appended { index: 99 })),
-        ("round", message(1, term, Body::HeartbeatAnswer { round: 99 })),
+        ("round", message(1, term, Body::HeartbeatResponse { round: 99 })),
     ] {
         refuse(&mut cluster, 0, event, name);
     }
@@ -78,7 +79,7 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
     for (why, block) in [
         ("seal", good.as_ref().clone().with_seal(Bytes::from_static(&[1, 2]))),
         ("not by its author", good.as_ref().clone().with_seal(stranger)),
-        ("not on the one before", elsewhere.with_seal(elsewhere_seal)),
+        ("not a child of the one before", elsewhere.with_seal(elsewhere_seal)),
         ("invalid raft payload", Block::new(good.header().clone(), Vec::new(), Bytes::new(), Vec::new())),
     ] {
         refuse(&mut cluster, 1, with(2, block), why);
@@ -89,7 +90,7 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
 }
 
 #[test]
-fn answers_to_nothing_change_nothing() {
+fn responses_without_a_request_change_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let block = cluster.produce(0);
@@ -97,7 +98,7 @@ fn answers_to_nothing_change_nothing() {
     refuse(&mut cluster, 1, Event::BlockJudged { block, verdict: Verdict::VALID }, "verdict");
     let foreign = Admin::Vote { target: address(1), authorize: true };
     refuse(&mut cluster, 0, Event::Admin(foreign), "members change by");
-    refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "does not lead");
+    refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "is not the leader");
     refuse(&mut cluster, 0, Event::Admin(Admin::TransferLeader { to: id(0) }), "another voter");
     let before = cluster.raft(0).clone();
     let block = cluster.raft(0).entry(2).unwrap().block.clone().unwrap();
@@ -114,27 +115,27 @@ fn answers_to_nothing_change_nothing() {
 }
 
 #[test]
-fn strangers_are_not_heard() {
+fn responses_of_non_members_are_rejected() {
     let mut cluster = Cluster::new(3, 1);
     cluster.elect(0);
     cluster.produce(0);
-    // Replica 3 exists and is no member; it may have become one without this replica knowing, but nobody asked it.
+    // Replica 3 is not a member; it may have been added without this replica knowing, but no request was sent to it.
     for term in [1, 2] {
         for body in [
             Body::Vote { pre: false, granted: true },
             Body::Vote { pre: true, granted: true },
             Body::Appended { index: 1 },
             Body::AppendRejected { rejected: 1, hint_index: 0, hint_term: 0 },
-            Body::HeartbeatAnswer { round: 0 },
+            Body::HeartbeatResponse { round: 0 },
         ] {
-            refuse(&mut cluster, 0, message(3, term, body), "no member");
+            refuse(&mut cluster, 0, message(3, term, body), "not a member");
         }
     }
     refuse(&mut cluster, 1, message(2, 1, Body::TimeoutNow), "another leader");
 }
 
 #[test]
-fn what_is_no_replica_says_nothing() {
+fn messages_from_outside_the_roster_are_rejected() {
     let roster: Vec<_> = (0..3).map(address).collect();
     let mut cluster = Cluster::with_config(3, 0, RaftConfig::default().with_period(0).with_roster(roster, vec![id(3)]));
     cluster.elect(0);
@@ -147,14 +148,14 @@ fn what_is_no_replica_says_nothing() {
         Body::Snapshot { index: 2, entry_term: 1, block },
         Body::TimeoutNow,
     ] {
-        refuse(&mut cluster, 1, message(9, 2, body), "no replica");
+        refuse(&mut cluster, 1, message(9, 2, body), "not a replica");
     }
-    // An observer is one.
+    // An observer is a replica of the chain.
     cluster.step(1, message(3, 2, Body::RequestVote { pre: true, last_index: 0, last_term: 0, transfer: false }));
     assert_eq!(cluster.nodes[1].rejections.len(), 6);
 }
 
-/// What one sender can make a replica keep does not grow with how often it tries.
+/// The state that one sender can cause does not grow with the number of its messages.
 #[test]
 fn memory_is_bounded_under_a_flood() {
     let mut cluster = Cluster::new(3, 0);
@@ -171,7 +172,7 @@ fn memory_is_bounded_under_a_flood() {
             Body::Append { prev_index: round, prev_term: 1, entries: Arc::new([entry(round + 1)]), commit: round },
             Body::Appended { index: round },
             Body::AppendRejected { rejected: round, hint_index: round, hint_term: round },
-            Body::HeartbeatAnswer { round },
+            Body::HeartbeatResponse { round },
             Body::Snapshot { index: round, entry_term: 1, block: far },
         ] {
             cluster.step(0, message(2, 1, body.clone()));
@@ -182,7 +183,7 @@ fn memory_is_bounded_under_a_flood() {
         cluster.fetches.clear();
         cluster.nodes.iter_mut().for_each(|node| node.rejections.clear());
     }
-    // A thousand reads wait at most, 24 bytes each.
+    // At most 1,024 reads are pending, 24 bytes each.
     let after = [size(&cluster, 0), size(&cluster, 1)];
     assert!(after[0] <= before[0] + 1_024 * 24 + 1_000, "{before:?} to {after:?}");
     assert!(after[1] <= before[1] + 1_000, "{before:?} to {after:?}");
@@ -210,7 +211,7 @@ fn a_replayed_message_changes_no_log() {
 }
 
 #[test]
-fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
+fn a_torn_write_loses_nothing_that_was_durable() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     for _ in 0..4 {
@@ -252,14 +253,14 @@ fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
 }
 
 #[test]
-fn entries_of_a_dropped_tail_do_not_come_back() {
+fn entries_of_a_truncated_suffix_are_not_recovered() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
     let records = cluster.nodes[1].records.clone();
     let log = cluster.raft_of(1, &records);
     let last = log.last_index();
-    // An entry further on that was written when another one stood before it.
+    // A later entry that was written when another one preceded it.
     let stale = super::super::Entry::new(1, last + 1, None);
     let mut with_stale = records;
     let record = super::super::record::entry(&stale, log.log.last_term() + 1);
@@ -268,7 +269,7 @@ fn entries_of_a_dropped_tail_do_not_come_back() {
 }
 
 #[test]
-fn whole_records_that_are_none_are_told() {
+fn complete_records_that_do_not_decode_are_errors() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);

@@ -1,4 +1,4 @@
-//! Members: learners, single steps, joint configurations, removal.
+//! Membership changes: learners, single steps, joint configurations, removal.
 
 use super::{super::*, cluster::*};
 
@@ -44,7 +44,7 @@ fn a_learner_votes_when_it_does_not_know_of_its_promotion() {
     let learner = cluster.assign(2, Role::Learner);
     change(&mut cluster, 0, Change::Simple(vec![learner]));
     cluster.beat(0);
-    // The promotion is committed by 0 and 1; 2 holds the entry and does not know that it is committed.
+    // The promotion is committed by 0 and 1; 2 stores the entry and does not know that it is committed.
     let voter = cluster.assign(2, Role::Voter);
     cluster.step(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![voter]))));
     cluster.build(0);
@@ -86,7 +86,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     cluster.produce(0);
     assert_eq!(cluster.raft(0).head(), head);
     cluster.cut.clear();
-    // The next block leaves by itself, and the leader goes with it.
+    // The next block leaves the joint configuration, and removes the leader.
     cluster.beat(0);
     cluster.beat(0);
     assert!(!cluster.raft(0).is_leader());
@@ -100,7 +100,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     let block = cluster.produce(3);
     assert!([2, 3, 4].iter().all(|number| cluster.raft(*number).head() == block));
     assert_eq!(cluster.raft(3).validators().len(), 3);
-    // Replica 1 held the last block and may never hear that it is committed; it disturbs nobody by that.
+    // Replica 1 stored the last block and may never learn that it is committed; it does not disrupt the cluster.
     cluster.stand(1);
     cluster.run();
     assert!(cluster.raft(3).is_leader() && !cluster.raft(1).is_leader());

@@ -1,16 +1,16 @@
-//! Raft's real step function, model-checked: three replicas, two terms, two elections, a log of up to four entries
-//! (two of them blocks), one crash at any moment, every order and loss of messages of which so many are under way.
+//! Model checking of Raft's production step function: three replicas, two terms, two elections, a log of up to four
+//! entries (two of them blocks), one crash at any step, every order and loss of a bounded number of messages in flight.
 //!
-//! Two abstractions keep the exploration small, and both allow more than Raft does. Time is free: patience ends and a
-//! lease is over whenever that matters. And with [`Bounds::is_brief`] a pre-vote is always won (it only ever prevents
-//! an election) and heartbeats are lost (any message may be).
+//! Two abstractions keep the exploration small, and both allow more than Raft does. Time is free: an election timeout or
+//! a lease may end at any time. And with [`Bounds::is_brief`] a pre-vote is always won (it only ever prevents an
+//! election) and heartbeats are lost (as any message may be).
 
 use std::collections::BTreeSet;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::{
-    super::production::Duty,
+    super::production::BuildState,
     super::*,
     cluster::{address, id, key},
 };
@@ -31,12 +31,12 @@ const REPLICAS: usize = 3;
 struct Bounds {
     /// The highest term.
     terms: u64,
-    /// Times that somebody stands for election.
+    /// Number of election timeouts.
     campaigns: u8,
     /// Blocks built.
     blocks: u8,
     crashes: u8,
-    /// Messages under way at one time; when there are more, any of them is lost.
+    /// Messages in flight at one time; when there are more, any of them is lost.
     wire: usize,
     /// Without pre-votes and heartbeats.
     is_brief: bool,
@@ -52,7 +52,7 @@ struct ThreeReplicas {
     is_brief: bool,
 }
 
-/// What properties ask of one replica.
+/// The part of a replica's state that properties read.
 #[derive(Debug)]
 struct View {
     term: u64,
@@ -60,7 +60,7 @@ struct View {
     is_candidate: bool,
     log: Vec<Option<Slot>>,
     committed: usize,
-    /// The log that a crash would leave.
+    /// The log after a crash.
     durable: Vec<Option<Slot>>,
     wants_block: bool,
 }
@@ -81,7 +81,7 @@ impl ThreeReplicas {
     }
 }
 
-/// The log from its first entry on; of what is compacted, only the last is known.
+/// Returns the log from its first entry on; of compacted entries, only the last is known.
 fn slots(raft: &Raft) -> Vec<Option<Slot>> {
     let base = raft.compacted_index();
     let slot = |index| match raft.entry(index) {
@@ -92,7 +92,7 @@ fn slots(raft: &Raft) -> Vec<Option<Slot>> {
     (1..=raft.last_index()).map(slot).collect()
 }
 
-/// Whether a log has this slot at this place, as far as it is known.
+/// Returns whether a log has this slot at this place, as far as it is known.
 fn has(log: &[Option<Slot>], place: usize, slot: &Slot) -> bool {
     log.get(place).is_some_and(|own| own.is_none_or(|own| own == *slot))
 }
@@ -117,7 +117,7 @@ impl Setup for ThreeReplicas {
         Raft::recover(config, self.genesis, members, records, self.authenticator.clone(), signer).unwrap()
     }
 
-    /// No write is under way between two inputs, so that only a build's ticket is still waited for.
+    /// Between two inputs no write is pending, so that only a build's ticket is still awaited.
     fn normalize(&self, replica: &mut Replica<Raft>) {
         let raft = &mut replica.protocol;
         assert_eq!(raft.log.newest_write(), None);
@@ -125,14 +125,14 @@ impl Setup for ThreeReplicas {
         if let Some(request) = &mut replica.wanted {
             request.ticket = zero;
         }
-        match &mut raft.part {
-            Part::Candidate { own, .. } => *own = zero,
-            Part::Leader(Leader { duty: Duty::Building(ticket), .. }) => *ticket = zero,
+        match &mut raft.state {
+            ServerState::Candidate { own, .. } => *own = zero,
+            ServerState::Leader(Leader { build_state: BuildState::Building(ticket), .. }) => *ticket = zero,
             _ => {}
         }
-        // A lease is over whenever it matters: a request that it turns down is as good as lost.
+        // A lease is always over: a vote request that it ignores is equal to a lost one.
         if !raft.is_leader() {
-            raft.patience = Patience::Last;
+            raft.election_timeout = ElectionTimeout::Randomized;
         }
         raft.next_ticket = Ticket::new(1);
     }
@@ -142,7 +142,7 @@ impl Setup for ThreeReplicas {
         View {
             term: raft.term,
             is_leader: raft.is_leader(),
-            is_candidate: matches!(raft.part, Part::Candidate { .. }),
+            is_candidate: matches!(raft.state, ServerState::Candidate { .. }),
             log: slots(raft),
             committed: raft.committed_index() as usize,
             durable: slots(&self.recover(replica.number, &replica.records)),
@@ -155,7 +155,7 @@ impl Setup for ThreeReplicas {
         self.is_brief && matches!(body, Body::Heartbeat { .. } | Body::RequestVote { pre: true, .. })
     }
 
-    /// Patience ends; if brief, another agrees to an election at once.
+    /// The election timeout ends; if brief, another replica grants its pre-vote at once.
     fn act(&self, replica: &Replica<Raft>) -> Vec<Event> {
         let (raft, timer) = (&replica.protocol, Event::Timer(ELECTION_TIMER));
         if !self.is_brief {
@@ -166,13 +166,13 @@ impl Setup for ThreeReplicas {
         vec![timer, Event::Message { from: other, message: Message::Raft(vote) }]
     }
 
-    /// Answers to what this replica no longer is: it never becomes a candidate of its own term again.
+    /// Responses for a state that this replica has left: it never becomes a candidate of its own term again.
     fn is_dead(&self, view: &View, content: &Content) -> bool {
         let Content::Message(Message::Raft(RaftMessage { term, body })) = content else { return false };
         match body {
             Body::RequestVote { pre: false, .. } => *term < view.term,
             Body::Vote { pre: false, .. } => *term < view.term || (*term == view.term && !view.is_candidate),
-            Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatAnswer { .. } => {
+            Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatResponse { .. } => {
                 *term < view.term || (*term == view.term && !view.is_candidate && !view.is_leader)
             }
             _ => false,
@@ -183,7 +183,7 @@ impl Setup for ThreeReplicas {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     replicas: [ReplicaKey; REPLICAS],
-    /// Under way, in order.
+    /// Messages in flight, in order.
     wire: Vec<ParcelKey>,
     spent: Spent,
     past: Past,
@@ -196,12 +196,12 @@ struct Spent {
     crashes: u8,
 }
 
-/// What properties have to remember.
+/// History that the properties need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Past {
-    /// Who led each term.
+    /// The leader of each term.
     leaders: Vec<Option<u8>>,
-    /// What anybody had committed, and in which term.
+    /// Every slot that any replica committed, and that replica's term.
     committed: Vec<(Slot, u64)>,
     two_leaders: bool,
     two_commits: bool,
@@ -212,10 +212,10 @@ enum Action {
     Step {
         replica: usize,
         input: Input,
-        /// It crashes before what it writes is durable.
+        /// Whether it crashes before its writes are durable.
         torn: bool,
     },
-    /// The network holds no more.
+    /// Loses a message beyond the bound of those in flight.
     Lose(ParcelKey),
 }
 
@@ -233,8 +233,8 @@ impl RaftModel {
         state.replicas.iter().map(|key| self.world.view(*key)).collect()
     }
 
-    /// Takes note of a leader and of what is committed.
-    fn remember(&self, past: &mut Past, replica: usize, view: &View) {
+    /// Records a leader and the committed entries.
+    fn record_history(&self, past: &mut Past, replica: usize, view: &View) {
         if view.is_leader {
             let term = view.term as usize;
             if past.leaders.len() <= term {
@@ -283,7 +283,7 @@ impl Model for RaftModel {
         }
         for (replica, key) in state.replicas.iter().enumerate() {
             let view = self.world.view(*key);
-            // Replicas differ by their names alone: the first to stand may be called 0.
+            // Replicas are symmetric: the first to campaign is replica 0 without loss of generality.
             let is_first = spent.campaigns > 0 || replica == 0;
             if is_first && !view.is_leader && view.term < bounds.terms && spent.campaigns < bounds.campaigns {
                 add(replica, Input::Act);
@@ -322,7 +322,7 @@ impl Model for RaftModel {
         for key in next.replicas {
             self.world.forget_dead(key, &mut next.wire);
         }
-        self.remember(&mut next.past, replica, &self.world.view(outcome.replica));
+        self.record_history(&mut next.past, replica, &self.world.view(outcome.replica));
         (next != *state).then_some(next)
     }
 
@@ -387,7 +387,7 @@ impl Model for RaftModel {
     }
 }
 
-/// Explores everything within `bounds` and shows what it found.
+/// Explores all states within `bounds` and prints their number.
 fn explore(bounds: Bounds) -> usize {
     let checker = RaftModel::new(bounds, None).checker().spawn_bfs().join();
     let (replicas, steps) = checker.model().world.sizes();
@@ -420,7 +420,7 @@ fn two_elections_two_blocks_and_a_crash() {
 
 /// Takes about 10 seconds: 595,778 states.
 #[test]
-fn three_messages_under_way_at_once() {
+fn three_messages_in_flight() {
     assert!(explore(Bounds { crashes: 0, wire: 3, ..BRIEF }) >= 100_000);
 }
 

@@ -1,12 +1,12 @@
-//! Random runs: loss, reordering, duplicates, partitions, crashes, slow disks, transfers and changes of members, with the
-//! invariants checked on every step; then a healed network has to make progress.
+//! Random runs: loss, reordering, duplicates, partitions, crashes, slow disks, leadership transfers and membership
+//! changes, with the invariants checked on every step; then the healed network has to make progress.
 
 use super::{super::*, cluster::*};
 
 struct Dice(u64);
 
 impl Dice {
-    /// A number below `bound` (SplitMix64).
+    /// Returns a number below `bound` (SplitMix64).
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ impl Dice {
 }
 
 #[test]
-fn chaos_breaks_no_invariant_and_a_healed_network_goes_on() {
+fn random_faults_break_no_invariant_and_a_healed_network_makes_progress() {
     let mut blocks = 0;
     for seed in 0..40 {
         blocks += run(seed);
@@ -24,7 +24,7 @@ fn chaos_breaks_no_invariant_and_a_healed_network_goes_on() {
     assert!(blocks > 80, "only {blocks} blocks were committed in the chaos");
 }
 
-/// One run; answers how many blocks were committed before it was healed.
+/// Runs one seed; returns the number of blocks committed before healing.
 fn run(seed: u64) -> u64 {
     let mut dice = Dice(seed);
     let config = RaftConfig::default().with_period(0).with_log_keep(dice.below(6));

@@ -1,8 +1,8 @@
-//! Logs: the papers' figures 7 and 8, the append race, compaction, crashes, reads, flow control.
+//! Log replication: the paper's figures 7 and 8, the append race, compaction, crashes, reads, flow control.
 
 use super::{super::*, cluster::*};
 
-/// A replica whose log has entries of these terms, without blocks, and that is in the last of them.
+/// Gives a replica a log with entries of these terms, without blocks, and the current term `term`.
 fn set_log(cluster: &mut Cluster, number: u32, term: u64, terms: &[u64]) {
     let raft = &mut cluster.nodes[number as usize].raft;
     for (index, term) in (1..).zip(terms) {
@@ -36,7 +36,7 @@ fn figure_7_every_log_comes_to_agree_with_the_leader() {
         assert_eq!(cluster.terms(number), want, "replica {number}");
         assert_eq!(cluster.raft(number).committed_index(), 11);
     }
-    // The worst log, whose tail has 11 entries in two terms, took a message a term and not one an entry.
+    // The worst log, with 11 conflicting entries of two terms, took one message per term and not one per entry.
     let rejections: usize = cluster.nodes[0].marks.get("raft/fast-reject").copied().unwrap_or_default();
     assert!(rejections <= 8, "{rejections} rejections for six followers");
 }
@@ -50,10 +50,10 @@ fn figure_8_an_older_entry_is_not_committed_by_count() {
     set_log(&mut cluster, 2, 3, &[1]);
     set_log(&mut cluster, 3, 3, &[1]);
     set_log(&mut cluster, 4, 3, &[1, 3]);
-    // (c) S1 leads term 4 and brings entry 2 to S3, a majority; its own entry of term 4 reaches nobody.
+    // (c) S1 leads term 4 and replicates entry 2 to S3, a majority; its own entry of term 4 reaches no other replica.
     cluster.only(&[0, 1, 2]);
     for number in 0..5 {
-        cluster.lose_lease(number);
+        cluster.end_lease(number);
     }
     cluster.nodes[0].raft.term = 3;
     cluster.stand(0);
@@ -115,7 +115,7 @@ fn figure_8_with_an_own_entry_committed_nobody_can_overwrite() {
 
 #[test]
 fn an_old_write_does_not_make_a_rewritten_entry_durable() {
-    // Append, truncate, append again at one index (A, B, A), with the first write still on its way.
+    // Append, truncate, append again at one index (A, B, A), with the first write still pending.
     let mut cluster = Cluster::new(3, 0);
     let append = |term: u64, entry_term: u64| {
         let entries: Arc<[Entry]> = Arc::new([Entry::new(entry_term, 1, None)]);
@@ -131,7 +131,7 @@ fn an_old_write_does_not_make_a_rewritten_entry_durable() {
     let first = Ticket::default();
     cluster.step(1, Event::Persisted(first));
     assert_eq!(cluster.raft(1).log.durable(), 0, "the first write was of the entry that was dropped");
-    // Its own count, if it led now, would be without the entry.
+    // As leader it would not count its own copy of the entry now.
     cluster.flush(1);
     assert_eq!(cluster.raft(1).log.durable(), 1);
     assert!(cluster.wire.iter().any(|(_, to, message)| {
@@ -151,7 +151,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     }
     assert!(cluster.raft(0).compacted_index() > cluster.raft(2).last_index());
     cluster.cut.clear();
-    // The answer to the first heartbeat brings the block's name, the following ones fetch what was lost.
+    // The response to the first heartbeat causes the snapshot message; the following ones repeat lost fetches.
     for _ in 0..3 {
         cluster.beat(0);
     }
@@ -160,7 +160,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     assert!(cluster.nodes[0].marks["raft/snapshot"] > 0);
     let block = cluster.produce(0);
     assert_eq!(cluster.raft(2).head(), block, "entries again");
-    // What it fetched is enough to go on from after a crash.
+    // The fetched blocks are enough to recover from after a crash.
     cluster.crash(2);
     cluster.restart(2);
     assert_eq!(cluster.raft(2).head(), block);
@@ -170,7 +170,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
 }
 
 #[test]
-fn a_block_that_was_not_asked_for_changes_nothing() {
+fn an_unrequested_block_changes_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
@@ -180,7 +180,7 @@ fn a_block_that_was_not_asked_for_changes_nothing() {
 }
 
 #[test]
-fn what_is_committed_survives_the_crash_of_everybody() {
+fn committed_entries_survive_a_crash_of_all_replicas() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     for _ in 0..5 {
@@ -198,7 +198,7 @@ fn what_is_committed_survives_the_crash_of_everybody() {
 }
 
 #[test]
-fn an_uncommitted_block_goes_when_another_leader_never_saw_it() {
+fn an_uncommitted_block_is_truncated_by_a_leader_without_it() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
@@ -218,7 +218,7 @@ fn an_uncommitted_block_goes_when_another_leader_never_saw_it() {
 }
 
 #[test]
-fn lost_messages_are_made_good_by_the_next_heartbeat() {
+fn lost_messages_are_sent_again_after_the_next_heartbeat() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
@@ -231,7 +231,7 @@ fn lost_messages_are_made_good_by_the_next_heartbeat() {
 }
 
 #[test]
-fn a_window_bounds_what_travels_to_one_follower() {
+fn a_window_bounds_the_in_flight_messages_to_one_follower() {
     let mut config = RaftConfig::default().with_period(0);
     (config.entries_max, config.inflight_max) = (2, 3);
     let mut cluster = Cluster::with_config(3, 0, config);
@@ -260,7 +260,7 @@ fn a_window_bounds_what_travels_to_one_follower() {
 }
 
 #[test]
-fn a_read_waits_for_a_majority_and_an_old_leader_answers_none() {
+fn a_read_waits_for_a_majority_and_a_stale_leader_serves_none() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let head = cluster.produce(0);
@@ -275,7 +275,7 @@ fn a_read_waits_for_a_majority_and_an_old_leader_answers_none() {
     cluster.run();
     cluster.cut.clear();
     cluster.beat(0);
-    assert_eq!(cluster.nodes[0].reads.len(), 1, "it does not lead any more, and knows it now");
+    assert_eq!(cluster.nodes[0].reads.len(), 1, "it is not the leader any more, and has stepped down");
     assert!(!cluster.raft(0).is_leader());
     cluster.step(0, Event::Admin(Admin::Read { request: 9 }));
     assert!(matches!(cluster.nodes[0].rejections.last(), Some(Rejection::Admin { .. })));
