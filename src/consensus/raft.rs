@@ -101,7 +101,7 @@ enum ServerState {
 /// Output of one step: immediate effects, then one write and the messages that may depend on it.
 struct Output<'a> {
     effects: &'a mut Vec<Effect>,
-    sends: SmallVec<[Send; 4]>,
+    sends: SmallVec<[QueuedMessage; 4]>,
     /// The write's ticket, once allocated.
     ticket: Option<Ticket>,
     /// Whether term or vote changed.
@@ -110,7 +110,7 @@ struct Output<'a> {
     entries_from: Option<u64>,
 }
 
-struct Send {
+struct QueuedMessage {
     to: ReplicaId,
     message: RaftMessage,
     /// Whether it depends on state that has to be durable first.
@@ -182,7 +182,7 @@ impl Raft {
             }
             raft.log.append(entry);
         }
-        raft.log.all_durable();
+        raft.log.mark_all_durable();
         Ok(raft)
     }
 
@@ -298,10 +298,10 @@ impl Raft {
                 }));
             }
             output.effects.push(Effect::Persist { ticket, records });
-            self.log.write_began(ticket);
+            self.log.begin_write(ticket);
         }
         let newest_write = self.log.newest_write();
-        for Send { to, message, after_write } in output.sends.drain(..) {
+        for QueuedMessage { to, message, after_write } in output.sends.drain(..) {
             let after = newest_write.filter(|_| after_write);
             let (to, message) = (Recipients::One(to), Message::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
@@ -309,12 +309,12 @@ impl Raft {
     }
 
     fn on_persisted(&mut self, ticket: Ticket, output: &mut Output<'_>) {
-        if !self.log.write_done(ticket) {
+        if !self.log.finish_write(ticket) {
             return output.reject(Rejection::Unexpected { what: "write" });
         }
         match &self.state {
             ServerState::Candidate { own, .. } if *own <= ticket => self.vote_for_itself(output),
-            ServerState::Leader(_) => self.commit_by_count(output),
+            ServerState::Leader(_) => self.maybe_commit(output),
             _ => {}
         }
     }
@@ -351,12 +351,12 @@ impl<'a> Output<'a> {
 
     /// Queues a message that depends on no pending write.
     fn send(&mut self, to: ReplicaId, term: u64, body: Body) {
-        self.sends.push(Send { to, message: RaftMessage { term, body }, after_write: false });
+        self.sends.push(QueuedMessage { to, message: RaftMessage { term, body }, after_write: false });
     }
 
     /// Queues a message that is sent once all writes so far are durable.
     fn send_after_write(&mut self, to: ReplicaId, term: u64, body: Body) {
-        self.sends.push(Send { to, message: RaftMessage { term, body }, after_write: true });
+        self.sends.push(QueuedMessage { to, message: RaftMessage { term, body }, after_write: true });
     }
 
     fn entries_changed(&mut self, first: u64) {

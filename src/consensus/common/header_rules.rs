@@ -101,7 +101,8 @@ impl<P: HeaderChainRules> CachedHeaderRules<P> {
                 break P::genesis_context(&self.config, &self.genesis, hash, &header);
             }
             let (Some(block), Some(parent)) = (ancestors.block(hash), ancestors.block(header.parent_hash)) else {
-                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
+                let reason =
+                    format!("ancestor {} at height {} is not available", header.parent_hash, header.number - 1);
                 return Err(RuleError::Pending { reason });
             };
             unverified.push(block);

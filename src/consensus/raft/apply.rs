@@ -26,10 +26,10 @@ impl Raft {
             if let Some(block) = entry.block.clone() {
                 // The seal was verified when the entry was appended.
                 let author = block.header().beneficiary;
-                let judged = check_header(&self.config, &self.head, &block.as_ref().into(), author);
-                return self.execute(block, judged, output);
+                let checked = check_header(&self.config, &self.head, &block.as_ref().into(), author);
+                return self.execute(block, checked, output);
             }
-            self.log.applied_one();
+            self.log.mark_applied();
         }
         self.release_reads(output);
         self.plan_block(output);
@@ -39,10 +39,10 @@ impl Raft {
     pub(super) fn execute(
         &mut self,
         block: Arc<Block>,
-        judged: Result<HeaderContext, HeaderError>,
+        checked: Result<HeaderContext, HeaderError>,
         output: &mut Output<'_>,
     ) {
-        match judged {
+        match checked {
             Ok(context) => {
                 self.applying = Some(Applying { context });
                 output.effects.push(Effect::Validate { block });
@@ -55,7 +55,7 @@ impl Raft {
         }
     }
 
-    pub(super) fn judge(&self, block: &Block) -> Result<HeaderContext, HeaderError> {
+    pub(super) fn check_block(&self, block: &Block) -> Result<HeaderContext, HeaderError> {
         let author = self.authenticator.author(block.hash(), block.seal())?;
         check_header(&self.config, &self.head, &block.into(), author)
     }
@@ -81,9 +81,9 @@ impl Raft {
         let compacted = self.log.compact(self.config.log_keep);
         let mut records = Vec::with_capacity(2 + compacted.clone().count());
         records.extend(record::head(&self.head));
-        records.extend(compacted.map(record::no_entry));
+        records.extend(compacted.map(record::delete_entry));
         let ticket = self.next_ticket.take_next();
-        self.log.record_write_began(ticket);
+        self.log.begin_record_write(ticket);
         output.effects.push(Effect::Persist { ticket, records });
         output.effects.push(Effect::Chain(ChainEvent::Inserted(new)));
         output.effects.push(Effect::Chain(ChainEvent::HeadMoved { old: old.block, new, reorg_depth: 0 }));
@@ -118,7 +118,7 @@ impl Raft {
             leader.transfer = None;
         }
         self.broadcast_append(output);
-        self.commit_by_count(output);
+        self.maybe_commit(output);
     }
 
     /// Returns whether a membership change is committed and not applied.

@@ -161,7 +161,7 @@ impl Log {
 
     /// Returns the last index up to `index` whose term is at most `term`, and its term if known: where a leader and a
     /// follower may agree, found without one message per entry.
-    pub(super) fn agreement(&self, index: u64, term: u64) -> (u64, u64) {
+    pub(super) fn find_conflict_by_term(&self, index: u64, term: u64) -> (u64, u64) {
         let mut index = index.min(self.last_index());
         while index > self.base.index && self.term(index).is_some_and(|own| own > term) {
             index -= 1;
@@ -213,18 +213,18 @@ impl Log {
     }
 
     /// Records that a write of all entries up to the end began.
-    pub(super) fn write_began(&mut self, ticket: Ticket) {
+    pub(super) fn begin_write(&mut self, ticket: Ticket) {
         let last = self.last_index();
         self.writes.push_back((ticket, last));
     }
 
     /// Records that a write without entries began.
-    pub(super) fn record_write_began(&mut self, ticket: Ticket) {
+    pub(super) fn begin_record_write(&mut self, ticket: Ticket) {
         self.writes.push_back((ticket, self.durable));
     }
 
     /// Marks all entries as durable: they were read from the disk.
-    pub(super) fn all_durable(&mut self) {
+    pub(super) fn mark_all_durable(&mut self) {
         self.durable = self.last_index();
     }
 
@@ -234,7 +234,7 @@ impl Log {
     }
 
     /// Completes a write and those before it. Returns whether there was such a write.
-    pub(super) fn write_done(&mut self, ticket: Ticket) -> bool {
+    pub(super) fn finish_write(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.writes.iter().position(|(writing, _)| *writing == ticket) else { return false };
         for _ in 0..=place {
             if let Some((_, last)) = self.writes.pop_front() {
@@ -257,7 +257,8 @@ impl Log {
         if self.applied < self.committed { self.entry(self.applied + 1) } else { None }
     }
 
-    pub(super) const fn applied_one(&mut self) {
+    /// Marks the next entry as applied.
+    pub(super) const fn mark_applied(&mut self) {
         self.applied += 1;
     }
 
@@ -351,22 +352,22 @@ mod tests {
     #[test]
     fn a_write_of_a_dropped_entry_makes_nothing_durable() {
         let mut log = log(&[1, 1]);
-        log.write_began(Ticket::new(1));
+        log.begin_write(Ticket::new(1));
         log.merge(&entries(2, &[2]));
         log.merge(&entries(2, &[3]));
-        log.write_began(Ticket::new(2));
-        assert!(log.write_done(Ticket::new(1)));
+        log.begin_write(Ticket::new(2));
+        assert!(log.finish_write(Ticket::new(1)));
         assert_eq!(log.durable(), 1);
-        assert!(log.write_done(Ticket::new(2)) && !log.write_done(Ticket::new(2)));
+        assert!(log.finish_write(Ticket::new(2)) && !log.finish_write(Ticket::new(2)));
         assert_eq!(log.durable(), 2);
     }
 
     #[test]
     fn agreement_skips_whole_terms() {
         let log = log(&[1, 1, 1, 4, 4, 5, 5]);
-        assert_eq!(log.agreement(7, 4), (5, 4));
-        assert_eq!(log.agreement(7, 3), (3, 1));
-        assert_eq!(log.agreement(9, 9), (7, 5));
-        assert_eq!(log.agreement(3, 0), (0, 0));
+        assert_eq!(log.find_conflict_by_term(7, 4), (5, 4));
+        assert_eq!(log.find_conflict_by_term(7, 3), (3, 1));
+        assert_eq!(log.find_conflict_by_term(9, 9), (7, 5));
+        assert_eq!(log.find_conflict_by_term(3, 0), (0, 0));
     }
 }

@@ -145,7 +145,7 @@ impl Progress {
     }
 
     /// Pauses replication until the follower has fetched the block at `index`.
-    pub(super) fn needs_snapshot(&mut self, index: u64) {
+    pub(super) fn become_snapshot(&mut self, index: u64) {
         self.state = ProgressState::Snapshot { index };
     }
 
@@ -197,7 +197,7 @@ mod tests {
         assert!(progress.is_paused(2));
         assert!(progress.reject(9, 4, false));
         assert_eq!((progress.next_index(), progress.is_paused(2)), (5, false));
-        assert!(!progress.reject(9, 3, false), "an answer to the earlier probe");
+        assert!(!progress.reject(9, 3, false), "a response to the earlier probe");
         assert!(progress.acknowledge(4));
         for last in [5, 6] {
             progress.sent(Some(last));
@@ -205,7 +205,7 @@ mod tests {
         assert!(progress.is_paused(2) && progress.is_replicating());
         assert!(progress.acknowledge(5) && !progress.acknowledge(5));
         assert_eq!((progress.next_index(), progress.is_paused(2)), (7, false));
-        progress.needs_snapshot(20);
+        progress.become_snapshot(20);
         assert!(progress.is_paused(2) && progress.acknowledge(7) && progress.is_paused(2));
         assert!(progress.acknowledge(20) && progress.is_replicating());
     }

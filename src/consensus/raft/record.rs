@@ -42,7 +42,7 @@ pub(super) struct HardState {
 
 pub(super) fn head(context: &HeaderContext) -> [Record; 2] {
     let value = checked_record(504, |out| context.encode(out));
-    twice(HEAD_COPY_KEY, HEAD_KEY, value)
+    with_copy(HEAD_COPY_KEY, HEAD_KEY, value)
 }
 
 /// Returns the newest head, if one was written; the inner `None`: its record is complete and does not decode.
@@ -71,7 +71,7 @@ pub(super) fn hard_state(state: HardState) -> [Record; 2] {
         out.bool(state.vote.is_some());
         out.u64(state.vote.map_or(0, |vote| u64::from(vote.get())));
     });
-    twice(HARD_STATE_COPY_KEY, HARD_STATE_KEY, value)
+    with_copy(HARD_STATE_COPY_KEY, HARD_STATE_KEY, value)
 }
 
 /// Returns term and vote, if they were written; the inner `None`: the record is complete and does not decode.
@@ -102,7 +102,7 @@ pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
 }
 
 /// Returns the record that deletes a compacted entry.
-pub(super) fn no_entry(index: u64) -> Record {
+pub(super) fn delete_entry(index: u64) -> Record {
     Record::forgotten(entry_key(index))
 }
 
@@ -126,7 +126,7 @@ pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Optio
     Some(Some(Entry::new(term, index, block)))
 }
 
-fn twice(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {
+fn with_copy(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {
     let value = Bytes::from(value);
     [Record::new(copy, value.clone()), Record::new(key, value)]
 }

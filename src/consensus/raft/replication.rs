@@ -51,10 +51,10 @@ impl Raft {
     pub(super) fn check_quorum(&mut self, output: &mut Output<'_>) {
         let own_id = self.own_id();
         let ServerState::Leader(leader) = &mut self.state else { return };
-        let heard = |voter: ReplicaId| {
+        let is_active = |voter: ReplicaId| {
             Some(Some(voter) == own_id || leader.progress.get(&voter).is_some_and(|progress| progress.active))
         };
-        if self.head.membership.vote(heard) != super::quorum::VoteResult::Won {
+        if self.head.membership.vote(is_active) != super::quorum::VoteResult::Won {
             output.mark("raft/quorum-lost");
             return self.become_follower(self.term, None, output);
         }
@@ -104,7 +104,7 @@ impl Raft {
         };
         let prev_index = progress.next_index() - 1;
         let Some(prev_term) = self.log.term(prev_index) else {
-            progress.needs_snapshot(self.head.index);
+            progress.become_snapshot(self.head.index);
             output.mark("raft/snapshot");
             return self.send_snapshot(to, output);
         };
@@ -175,7 +175,7 @@ impl Raft {
             return output.send_after_write(from, self.term, Body::Appended { index: self.log.committed() });
         }
         if self.log.term(prev_index).is_none_or(|term| term != prev_term) {
-            let (hint_index, hint_term) = self.log.agreement(prev_index, prev_term);
+            let (hint_index, hint_term) = self.log.find_conflict_by_term(prev_index, prev_term);
             let body = Body::AppendRejected { rejected: prev_index, hint_index, hint_term };
             return output.send_after_write(from, self.term, body);
         }
@@ -201,17 +201,17 @@ impl Raft {
         let advanced = progress.acknowledge(index);
         let committed = self.log.committed();
         if advanced {
-            self.commit_by_count(output);
+            self.maybe_commit(output);
         }
         if was_paused && committed == self.log.committed() {
             self.send_append(from, output);
         }
-        self.send_rest(from, output);
+        self.fill_window(from, output);
         self.complete_transfer(from, output);
     }
 
     /// Fills the in-flight window of a follower that lacks entries.
-    fn send_rest(&mut self, to: ReplicaId, output: &mut Output<'_>) {
+    fn fill_window(&mut self, to: ReplicaId, output: &mut Output<'_>) {
         loop {
             let ServerState::Leader(leader) = &self.state else { return };
             let more = leader.progress.get(&to).is_some_and(|progress| {
@@ -245,7 +245,7 @@ impl Raft {
         let ServerState::Leader(leader) = &mut self.state else { return output.mark("raft/stale-answer") };
         let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
-        let (hint, _) = self.log.agreement(hint_index, hint_term);
+        let (hint, _) = self.log.find_conflict_by_term(hint_index, hint_term);
         let is_learner = !self.head.membership.is_voter(from);
         if progress.reject(rejected, hint.min(hint_index), is_learner) {
             output.mark("raft/fast-reject");
@@ -255,7 +255,7 @@ impl Raft {
 
     /// Commits entries that a majority stores, if the last is of this term: older entries are committed with it and
     /// never by counting replicas (Raft, section 5.4.2, figure 8).
-    pub(super) fn commit_by_count(&mut self, output: &mut Output<'_>) {
+    pub(super) fn maybe_commit(&mut self, output: &mut Output<'_>) {
         if self.log.committed() == self.log.last_index() {
             return;
         }

@@ -110,8 +110,8 @@ impl Raft {
             && self.applying.is_none()
             && let Some(block) = sync.blocks.get(&head.height.next()).cloned()
         {
-            let judged = self.judge(&block);
-            self.execute(block, judged, output);
+            let checked = self.check_block(&block);
+            self.execute(block, checked, output);
         }
     }
 }

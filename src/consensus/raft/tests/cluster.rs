@@ -252,17 +252,17 @@ impl Cluster {
                 self.end_lease(other);
             }
         }
-        self.stand(number);
+        self.end_election_timeout(number);
         self.run();
     }
 
     /// Ends a replica's election timeout, whatever its phase; delivers nothing.
-    pub(super) fn stand(&mut self, number: u32) {
-        let standing =
+    pub(super) fn end_election_timeout(&mut self, number: u32) {
+        let pre_votes =
             |cluster: &Self| cluster.nodes[number as usize].marks.get("raft/pre-vote").copied().unwrap_or_default();
-        let before = standing(self);
+        let before = pre_votes(self);
         for _ in 0..3 {
-            if standing(self) == before {
+            if pre_votes(self) == before {
                 self.step(number, Event::Timer(ELECTION_TIMER));
             }
         }

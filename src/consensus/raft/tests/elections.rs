@@ -27,8 +27,8 @@ fn two_candidates_split_the_vote_and_one_wins_later() {
     let mut cluster = Cluster::new(4, 0);
     (0..4).for_each(|number| cluster.end_lease(number));
     // Both win the pre-votes of all replicas before either is a candidate.
-    cluster.stand(0);
-    cluster.stand(3);
+    cluster.end_election_timeout(0);
+    cluster.end_election_timeout(3);
     while let Some(place) = cluster.wire.iter().position(|(.., message)| {
         matches!(message.body, Body::RequestVote { pre: true, .. } | Body::Vote { pre: true, .. })
     }) {
@@ -51,13 +51,13 @@ fn a_rejoining_replica_does_not_disrupt_the_leader() {
     cluster.elect(0);
     cluster.isolate(2);
     for _ in 0..10 {
-        cluster.stand(2);
+        cluster.end_election_timeout(2);
         cluster.run();
     }
     assert_eq!(cluster.raft(2).term(), 1, "pre-vote keeps its term");
     cluster.produce(0);
     cluster.cut.clear();
-    cluster.stand(2);
+    cluster.end_election_timeout(2);
     cluster.run();
     assert!(cluster.raft(0).is_leader() && cluster.raft(0).term() == 1);
     assert!(cluster.nodes[1].marks["raft/lease-kept"] > 0);
@@ -134,7 +134,7 @@ fn a_vote_survives_a_crash() {
     let mut cluster = Cluster::new(3, 0);
     (0..3).for_each(|number| cluster.end_lease(number));
     cluster.isolate(2);
-    cluster.stand(0);
+    cluster.end_election_timeout(0);
     cluster.run();
     assert!(cluster.raft(0).is_leader());
     cluster.crash(1);

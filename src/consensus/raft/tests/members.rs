@@ -25,7 +25,7 @@ fn a_learner_catches_up_becomes_a_voter_and_leads() {
     assert_eq!(cluster.raft(3).head(), cluster.raft(0).head());
     assert_eq!(cluster.raft(3).validators().len(), 3, "a learner is no validator");
     cluster.elect(3);
-    assert!(!cluster.raft(3).is_leader(), "a learner does not stand");
+    assert!(!cluster.raft(3).is_leader(), "a learner does not campaign");
     cluster.beat(0);
     let voter = cluster.assign(3, Role::Voter);
     change(&mut cluster, 0, Change::Simple(vec![voter]));
@@ -94,14 +94,14 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     assert_eq!(cluster.nodes[0].marks["raft/leader-removed"], 1);
     assert!(!cluster.raft(0).membership().is_joint());
     cluster.elect(0);
-    assert!(!cluster.raft(0).is_leader(), "it does not stand any more");
+    assert!(!cluster.raft(0).is_leader(), "it does not campaign any more");
     cluster.elect(3);
     assert!(cluster.raft(3).is_leader());
     let block = cluster.produce(3);
     assert!([2, 3, 4].iter().all(|number| cluster.raft(*number).head() == block));
     assert_eq!(cluster.raft(3).validators().len(), 3);
     // Replica 1 stored the last block and may never learn that it is committed; it does not disrupt the cluster.
-    cluster.stand(1);
+    cluster.end_election_timeout(1);
     cluster.run();
     assert!(cluster.raft(3).is_leader() && !cluster.raft(1).is_leader());
 }

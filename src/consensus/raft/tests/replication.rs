@@ -8,7 +8,7 @@ fn set_log(cluster: &mut Cluster, number: u32, term: u64, terms: &[u64]) {
     for (index, term) in (1..).zip(terms) {
         raft.log.append(Entry::new(*term, index, None));
     }
-    raft.log.all_durable();
+    raft.log.mark_all_durable();
     raft.term = term;
 }
 
@@ -56,7 +56,7 @@ fn figure_8_an_older_entry_is_not_committed_by_count() {
         cluster.end_lease(number);
     }
     cluster.nodes[0].raft.term = 3;
-    cluster.stand(0);
+    cluster.end_election_timeout(0);
     let is_tail = |message: &RaftMessage| match &message.body {
         Body::Append { entries, .. } => entries.iter().any(|entry| entry.term == 4),
         _ => false,
