@@ -49,9 +49,9 @@ fn a_learner_votes_when_it_does_not_know_of_its_promotion() {
     cluster.step(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![voter]))));
     cluster.build(0);
     while let Some((from, to, message)) = cluster.wire.pop_front() {
-        let tells_commit =
+        let commits_promotion =
             matches!(&message.body, Body::Append { commit, .. } if *commit >= cluster.raft(0).last_index());
-        if !(to == id(2) && tells_commit) {
+        if !(to == id(2) && commits_promotion) {
             cluster.deliver(from, to, message);
         }
     }

@@ -21,7 +21,7 @@ fn random_faults_break_no_invariant_and_a_healed_network_makes_progress() {
     for seed in 0..40 {
         blocks += run(seed);
     }
-    assert!(blocks > 80, "only {blocks} blocks were committed in the chaos");
+    assert!(blocks > 80, "only {blocks} blocks were committed under faults");
 }
 
 /// Runs one seed; returns the number of blocks committed before healing.
