@@ -1,22 +1,22 @@
 //! Consensus as state machines without I/O.
 //!
-//! A [`Protocol`] takes an [`Event`] and answers with [`Effect`]s; it owns no clock, network, disk or randomness.
-//! Whoever drives it (the simulator, and through it the development node) carries the effects out and brings the
-//! answers back as events. So that a model checker can branch on everything, time comes as timers that fire and
-//! randomness as draws that were answered.
+//! A [`Protocol`] applies an [`Event`] and returns [`Effect`]s; it owns no clock, network, disk or randomness. Its
+//! driver (the simulator, and through it the development node) carries the effects out and returns their results as
+//! events. So that a model checker can branch on everything, time is an event of a timer, and randomness the result of a
+//! draw.
 //!
 //! Three rules hold for every protocol:
 //!
-//! - **Persist before send**: a message that promises something is sent only after its record's [`Ticket`] came back.
-//! - **Pending is not false**: a block without a verdict stays pending; only [`Verdict::Invalid`] refuses it.
-//! - **Invalid input never changes state**: it is answered by [`Effect::Reject`] and nothing else.
+//! - **Persist before send**: a message that depends on a record is sent only after the record's [`Ticket`] came back.
+//! - **Pending is not false**: a block without a verdict stays pending; only [`Verdict::Invalid`] rejects it.
+//! - **Invalid input never changes state**: it leads to [`Effect::Reject`], a mark or evidence, and nothing else.
 //!
-//! | module | what it holds |
+//! | module | protocol |
 //! |---|---|
 //! | [`dpos`] | delegated proof of stake: elected producers with a last irreversible block |
 //! | [`pbft`] | practical Byzantine fault tolerance (Castro and Liskov): final at once, with certificates |
 //! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
-//! | [`pos`] | proof of stake: Gasper, which is LMD-GHOST and Casper, with stake that leaks and is slashed |
+//! | [`pos`] | proof of stake: Gasper (LMD-GHOST and Casper FFG), with an inactivity leak and slashing |
 //! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
 mod any;

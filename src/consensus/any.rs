@@ -58,7 +58,7 @@ macro_rules! protocols {
         #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
         #[non_exhaustive]
         pub enum ConsensusError {
-            /// The validators make no set.
+            /// Invalid list of validators.
             #[error(transparent)]
             Validators(#[from] ValidatorSetError),
             $($(#[doc = $doc])* #[error(transparent)] $name(#[from] $module::$error),)*
@@ -70,7 +70,7 @@ macro_rules! protocols {
             $($name(Box<$module::LightVerifier>),)*
         }
 
-        /// The rule of a protocol that a header breaks. The verifier stays where it was.
+        /// The rule of a protocol that a header breaks. The verifier is unchanged.
         #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
         #[non_exhaustive]
         pub enum FollowError {
@@ -269,17 +269,17 @@ impl ConsensusConfig {
         })
     }
 
-    /// Whether the protocol always has stake; see [`ConsensusKind::stake_use`] for those that may have it.
+    /// Returns whether the protocol always has stake; see [`ConsensusKind::stake_use`] for those that may have it.
     pub const fn uses_stake(&self) -> bool {
         matches!(self.kind().stake_use(), StakeUse::Always)
     }
 
-    /// Returns the seconds between two blocks at least; with 0, blocks are made on demand only.
+    /// Returns the least time between two blocks, in seconds; with 0, blocks are made on demand only.
     pub const fn period(&self) -> u64 {
         with_content!(Self, self, config => config.period)
     }
 
-    /// Whether a network of this protocol never comes to rest: its timers run even when there is nothing to do.
+    /// Returns whether a network of this protocol never becomes idle: its timers run even when there is nothing to do.
     pub const fn never_rests(&self) -> bool {
         self.kind().info().never_rests
     }
@@ -312,7 +312,7 @@ impl AnyProtocol {
         with_content!(Self, self, protocol => protocol.round())
     }
 
-    /// Whether a replica that restarted from this record still needs it; see [`ProtocolFamily::needs`].
+    /// Returns whether a replica that restarted from this record still needs it; see [`ProtocolFamily::needs`].
     pub(crate) fn needs(&self, key: &[u8]) -> bool {
         with_content!(Self, self, protocol => protocol.needs(key))
     }
@@ -331,7 +331,8 @@ impl AnyProtocol {
         with_content!(Self, self, protocol => protocol.leading_term())
     }
 
-    /// Whether `replica` receives blocks as a member of the replicated log; in protocols without membership, every replica does.
+    /// Returns whether `replica` receives blocks as a member of the replicated log; in protocols without membership, every
+    /// replica does.
     pub(crate) fn is_member(&self, replica: ReplicaId) -> bool {
         with_content!(Self, self, protocol => protocol.is_member(replica))
     }

@@ -1,18 +1,18 @@
 //! Raft: a replicated log of blocks under one elected leader (Ongaro and Ousterhout, "In Search of an Understandable
-//! Consensus Algorithm"; Ongaro's thesis, "Consensus: Bridging Theory and Practice").
+//! Consensus Algorithm"; Ongaro's dissertation, "Consensus: Bridging Theory and Practice").
 //!
-//! Blocks are entries, and only the leader builds them, one at a time, on what is committed. An entry is committed when a
-//! majority has it; a committed block is applied, and is then head, safe and final at once. Raft tolerates crashes of a
-//! minority and no lies: whoever leads is believed.
+//! Blocks are log entries, and only the leader builds them, one at a time, on the committed log. An entry is committed
+//! when a majority stores it; a committed block is applied, and is then head, safe and final at once. Raft tolerates
+//! crashes of a minority and no Byzantine fault: followers trust the leader.
 //!
-//! Beside the core: pre-vote and a leader's lease (a replica that comes back disturbs nobody), check-quorum (a leader
-//! that hears no majority steps down), leader transfer, learners, membership by single steps and joint configurations,
-//! compaction (a follower too far behind fetches blocks), fast log rejection, a window of messages, and read index.
-//! Where the papers leave a choice, it is that of etcd's implementation.
+//! Beside the core: pre-vote and leader lease (a rejoining replica does not disrupt the leader), check-quorum (a leader
+//! without contact to a majority steps down), leadership transfer, learners, membership changes by single steps and joint
+//! configurations, compaction (a follower too far behind fetches blocks), fast log rejection, a window of in-flight
+//! messages, and ReadIndex. Where the papers leave a choice, it is that of etcd's implementation.
 //!
-//! A change of the members travels in a block's [`Payload`] and is in force when that block is applied, so that the
-//! members at any block follow from the headers. A vote request or an entry is taken from any replica, member or not, as
-//! the paper's section 6 demands: the receiver's own view of the members may be old.
+//! A membership change is part of a block's [`Payload`] and takes effect when that block is applied, so that the
+//! members at any block follow from the headers. Vote requests and entries are accepted from any replica, member or not,
+//! as the paper's section 6 demands: the receiver's own configuration may be out of date.
 
 mod apply;
 mod config;
@@ -37,7 +37,7 @@ use std::sync::Arc;
 use imbl::OrdMap;
 use smallvec::SmallVec;
 
-use self::{apply::Applying, election::Patience, log::Log, production::Leader, snapshot::BlockSync};
+use self::{apply::Applying, election::ElectionTimeout, log::Log, production::Leader, snapshot::BlockSync};
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
     Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
@@ -54,11 +54,11 @@ pub use payload::{Payload, PayloadError};
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
 pub use rules::{HeaderContext, HeaderError, RaftRules, check_header};
 
-/// Fires when a follower loses patience, and when a leader counts whom it heard.
+/// Election timeout of a follower or candidate; check-quorum interval of a leader.
 pub const ELECTION_TIMER: TimerId = TimerId::new(1);
-/// Fires when a leader speaks up.
+/// Heartbeat interval of a leader.
 pub const HEARTBEAT_TIMER: TimerId = TimerId::new(2);
-/// Fires when a leader may build its next block.
+/// Earliest time of a leader's next block.
 pub const BUILD_TIMER: TimerId = TimerId::new(3);
 
 /// One replica of Raft.
@@ -70,27 +70,27 @@ pub struct Raft {
     term: u64,
     vote: Option<ReplicaId>,
     leader: Option<ReplicaId>,
-    part: Part,
-    patience: Patience,
+    state: ServerState,
+    election_timeout: ElectionTimeout,
     log: Log,
-    /// The newest applied block, and the members after it.
+    /// The newest applied block, and the configuration after it.
     head: HeaderContext,
     applying: Option<Applying>,
-    /// Term and index of what it acknowledged last to a leader.
+    /// Term and index of the last acknowledgement to a leader.
     acknowledged: (u64, u64),
     sync: Option<BlockSync>,
     next_ticket: Ticket,
 }
 
-/// What a replica is in its term.
+/// State of a replica in its term (Raft, figure 4).
 #[derive(Clone, Debug)]
-enum Part {
+enum ServerState {
     Follower,
-    /// Asking whether an election could be won.
+    /// Collecting pre-votes (dissertation, section 9.6).
     PreCandidate {
         votes: OrdMap<ReplicaId, bool>,
     },
-    /// Standing; its own vote counts when the write `own` is done.
+    /// Collecting votes; its own vote counts once the write `own` is durable.
     Candidate {
         votes: OrdMap<ReplicaId, bool>,
         own: Ticket,
@@ -98,30 +98,30 @@ enum Part {
     Leader(Leader),
 }
 
-/// What one step gives: effects at once, and at its end one write and the messages that may depend on it.
+/// Output of one step: immediate effects, then one write and the messages that may depend on it.
 struct Output<'a> {
     effects: &'a mut Vec<Effect>,
-    sends: SmallVec<[Send; 4]>,
-    /// The write's ticket, once somebody needed it.
+    sends: SmallVec<[QueuedMessage; 4]>,
+    /// The write's ticket, once allocated.
     ticket: Option<Ticket>,
-    /// Whether term or vote or the log's end changed.
+    /// Whether term or vote changed.
     hard_state: bool,
     /// The first entry that changed.
     entries_from: Option<u64>,
 }
 
-struct Send {
+struct QueuedMessage {
     to: ReplicaId,
     message: RaftMessage,
-    /// Whether it promises something that a write has to make durable first.
-    promise: bool,
+    /// Whether it depends on state that has to be durable first.
+    after_write: bool,
 }
 
 impl Raft {
-    /// A replica at genesis. Without a `signer`, or with one that is no voter, it follows.
+    /// Creates a replica at genesis. Without a `signer`, or with one that is not a voter, it only follows.
     ///
     /// # Errors
-    /// [`RaftError`] for parameters that can't work.
+    /// [`RaftError`] for invalid parameters.
     pub fn new(
         config: RaftConfig,
         genesis: (BlockId, Timestamp),
@@ -134,8 +134,8 @@ impl Raft {
         Self::at(config, head, authenticator, signer)
     }
 
-    /// A replica that goes on at a stored head, when *all* replicas do: what only one of them promised is forgotten. One
-    /// that restarts alone needs [`Raft::recover`].
+    /// Creates a replica at a stored head, for a restart of *all* replicas: votes and entries of single replicas are
+    /// dropped. A replica that restarts alone needs [`Raft::recover`].
     ///
     /// # Errors
     /// [`RaftError::Record`] when the record does not decode, and as [`Raft::new`].
@@ -149,11 +149,11 @@ impl Raft {
         Self::at_head(config, head, authenticator, signer)
     }
 
-    /// A replica after a crash: its term, vote and log from all of its records. Without a record of a head it begins at
-    /// genesis. A record whose write was cut short counts as not written: nothing that depends on it was said.
+    /// Recovers a replica after a crash: term, vote and log from its records. Without a head record it starts at
+    /// genesis. A record whose write was cut short counts as not written: no message that depends on it was sent.
     ///
     /// # Errors
-    /// [`RaftError::Record`] for records that are whole and do not decode, and as [`Raft::new`].
+    /// [`RaftError::Record`] for records that are complete and do not decode, and as [`Raft::new`].
     pub fn recover(
         config: RaftConfig,
         genesis: (BlockId, Timestamp),
@@ -168,7 +168,7 @@ impl Raft {
         };
         if let Some(hard_state) = record::find_hard_state(records) {
             let hard_state = hard_state.ok_or(RaftError::Record { key: "hard-state" })?;
-            // A head that came from elsewhere may be of a later term than the last one voted in.
+            // A head from synced blocks may be of a later term than the last one voted in.
             if hard_state.term >= raft.term {
                 (raft.term, raft.vote) = (hard_state.term, hard_state.vote);
             }
@@ -182,7 +182,7 @@ impl Raft {
             }
             raft.log.append(entry);
         }
-        raft.log.all_durable();
+        raft.log.mark_all_durable();
         Ok(raft)
     }
 
@@ -210,8 +210,8 @@ impl Raft {
             term: head.term,
             vote: None,
             leader: None,
-            part: Part::Follower,
-            patience: Patience::Lease,
+            state: ServerState::Follower,
+            election_timeout: ElectionTimeout::Lease,
             log: Log::starting_at(head.index, head.term, head.block),
             head,
             applying: None,
@@ -221,57 +221,57 @@ impl Raft {
         })
     }
 
-    /// The term that it is in.
+    /// Returns the current term.
     pub const fn term(&self) -> u64 {
         self.term
     }
 
-    /// Who leads in this term, as far as it knows.
+    /// Returns the leader of the current term, if known.
     pub const fn leader(&self) -> Option<ReplicaId> {
         self.leader
     }
 
-    /// Whether it leads.
+    /// Returns whether this replica is the leader.
     pub const fn is_leader(&self) -> bool {
-        matches!(self.part, Part::Leader(_))
+        matches!(self.state, ServerState::Leader(_))
     }
 
-    /// The members after the head.
+    /// Returns the configuration after the head.
     pub fn membership(&self) -> &Membership {
         &self.head.membership
     }
 
-    /// The head's place in the log and the members after it.
+    /// Returns the head's term and index, and the configuration after it.
     pub const fn head_context(&self) -> &HeaderContext {
         &self.head
     }
 
-    /// How far its log is committed.
+    /// Returns the commit index.
     pub const fn committed_index(&self) -> u64 {
         self.log.committed()
     }
 
-    /// How far its log is durable here.
+    /// Returns the last index that is durable on this replica.
     pub const fn durable_index(&self) -> u64 {
         self.log.durable()
     }
 
-    /// Where its log ends.
+    /// Returns the last log index.
     pub fn last_index(&self) -> u64 {
         self.log.last_index()
     }
 
-    /// Up to where its log is compacted.
+    /// Returns the last compacted index.
     pub const fn compacted_index(&self) -> u64 {
         self.log.base_index()
     }
 
-    /// The entry at `index`; `None` when it is compacted or not there.
+    /// Returns the entry at `index`; `None` when it is compacted or absent.
     pub fn entry(&self, index: u64) -> Option<&Entry> {
         self.log.entry(index)
     }
 
-    /// Its own number, if it votes.
+    /// Returns its own replica number, if it is a voter.
     fn own_id(&self) -> Option<ReplicaId> {
         self.head.membership.voter_of(&self.signer.as_ref()?.address())
     }
@@ -280,7 +280,7 @@ impl Raft {
         *output.ticket.get_or_insert_with(|| self.next_ticket.take_next())
     }
 
-    /// Writes what changed, then says what was to be said.
+    /// Emits the write of changed records, then the queued messages.
     fn finish(&mut self, output: &mut Output<'_>) {
         if output.hard_state || output.entries_from.is_some() {
             let ticket = self.take_ticket(output);
@@ -298,33 +298,33 @@ impl Raft {
                 }));
             }
             output.effects.push(Effect::Persist { ticket, records });
-            self.log.write_began(ticket);
+            self.log.begin_write(ticket);
         }
         let newest_write = self.log.newest_write();
-        for Send { to, message, promise } in output.sends.drain(..) {
-            let after = newest_write.filter(|_| promise);
+        for QueuedMessage { to, message, after_write } in output.sends.drain(..) {
+            let after = newest_write.filter(|_| after_write);
             let (to, message) = (Recipients::One(to), Message::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
         }
     }
 
     fn on_persisted(&mut self, ticket: Ticket, output: &mut Output<'_>) {
-        if !self.log.write_done(ticket) {
+        if !self.log.finish_write(ticket) {
             return output.reject(Rejection::Unexpected { what: "write" });
         }
-        match &self.part {
-            Part::Candidate { own, .. } if *own <= ticket => self.vote_for_itself(output),
-            Part::Leader(_) => self.commit_by_count(output),
+        match &self.state {
+            ServerState::Candidate { own, .. } if *own <= ticket => self.vote_for_itself(output),
+            ServerState::Leader(_) => self.maybe_commit(output),
             _ => {}
         }
     }
 
     fn on_timer(&mut self, timer: TimerId, output: &mut Output<'_>) {
-        match (timer, &self.part) {
-            (ELECTION_TIMER, Part::Leader(_)) => self.check_quorum(output),
+        match (timer, &self.state) {
+            (ELECTION_TIMER, ServerState::Leader(_)) => self.check_quorum(output),
             (ELECTION_TIMER, _) => self.on_election_timer(output),
-            (HEARTBEAT_TIMER, Part::Leader(_)) => self.on_heartbeat_timer(output),
-            (BUILD_TIMER, Part::Leader(_)) => self.on_build_timer(output),
+            (HEARTBEAT_TIMER, ServerState::Leader(_)) => self.on_heartbeat_timer(output),
+            (BUILD_TIMER, ServerState::Leader(_)) => self.on_build_timer(output),
             _ => output.mark("raft/stale-timer"),
         }
     }
@@ -349,14 +349,14 @@ impl<'a> Output<'a> {
         Self { effects, sends: SmallVec::new(), ticket: None, hard_state: false, entries_from: None }
     }
 
-    /// Says something that depends on nothing that is not durable yet.
+    /// Queues a message that depends on no pending write.
     fn send(&mut self, to: ReplicaId, term: u64, body: Body) {
-        self.sends.push(Send { to, message: RaftMessage { term, body }, promise: false });
+        self.sends.push(QueuedMessage { to, message: RaftMessage { term, body }, after_write: false });
     }
 
-    /// Says something once everything up to now is durable.
-    fn promise(&mut self, to: ReplicaId, term: u64, body: Body) {
-        self.sends.push(Send { to, message: RaftMessage { term, body }, promise: true });
+    /// Queues a message that is sent once all writes so far are durable.
+    fn send_after_write(&mut self, to: ReplicaId, term: u64, body: Body) {
+        self.sends.push(QueuedMessage { to, message: RaftMessage { term, body }, after_write: true });
     }
 
     fn entries_changed(&mut self, first: u64) {
@@ -391,7 +391,7 @@ impl Protocol for Raft {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; the address identifies the signer.
         let Self {
             config,
             authenticator: _,
@@ -399,8 +399,8 @@ impl Protocol for Raft {
             term,
             vote,
             leader,
-            part,
-            patience,
+            state,
+            election_timeout,
             log,
             head,
             applying,
@@ -419,23 +419,23 @@ impl Protocol for Raft {
                 out.bool(*granted);
             });
         };
-        match part {
-            Part::Follower => out.u8(0),
-            Part::PreCandidate { votes: counted } => {
+        match state {
+            ServerState::Follower => out.u8(0),
+            ServerState::PreCandidate { votes: counted } => {
                 out.u8(1);
                 votes(out, counted);
             }
-            Part::Candidate { votes: counted, own } => {
+            ServerState::Candidate { votes: counted, own } => {
                 out.u8(2);
                 votes(out, counted);
                 out.u64(own.get());
             }
-            Part::Leader(state) => {
+            ServerState::Leader(leader) => {
                 out.u8(3);
-                state.encode(out);
+                leader.encode(out);
             }
         }
-        patience.encode(out);
+        election_timeout.encode(out);
         log.encode(out);
         head.encode(out);
         out.option(applying.as_ref(), |out, applying| applying.encode(out));

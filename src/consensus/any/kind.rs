@@ -1,4 +1,4 @@
-//! The protocols by name, as users and configurations call them, and the constant facts about each.
+//! The protocols' names, as in configurations and on the command line, and the constant facts about each.
 
 use super::{ConsensusKind, StakeUse};
 use crate::{consensus::common::records::Records, primitives::Height};

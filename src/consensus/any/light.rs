@@ -5,9 +5,9 @@ use crate::consensus::common::{event::BlockId, light::SealedHeader, validators::
 
 /// Follows a chain by its headers, through every change of its validators.
 ///
-/// What it proves is what the protocol proves: two thirds of the validators signed (PBFT, proof of stake), two thirds of the
-/// producers built upon it (delegated proof of stake), more than half of the signers did (proof of authority: advice). Raft's
-/// headers prove no commitment: the leader's seal is checked, and all members are trusted.
+/// It proves what the protocol's headers prove: at least two thirds of the validators signed (PBFT, proof of stake),
+/// at least two thirds of the producers built upon it (delegated proof of stake), more than half of the signers did (proof of
+/// authority: advice). Raft's headers prove no commitment: the leader's seal is verified, and all members are trusted.
 ///
 /// ```
 /// use chainbox::{
@@ -42,7 +42,7 @@ impl LightVerifier {
     /// Verifies the header after the head and makes it the head.
     ///
     /// # Errors
-    /// [`FollowError`]; the verifier stays where it was.
+    /// [`FollowError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, FollowError> {
         with_content!(AnyLight, &mut self.0, light => Ok(FollowHeaders::follow(light.as_mut(), next)?))
     }

@@ -13,7 +13,7 @@ use crate::primitives::Height;
 
 /// A block of a tree.
 pub(in crate::consensus) trait BranchNode: Clone + Debug + PartialEq {
-    /// What the tree orders blocks by.
+    /// Key by which the tree orders blocks.
     type Key: Ord + Copy + Debug;
 
     fn block(&self) -> BlockId;
@@ -29,7 +29,7 @@ pub(in crate::consensus) struct BranchTree<N: BranchNode> {
     pub(in crate::consensus) nodes: OrdMap<N::Key, Arc<N>>,
 }
 
-/// How a head moved.
+/// A move of the head.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::consensus) struct HeadMove {
     pub(in crate::consensus) old: BlockId,
@@ -66,7 +66,7 @@ impl<N: BranchNode> BranchTree<N> {
     }
 
     /// Returns the number of blocks of the branch of `old` that are no ancestors of `new`. Branches without a common block
-    /// part at `lowest`, the lowest height kept.
+    /// are taken to fork at `lowest`, the lowest height kept.
     pub(in crate::consensus) fn reorg_depth(&self, old: &N, new: &N, lowest: Height) -> u64 {
         let height = old.block().height.get();
         if new.parent_key() == old.key() {
@@ -84,7 +84,7 @@ impl<N: BranchNode> BranchTree<N> {
 }
 
 impl HeadMove {
-    /// Height of the newest block that both branches have.
+    /// Returns the height of the common ancestor.
     pub(in crate::consensus) const fn fork_height(&self) -> Height {
         Height::new(self.old.height.get() - self.reorg_depth)
     }
@@ -130,7 +130,7 @@ mod tests {
         BlockId { height: Height::new(height), hash: B256::repeat_byte(branch) }
     }
 
-    /// Blocks 0 to 5 of branch 1; branch 2 parts above block 2 and ends at 6, branch 3 parts below what is kept.
+    /// Blocks 0 to 5 of branch 1; branch 2 forks above block 2 and ends at 6, branch 3 forks below the lowest kept block.
     fn tree() -> BranchTree<Node> {
         let node = |block, parent| Arc::new(Node { block, parent });
         let mut tree = BranchTree::new(node(id(0, 1), BlockId::default()));

@@ -130,7 +130,7 @@ impl Encoder {
     }
 }
 
-/// Reads what an [`Encoder`] wrote; `None` at the first byte that does not fit.
+/// Decodes the output of an [`Encoder`]; `None` at the first malformed byte.
 #[derive(Clone, Debug)]
 pub(crate) struct Decoder<'a> {
     rest: &'a [u8],
@@ -191,7 +191,7 @@ impl<'a> Decoder<'a> {
         Some(taken)
     }
 
-    /// Whether all bytes were read.
+    /// Returns whether all bytes were read.
     pub(in crate::consensus) const fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One protocol as the dispatch over all of them sees it.
+//! The interface of one protocol to the dispatch over all of them.
 
 use std::sync::Arc;
 
@@ -53,14 +53,14 @@ pub(crate) struct ProtocolInfo {
     pub(crate) is_byzantine_tolerant: bool,
     /// Whether its timers run even when there is nothing to do.
     pub(crate) never_rests: bool,
-    /// Whether a replica tells the protocol of a transaction that is left out of one block after another
+    /// Whether a replica notifies the protocol of a transaction that is left out of one block after another
     /// ([`Admin::Overdue`](super::event::Admin::Overdue)).
     pub(crate) has_inclusion_timeout: bool,
     /// Whether stake holders elect the validators by their delegations.
     pub(crate) has_elections: bool,
     /// Labels of its messages ([`Message::label`](super::event::Message::label)), and beginnings of labels that end in `*`.
     pub(crate) message_labels: &'static [&'static str],
-    /// About the last round that a fault campaign reaches while its faults last.
+    /// Approximate last round that a fault campaign reaches while its faults last.
     pub(crate) campaign_rounds_max: u64,
     pub(crate) record_keys: RecordKeys,
 }
@@ -148,8 +148,9 @@ pub(crate) trait ProtocolFamily: Protocol {
         authenticator: Authenticator,
     ) -> Result<Self::Light, Self::Error>;
 
-    /// Whether a replica that restarted from this record still needs it. A replica deletes by itself the records that it knows
-    /// of; this tells those of branches and log entries that it did not take up again. By default it knows all of them.
+    /// Returns whether a replica that restarted from this record still needs it. A replica itself deletes the records that
+    /// it knows of; this identifies those of branches and log entries that it did not restore. By default it knows all of
+    /// them.
     fn needs(&self, key: &[u8]) -> bool {
         let _ = key;
         true
@@ -181,7 +182,8 @@ pub(crate) trait ProtocolFamily: Protocol {
         None
     }
 
-    /// Whether `replica` receives blocks as a member of the replicated log; in protocols without membership, every replica does.
+    /// Returns whether `replica` receives blocks as a member of the replicated log; in protocols without membership, every
+    /// replica does.
     fn is_member(&self, replica: ReplicaId) -> bool {
         let _ = replica;
         true

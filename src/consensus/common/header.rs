@@ -93,7 +93,7 @@ pub struct UnverifiedHeader<'a> {
 }
 
 impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
-    /// The header of a block, which knows without hashing whether it commits to its payload.
+    /// Converts a block, whose commitment to its payload needs no hashing here.
     fn from(block: &'a Block) -> Self {
         let (header, payload) = (block.header(), block.payload());
         let commits_to_payload =
@@ -110,12 +110,12 @@ impl<'a> From<&'a SealedHeader> for UnverifiedHeader<'a> {
 }
 
 impl UnverifiedHeader<'_> {
-    /// Height and hash.
+    /// Returns the height and the hash.
     pub const fn id(&self) -> BlockId {
         BlockId { height: Height::new(self.header.number), hash: self.hash }
     }
 
-    /// Timestamp in the header.
+    /// Returns the timestamp in the header.
     pub const fn timestamp(&self) -> Timestamp {
         Timestamp::from_secs(self.header.timestamp)
     }

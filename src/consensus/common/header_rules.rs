@@ -1,5 +1,5 @@
-//! Header rules that verify a block from the context that its parent leaves: cached, or rebuilt from the nearest ancestor
-//! whose context is.
+//! Header rules that verify a block from the context of its parent: cached, or rebuilt from the nearest ancestor whose
+//! context is cached.
 
 use core::fmt::Debug;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,12 +14,12 @@ use crate::{
 /// Contexts cached in each of two generations.
 const GENERATION_MAX: usize = 1_024;
 
-/// A block's parent, as the block's verification sees it.
+/// A block's parent, for the block's verification.
 #[derive(Debug)]
 pub struct ParentContext<'a, C> {
     /// Header of the parent.
     pub header: &'a Header,
-    /// What the parent leaves for its children, with the validator updates of its execution.
+    /// Context after the parent, with the validator updates of its execution.
     pub context: &'a C,
 }
 
@@ -27,9 +27,9 @@ pub struct ParentContext<'a, C> {
 pub trait HeaderChainRules {
     /// Parameters of the protocol.
     type Config: Debug + Send + Sync;
-    /// What the context of genesis is made from, such as the first validators.
+    /// Input of the genesis context, such as the initial validators.
     type Genesis: Debug + Send + Sync;
-    /// What a block leaves for the verification of its children.
+    /// Context of a block for the verification of its children.
     type Context: Clone + Debug + Send;
     /// The rule that a block breaks.
     type Error: Into<RuleError>;
@@ -79,7 +79,7 @@ pub struct CachedHeaderRules<P: HeaderChainRules> {
 }
 
 impl<P: HeaderChainRules> CachedHeaderRules<P> {
-    /// Rules of a chain whose genesis context is made from `genesis`.
+    /// Returns the rules of a chain whose genesis context is made from `genesis`.
     pub fn new(config: P::Config, genesis: P::Genesis, authenticator: Authenticator) -> Self {
         Self { config, authenticator, genesis, verified: VerifiedHeaders::default() }
     }
@@ -101,7 +101,8 @@ impl<P: HeaderChainRules> CachedHeaderRules<P> {
                 break P::genesis_context(&self.config, &self.genesis, hash, &header);
             }
             let (Some(block), Some(parent)) = (ancestors.block(hash), ancestors.block(header.parent_hash)) else {
-                let reason = format!("ancestor {} at height {} is not kept", header.parent_hash, header.number - 1);
+                let reason =
+                    format!("ancestor {} at height {} is not available", header.parent_hash, header.number - 1);
                 return Err(RuleError::Pending { reason });
             };
             unverified.push(block);
@@ -126,7 +127,7 @@ impl<P: HeaderChainRules> CachedHeaderRules<P> {
 }
 
 impl<P: HeaderChainRules + Debug> HeaderRules for CachedHeaderRules<P> {
-    /// Verifies a block, unless it was verified before with this very seal.
+    /// Verifies a block, unless it was verified before with the same seal.
     fn verify(&self, block: &Block, parent: &Header, ancestors: &dyn Ancestors) -> Result<(), RuleError> {
         if !self.verified.contains(block) {
             let context = self.context_of(block.parent_hash(), parent, ancestors)?;
@@ -176,7 +177,7 @@ impl<C: Clone> VerifiedHeaders<C> {
         self.lock().get(hash).map(|verified| verified.context.clone())
     }
 
-    /// Whether this very block was verified, with this seal.
+    /// Returns whether this block was verified with this seal.
     fn contains(&self, block: &Block) -> bool {
         let cached = self.lock();
         cached.get(&block.hash()).is_some_and(|verified| !verified.seal.is_empty() && verified.seal == *block.seal())

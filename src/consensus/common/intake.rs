@@ -31,13 +31,13 @@ pub(in crate::consensus) struct IntakePolicy {
     pub(in crate::consensus) orphans_max: usize,
     /// Of them, blocks of one author.
     pub(in crate::consensus) orphans_per_author_max: Option<usize>,
-    /// What becomes of an orphan beyond these bounds.
+    /// Handling of an orphan beyond these bounds.
     pub(in crate::consensus) overflow: Overflow,
     /// When to request a peer's chain from below; `None` requests missing parents one by one, however many.
     pub(in crate::consensus) catch_up: Option<CatchUpPolicy>,
 }
 
-/// What becomes of an orphan for which there is no room.
+/// Handling of an orphan for which there is no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::consensus) enum Overflow {
     /// It replaces the highest orphan if that one is higher: blocks near the chain are needed first.
@@ -59,7 +59,7 @@ pub(in crate::consensus) struct CatchUpPolicy {
 /// Which peer's chain is followed, and from where.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::consensus) enum CatchUpMode {
-    /// The latest peer that is far ahead, from the final block on: its branch may part from the own one anywhere above, so
+    /// The latest peer that is far ahead, from the final block on: its branch may fork from the own one anywhere above, so
     /// each height has to be reached in turn.
     LatestPeer,
     /// The first peer that is far ahead, from the head on, until the target is reached; other peers only raise the target.
@@ -103,7 +103,7 @@ pub(in crate::consensus) struct PendingBlock<T> {
     pub(in crate::consensus) verified: T,
 }
 
-/// What became of a block without a parent.
+/// Outcome for a block without a known parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::consensus) enum Parked {
     /// It waits; this ancestor is missing, unless it is pending.
@@ -134,7 +134,7 @@ impl<T: Clone> Intake<T> {
         (pending, orphans, catch_up.as_ref())
     }
 
-    /// Whether a block is pending or waits for its parent.
+    /// Returns whether a block is pending or waits for its parent.
     pub(in crate::consensus) fn contains(&self, id: &BlockId) -> bool {
         self.pending.contains_key(id) || self.orphans.contains(id)
     }
@@ -159,7 +159,7 @@ impl<T: Clone> Intake<T> {
         }
     }
 
-    /// Whether the gap between the head and a block is too wide to request missing parents one by one.
+    /// Returns whether the gap between the head and a block is too wide to request missing parents one by one.
     pub(in crate::consensus) fn is_far(&self, block: Height, head: Height) -> bool {
         self.policy.catch_up.is_some_and(|catch_up| is_above(block, head, catch_up.gap_max))
     }
@@ -242,7 +242,7 @@ impl<T: Clone> Intake<T> {
         Some(catch_up.request())
     }
 
-    /// Notes that a block is in the tree now. Returns the request for the one after it, when it was the one requested.
+    /// Records that a block is in the tree now. Returns the request for the one after it, when it was the one requested.
     pub(in crate::consensus) fn continue_catch_up(&mut self, adopted: Height, slot: u64) -> Option<Effect> {
         let catch_up = self.catch_up?;
         let is_progress = match self.policy.catch_up?.mode {
@@ -322,7 +322,7 @@ mod tests {
         Arc::new(Block::new(header, Vec::new(), Bytes::new(), Vec::new()))
     }
 
-    /// A block of `author` whose parent is not known.
+    /// Returns a block of `author` whose parent is not known.
     fn orphan(number: u64, author: u8) -> Orphan {
         let block = block(number, B256::repeat_byte(author));
         Orphan { from: Some(ReplicaId::new(0)), author: Address::repeat_byte(author), block }

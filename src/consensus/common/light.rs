@@ -31,7 +31,7 @@ pub(crate) trait FollowHeaders {
     /// Verifies the header after the head and makes it the head.
     ///
     /// # Errors
-    /// The rule that it breaks; the verifier stays where it was.
+    /// The rule that it breaks; the verifier is unchanged.
     fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, Self::Error>;
 
     /// Returns the newest verified block.

@@ -1,57 +1,57 @@
-//! Deliberate bugs, to show that the simulator's invariants would find real ones.
+//! Seeded bugs for mutation tests of the simulator's invariants.
 //!
-//! Each is one line of production code that asks [`active`]. Outside of this crate's own tests that is `false` at compile
-//! time, so nothing of a bug is left in a library or binary.
+//! Each is one line of production code that depends on [`active`]. Outside of this crate's own tests that is `false` at
+//! compile time, so that no mutation is part of a library or binary.
 
-/// A deliberate bug of a protocol.
+/// A seeded bug of a protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(dead_code, reason = "named by tests only")]
 pub(crate) enum Mutation {
-    /// PBFT: `2f` replicas are taken for a quorum.
+    /// PBFT: a quorum is `2f` replicas.
     PbftQuorumOneShort,
-    /// PBFT: a second proposal of one primary in one view takes the place of the first.
+    /// PBFT: a second proposal of a primary in the same view replaces the first.
     PbftTwoProposals,
-    /// PBFT: a replica commits what it accepted, whoever else prepared it.
+    /// PBFT: a replica commits a proposal that it accepted without a prepare quorum.
     PbftCommitsUnprepared,
-    /// PBFT: a view-change does not tell what was prepared.
+    /// PBFT: a view-change omits the prepared certificate.
     PbftForgetsPrepared,
-    /// PBFT: a replica that restarts forgets what it had pre-prepared and prepared.
+    /// PBFT: a replica that restarts forgets its pre-prepares and prepares.
     PbftForgetsPromises,
-    /// PBFT: a replica that wants a new view takes part in it before it has begun.
+    /// PBFT: a replica in a view change takes part in the new view without a new-view message.
     PbftSkipsNewView,
-    /// PBFT: nobody suspects a silent primary.
+    /// PBFT: no replica starts a view change because of a silent primary.
     PbftNeverSuspects,
     /// Raft: a replica votes for a second candidate in one term.
     RaftVotesTwice,
-    /// Raft: a replica votes for a candidate whose log lacks what its own has.
+    /// Raft: a replica votes for a candidate whose log is less up-to-date than its own.
     RaftVotesForAnyLog,
-    /// Raft: one voter fewer than a majority elects.
+    /// Raft: one voter fewer than a majority elects a leader.
     RaftElectsByMinority,
-    /// Raft: one voter fewer than a majority commits.
+    /// Raft: one voter fewer than a majority commits an entry.
     RaftCommitsByMinority,
-    /// Raft: a heartbeat commits what its follower may not have.
+    /// Raft: a heartbeat's commit index may exceed the follower's match index.
     RaftHeartbeatCommitsAll,
     /// Raft: a replica that restarts forgets the entries that are not applied.
     RaftForgetsEntries,
-    /// Raft: entries that conflict with a leader's stay.
+    /// Raft: entries that conflict with the leader's are not truncated.
     RaftKeepsConflicts,
     /// Proof of authority: a signer may sign one block earlier than the limit allows.
     PoaSignerLimitOneShort,
-    /// Proof of authority: turns go by the parent's height.
+    /// Proof of authority: the signer in turn is derived from the parent's height.
     PoaTurnOfParent,
-    /// Proof of authority: every block weighs as one in turn.
+    /// Proof of authority: every block has the difficulty of one in turn.
     PoaAlwaysInTurn,
     /// Proof of authority: half of the signers pass a vote.
     PoaVotePassesAtHalf,
-    /// Proof of authority: votes of a signer that was voted out stay.
+    /// Proof of authority: votes of a removed signer still count.
     PoaRemovedVotesStay,
-    /// Proof of authority: a vote that passed stays open.
+    /// Proof of authority: the votes of a passed proposal still count.
     PoaPassedVotesStay,
-    /// Proof of authority: a checkpoint lets everybody sign again.
+    /// Proof of authority: a checkpoint clears the recent signers, so that any may sign again.
     PoaCheckpointForgetsSigners,
-    /// Proof of authority: a checkpoint keeps open votes.
+    /// Proof of authority: a checkpoint keeps pending votes.
     PoaCheckpointKeepsVotes,
-    /// Proof of authority: the period is not waited for.
+    /// Proof of authority: a block's timestamp may be less than a period after its parent's.
     PoaNoPeriod,
     /// Proof of authority: the longest branch wins, not the heaviest.
     PoaLongestWins,
@@ -59,43 +59,43 @@ pub(crate) enum Mutation {
     DposQuorumOneShort,
     /// Delegated proof of stake: the last irreversible block is what half of the producers imply.
     DposIrreversibleIndex,
-    /// Delegated proof of stake: a producer confirms what its branch does not show as confirmed, whatever it did elsewhere.
+    /// Delegated proof of stake: a producer confirms heights of a branch that it has confirmed on another branch.
     DposConfirmsTwice,
-    /// Delegated proof of stake: a producer forgets at a restart what it confirmed and when it produced.
+    /// Delegated proof of stake: a producer that restarts forgets its confirmations and its last slot.
     DposPromiseForgotten,
-    /// Delegated proof of stake: a producer that changed its branch produces in a slot once more.
+    /// Delegated proof of stake: a producer that changed its branch produces in the same slot again.
     DposSlotTwice,
-    /// Delegated proof of stake: a slot may also be taken by the producer whose turn is next.
+    /// Delegated proof of stake: the producer of the next slot may also produce in a slot.
     DposWrongProducer,
-    /// Delegated proof of stake: a schedule is in force at once, not when it is irreversible.
+    /// Delegated proof of stake: a schedule is active at once, not when it is irreversible.
     DposScheduleEarly,
-    /// Delegated proof of stake: of branches that made the same irreversible the longest wins, whatever they proposed.
+    /// Delegated proof of stake: of branches with the same irreversible block the longest wins, whatever they proposed.
     DposLengthAlone,
     /// Delegated proof of stake: a producer that implied a block confirms branches without it.
     DposLockIgnored,
-    /// Delegated proof of stake: both of the last two, which is how EOSIO does it.
+    /// Delegated proof of stake: both of the last two, as in EOSIO.
     DposClassic,
     /// Proof of stake: more than half of the stake justifies.
     PosJustifiesAtHalf,
-    /// Proof of stake: two justified epochs in a row finalise the first, whatever the second came from.
+    /// Proof of stake: two justified epochs in a row finalise the first, whatever the source of the second.
     PosFinalizesWithoutSource,
-    /// Proof of stake: what is justified counts as final.
+    /// Proof of stake: a justified checkpoint counts as final.
     PosFinalizesJustified,
     /// Proof of stake: a vote for the checkpoint of another branch counts on this one.
     PosCountsAnyTarget,
     /// Proof of stake: votes of equivocators count in fork choice.
     PosCountsEquivocators,
-    /// Proof of stake: the proposer boost stays with its block.
+    /// Proof of stake: the proposer boost does not end with its slot.
     PosBoostStays,
-    /// Proof of stake: fork choice goes where the justified checkpoint is not known.
+    /// Proof of stake: fork choice does not filter branches without the justified checkpoint.
     PosIgnoresViability,
-    /// Proof of stake: a validator votes in each slot from its duty on.
+    /// Proof of stake: a validator votes in its assigned slot and in each one after it.
     PosVotesEachSlot,
     /// Proof of stake: a validator forgets its vote when it restarts.
     PosForgetsVote,
 }
 
-/// Whether `mutation` is switched on in this thread.
+/// Returns whether `mutation` is switched on in this thread.
 #[cfg(not(test))]
 pub(crate) const fn active(_mutation: Mutation) -> bool {
     false
@@ -115,7 +115,7 @@ mod switched {
         static ACTIVE: Cell<Option<Mutation>> = const { Cell::new(None) };
     }
 
-    /// Whether `mutation` is switched on in this thread.
+    /// Returns whether `mutation` is switched on in this thread.
     pub(crate) fn active(mutation: Mutation) -> bool {
         ACTIVE.get() == Some(mutation)
     }

@@ -35,7 +35,7 @@ impl Orphans {
         self.0.len()
     }
 
-    /// The number of waiting blocks of one author.
+    /// Returns the number of waiting blocks of one author.
     pub(in crate::consensus) fn count_of(&self, author: Address) -> usize {
         self.0.values().filter(|orphan| orphan.author == author).count()
     }
@@ -52,7 +52,7 @@ impl Orphans {
         self.0.remove(id)
     }
 
-    /// The highest block, which is the furthest from the chain.
+    /// Returns the highest block, which is the furthest from the chain.
     pub(in crate::consensus) fn highest(&self) -> Option<BlockId> {
         self.0.get_max().map(|(highest, _)| *highest)
     }

@@ -13,7 +13,7 @@ use crate::primitives::B256;
 
 /// One validator's (or observer's) side of a consensus protocol.
 ///
-/// Two states are equal exactly when their encodings are; a clone goes on exactly as the original would.
+/// Two states are equal exactly when their encodings are; a clone continues exactly as the original would.
 pub trait Protocol: Clone + Debug + Eq + Hash + Send + Sync {
     /// Applies one event and appends the effects, in the order in which they must be carried out, to `effects`.
     ///

@@ -17,13 +17,13 @@ pub(crate) struct RecordKeys {
 }
 
 impl RecordKeys {
-    /// Whether a record holds what this replica alone has signed or voted for. No other replica can restore it, and without
-    /// it the replica could contradict itself.
+    /// Returns whether a record holds what this replica alone has signed or voted for. No other replica can restore it,
+    /// and without it the replica could equivocate.
     pub(crate) fn is_safety_record(&self, key: &[u8]) -> bool {
         has_prefix(key, self.safety_prefixes)
     }
 
-    /// Whether a record describes the head of the chain.
+    /// Returns whether a record describes the head of the chain.
     pub(crate) fn is_head_record(&self, key: &[u8]) -> bool {
         has_prefix(key, self.head_prefixes)
     }

@@ -1,8 +1,8 @@
-//! The records by which a replica goes on after a restart, and their one codec.
+//! The records from which a replica recovers after a restart, and their one codec.
 //!
 //! A record's value is a checksum (the first 8 bytes of the content's BLAKE3), then its content in the canonical encoding of
-//! [`Encoder`]. The checksum tells a damaged record, or one whose write a crash cut short, from a whole one; it is no
-//! protection against forgery. A change of it, or of any record's content, is a new format of the database
+//! [`Encoder`]. The checksum detects a damaged record, or one whose write a crash cut short; it is no protection
+//! against forgery. A change of it, or of any record's content, is a new format of the database
 //! (`store/rocks.rs`).
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ impl Record {
         Self { key: key.into(), value: value.into() }
     }
 
-    /// Deletes the value under `key`.
+    /// Returns the record that deletes the value under `key`.
     pub(crate) fn forgotten(key: impl Into<Bytes>) -> Self {
         Self::new(key, Bytes::new())
     }
@@ -50,7 +50,7 @@ pub(crate) fn checked_record(capacity: usize, write: impl FnOnce(&mut Encoder)) 
     value
 }
 
-/// Whether the checksum of a record's value matches its content.
+/// Returns whether the checksum of a record's value matches its content.
 pub(crate) fn is_whole_record(record: &[u8]) -> bool {
     check_record(record).is_some()
 }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_was_cut_or_damaged_is_told() {
+    fn a_truncated_or_damaged_record_is_detected() {
         let record = checked_record(20, |out| (0..20).for_each(|byte| out.u8(byte)));
         assert_eq!(check_record(&record).unwrap(), (0..20).collect::<Vec<_>>());
         assert!((0..record.len()).all(|length| check_record(&record[..length]).is_none()));

@@ -1,9 +1,9 @@
 //! Signing of hashes: secp256k1 seals, or symbolic ones for simulation.
 //!
-//! A symbolic seal is the signer's address and a BLAKE3 of address and hash, keyed by a secret of the simulation that can not
-//! be read out of an [`Authenticator`] or a [`Signer`]; a signer signs for one address only. So no one in a simulation can
-//! sign for another, at a thousandth of the cost of a secp256k1 signature. It proves nothing outside the process. All else,
-//! block hashes included, is the same under both schemes.
+//! A symbolic seal is the signer's address and a BLAKE3 of address and hash, keyed by a secret of the simulation that can
+//! not be read out of an [`Authenticator`] or a [`Signer`]; a signer signs for one address only. So no replica in a
+//! simulation can sign for another, at a thousandth of the cost of a secp256k1 signature. It proves nothing outside the
+//! process. All else, block hashes included, is the same under both schemes.
 
 mod hashes;
 
@@ -55,10 +55,10 @@ pub enum SealError {
     /// The signature recovers to no key.
     #[error(transparent)]
     Signature(#[from] SignatureError),
-    /// A symbolic seal that its claimed signer did not make.
+    /// A symbolic seal that was not made by its claimed signer.
     #[error("symbolic seal was not made by {claimed}")]
     Forged {
-        /// Signer that it claims.
+        /// Claimed signer.
         claimed: Address,
     },
 }

@@ -20,7 +20,7 @@ pub struct ValidatorSet {
     total_weight: u128,
 }
 
-/// A list that is no validator set.
+/// Invalid list of validators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ValidatorSetError {
@@ -69,7 +69,7 @@ impl ValidatorSet {
         Self::new(addresses.into_iter().map(|address| Validator { address, weight: 1 }))
     }
 
-    /// Members known to be sorted and distinct; may be empty (Clique's last signer can vote itself out).
+    /// Returns a set of sorted and distinct members; may be empty (Clique's last signer can vote itself out).
     pub(in crate::consensus) fn from_sorted(members: Vec<Validator>) -> Self {
         let total_weight = members.iter().map(|member| u128::from(member.weight)).sum();
         Self { members: members.into(), total_weight }
@@ -90,7 +90,7 @@ impl ValidatorSet {
         self.members.len()
     }
 
-    /// Whether the set has no member.
+    /// Returns whether the set has no member.
     pub fn is_empty(&self) -> bool {
         self.members.is_empty()
     }
@@ -105,12 +105,12 @@ impl ValidatorSet {
         self.members.binary_search_by_key(address, |member| member.address).ok()
     }
 
-    /// Whether `address` is a member.
+    /// Returns whether `address` is a member.
     pub fn contains(&self, address: &Address) -> bool {
         self.index_of(address).is_some()
     }
 
-    /// Whether `weight` is more than `numerator / denominator` of the total, by integers alone.
+    /// Returns whether `weight` is more than `numerator / denominator` of the total, in integer arithmetic.
     pub const fn exceeds(&self, weight: u128, numerator: u128, denominator: u128) -> bool {
         weight.saturating_mul(denominator) > self.total_weight.saturating_mul(numerator)
     }

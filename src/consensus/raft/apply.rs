@@ -1,53 +1,53 @@
-//! From committed to head: each block is executed, adopted, and its change of the members put in force.
+//! Applying committed entries: each block is executed and becomes the head, and its membership change takes effect.
 
 use std::sync::Arc;
 
 use super::{
-    Body, HeaderContext, HeaderError, Output, Part, Raft, progress::follow_members, record, rules::check_header,
+    Body, HeaderContext, HeaderError, Output, Raft, ServerState, progress::track_members, record, rules::check_header,
 };
 use crate::{
     chain::Block,
     consensus::{BlockId, ChainEvent, Effect, Encoder, Rejection, Verdict},
 };
 
-/// A committed block that is being executed, as the link that it becomes.
+/// A committed block in execution, with the context for its children.
 #[derive(Clone, Debug)]
 pub(super) struct Applying {
     context: HeaderContext,
 }
 
 impl Raft {
-    /// Applies what is committed, up to a block that must be executed first.
+    /// Applies committed entries, up to a block that must be executed first.
     pub(super) fn apply(&mut self, output: &mut Output<'_>) {
         if self.applying.is_some() {
             return;
         }
         while let Some(entry) = self.log.next_to_apply() {
             if let Some(block) = entry.block.clone() {
-                // Who sealed it was judged when the entry was taken.
+                // The seal was verified when the entry was appended.
                 let author = block.header().beneficiary;
-                let judged = check_header(&self.config, &self.head, &block.as_ref().into(), author);
-                return self.execute(block, judged, output);
+                let checked = check_header(&self.config, &self.head, &block.as_ref().into(), author);
+                return self.execute(block, checked, output);
             }
-            self.log.applied_one();
+            self.log.mark_applied();
         }
         self.release_reads(output);
         self.plan_block(output);
     }
 
-    /// Asks for the execution of the block after the head, which was judged so.
+    /// Requests execution of the block after the head if its header is valid.
     pub(super) fn execute(
         &mut self,
         block: Arc<Block>,
-        judged: Result<HeaderContext, HeaderError>,
+        checked: Result<HeaderContext, HeaderError>,
         output: &mut Output<'_>,
     ) {
-        match judged {
+        match checked {
             Ok(context) => {
                 self.applying = Some(Applying { context });
                 output.effects.push(Effect::Validate { block });
             }
-            // A leader that proposes such a block lies, which Raft does not tolerate: this replica goes no further.
+            // Only a Byzantine leader proposes such a block, which Raft does not tolerate: this replica stops applying.
             Err(error) => {
                 let (block, reason) = (BlockId::of(&block), error.to_string());
                 output.reject(Rejection::Header { block, reason });
@@ -55,7 +55,7 @@ impl Raft {
         }
     }
 
-    pub(super) fn judge(&self, block: &Block) -> Result<HeaderContext, HeaderError> {
+    pub(super) fn check_block(&self, block: &Block) -> Result<HeaderContext, HeaderError> {
         let author = self.authenticator.author(block.hash(), block.seal())?;
         check_header(&self.config, &self.head, &block.into(), author)
     }
@@ -81,9 +81,9 @@ impl Raft {
         let compacted = self.log.compact(self.config.log_keep);
         let mut records = Vec::with_capacity(2 + compacted.clone().count());
         records.extend(record::head(&self.head));
-        records.extend(compacted.map(record::no_entry));
+        records.extend(compacted.map(record::delete_entry));
         let ticket = self.next_ticket.take_next();
-        self.log.record_write_began(ticket);
+        self.log.begin_record_write(ticket);
         output.effects.push(Effect::Persist { ticket, records });
         output.effects.push(Effect::Chain(ChainEvent::Inserted(new)));
         output.effects.push(Effect::Chain(ChainEvent::HeadMoved { old: old.block, new, reorg_depth: 0 }));
@@ -100,10 +100,10 @@ impl Raft {
         output.mark(if self.head.membership.is_joint() { "raft/joint" } else { "raft/members-changed" });
         let own_id = self.own_id();
         let (term, committed, last_index) = (self.term, self.log.committed(), self.log.last_index());
-        let Part::Leader(leader) = &mut self.part else { return };
+        let ServerState::Leader(leader) = &mut self.state else { return };
         for (replica, progress) in &leader.progress {
             if !self.head.membership.is_member(*replica) {
-                // The last word: that its removal is committed.
+                // Lets the removed replica learn that its removal is committed.
                 let (commit, round) = (progress.matched().min(committed), leader.round);
                 output.send(*replica, term, Body::Heartbeat { commit, round });
             }
@@ -112,16 +112,16 @@ impl Raft {
             output.mark("raft/leader-removed");
             return self.become_follower(self.term, None, output);
         };
-        follow_members(&mut leader.progress, &self.head.membership, last_index);
+        track_members(&mut leader.progress, &self.head.membership, last_index);
         leader.progress.remove(&own_id);
         if leader.transfer.is_some_and(|to| !self.head.membership.is_voter(to)) {
             leader.transfer = None;
         }
         self.broadcast_append(output);
-        self.commit_by_count(output);
+        self.maybe_commit(output);
     }
 
-    /// Whether a change of the members is committed and not applied.
+    /// Returns whether a membership change is committed and not applied.
     pub(super) fn has_unapplied_change(&self) -> bool {
         let unapplied = self.log.after(self.log.applied()).take_while(|entry| entry.index <= self.log.committed());
         unapplied

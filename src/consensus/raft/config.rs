@@ -19,14 +19,14 @@ pub struct RaftConfig {
     pub(crate) heartbeat_ms: u64,
     /// Committed entries kept for followers that are behind; a follower further behind fetches blocks.
     pub(crate) log_keep: u64,
-    /// Most entries in one message.
+    /// Largest number of entries in one message.
     pub(crate) entries_max: usize,
-    /// Most messages with entries on their way to one follower.
+    /// Largest number of in-flight append messages to one follower.
     pub(crate) inflight_max: usize,
-    /// Addresses of the first voters by replica number: index `n` is replica `n`.
+    /// Addresses of the initial voters by replica number: index `n` is replica `n`.
     #[serde(skip)]
     pub(crate) roster: Vec<Address>,
-    /// Replicas that follow from genesis on and do not vote.
+    /// Replicas that are learners from genesis on.
     #[serde(skip)]
     pub(crate) observers: Vec<ReplicaId>,
 }
@@ -97,28 +97,28 @@ impl RaftConfig {
         self
     }
 
-    /// Returns the configuration with another bound of entries in one message.
+    /// Returns the configuration with at most `entries_max` entries in one message.
     #[must_use]
     pub const fn with_entries_max(mut self, entries_max: usize) -> Self {
         self.entries_max = entries_max;
         self
     }
 
-    /// Returns the configuration with another bound of messages with entries on their way to one follower.
+    /// Returns the configuration with at most `inflight_max` in-flight append messages to one follower.
     #[must_use]
     pub const fn with_inflight_max(mut self, inflight_max: usize) -> Self {
         self.inflight_max = inflight_max;
         self
     }
 
-    /// Returns the configuration with the first voters in order of their replica numbers, and the replicas that only follow.
+    /// Returns the configuration with the initial voters in order of their replica numbers, and the initial learners.
     #[must_use]
     pub fn with_roster(mut self, roster: Vec<Address>, observers: Vec<ReplicaId>) -> Self {
         (self.roster, self.observers) = (roster, observers);
         self
     }
 
-    /// Whether a replica with this number takes part; without a roster, any does.
+    /// Returns whether `replica` belongs to the chain; without a roster, every replica does.
     pub(super) fn is_replica(&self, replica: ReplicaId) -> bool {
         self.roster.is_empty() || replica.index() < self.roster.len() || self.observers.contains(&replica)
     }

@@ -1,35 +1,36 @@
-//! Terms and elections: patience, pre-vote, votes, transfer of leadership (Raft, section 5.2; thesis, sections 3.10, 9.6).
+//! Terms and elections: election timeout, pre-vote, votes, leadership transfer (Raft, section 5.2; dissertation,
+//! sections 3.10, 9.6).
 
 use imbl::OrdMap;
 
-use super::{Body, ELECTION_TIMER, HEARTBEAT_TIMER, Output, Part, Raft, RaftMessage, quorum::VoteResult};
+use super::{Body, ELECTION_TIMER, HEARTBEAT_TIMER, Output, Raft, RaftMessage, ServerState, quorum::VoteResult};
 use crate::consensus::{
     Deadline, Effect, Encoder, Rejection, ReplicaId, Ticket,
     mutation::{self, Mutation},
 };
 
-/// Terms further than this above one's own are no message of this life.
+/// Largest accepted difference of a message's term above the replica's own.
 const TERM_JUMP_MAX: u64 = 1 << 32;
 
-/// How long a replica still waits for a leader: once the election timeout, then a part of it again that is drawn.
+/// Phase of the election timeout: a fixed part, the leader's lease, then a randomized part of at most the same length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Patience {
-    /// A leader that was heard is believed to lead: nobody else gets a vote.
+pub(super) enum ElectionTimeout {
+    /// The fixed part runs: with a known leader, vote requests are ignored.
     Lease,
-    /// The fixed part is over; how long the rest is was asked.
+    /// The fixed part is over; the random draw is pending.
     Drawing(Ticket),
-    /// The drawn part runs.
-    Last,
+    /// The randomized part runs.
+    Randomized,
 }
 
-/// Why somebody stands for election.
+/// Kind of election that a replica campaigns in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Campaign {
-    /// Asks first whether it could win.
+    /// Pre-vote: asks without a change of term.
     PreVote,
-    /// It could.
+    /// After a won pre-vote.
     Election,
-    /// The leader asked for it.
+    /// Leadership transfer: the leader sent TimeoutNow.
     Transfer,
 }
 
@@ -45,23 +46,23 @@ impl Raft {
                 Body::RequestVote { transfer: false, .. } if self.is_in_lease() => {
                     return output.mark("raft/lease-kept");
                 }
-                // A pre-vote's term is only a question.
+                // Pre-votes do not change the term.
                 Body::RequestVote { pre: true, .. } | Body::Vote { pre: true, granted: true } => {}
                 _ => self.become_follower(term, of_leader.then_some(from), output),
             }
         } else if term < self.term {
             match body {
-                // An old leader learns from the answer's term; so does a candidate that pre-vote keeps in an old one.
-                _ if of_leader => output.promise(from, self.term, Body::HeartbeatAnswer { round: 0 }),
+                // The response's term updates a stale leader, and a pre-candidate that stays in an old term.
+                _ if of_leader => output.send_after_write(from, self.term, Body::HeartbeatResponse { round: 0 }),
                 Body::RequestVote { pre: true, .. } => {
-                    output.promise(from, self.term, Body::Vote { pre: true, granted: false });
+                    output.send_after_write(from, self.term, Body::Vote { pre: true, granted: false });
                 }
                 _ => output.mark("raft/old-term"),
             }
             return;
         }
         if of_leader {
-            if !matches!(self.part, Part::Follower) {
+            if !matches!(self.state, ServerState::Follower) {
                 self.become_follower(term, Some(from), output);
             }
             self.leader = Some(from);
@@ -80,29 +81,29 @@ impl Raft {
                 self.on_append_rejected(from, rejected, (hint_index, hint_term), output);
             }
             Body::Heartbeat { commit, round } => self.on_heartbeat(from, commit, round, output),
-            Body::HeartbeatAnswer { round } => self.on_heartbeat_answer(from, round, output),
+            Body::HeartbeatResponse { round } => self.on_heartbeat_response(from, round, output),
             Body::Snapshot { index, entry_term, block } => self.on_snapshot(from, index, entry_term, block, output),
             Body::TimeoutNow => self.campaign(Campaign::Transfer, output),
         }
     }
 
-    /// What no correct replica says. Nothing has changed yet.
+    /// Refuses a message that no correct replica sends, before any state changes.
     fn check_message(&self, from: ReplicaId, message: &RaftMessage) -> Result<(), String> {
         let RaftMessage { term, body } = message;
         if *term == 0 || *term > self.term.saturating_add(TERM_JUMP_MAX) {
             return Err(format!("term {term} is far from this replica's term {}", self.term));
         }
         if !self.config.is_replica(from) {
-            return Err("it is no replica of this chain".to_owned());
+            return Err("sender is not a replica of this chain".to_owned());
         }
-        // Whoever was asked was a member; a leader or candidate that is none yet, as far as is known here, may well be one
-        // (Raft, section 6).
-        let is_answer = matches!(
+        // Requests go to members only, so that responses come from members; a leader or candidate may be a member whose
+        // addition this replica has not applied (Raft, section 6).
+        let is_response = matches!(
             body,
-            Body::Vote { .. } | Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatAnswer { .. }
+            Body::Vote { .. } | Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatResponse { .. }
         );
-        if is_answer && !self.head.membership.is_member(from) {
-            return Err("it answers and is no member".to_owned());
+        if is_response && !self.head.membership.is_member(from) {
+            return Err("response of a replica that is not a member".to_owned());
         }
         let of_leader =
             matches!(body, Body::Append { .. } | Body::Heartbeat { .. } | Body::Snapshot { .. } | Body::TimeoutNow);
@@ -116,8 +117,10 @@ impl Raft {
             Body::Appended { index } if *term == self.term && *index > self.log.last_index() => {
                 Err(format!("acknowledges entry {index}; the log ends at {}", self.log.last_index()))
             }
-            Body::HeartbeatAnswer { round } if *term == self.term => match &self.part {
-                Part::Leader(leader) if *round > leader.round => Err(format!("answers round {round} of heartbeats")),
+            Body::HeartbeatResponse { round } if *term == self.term => match &self.state {
+                ServerState::Leader(leader) if *round > leader.round => {
+                    Err(format!("heartbeat response of round {round}; the newest round is {}", leader.round))
+                }
                 _ => Ok(()),
             },
             Body::Snapshot { index, block, .. } => self.check_snapshot(*index, *block),
@@ -125,44 +128,44 @@ impl Raft {
         }
     }
 
-    /// Whether the present leader is to be believed for a while, so that no candidate can unseat it.
+    /// Returns whether a leader's lease runs, in which vote requests are ignored.
     fn is_in_lease(&self) -> bool {
-        self.is_leader() || (self.leader.is_some() && self.patience == Patience::Lease)
+        self.is_leader() || (self.leader.is_some() && self.election_timeout == ElectionTimeout::Lease)
     }
 
-    /// Starts to wait anew.
+    /// Restarts the election timeout.
     pub(super) fn wait_for_leader(&mut self, output: &mut Output<'_>) {
-        self.patience = Patience::Lease;
+        self.election_timeout = ElectionTimeout::Lease;
         let deadline = Deadline::After { nanos: self.config.election_nanos() };
         output.effects.push(Effect::ArmTimer { timer: ELECTION_TIMER, deadline });
     }
 
     pub(super) fn on_election_timer(&mut self, output: &mut Output<'_>) {
-        match self.patience {
-            Patience::Lease => {
+        match self.election_timeout {
+            ElectionTimeout::Lease => {
                 let ticket = self.next_ticket.take_next();
-                self.patience = Patience::Drawing(ticket);
+                self.election_timeout = ElectionTimeout::Drawing(ticket);
                 output.effects.push(Effect::Draw { ticket, bound: self.config.election_nanos() });
             }
-            Patience::Last => self.campaign(Campaign::PreVote, output),
-            Patience::Drawing(_) => output.mark("raft/stale-timer"),
+            ElectionTimeout::Randomized => self.campaign(Campaign::PreVote, output),
+            ElectionTimeout::Drawing(_) => output.mark("raft/stale-timer"),
         }
     }
 
     pub(super) fn on_random(&mut self, ticket: Ticket, value: u64, output: &mut Output<'_>) {
-        if self.patience != Patience::Drawing(ticket) || self.is_leader() {
+        if self.election_timeout != ElectionTimeout::Drawing(ticket) || self.is_leader() {
             return output.mark("raft/stale-draw");
         }
-        self.patience = Patience::Last;
+        self.election_timeout = ElectionTimeout::Randomized;
         output.effects.push(Effect::ArmTimer { timer: ELECTION_TIMER, deadline: Deadline::After { nanos: value } });
     }
 
-    /// Stands for election, unless it may not: no voter, or a change of the members is committed and not applied.
+    /// Starts an election, unless this replica is not a voter or has a committed membership change to apply.
     pub(super) fn campaign(&mut self, campaign: Campaign, output: &mut Output<'_>) {
         if self.is_leader() {
             return output.mark("raft/leads-already");
         }
-        // Nobody is believed to lead any more, also by one who may not stand: its vote may be needed.
+        // The leader is unknown now, also for a replica that may not campaign: its vote may be needed.
         self.leader = None;
         self.wait_for_leader(output);
         let Some(own_id) = self.own_id() else { return };
@@ -171,12 +174,12 @@ impl Raft {
         }
         let pre = campaign == Campaign::PreVote;
         if pre {
-            self.part = Part::PreCandidate { votes: OrdMap::unit(own_id, true) };
+            self.state = ServerState::PreCandidate { votes: OrdMap::unit(own_id, true) };
         } else {
             self.term += 1;
             self.vote = Some(own_id);
             output.hard_state = true;
-            self.part = Part::Candidate { votes: OrdMap::new(), own: self.take_ticket(output) };
+            self.state = ServerState::Candidate { votes: OrdMap::new(), own: self.take_ticket(output) };
         }
         output.mark(if pre { "raft/pre-vote" } else { "raft/election" });
         let body = Body::RequestVote {
@@ -188,13 +191,13 @@ impl Raft {
         let term = self.term + u64::from(pre);
         let membership = self.head.membership.clone();
         for voter in membership.members().into_iter().filter(|voter| *voter != own_id && membership.is_voter(*voter)) {
-            output.promise(voter, term, body.clone());
+            output.send_after_write(voter, term, body.clone());
         }
         self.count_votes(output);
     }
 
-    /// Gives its vote or not (Raft, figure 2, "RequestVote RPC"). Learners vote too: the candidate may know of their
-    /// promotion when they don't.
+    /// Grants or refuses a vote (Raft, figure 2, "RequestVote RPC"). Learners vote too: they may have been promoted
+    /// without having applied that yet.
     fn on_vote_request(
         &mut self,
         from: ReplicaId,
@@ -214,17 +217,17 @@ impl Raft {
             output.hard_state = true;
             self.wait_for_leader(output);
         }
-        // A granted pre-vote carries the term that was asked about, so that its asker finds it.
+        // A granted pre-vote carries the requested term, by which the pre-candidate matches it.
         let term = if granted { term } else { self.term };
-        output.promise(from, term, Body::Vote { pre, granted });
+        output.send_after_write(from, term, Body::Vote { pre, granted });
     }
 
     fn on_vote(&mut self, from: ReplicaId, pre: bool, granted: bool, output: &mut Output<'_>) {
-        match &mut self.part {
-            Part::PreCandidate { votes } if pre => {
+        match &mut self.state {
+            ServerState::PreCandidate { votes } if pre => {
                 votes.entry(from).or_insert(granted);
             }
-            Part::Candidate { votes, .. } if !pre => {
+            ServerState::Candidate { votes, .. } if !pre => {
                 votes.entry(from).or_insert(granted);
             }
             _ => return output.mark("raft/stale-vote"),
@@ -232,18 +235,18 @@ impl Raft {
         self.count_votes(output);
     }
 
-    /// Its own vote is durable.
+    /// Counts the candidate's own vote, which is durable now.
     pub(super) fn vote_for_itself(&mut self, output: &mut Output<'_>) {
-        if let (Some(own_id), Part::Candidate { votes, .. }) = (self.own_id(), &mut self.part) {
+        if let (Some(own_id), ServerState::Candidate { votes, .. }) = (self.own_id(), &mut self.state) {
             votes.insert(own_id, true);
             self.count_votes(output);
         }
     }
 
     pub(super) fn count_votes(&mut self, output: &mut Output<'_>) {
-        let (votes, pre) = match &self.part {
-            Part::PreCandidate { votes } => (votes, true),
-            Part::Candidate { votes, .. } => (votes, false),
+        let (votes, pre) = match &self.state {
+            ServerState::PreCandidate { votes } => (votes, true),
+            ServerState::Candidate { votes, .. } => (votes, false),
             _ => return,
         };
         match self.head.membership.vote(|voter| votes.get(&voter).copied()) {
@@ -254,9 +257,9 @@ impl Raft {
         }
     }
 
-    /// Follows in `term`; what it did as a leader ends.
+    /// Becomes a follower in `term`; ends the duties of a leader.
     pub(super) fn become_follower(&mut self, term: u64, leader: Option<ReplicaId>, output: &mut Output<'_>) {
-        if let Part::Leader(former) = &self.part {
+        if let ServerState::Leader(former) = &self.state {
             output.effects.push(Effect::DisarmTimer(HEARTBEAT_TIMER));
             former.stop_building(output);
             output.mark("raft/stepped-down");
@@ -266,23 +269,23 @@ impl Raft {
             output.hard_state = true;
         }
         self.leader = leader;
-        self.part = Part::Follower;
+        self.state = ServerState::Follower;
         self.wait_for_leader(output);
     }
 
-    /// Begins to hand leadership to `to`: it is brought up to date, then told to stand. No block is built meanwhile.
+    /// Starts a leadership transfer to `to`: replicates the log to it, then sends TimeoutNow. No block is built meanwhile.
     pub(super) fn transfer_leader(&mut self, to: ReplicaId, output: &mut Output<'_>) -> Result<(), String> {
         let own_id = self.own_id();
         let is_voter = self.head.membership.incoming().contains(&to);
         let last_index = self.log.last_index();
-        let Part::Leader(leader) = &mut self.part else {
-            return Err("only the leader hands leadership on; this replica does not lead".to_owned());
+        let ServerState::Leader(leader) = &mut self.state else {
+            return Err("only the leader transfers leadership; this replica is not the leader".to_owned());
         };
         if !is_voter || own_id == Some(to) {
-            return Err(format!("{to} can't take over: name another voter"));
+            return Err(format!("leadership can't go to {to}: name another voter"));
         }
         leader.stop_building(output);
-        (leader.transfer, leader.duty) = (Some(to), super::production::Duty::Idle);
+        (leader.transfer, leader.build_state) = (Some(to), super::production::BuildState::Idle);
         output.mark("raft/transfer");
         if leader.progress.get(&to).is_some_and(|progress| progress.matched() == last_index) {
             output.send(to, self.term, Body::TimeoutNow);
@@ -293,7 +296,7 @@ impl Raft {
     }
 }
 
-impl Patience {
+impl ElectionTimeout {
     pub(super) fn encode(self, out: &mut Encoder) {
         match self {
             Self::Lease => out.u8(0),
@@ -301,7 +304,7 @@ impl Patience {
                 out.u8(1);
                 out.u64(ticket.get());
             }
-            Self::Last => out.u8(2),
+            Self::Randomized => out.u8(2),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Raft as the dispatch over all protocols sees it.
+//! Raft's implementation of the protocol family.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl ProtocolFamily for Raft {
         campaign_rounds_max: 6,
         record_keys: RecordKeys {
             head: HEAD_KEY,
-            // The copy's key begins alike, and so does that of term and vote.
+            // The copy's key has the same prefix.
             head_prefixes: &[HEAD_KEY],
             safety_prefixes: &[HARD_STATE_KEY, ENTRY_PREFIX],
             attested_prefixes: &[],
@@ -172,7 +172,7 @@ impl FollowHeaders for LightVerifier {
     }
 }
 
-/// Returns the first members: voters in the order of the roster or, without one, of their addresses.
+/// Returns the members at genesis: voters in the order of the roster or, without one, of their addresses.
 fn first_members(config: &RaftConfig, validators: &ValidatorSet) -> Membership {
     let by_address: Vec<_> = validators.addresses().collect();
     let roster = if config.roster.is_empty() { &by_address } else { &config.roster };

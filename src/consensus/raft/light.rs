@@ -1,4 +1,4 @@
-//! Following a chain by its headers: what that shows, and what it can't.
+//! A light verifier: follows a chain by its headers.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::{
 
 /// Follows a chain by its headers, from genesis.
 ///
-/// What a header that it takes *shows*: a voter of that moment sealed it, it extends the one before, its place in the log
-/// is later, and the members changed by Raft's own rule.
+/// An accepted header *proves*: a voter of its parent's configuration sealed it, it extends its parent, its log index is
+/// higher, and the membership changed by Raft's rules.
 ///
-/// What it *can't show*: that the author led, that a majority holds the block, or that it is committed. Raft tolerates crashes
-/// and no lies: any single voter could seal a second chain that this verifier takes as well. Trusting a header means
-/// trusting all members.
+/// It *does not prove* that the author was leader, that a majority stores the block, or that it is committed. Raft
+/// tolerates crash faults only: any single voter could seal a second chain that this verifier accepts as well. Trusting
+/// a header means trusting all members.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: RaftConfig,
@@ -24,7 +24,7 @@ pub struct LightVerifier {
 }
 
 impl LightVerifier {
-    /// Starts at genesis with the first members.
+    /// Creates a verifier at genesis with the initial members.
     pub fn new(config: RaftConfig, genesis: &Header, members: Membership, authenticator: Authenticator) -> Self {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
         let head = HeaderContext::genesis(block, Timestamp::from_secs(genesis.timestamp), Arc::new(members));
@@ -42,12 +42,12 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified block.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// Who may lead after the head.
+    /// Returns the configuration after the head.
     pub fn members(&self) -> &Membership {
         &self.head.membership
     }

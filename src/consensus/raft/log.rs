@@ -1,4 +1,4 @@
-//! The replicated log: entries by index and term, and how far they are durable, committed and applied.
+//! The replicated log: entries by index and term, and its durable, commit and applied index.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,35 +13,35 @@ use crate::{
     },
 };
 
-/// One entry: a block, or nothing, which a new leader needs to commit what is before it.
+/// One log entry: a block, or the empty entry by which a new leader commits those before it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Entry {
-    /// The term of the leader that made it.
+    /// The term of the leader that created it.
     pub term: u64,
-    /// Its place, from 1.
+    /// Log index, from 1.
     pub index: u64,
     /// The block; `None` in a leader's first entry.
     pub block: Option<Arc<Block>>,
-    /// The term of the entry before it and the record that keeps this one, which is alike for every replica: clones make it once.
+    /// Term of the preceding entry and this entry's record: a cache shared by clones, as every replica writes the same.
     #[serde(skip)]
     record: Arc<OnceLock<(u64, Record)>>,
 }
 
 impl Entry {
-    /// One that is not written anywhere yet.
+    /// Creates an entry.
     pub fn new(term: u64, index: u64, block: Option<Arc<Block>>) -> Self {
         Self { term, index, block, record: Arc::default() }
     }
 
-    /// The record that keeps it after an entry of `prev_term`, as `make` makes it.
+    /// Returns the record of this entry after one of `prev_term`: the cached one, or that of `make`.
     pub(super) fn record(&self, prev_term: u64, make: impl Fn() -> Record) -> Record {
         let (made_after, record) = self.record.get_or_init(|| (prev_term, make()));
-        // Only a leader that lies sends the same entry after different ones.
+        // Only a Byzantine leader sends the same entry after different ones.
         if *made_after == prev_term { record.clone() } else { make() }
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {
-        // The record is a cache of this very entry's encoding.
+        // The record is a cache of this entry's encoding.
         let Self { term, index, block, record: _ } = self;
         out.u64(*term);
         out.u64(*index);
@@ -52,37 +52,37 @@ impl Entry {
     }
 }
 
-/// An entry as far as those after it ask.
+/// Position of an entry in the log.
 #[derive(Clone, Copy, Debug)]
-struct Mark {
+struct LogPosition {
     index: u64,
     term: u64,
-    /// The newest block up to it.
+    /// The newest block at or below it.
     block: BlockId,
 }
 
-/// The log. Everything up to its base is compacted: known only by the block there. Cloning is O(1).
+/// The log. Entries up to its base are compacted: only the base's position is kept. Cloning is O(1).
 #[derive(Clone, Debug)]
 pub(super) struct Log {
     /// The last compacted entry.
-    base: Mark,
+    base: LogPosition,
     entries: Vector<Entry>,
-    /// The last entry, which is asked for most; the base while there is none.
-    end: Mark,
-    /// Up to here a majority has it.
+    /// Position of the last entry, cached; the base while there is none.
+    end: LogPosition,
+    /// Commit index.
     committed: u64,
-    /// Up to here it is in the chain.
+    /// Index of the last entry that is applied to the chain.
     applied: u64,
-    /// Up to here it is durable here.
+    /// Last index that is durable on this replica.
     durable: u64,
-    /// Writes on their way to the disk, in order, and the last index that each makes durable.
+    /// Pending writes, in order, and the last index that each makes durable.
     writes: Vector<(Ticket, u64)>,
 }
 
 impl Log {
-    /// An empty log after a block that is committed, applied and durable.
+    /// Creates an empty log after a block that is committed, applied and durable.
     pub(super) fn starting_at(index: u64, term: u64, block: BlockId) -> Self {
-        let base = Mark { index, term, block };
+        let base = LogPosition { index, term, block };
         Self {
             base,
             entries: Vector::new(),
@@ -118,7 +118,7 @@ impl Log {
         self.end.term
     }
 
-    /// The term of an entry; `None` when it is compacted or not there.
+    /// Returns the term of an entry; `None` when it is compacted or absent.
     pub(super) fn term(&self, index: u64) -> Option<u64> {
         match index {
             _ if index == self.end.index => Some(self.end.term),
@@ -131,25 +131,25 @@ impl Log {
         self.entries.get(self.place(index)?)
     }
 
-    /// At most `max` entries from `first` on.
+    /// Returns at most `max` entries from `first` on.
     pub(super) fn slice(&self, first: u64, max: usize) -> Arc<[Entry]> {
         let Some(place) = self.place(first) else { return Arc::from([]) };
         let end = place.saturating_add(max).min(self.entries.len());
         (place.min(end)..end).filter_map(|place| self.entries.get(place).cloned()).collect()
     }
 
-    /// Entries after `index`, oldest first.
+    /// Returns the entries after `index`, oldest first.
     pub(super) fn after(&self, index: u64) -> impl Iterator<Item = &Entry> {
         let place = self.place(index + 1).unwrap_or(0).min(self.entries.len());
         (place..self.entries.len()).filter_map(|place| self.entries.get(place))
     }
 
-    /// Whether a log that ends so has all that this one has (Raft, section 5.4.1).
+    /// Returns whether a log with this last index and term is at least as up-to-date as this one (Raft, section 5.4.1).
     pub(super) fn is_up_to_date(&self, last_index: u64, last_term: u64) -> bool {
         (last_term, last_index) >= (self.last_term(), self.last_index())
     }
 
-    /// The newest block at or below `index`.
+    /// Returns the newest block at or below `index`.
     pub(super) fn block_at_or_below(&self, index: u64) -> BlockId {
         if index >= self.end.index {
             return self.end.block;
@@ -159,9 +159,9 @@ impl Log {
         block.map_or(self.base.block, |block| BlockId::of(block))
     }
 
-    /// The last index up to `index` whose term is at most `term`, with that term as far as it is known: where a leader
-    /// and a follower may agree, found without a message an entry.
-    pub(super) fn agreement(&self, index: u64, term: u64) -> (u64, u64) {
+    /// Returns the last index up to `index` whose term is at most `term`, and its term if known: where a leader and a
+    /// follower may agree, found without one message per entry.
+    pub(super) fn find_conflict_by_term(&self, index: u64, term: u64) -> (u64, u64) {
         let mut index = index.min(self.last_index());
         while index > self.base.index && self.term(index).is_some_and(|own| own > term) {
             index -= 1;
@@ -169,11 +169,11 @@ impl Log {
         (index, self.term(index).unwrap_or_default())
     }
 
-    /// Adds what is missing of `entries`, which follow on an entry that agrees; a conflicting tail is dropped first.
-    /// Answers the first index that changed.
+    /// Appends the missing ones of `entries`, which follow a matching entry; a conflicting suffix is truncated first.
+    /// Returns the first index that changed.
     pub(super) fn merge(&mut self, entries: &[Entry]) -> Option<u64> {
-        let news = entries.iter().position(|entry| self.term(entry.index) != Some(entry.term))?;
-        let first = entries[news].index;
+        let first_new = entries.iter().position(|entry| self.term(entry.index) != Some(entry.term))?;
+        let first = entries[first_new].index;
         if first <= self.committed {
             return None;
         }
@@ -181,18 +181,18 @@ impl Log {
             return None;
         }
         self.truncate(first);
-        entries[news..].iter().for_each(|entry| self.append(entry.clone()));
+        entries[first_new..].iter().for_each(|entry| self.append(entry.clone()));
         Some(first)
     }
 
     pub(super) fn append(&mut self, entry: Entry) {
         let block = entry.block.as_ref().map_or(self.end.block, |block| BlockId::of(block));
-        self.end = Mark { index: entry.index, term: entry.term, block };
+        self.end = LogPosition { index: entry.index, term: entry.term, block };
         self.entries.push_back(entry);
     }
 
-    /// Drops the entries from `first` on. What was written of them, or is being written, counts no more: the write of
-    /// another entry at the same place has its own ticket.
+    /// Truncates the entries from `first` on. Their completed and pending writes no longer count: the write of another
+    /// entry at the same index has its own ticket.
     fn truncate(&mut self, first: u64) {
         if let Some(place) = self.place(first) {
             self.entries.truncate(place.min(self.entries.len()));
@@ -202,7 +202,7 @@ impl Log {
             self.end = match self.entries.last() {
                 None => self.base,
                 Some(Entry { index, term, .. }) => {
-                    Mark { index: *index, term: *term, block: self.block_at_or_below(*index) }
+                    LogPosition { index: *index, term: *term, block: self.block_at_or_below(*index) }
                 }
             };
         }
@@ -212,29 +212,29 @@ impl Log {
         }
     }
 
-    /// A write of everything up to the end began.
-    pub(super) fn write_began(&mut self, ticket: Ticket) {
+    /// Records that a write of all entries up to the end began.
+    pub(super) fn begin_write(&mut self, ticket: Ticket) {
         let last = self.last_index();
         self.writes.push_back((ticket, last));
     }
 
-    /// A write began that makes no entry durable.
-    pub(super) fn record_write_began(&mut self, ticket: Ticket) {
+    /// Records that a write without entries began.
+    pub(super) fn begin_record_write(&mut self, ticket: Ticket) {
         self.writes.push_back((ticket, self.durable));
     }
 
-    /// Everything here was read from the disk.
-    pub(super) fn all_durable(&mut self) {
+    /// Marks all entries as durable: they were read from the disk.
+    pub(super) fn mark_all_durable(&mut self) {
         self.durable = self.last_index();
     }
 
-    /// The newest write that is on its way.
+    /// Returns the newest pending write.
     pub(super) fn newest_write(&self) -> Option<Ticket> {
         self.writes.last().map(|(ticket, _)| *ticket)
     }
 
-    /// A write is done, and so are those before it. Answers whether there was such a write.
-    pub(super) fn write_done(&mut self, ticket: Ticket) -> bool {
+    /// Completes a write and those before it. Returns whether there was such a write.
+    pub(super) fn finish_write(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.writes.iter().position(|(writing, _)| *writing == ticket) else { return false };
         for _ in 0..=place {
             if let Some((_, last)) = self.writes.pop_front() {
@@ -244,28 +244,29 @@ impl Log {
         true
     }
 
-    /// Moves the committed mark, never back and never past the end. Answers whether it moved.
+    /// Advances the commit index, never back and never past the end. Returns whether it advanced.
     pub(super) fn commit(&mut self, index: u64) -> bool {
         let index = index.min(self.last_index());
-        let news = index > self.committed;
+        let advanced = index > self.committed;
         self.committed = self.committed.max(index);
-        news
+        advanced
     }
 
-    /// The next entry to apply.
+    /// Returns the next entry to apply.
     pub(super) fn next_to_apply(&self) -> Option<&Entry> {
         if self.applied < self.committed { self.entry(self.applied + 1) } else { None }
     }
 
-    pub(super) const fn applied_one(&mut self) {
+    /// Marks the next entry as applied.
+    pub(super) const fn mark_applied(&mut self) {
         self.applied += 1;
     }
 
-    /// The block that is the entry `index` is applied. When the log has another entry there, or none, it starts anew
-    /// after that block.
+    /// Marks the block of the entry `index` as applied. When the log has another entry there, or none, the log is
+    /// replaced by an empty one after that block.
     ///
-    /// Nothing that this replica acknowledged and that could be committed is lost by that: entries before `index` are
-    /// committed with it, and those after a different one at `index` never can be.
+    /// That loses no acknowledged entry that could be committed: entries before `index` are committed with it, and those
+    /// after a different entry at `index` never can be.
     pub(super) fn adopt(&mut self, index: u64, term: u64, block: BlockId) {
         if index > self.base.index && self.term(index) == Some(term) {
             self.committed = self.committed.max(index);
@@ -279,7 +280,7 @@ impl Log {
         *self = Self { writes, ..Self::starting_at(index, term, block) };
     }
 
-    /// Forgets applied entries until at most `keep` are left, down to a block. Answers the indexes that were forgotten.
+    /// Compacts applied entries up to a block, keeping at least `keep` of them. Returns the compacted indexes.
     pub(super) fn compact(&mut self, keep: u64) -> core::ops::Range<u64> {
         let first = self.base.index + 1;
         let limit = self.applied.saturating_sub(keep);
@@ -293,7 +294,7 @@ impl Log {
         for index in self.base.index + 1..=target {
             if let Some(Entry { term, block, .. }) = self.entries.pop_front() {
                 let block = block.map_or(self.base.block, |block| BlockId::of(&block));
-                self.base = Mark { index, term, block };
+                self.base = LogPosition { index, term, block };
             }
         }
         first..target + 1
@@ -304,8 +305,9 @@ impl Log {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // The end is that of the last entry, or the base.
-        let Self { base: Mark { index, term, block }, entries, end: _, committed, applied, durable, writes } = self;
+        // The end is derived from the last entry, or the base.
+        let Self { base: LogPosition { index, term, block }, entries, end: _, committed, applied, durable, writes } =
+            self;
         out.u64(*index);
         out.u64(*term);
         block.encode(out);
@@ -350,22 +352,22 @@ mod tests {
     #[test]
     fn a_write_of_a_dropped_entry_makes_nothing_durable() {
         let mut log = log(&[1, 1]);
-        log.write_began(Ticket::new(1));
+        log.begin_write(Ticket::new(1));
         log.merge(&entries(2, &[2]));
         log.merge(&entries(2, &[3]));
-        log.write_began(Ticket::new(2));
-        assert!(log.write_done(Ticket::new(1)));
+        log.begin_write(Ticket::new(2));
+        assert!(log.finish_write(Ticket::new(1)));
         assert_eq!(log.durable(), 1);
-        assert!(log.write_done(Ticket::new(2)) && !log.write_done(Ticket::new(2)));
+        assert!(log.finish_write(Ticket::new(2)) && !log.finish_write(Ticket::new(2)));
         assert_eq!(log.durable(), 2);
     }
 
     #[test]
     fn agreement_skips_whole_terms() {
         let log = log(&[1, 1, 1, 4, 4, 5, 5]);
-        assert_eq!(log.agreement(7, 4), (5, 4));
-        assert_eq!(log.agreement(7, 3), (3, 1));
-        assert_eq!(log.agreement(9, 9), (7, 5));
-        assert_eq!(log.agreement(3, 0), (0, 0));
+        assert_eq!(log.find_conflict_by_term(7, 4), (5, 4));
+        assert_eq!(log.find_conflict_by_term(7, 3), (3, 1));
+        assert_eq!(log.find_conflict_by_term(9, 9), (7, 5));
+        assert_eq!(log.find_conflict_by_term(3, 0), (0, 0));
     }
 }

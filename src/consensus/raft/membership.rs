@@ -1,5 +1,5 @@
-//! Who belongs to the cluster, and how that changes: one voter at a time, or any number through a joint configuration
-//! (Ongaro's thesis, chapter 4).
+//! The cluster's configuration and its changes: one voter at a time, or any number through a joint configuration
+//! (Ongaro's dissertation, chapter 4).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,18 +11,18 @@ use crate::{
     primitives::{Address, Bytes},
 };
 
-/// Voters and learners. Joint while `outgoing` has members.
+/// The configuration: voters and learners. Joint while `outgoing` has members.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Membership {
     incoming: BTreeSet<ReplicaId>,
     outgoing: BTreeSet<ReplicaId>,
     learners: BTreeSet<ReplicaId>,
-    /// Voters of `outgoing` that are learners once the joint configuration is left.
+    /// Voters of `outgoing` that become learners when the joint configuration is left.
     learners_next: BTreeSet<ReplicaId>,
     auto_leave: bool,
-    /// By which address each voter seals.
+    /// Sealing address of each voter.
     addresses: BTreeMap<ReplicaId, Address>,
-    /// All of this in bytes, which goes into the record of every head.
+    /// Cached encoding, which is part of every head record.
     encoded: Bytes,
 }
 
@@ -32,70 +32,70 @@ impl Default for Membership {
     }
 }
 
-/// What becomes of one replica.
+/// Role of a replica in the configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Role {
-    /// It votes, and can lead.
+    /// Votes, and can become leader.
     Voter,
-    /// It follows and counts for nothing.
+    /// Receives the log, without a vote.
     Learner,
-    /// It is no member.
+    /// Not a member.
     Removed,
 }
 
 /// One replica's new role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Assignment {
-    /// Which.
+    /// The replica.
     pub replica: ReplicaId,
-    /// By which address it seals.
+    /// Its sealing address.
     pub address: Address,
-    /// Its role.
+    /// Its new role.
     pub role: Role,
 }
 
-/// A change of the configuration, carried by a block and in force once that block is committed.
+/// A configuration change, part of a block's payload and in effect once that block is applied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Change {
-    /// At most one voter comes or goes; learners in any number.
+    /// Adds or removes at most one voter; learners in any number.
     Simple(Vec<Assignment>),
-    /// Any number of voters come and go, through a joint configuration.
+    /// Enters a joint configuration, which adds and removes any number of voters.
     EnterJoint {
-        /// In order.
+        /// The new roles, applied in order.
         assignments: Vec<Assignment>,
-        /// Whether the leader's next block leaves it.
+        /// Whether the leader's next block leaves the joint configuration.
         auto_leave: bool,
     },
-    /// The end of the joint configuration.
+    /// Leaves the joint configuration.
     LeaveJoint,
 }
 
-/// Why a configuration can't change so.
+/// Invalid configuration change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// Two joint configurations would overlap.
+    /// A joint configuration can't be entered from another one.
     #[error("config is already joint")]
     AlreadyJoint,
-    /// There is nothing to be joint with.
+    /// There is no voter to be joint with.
     #[error("can't make a zero-voter config joint")]
     NoVoters,
-    /// It is not joint.
+    /// There is no joint configuration to leave.
     #[error("can't leave a non-joint config")]
     NotJoint,
-    /// Changes wait until the joint configuration is left.
+    /// A joint configuration has to be left before a simple change.
     #[error("can't apply simple config change in joint config")]
     SimpleWhileJoint,
-    /// Majorities before and after might not meet.
+    /// Majorities before and after might not intersect.
     #[error("more than one voter changed without entering joint config")]
     SeveralVoters,
-    /// Nobody could commit anything.
+    /// Without voters nothing could be committed.
     #[error("removed all voters")]
     RemovedAllVoters,
 }
 
 impl Membership {
-    /// The configuration of these voters and learners.
+    /// Creates a configuration of these voters and learners.
     pub fn new(
         voters: impl IntoIterator<Item = (ReplicaId, Address)>,
         learners: impl IntoIterator<Item = ReplicaId>,
@@ -108,78 +108,78 @@ impl Membership {
         Self { incoming, outgoing, learners, learners_next, auto_leave, addresses, encoded }.with_encoding()
     }
 
-    /// Voters of the newer (or only) majority.
+    /// Returns the voters of the incoming (or only) configuration.
     pub const fn incoming(&self) -> &BTreeSet<ReplicaId> {
         &self.incoming
     }
 
-    /// Voters of the older majority while joint, else nobody.
+    /// Returns the voters of the outgoing configuration; empty unless joint.
     pub const fn outgoing(&self) -> &BTreeSet<ReplicaId> {
         &self.outgoing
     }
 
-    /// Those that follow only.
+    /// Returns the learners.
     pub const fn learners(&self) -> &BTreeSet<ReplicaId> {
         &self.learners
     }
 
-    /// Voters of the older majority that stay as learners.
+    /// Returns the outgoing voters that become learners when the joint configuration is left.
     pub const fn learners_next(&self) -> &BTreeSet<ReplicaId> {
         &self.learners_next
     }
 
-    /// Whether two majorities decide.
+    /// Returns whether the configuration is joint.
     pub fn is_joint(&self) -> bool {
         !self.outgoing.is_empty()
     }
 
-    /// Whether the leader's next block leaves the joint configuration.
+    /// Returns whether the leader's next block leaves the joint configuration.
     pub const fn auto_leave(&self) -> bool {
         self.auto_leave
     }
 
-    /// Whether `replica` votes in either majority.
+    /// Returns whether `replica` is an incoming or outgoing voter.
     pub fn is_voter(&self, replica: ReplicaId) -> bool {
         self.incoming.contains(&replica) || self.outgoing.contains(&replica)
     }
 
-    /// Whether `replica` is a voter or a learner.
+    /// Returns whether `replica` is a voter or a learner.
     pub fn is_member(&self, replica: ReplicaId) -> bool {
         self.is_voter(replica) || self.learners.contains(&replica)
     }
 
-    /// All voters and learners, in order.
+    /// Returns all voters and learners, in order.
     pub fn members(&self) -> BTreeSet<ReplicaId> {
         self.incoming.iter().chain(&self.outgoing).chain(&self.learners).copied().collect()
     }
 
-    /// The voter that seals by `address`.
+    /// Returns the voter whose sealing address is `address`.
     pub fn voter_of(&self, address: &Address) -> Option<ReplicaId> {
         let found = self.addresses.iter().find(|(replica, sealer)| *sealer == address && self.is_voter(**replica));
         found.map(|(replica, _)| *replica)
     }
 
-    /// All voters by their addresses.
+    /// Returns all voters as validators of equal weight, by address.
     pub fn validators(&self) -> ValidatorSet {
         let voters = self.addresses.iter().filter(|(replica, _)| self.is_voter(**replica));
         let addresses: BTreeSet<_> = voters.map(|(_, address)| *address).collect();
         ValidatorSet::from_sorted(addresses.into_iter().map(|address| Validator { address, weight: 1 }).collect())
     }
 
-    /// The index that the majorities have committed, with `matched` telling what each voter holds.
+    /// Returns the index that the majorities have committed; `matched` returns each voter's match index.
     pub fn committed(&self, matched: impl Fn(ReplicaId) -> u64) -> u64 {
         joint_committed(&self.incoming, &self.outgoing, matched)
     }
 
-    /// How a vote of the majorities stands.
+    /// Returns the result of an election among the voters so far; `vote` returns each voter's vote.
     pub fn vote(&self, vote: impl Fn(ReplicaId) -> Option<bool>) -> VoteResult {
         joint_vote(&self.incoming, &self.outgoing, vote)
     }
 
-    /// The configuration after `change`.
+    /// Returns the configuration after `change`.
     ///
     /// # Errors
-    /// [`ChangeError`] when majorities before and after might decide differently, or none is left.
+    /// [`ChangeError`] when majorities before and after might not intersect, or no voter is left.
     pub fn after(&self, change: &Change) -> Result<Self, ChangeError> {
         match change {
             Change::Simple(assignments) => self.simple(assignments),
@@ -188,7 +188,7 @@ impl Membership {
         }
     }
 
-    /// The same with `learners` that are no members yet: replicas that only follow.
+    /// Returns the configuration with those of `learners` added that are not members yet.
     #[must_use]
     pub fn with_learners(mut self, learners: &[ReplicaId]) -> Self {
         for learner in learners {
@@ -249,7 +249,7 @@ impl Membership {
         Ok(after.with_encoding())
     }
 
-    /// A voter that is one already keeps its address.
+    /// Makes `replica` a voter; an existing voter keeps its address.
     fn make_voter(&mut self, replica: ReplicaId, address: Address) {
         self.learners.remove(&replica);
         self.learners_next.remove(&replica);
@@ -257,7 +257,7 @@ impl Membership {
         self.addresses.entry(replica).or_insert(address);
     }
 
-    /// A voter of the outgoing majority becomes a learner only when that majority is left.
+    /// Makes `replica` a learner; an outgoing voter only when the joint configuration is left.
     fn make_learner(&mut self, replica: ReplicaId) {
         self.remove(replica);
         if self.outgoing.contains(&replica) {

@@ -1,4 +1,4 @@
-//! What members say to each other.
+//! Raft's messages.
 
 use std::sync::Arc;
 
@@ -7,89 +7,89 @@ use serde::{Deserialize, Serialize};
 use super::Entry;
 use crate::consensus::{BlockId, Encoder};
 
-/// A message and the term that its sender is in (or, before an election, would be in). Cloning is O(1).
+/// A message with its sender's term (in a pre-vote request, the next term). Cloning is O(1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RaftMessage {
     /// The term.
     pub term: u64,
-    /// What is said.
+    /// The content.
     pub body: Body,
 }
 
-/// What is said.
+/// The content of a message.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Body {
-    /// "Vote for me."
+    /// RequestVote, or its pre-vote.
     RequestVote {
-        /// Only asked whether it would: nothing changes.
+        /// Whether this is a pre-vote, which changes no state.
         pre: bool,
-        /// The leader wants this election, so that its lease does not count.
+        /// Whether the leader transfers leadership, so that its lease does not count.
         transfer: bool,
-        /// Where the candidate's log ends.
+        /// The candidate's last log index.
         last_index: u64,
         /// The term of its last entry.
         last_term: u64,
     },
-    /// The answer to it.
+    /// Response to [`Body::RequestVote`].
     Vote {
-        /// Of which kind the question was.
+        /// Whether the request was a pre-vote.
         pre: bool,
-        /// Yes or no.
+        /// Whether the vote is granted.
         granted: bool,
     },
-    /// "Add these."
+    /// AppendEntries.
     Append {
-        /// Of the entry before them.
+        /// Index of the entry before `entries`.
         prev_index: u64,
-        /// Of the entry before them.
+        /// Term of the entry before `entries`.
         prev_term: u64,
-        /// In order; none only moves the committed mark.
+        /// Entries in order; if empty, the message only advances the commit index.
         entries: Arc<[Entry]>,
-        /// How far the leader knows its log to be committed.
+        /// The leader's commit index.
         commit: u64,
     },
-    /// "I have it all up to here."
+    /// Successful response to [`Body::Append`] or [`Body::Snapshot`].
     Appended {
-        /// The last index that is durable and agrees.
+        /// The last matching index, durable at the follower.
         index: u64,
     },
-    /// "I don't have the entry before them."
+    /// Response to an [`Body::Append`] whose preceding entry the follower lacks.
     AppendRejected {
-        /// The index of that entry.
+        /// The index of that preceding entry.
         rejected: u64,
-        /// The last index at which the logs may agree.
+        /// The last index at which the logs may match.
         hint_index: u64,
         /// The term of the entry there.
         hint_term: u64,
     },
-    /// "I still lead."
+    /// Heartbeat of the leader.
     Heartbeat {
-        /// How far the follower's log is known to be committed.
+        /// Commit index, at most the follower's match index.
         commit: u64,
-        /// Which round of heartbeats, for reads.
+        /// Heartbeat round, for ReadIndex.
         round: u64,
     },
-    /// The answer to it.
-    HeartbeatAnswer {
-        /// Of which round.
+    /// Response to [`Body::Heartbeat`].
+    HeartbeatResponse {
+        /// Round of the heartbeat.
         round: u64,
     },
-    /// "My log no longer has what you need: fetch this block and those before it." It is committed.
+    /// In place of InstallSnapshot: names a committed block for the follower to fetch, with its ancestors.
     Snapshot {
-        /// The entry that the block is.
+        /// Log index of the block's entry.
         index: u64,
-        /// That entry's term.
+        /// Term of that entry.
         entry_term: u64,
         /// The block.
         block: BlockId,
     },
-    /// "Stand for election now."
+    /// TimeoutNow: start an election at once (leadership transfer).
     TimeoutNow,
 }
 
 impl RaftMessage {
-    /// The kind, for filters, traces and digests.
+    /// Returns the message kind, for filters, traces and digests.
     pub const fn label(&self) -> &'static str {
         match self.body {
             Body::RequestVote { pre: true, .. } => "raft-pre-vote-request",
@@ -100,13 +100,13 @@ impl RaftMessage {
             Body::Appended { .. } => "raft-appended",
             Body::AppendRejected { .. } => "raft-append-rejected",
             Body::Heartbeat { .. } => "raft-heartbeat",
-            Body::HeartbeatAnswer { .. } => "raft-heartbeat-answer",
+            Body::HeartbeatResponse { .. } => "raft-heartbeat-answer",
             Body::Snapshot { .. } => "raft-snapshot",
             Body::TimeoutNow => "raft-timeout-now",
         }
     }
 
-    /// Length of the content in bytes: 32 for the fixed fields, 16 and the block for each entry.
+    /// Returns the content's length in bytes: 32 for the fixed fields, 16 and the block for each entry.
     pub fn size_bytes(&self) -> usize {
         let entries = match &self.body {
             Body::Append { entries, .. } => entries.as_ref(),
@@ -152,7 +152,7 @@ impl RaftMessage {
                 out.u64(*commit);
                 out.u64(*round);
             }
-            Body::HeartbeatAnswer { round } => {
+            Body::HeartbeatResponse { round } => {
                 out.u8(7);
                 out.u64(*round);
             }

@@ -1,4 +1,4 @@
-//! What a block of Raft says beside its header: its place in the log, and a change of the members.
+//! The consensus payload of a Raft block: its term and log index, and a membership change.
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
@@ -19,20 +19,20 @@ pub struct Payload {
     pub term: u64,
     /// The block's entry in the log.
     pub index: u64,
-    /// In force once the block is committed.
+    /// Membership change, in effect once the block is applied.
     pub change: Option<Change>,
     /// [`ValidatorSet::hash`](crate::consensus::ValidatorSet::hash) of the voters after this block, when it changes them.
     pub next_voters: Option<B256>,
 }
 
-/// Why bytes are no payload.
+/// Invalid encoding of a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
     /// Not the expected RLP.
     #[error("invalid raft payload: {0}")]
     Rlp(#[from] alloy_rlp::Error),
-    /// RLP, but not the one form that these contents have.
+    /// Valid RLP, but not the canonical encoding.
     #[error("invalid raft payload: not in canonical form")]
     NotCanonical,
 }
@@ -54,12 +54,12 @@ struct AssignmentFields {
 }
 
 impl Payload {
-    /// A change alone, as it is encoded outside of blocks.
+    /// Creates a payload of a change alone, for encoding outside of blocks.
     pub(crate) const fn of_change(change: Change) -> Self {
         Self { term: 0, index: 0, change: Some(change), next_voters: None }
     }
 
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
         let (change, assignments) = match &self.change {
             None => (0, &[][..]),
@@ -72,10 +72,10 @@ impl Payload {
         alloy_rlp::encode(Fields { term: self.term, index: self.index, change, assignments, next_voters }).into()
     }
 
-    /// Reads [`Payload::encoded`]'s form and no other.
+    /// Decodes the canonical encoding.
     ///
     /// # Errors
-    /// [`PayloadError`].
+    /// [`PayloadError`] for any other bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         if let Some((term, index)) = decode_plain(bytes) {
             return Ok(Self { term, index, change: None, next_voters: None });
@@ -94,7 +94,7 @@ impl Payload {
     }
 }
 
-/// Term and index of a canonical payload that changes nothing, as almost all are; `None` for any other bytes.
+/// Decodes term and index of a canonical payload without a change, as almost all are; `None` for any other bytes.
 fn decode_plain(bytes: &[u8]) -> Option<(u64, u64)> {
     // The list's length, two numbers, then zero, an empty list and an empty string.
     let (&[length], numbers) = bytes.split_first_chunk::<1>()?;

@@ -1,12 +1,12 @@
-//! A leader's own state, and its blocks: one at a time, on a log that is committed and applied to its end.
+//! A leader's state, and its block production: one block at a time, on a log that is committed and applied to its end.
 
 use std::sync::Arc;
 
 use imbl::{OrdMap, Vector};
 
 use super::{
-    BUILD_TIMER, Change, Entry, Membership, Output, Part, Payload, Raft,
-    progress::{Progress, follow_members},
+    BUILD_TIMER, Change, Entry, Membership, Output, Payload, Raft, ServerState,
+    progress::{Progress, track_members},
     read::PendingRead,
     rules::{check_header, next_voters},
 };
@@ -16,51 +16,51 @@ use crate::{
     primitives::B256,
 };
 
-/// What a leader has beside the rest.
+/// Volatile state of a leader.
 #[derive(Clone, Debug)]
 pub(super) struct Leader {
-    /// Every other member.
+    /// Replication progress of every other member.
     pub(super) progress: OrdMap<ReplicaId, Progress>,
-    /// The newest round of heartbeats.
+    /// The newest heartbeat round.
     pub(super) round: u64,
-    /// To whom leadership is being handed.
+    /// Target of a leadership transfer in progress.
     pub(super) transfer: Option<ReplicaId>,
-    /// Reads that wait for a round to be answered.
+    /// Pending ReadIndex requests, oldest first.
     pub(super) reads: Vector<PendingRead>,
-    pub(super) duty: Duty,
-    /// The change of members that the next block carries.
+    pub(super) build_state: BuildState,
+    /// The membership change for the next block.
     change: Option<Change>,
 }
 
-/// What a leader does about the next block.
+/// Stage of the next block's production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Duty {
-    /// Nothing yet: the log is not applied to its end, or leadership is being handed on.
+pub(super) enum BuildState {
+    /// Not started: the log is not applied to its end, or a leadership transfer is in progress.
     Idle,
-    /// The timer runs.
+    /// The build timer runs.
     Waiting,
-    /// A block was asked for.
+    /// A block was requested.
     Building(Ticket),
 }
 
 impl Leader {
     pub(super) fn new(membership: &Membership, own_id: ReplicaId, last_index: u64) -> Self {
         let mut progress = OrdMap::new();
-        follow_members(&mut progress, membership, last_index + 1);
+        track_members(&mut progress, membership, last_index + 1);
         progress.remove(&own_id);
-        Self { progress, round: 0, transfer: None, reads: Vector::new(), duty: Duty::Idle, change: None }
+        Self { progress, round: 0, transfer: None, reads: Vector::new(), build_state: BuildState::Idle, change: None }
     }
 
     pub(super) fn stop_building(&self, output: &mut Output<'_>) {
-        match self.duty {
-            Duty::Waiting => output.effects.push(Effect::DisarmTimer(BUILD_TIMER)),
-            Duty::Building(_) => output.effects.push(Effect::CancelBuild),
-            Duty::Idle => {}
+        match self.build_state {
+            BuildState::Waiting => output.effects.push(Effect::DisarmTimer(BUILD_TIMER)),
+            BuildState::Building(_) => output.effects.push(Effect::CancelBuild),
+            BuildState::Idle => {}
         }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { progress, round, transfer, reads, duty, change } = self;
+        let Self { progress, round, transfer, reads, build_state, change } = self;
         out.list(progress.iter(), |out, (replica, of_replica)| {
             out.u32(replica.get());
             of_replica.encode(out);
@@ -68,12 +68,12 @@ impl Leader {
         out.u64(*round);
         out.option(*transfer, |out, to| out.u32(to.get()));
         out.list(reads.iter(), |out, read| read.encode(out));
-        let (duty, ticket) = match *duty {
-            Duty::Idle => (0, Ticket::default()),
-            Duty::Waiting => (1, Ticket::default()),
-            Duty::Building(ticket) => (2, ticket),
+        let (build_state, ticket) = match *build_state {
+            BuildState::Idle => (0, Ticket::default()),
+            BuildState::Waiting => (1, Ticket::default()),
+            BuildState::Building(ticket) => (2, ticket),
         };
-        out.u8(duty);
+        out.u8(build_state);
         out.u64(ticket.get());
         out.option(change.as_ref(), |out, change| {
             out.bytes(&Payload::of_change(change.clone()).encoded());
@@ -82,24 +82,24 @@ impl Leader {
 }
 
 impl Raft {
-    /// Sees to the next block when it is time to.
+    /// Starts production of the next block, if it may.
     pub(super) fn plan_block(&mut self, output: &mut Output<'_>) {
         let is_ready = self.log.applied() == self.log.last_index() && self.applying.is_none();
-        let Part::Leader(leader) = &mut self.part else { return };
-        if !is_ready || leader.transfer.is_some() || leader.duty != Duty::Idle {
+        let ServerState::Leader(leader) = &mut self.state else { return };
+        if !is_ready || leader.transfer.is_some() || leader.build_state != BuildState::Idle {
             return;
         }
         if self.config.period == 0 {
             self.request_block(output);
         } else {
-            leader.duty = Duty::Waiting;
+            leader.build_state = BuildState::Waiting;
             self.arm_build(output);
         }
     }
 
     pub(super) fn on_build_timer(&mut self, output: &mut Output<'_>) {
-        match &self.part {
-            Part::Leader(leader) if leader.duty == Duty::Waiting => self.request_block(output),
+        match &self.state {
+            ServerState::Leader(leader) if leader.build_state == BuildState::Waiting => self.request_block(output),
             _ => output.mark("raft/stale-timer"),
         }
     }
@@ -107,8 +107,8 @@ impl Raft {
     fn request_block(&mut self, output: &mut Output<'_>) {
         let Some(beneficiary) = self.signer.as_ref().map(Signer::address) else { return };
         let membership = &self.head.membership;
-        let Part::Leader(leader) = &mut self.part else { return };
-        // A proposal that another block made impossible is dropped.
+        let ServerState::Leader(leader) = &mut self.state else { return };
+        // Drops a proposed change that another block made invalid.
         leader.change = leader.change.take().filter(|change| membership.after(change).is_ok());
         let leave = (membership.is_joint() && membership.auto_leave()).then_some(Change::LeaveJoint);
         let change = leave.or_else(|| leader.change.clone());
@@ -116,7 +116,7 @@ impl Raft {
         let next_voters = after.and_then(|after| next_voters(membership, &after));
         let payload = Payload { term: self.term, index: self.log.last_index() + 1, change, next_voters };
         let ticket = self.next_ticket.take_next();
-        leader.duty = Duty::Building(ticket);
+        leader.build_state = BuildState::Building(ticket);
         output.effects.push(Effect::Build(BuildRequest {
             ticket,
             parent: self.head.block,
@@ -128,12 +128,12 @@ impl Raft {
         }));
     }
 
-    /// The block becomes the log's next entry.
+    /// Appends the built block to the log as its next entry.
     pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, output: &mut Output<'_>) {
-        let (Part::Leader(leader), Some(signer)) = (&self.part, &self.signer) else {
+        let (ServerState::Leader(leader), Some(signer)) = (&self.state, &self.signer) else {
             return output.mark("raft/stale-build");
         };
-        if leader.duty != Duty::Building(ticket) || BlockId::parent_of(&block) != self.head.block {
+        if leader.build_state != BuildState::Building(ticket) || BlockId::parent_of(&block) != self.head.block {
             return output.mark("raft/stale-build");
         }
         let seal = signer.sign(block.hash());
@@ -147,8 +147,8 @@ impl Raft {
             }
         };
         let changes_members = context.membership != self.head.membership;
-        if let Part::Leader(leader) = &mut self.part {
-            leader.duty = Duty::Idle;
+        if let ServerState::Leader(leader) = &mut self.state {
+            leader.build_state = BuildState::Idle;
             leader.change = leader.change.take().filter(|_| !changes_members);
         }
         self.log.append(Entry::new(self.term, context.index, Some(sealed)));
@@ -156,20 +156,20 @@ impl Raft {
         self.broadcast_append(output);
     }
 
-    /// Takes a change of members for the next block.
+    /// Schedules a membership change for the next block.
     pub(super) fn propose_change(&mut self, change: Change, output: &mut Output<'_>) -> Result<(), String> {
         let membership = self.head.membership.clone();
         let has_unapplied_change = self.log.applied() < self.log.last_index();
-        let Part::Leader(leader) = &mut self.part else {
-            return Err("only the leader changes the members; this replica does not lead".to_owned());
+        let ServerState::Leader(leader) = &mut self.state else {
+            return Err("only the leader changes the members; this replica is not the leader".to_owned());
         };
         if leader.change.is_some() || has_unapplied_change {
-            return Err("an earlier block or change is not in force yet; ask again after it".to_owned());
+            return Err("an earlier block or change is not applied yet; retry later".to_owned());
         }
         membership.after(&change).map_err(|error| error.to_string())?;
         leader.change = Some(change);
-        // A block that was asked for and not built yet takes it along.
-        if matches!(leader.duty, Duty::Building(_)) {
+        // Replaces the request of a block that is not built yet.
+        if matches!(leader.build_state, BuildState::Building(_)) {
             self.request_block(output);
         }
         Ok(())

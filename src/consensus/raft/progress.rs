@@ -1,159 +1,168 @@
-//! What a leader knows of each follower, and how much it sends at once.
+//! Replication progress of each follower, and flow control.
 //!
-//! A follower is probed with one message at a time until the leader knows where its log ends; then entries are sent
-//! ahead of their acknowledgements, within a window; one that needs what the log no longer has fetches blocks first.
+//! A follower is probed with one message at a time until the leader knows where the logs match; then entries are
+//! pipelined within a window of in-flight messages; a follower that needs compacted entries fetches blocks first.
 
 use imbl::{OrdMap, Vector};
 
 use super::Membership;
 use crate::consensus::{Encoder, ReplicaId};
 
-/// One follower, as its leader sees it.
+/// A follower's progress in the view of its leader.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
     matched: u64,
     next: u64,
-    flow: Flow,
-    /// Whether it was heard since the quorum was last checked.
+    state: ProgressState,
+    /// Whether a message arrived from it since the last check of the quorum.
     pub(super) active: bool,
-    /// The newest round of heartbeats that it answered.
+    /// The newest heartbeat round that it responded to.
     pub(super) round: u64,
 }
 
-/// How entries are sent.
+/// Mode of replication to a follower.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Flow {
-    /// One message, then wait for its answer or a heartbeat's.
+enum ProgressState {
+    /// One message, then a pause until its response or a heartbeat's.
     Probe { sent: bool },
-    /// Ahead of acknowledgements: the last index of each message on its way.
+    /// Pipelined; `inflight` is the last index of each in-flight message.
     Replicate { inflight: Vector<u64> },
-    /// Nothing until it has caught up to this index by fetching blocks.
+    /// Paused until it has caught up to this index by fetching blocks.
     Snapshot { index: u64 },
 }
 
 impl Progress {
-    /// A follower of whom nothing is known, by a leader whose log ends at `last_index`.
+    /// Creates the progress of a follower about which nothing is known, for a leader whose log ends at `last_index`.
     pub(super) fn new(last_index: u64) -> Self {
-        Self { matched: 0, next: last_index.max(1), flow: Flow::Probe { sent: false }, active: true, round: 0 }
+        Self {
+            matched: 0,
+            next: last_index.max(1),
+            state: ProgressState::Probe { sent: false },
+            active: true,
+            round: 0,
+        }
     }
 
-    /// The largest index known to be durable there.
+    /// Returns the match index: the largest index known to be durable at the follower.
     pub(super) const fn matched(&self) -> u64 {
         self.matched
     }
 
-    /// The first index to send.
+    /// Returns the next index to send.
     pub(super) const fn next_index(&self) -> u64 {
         self.next
     }
 
-    /// Whether nothing may be sent now.
+    /// Returns whether no entries may be sent now.
     pub(super) fn is_paused(&self, inflight_max: usize) -> bool {
-        match &self.flow {
-            Flow::Probe { sent } => *sent,
-            Flow::Replicate { inflight } => inflight.len() >= inflight_max,
-            Flow::Snapshot { .. } => true,
+        match &self.state {
+            ProgressState::Probe { sent } => *sent,
+            ProgressState::Replicate { inflight } => inflight.len() >= inflight_max,
+            ProgressState::Snapshot { .. } => true,
         }
     }
 
-    /// Whether entries are sent ahead.
+    /// Returns whether entries are pipelined.
     pub(super) const fn is_replicating(&self) -> bool {
-        matches!(self.flow, Flow::Replicate { .. })
+        matches!(self.state, ProgressState::Replicate { .. })
     }
 
-    /// The block index that it is catching up to by fetching.
+    /// Returns the index that the follower is catching up to by fetching blocks.
     pub(super) const fn snapshot(&self) -> Option<u64> {
-        match self.flow {
-            Flow::Snapshot { index } => Some(index),
+        match self.state {
+            ProgressState::Snapshot { index } => Some(index),
             _ => None,
         }
     }
 
-    /// A message with entries up to `last` (or none) went out.
+    /// Records a sent message with entries up to `last` (or none).
     pub(super) fn sent(&mut self, last: Option<u64>) {
-        match (&mut self.flow, last) {
-            (Flow::Probe { sent }, _) => *sent = true,
-            (Flow::Replicate { inflight }, Some(last)) => {
+        match (&mut self.state, last) {
+            (ProgressState::Probe { sent }, _) => *sent = true,
+            (ProgressState::Replicate { inflight }, Some(last)) => {
                 inflight.push_back(last);
                 self.next = last + 1;
             }
-            (Flow::Replicate { .. } | Flow::Snapshot { .. }, _) => {}
+            (ProgressState::Replicate { .. } | ProgressState::Snapshot { .. }, _) => {}
         }
     }
 
-    /// Everything up to `index` is durable there. Answers whether that is news.
+    /// Records that everything up to `index` is durable at the follower. Returns whether the match index advanced.
     pub(super) fn acknowledge(&mut self, index: u64) -> bool {
-        let news = index > self.matched;
+        let advanced = index > self.matched;
         self.matched = self.matched.max(index);
         self.next = self.next.max(index + 1);
-        match &mut self.flow {
-            Flow::Probe { .. } => self.flow = Flow::Replicate { inflight: Vector::new() },
-            Flow::Replicate { inflight } => {
+        match &mut self.state {
+            ProgressState::Probe { .. } => self.state = ProgressState::Replicate { inflight: Vector::new() },
+            ProgressState::Replicate { inflight } => {
                 while inflight.front().is_some_and(|last| *last <= index) {
                     inflight.pop_front();
                 }
             }
-            Flow::Snapshot { index: target } if *target <= self.matched => {
-                self.flow = Flow::Replicate { inflight: Vector::new() };
+            ProgressState::Snapshot { index: target } if *target <= self.matched => {
+                self.state = ProgressState::Replicate { inflight: Vector::new() };
                 self.next = self.matched + 1;
             }
-            Flow::Snapshot { .. } => {}
+            ProgressState::Snapshot { .. } => {}
         }
-        news
+        advanced
     }
 
-    /// It does not have the entry `rejected`; `hint` is the last that may agree. Answers whether that is news.
+    /// Records that the follower lacks the entry `rejected`; `hint` is the last index that may match. Returns whether
+    /// the progress changed.
     ///
-    /// A learner that lost its disk lacks what it acknowledged, and is followed back there: nobody counted on it. A voter never
-    /// does; one that lost its disk has to be removed and to join anew.
+    /// A learner that lost its disk lacks entries that it acknowledged, and the match index goes back: no commit counted
+    /// it. A voter's never does; one that lost its disk has to be removed and added again.
     pub(super) fn reject(&mut self, rejected: u64, hint: u64, is_learner: bool) -> bool {
         if rejected <= self.matched {
             if !is_learner || hint >= self.matched {
                 return false;
             }
-            (self.matched, self.next, self.flow) = (hint, hint + 1, Flow::Probe { sent: false });
+            (self.matched, self.next, self.state) = (hint, hint + 1, ProgressState::Probe { sent: false });
             return true;
         }
-        match &self.flow {
-            Flow::Replicate { .. } => self.next = self.matched + 1,
-            // An answer to an earlier probe.
-            Flow::Probe { .. } if self.next == rejected + 1 => self.next = rejected.min(hint + 1).max(self.matched + 1),
+        match &self.state {
+            ProgressState::Replicate { .. } => self.next = self.matched + 1,
+            // Only the response to the current probe counts.
+            ProgressState::Probe { .. } if self.next == rejected + 1 => {
+                self.next = rejected.min(hint + 1).max(self.matched + 1)
+            }
             _ => return false,
         }
-        self.flow = Flow::Probe { sent: false };
+        self.state = ProgressState::Probe { sent: false };
         true
     }
 
-    /// A heartbeat was answered: one more message may go out.
+    /// Allows one more message after a heartbeat response.
     pub(super) fn resume(&mut self, inflight_max: usize) {
-        match &mut self.flow {
-            Flow::Probe { sent } => *sent = false,
-            Flow::Replicate { inflight } if inflight.len() >= inflight_max => {
+        match &mut self.state {
+            ProgressState::Probe { sent } => *sent = false,
+            ProgressState::Replicate { inflight } if inflight.len() >= inflight_max => {
                 inflight.pop_front();
             }
-            Flow::Replicate { .. } | Flow::Snapshot { .. } => {}
+            ProgressState::Replicate { .. } | ProgressState::Snapshot { .. } => {}
         }
     }
 
-    /// It has to fetch blocks up to the one at `index`.
-    pub(super) fn needs_snapshot(&mut self, index: u64) {
-        self.flow = Flow::Snapshot { index };
+    /// Pauses replication until the follower has fetched the block at `index`.
+    pub(super) fn become_snapshot(&mut self, index: u64) {
+        self.state = ProgressState::Snapshot { index };
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { matched, next, flow, active, round } = self;
+        let Self { matched, next, state, active, round } = self;
         out.u64(*matched);
         out.u64(*next);
-        match flow {
-            Flow::Probe { sent } => {
+        match state {
+            ProgressState::Probe { sent } => {
                 out.u8(0);
                 out.bool(*sent);
             }
-            Flow::Replicate { inflight } => {
+            ProgressState::Replicate { inflight } => {
                 out.u8(1);
                 out.list(inflight.iter(), |out, last| out.u64(*last));
             }
-            Flow::Snapshot { index } => {
+            ProgressState::Snapshot { index } => {
                 out.u8(2);
                 out.u64(*index);
             }
@@ -163,8 +172,8 @@ impl Progress {
     }
 }
 
-/// Begins to follow members that are new, and forgets those that left.
-pub(super) fn follow_members(progress: &mut OrdMap<ReplicaId, Progress>, membership: &Membership, last_index: u64) {
+/// Adds the progress of new members, and drops that of removed ones.
+pub(super) fn track_members(progress: &mut OrdMap<ReplicaId, Progress>, membership: &Membership, last_index: u64) {
     let members = membership.members();
     let gone: Vec<_> = progress.keys().filter(|replica| !members.contains(*replica)).copied().collect();
     for replica in gone {
@@ -188,7 +197,7 @@ mod tests {
         assert!(progress.is_paused(2));
         assert!(progress.reject(9, 4, false));
         assert_eq!((progress.next_index(), progress.is_paused(2)), (5, false));
-        assert!(!progress.reject(9, 3, false), "an answer to the earlier probe");
+        assert!(!progress.reject(9, 3, false), "a response to the earlier probe");
         assert!(progress.acknowledge(4));
         for last in [5, 6] {
             progress.sent(Some(last));
@@ -196,7 +205,7 @@ mod tests {
         assert!(progress.is_paused(2) && progress.is_replicating());
         assert!(progress.acknowledge(5) && !progress.acknowledge(5));
         assert_eq!((progress.next_index(), progress.is_paused(2)), (7, false));
-        progress.needs_snapshot(20);
+        progress.become_snapshot(20);
         assert!(progress.is_paused(2) && progress.acknowledge(7) && progress.is_paused(2));
         assert!(progress.acknowledge(20) && progress.is_replicating());
     }

@@ -1,6 +1,6 @@
-//! Majorities, simple and joint: which index they have committed and how their vote goes.
+//! Majorities, simple and joint: committed index and election result.
 //!
-//! A joint configuration decides only what both of its majorities decide (Ongaro's thesis, section 4.3).
+//! A joint configuration decides only what both of its majorities decide (Ongaro's dissertation, section 4.3).
 
 use std::collections::BTreeSet;
 
@@ -11,30 +11,30 @@ use crate::consensus::{
     mutation::{self, Mutation},
 };
 
-/// How a vote stands.
+/// Result of an election so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VoteResult {
-    /// A majority said yes.
+    /// A majority granted its vote.
     Won,
-    /// A majority of yes is no longer possible.
+    /// A majority is no longer possible.
     Lost,
-    /// It hangs on votes that are missing.
+    /// Missing votes decide.
     Pending,
 }
 
-/// The largest index that a majority of `voters` holds, with `matched` telling what each holds (0: nothing known).
+/// Returns the largest index that a majority of `voters` stores; `matched` returns each one's match index (0: unknown).
 ///
-/// Nobody to ask means no bound: `u64::MAX`, so that an absent half of a joint configuration decides nothing.
+/// Without voters it is `u64::MAX`, so that the empty half of a configuration that is not joint decides nothing.
 pub fn majority_committed(voters: &BTreeSet<ReplicaId>, matched: impl Fn(ReplicaId) -> u64) -> u64 {
     let mut indexes: SmallVec<[u64; 8]> = voters.iter().map(|voter| matched(*voter)).collect();
     indexes.sort_unstable();
-    // Of n sorted indexes, the one at (n - 1) / 2 is reached by itself and all above: n / 2 + 1 voters.
+    // Of n sorted indexes, the one at (n - 1) / 2 is reached by n / 2 + 1 voters.
     let median = indexes.len().saturating_sub(1) / 2;
     let median = if mutation::active(Mutation::RaftCommitsByMinority) { median + 1 } else { median };
     indexes.get(median).copied().unwrap_or(u64::MAX)
 }
 
-/// The largest index that both majorities hold.
+/// Returns the largest index that both majorities store.
 pub fn joint_committed(
     incoming: &BTreeSet<ReplicaId>,
     outgoing: &BTreeSet<ReplicaId>,
@@ -43,7 +43,7 @@ pub fn joint_committed(
     majority_committed(incoming, &matched).min(majority_committed(outgoing, &matched))
 }
 
-/// How the vote of `voters` stands, with `vote` telling who said what; the empty set is for everything.
+/// Returns the result of an election among `voters`; `vote` returns each one's vote. Without voters it is won.
 pub fn majority_vote(voters: &BTreeSet<ReplicaId>, vote: impl Fn(ReplicaId) -> Option<bool>) -> VoteResult {
     if voters.is_empty() {
         return VoteResult::Won;
@@ -60,7 +60,7 @@ pub fn majority_vote(voters: &BTreeSet<ReplicaId>, vote: impl Fn(ReplicaId) -> O
     }
 }
 
-/// How the vote of both majorities stands: one that is lost loses it, and it is won when both are.
+/// Returns the result of an election in a joint configuration: lost if either half is lost, won if both are won.
 pub fn joint_vote(
     incoming: &BTreeSet<ReplicaId>,
     outgoing: &BTreeSet<ReplicaId>,

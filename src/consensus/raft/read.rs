@@ -1,34 +1,34 @@
-//! Reads that see every write acknowledged before them, without an entry in the log (thesis, section 6.4).
+//! ReadIndex: linearizable reads without a log entry (dissertation, section 6.4).
 
-use super::{Output, Part, Raft};
+use super::{Output, Raft, ServerState};
 use crate::consensus::{ChainEvent, Effect, Encoder};
 
-/// Reads that wait at once.
+/// Largest number of pending reads.
 const READS_MAX: usize = 1_024;
 
-/// A read that waits until a majority confirmed, after it was asked, that this replica still leads.
+/// A read that waits until a majority confirms that this replica still was leader after the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PendingRead {
     request: u64,
-    /// The round of heartbeats that has to be answered.
+    /// The heartbeat round that a majority has to respond to.
     round: u64,
-    /// What has to be applied.
+    /// The read index: has to be applied first.
     index: u64,
 }
 
 impl Raft {
-    /// Asks a majority whether this replica still leads; [`ChainEvent::ReadReady`] tells when the head may be read.
+    /// Starts a ReadIndex request; [`ChainEvent::ReadReady`] follows when the head may be read.
     pub(super) fn read(&mut self, request: u64, output: &mut Output<'_>) -> Result<(), String> {
         let index = self.log.committed();
         let has_committed = self.log.term(index) == Some(self.term);
-        let Part::Leader(leader) = &mut self.part else {
-            return Err("only the leader answers such reads; this replica does not lead".to_owned());
+        let ServerState::Leader(leader) = &mut self.state else {
+            return Err("only the leader serves linearizable reads; this replica is not the leader".to_owned());
         };
         if !has_committed {
-            return Err("the leader has not committed an entry of its term yet; ask again".to_owned());
+            return Err("the leader has not committed an entry of its term yet; retry later".to_owned());
         }
         if leader.reads.len() >= READS_MAX {
-            return Err(format!("{READS_MAX} reads wait already"));
+            return Err(format!("{READS_MAX} reads are pending already; retry later"));
         }
         leader.reads.push_back(PendingRead { request, round: leader.round + 1, index });
         self.broadcast_heartbeat(output);
@@ -36,13 +36,13 @@ impl Raft {
         Ok(())
     }
 
-    /// Answers the reads whose round a majority answered and whose index is applied.
+    /// Completes the reads whose round a majority responded to and whose index is applied.
     pub(super) fn release_reads(&mut self, output: &mut Output<'_>) {
-        if !matches!(&self.part, Part::Leader(leader) if !leader.reads.is_empty()) {
+        if !matches!(&self.state, ServerState::Leader(leader) if !leader.reads.is_empty()) {
             return;
         }
         let own_id = self.own_id();
-        let Part::Leader(leader) = &mut self.part else { return };
+        let ServerState::Leader(leader) = &mut self.state else { return };
         let (round, progress) = (leader.round, &leader.progress);
         let confirmed = self
             .head

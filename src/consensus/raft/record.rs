@@ -1,14 +1,14 @@
-//! What a replica makes durable, and how it goes on from it after a crash.
+//! The durable records of a replica, from which it recovers after a crash.
 //!
 //! | key | value | written |
 //! |---|---|---|
-//! | `head`, `head/copy` | newest applied block, its place in the log, the members after it | with every head |
+//! | `head`, `head/copy` | newest applied block, its term and index, the configuration after it | with every head |
 //! | `hard-state`, `hard-state/copy` | term and vote | before any message that depends on them |
 //! | `entry/` index | term, the term before it, block | before it is acknowledged |
 //!
-//! Indexes are 8 bytes, big-endian. Every value begins with a checksum: one that a crash cut short counts as not written. What
-//! is written over has a copy, which is written first, so that one of the two is always whole. An entry that does not follow
-//! on the one before it is of a dropped tail, and so are those after it.
+//! Indexes are 8 bytes, big-endian. Every value begins with a checksum: one that a crash cut short counts as not written.
+//! Records that are overwritten have a copy, which is written first, so that one of the two is always complete. An entry
+//! whose preceding term does not match is of a truncated suffix, and so are those after it.
 
 use std::sync::Arc;
 
@@ -23,17 +23,17 @@ use crate::{
     primitives::{Bytes, Timestamp},
 };
 
-/// Key of the newest applied block with its place in the log and the members after it; written with every head.
+/// Key of the newest applied block with its term and index and the configuration after it; written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
 /// Key of term and vote; durable before any message that depends on them.
 pub const HARD_STATE_KEY: &[u8] = b"hard-state";
-/// Entries are under this and their index, 8 bytes big-endian. An empty value: compacted.
+/// Key prefix of entries, before their index, 8 bytes big-endian. An empty value: compacted.
 pub const ENTRY_PREFIX: &[u8] = b"entry/";
 
 const HEAD_COPY_KEY: &[u8] = b"head/copy";
 const HARD_STATE_COPY_KEY: &[u8] = b"hard-state/copy";
 
-/// What must survive of a replica's promises beside its log (Raft, figure 2, "persistent state").
+/// Persistent state beside the log (Raft, figure 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct HardState {
     pub(super) term: u64,
@@ -42,16 +42,16 @@ pub(super) struct HardState {
 
 pub(super) fn head(context: &HeaderContext) -> [Record; 2] {
     let value = checked_record(504, |out| context.encode(out));
-    twice(HEAD_COPY_KEY, HEAD_KEY, value)
+    with_copy(HEAD_COPY_KEY, HEAD_KEY, value)
 }
 
-/// The newest head, if one was written; the inner `None`: it is whole and no head.
+/// Returns the newest head, if one was written; the inner `None`: its record is complete and does not decode.
 pub(super) fn find_head(records: &Records) -> Option<Option<HeaderContext>> {
     let content = newest(records, HEAD_COPY_KEY, HEAD_KEY)?;
     Some(decode_context(content))
 }
 
-/// Reads a record under [`HEAD_KEY`].
+/// Decodes a record under [`HEAD_KEY`].
 pub(super) fn decode_head(record: &[u8]) -> Option<HeaderContext> {
     decode_context(check_record(record)?)
 }
@@ -71,10 +71,10 @@ pub(super) fn hard_state(state: HardState) -> [Record; 2] {
         out.bool(state.vote.is_some());
         out.u64(state.vote.map_or(0, |vote| u64::from(vote.get())));
     });
-    twice(HARD_STATE_COPY_KEY, HARD_STATE_KEY, value)
+    with_copy(HARD_STATE_COPY_KEY, HARD_STATE_KEY, value)
 }
 
-/// Term and vote, if they were written; the inner `None`: the record is whole and holds neither.
+/// Returns term and vote, if they were written; the inner `None`: the record is complete and does not decode.
 pub(super) fn find_hard_state(records: &Records) -> Option<Option<HardState>> {
     let content = newest(records, HARD_STATE_COPY_KEY, HARD_STATE_KEY)?;
     Some(decode_hard_state(content))
@@ -88,7 +88,7 @@ fn decode_hard_state(content: &[u8]) -> Option<HardState> {
     })
 }
 
-/// An entry that follows on one of `prev_term`.
+/// Returns the record of an entry that follows one of `prev_term`.
 pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
     entry.record(prev_term, || {
         let room = entry.block.as_ref().map_or(0, |block| block.encoded_bytes_max());
@@ -101,12 +101,13 @@ pub(super) fn entry(entry: &Entry, prev_term: u64) -> Record {
     })
 }
 
-/// Forgets a compacted entry.
-pub(super) fn no_entry(index: u64) -> Record {
+/// Returns the record that deletes a compacted entry.
+pub(super) fn delete_entry(index: u64) -> Record {
     Record::forgotten(entry_key(index))
 }
 
-/// The entry at `index` if it was written whole and follows on one of `prev_term`; the inner `None`: it holds no block.
+/// Returns the entry at `index` if its record is complete and follows one of `prev_term`; the inner `None`: its block
+/// does not decode.
 pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Option<Option<Entry>> {
     let content = check_record(records.get(&entry_key(index))?)?;
     let (terms, block) = content.split_first_chunk::<16>()?;
@@ -125,12 +126,12 @@ pub(super) fn find_entry(records: &Records, index: u64, prev_term: u64) -> Optio
     Some(Some(Entry::new(term, index, block)))
 }
 
-fn twice(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {
+fn with_copy(copy: &'static [u8], key: &'static [u8], value: Vec<u8>) -> [Record; 2] {
     let value = Bytes::from(value);
     [Record::new(copy, value.clone()), Record::new(key, value)]
 }
 
-/// The copy is written first: when it is whole, it is at least as new.
+/// Returns the newest complete record: the copy, which is written first, or else the original.
 fn newest<'a>(records: &'a Records, copy: &[u8], key: &[u8]) -> Option<&'a [u8]> {
     let whole = |key| records.get(key).and_then(|record| check_record(record));
     whole(copy).or_else(|| whole(key))

@@ -1,11 +1,11 @@
-//! Entries from the leader to the others, and back their acknowledgements (Raft, section 5.3, 5.4.2).
+//! Log replication: AppendEntries, heartbeats and commitment (Raft, sections 5.3 and 5.4.2).
 
 use std::sync::Arc;
 
 use smallvec::SmallVec;
 
 use super::{
-    BUILD_TIMER, Body, ELECTION_TIMER, Entry, HEARTBEAT_TIMER, Output, Part, Payload, Raft, production::Leader,
+    BUILD_TIMER, Body, ELECTION_TIMER, Entry, HEARTBEAT_TIMER, Output, Payload, Raft, ServerState, production::Leader,
 };
 use crate::consensus::{
     BlockId, Deadline, Effect, ReplicaId,
@@ -16,8 +16,8 @@ impl Raft {
     pub(super) fn become_leader(&mut self, output: &mut Output<'_>) {
         let Some(own_id) = self.own_id() else { return };
         self.leader = Some(own_id);
-        self.part = Part::Leader(Leader::new(&self.head.membership, own_id, self.log.last_index()));
-        // Its first entry: without one of its own term it could commit nothing.
+        self.state = ServerState::Leader(Leader::new(&self.head.membership, own_id, self.log.last_index()));
+        // An empty entry: a leader commits nothing before an entry of its own term.
         let index = self.log.last_index() + 1;
         self.log.append(Entry::new(self.term, index, None));
         output.entries_changed(index);
@@ -27,17 +27,17 @@ impl Raft {
         self.broadcast_append(output);
     }
 
-    /// Speaks up, so that nobody loses patience.
+    /// Sends heartbeats, which restart the followers' election timeouts.
     pub(super) fn on_heartbeat_timer(&mut self, output: &mut Output<'_>) {
         let deadline = Deadline::After { nanos: self.config.heartbeat_nanos() };
         output.effects.push(Effect::ArmTimer { timer: HEARTBEAT_TIMER, deadline });
         self.broadcast_heartbeat(output);
     }
 
-    /// A new round of heartbeats.
+    /// Sends a new round of heartbeats.
     pub(super) fn broadcast_heartbeat(&mut self, output: &mut Output<'_>) {
         let (term, committed) = (self.term, self.log.committed());
-        let Part::Leader(leader) = &mut self.part else { return };
+        let ServerState::Leader(leader) = &mut self.state else { return };
         leader.round += 1;
         let commits_all = mutation::active(Mutation::RaftHeartbeatCommitsAll);
         for (replica, progress) in &leader.progress {
@@ -46,15 +46,15 @@ impl Raft {
         }
     }
 
-    /// A leader that did not hear from a majority during an election timeout steps down; a transfer that took as long is
-    /// given up.
+    /// Steps down unless messages of a majority arrived within an election timeout; aborts a leadership transfer that
+    /// took as long.
     pub(super) fn check_quorum(&mut self, output: &mut Output<'_>) {
         let own_id = self.own_id();
-        let Part::Leader(leader) = &mut self.part else { return };
-        let heard = |voter: ReplicaId| {
+        let ServerState::Leader(leader) = &mut self.state else { return };
+        let is_active = |voter: ReplicaId| {
             Some(Some(voter) == own_id || leader.progress.get(&voter).is_some_and(|progress| progress.active))
         };
-        if self.head.membership.vote(heard) != super::quorum::VoteResult::Won {
+        if self.head.membership.vote(is_active) != super::quorum::VoteResult::Won {
             output.mark("raft/quorum-lost");
             return self.become_follower(self.term, None, output);
         }
@@ -77,7 +77,7 @@ impl Raft {
     }
 
     pub(super) fn broadcast_append(&mut self, output: &mut Output<'_>) {
-        let Part::Leader(leader) = &self.part else { return };
+        let ServerState::Leader(leader) = &self.state else { return };
         let replicas: SmallVec<[ReplicaId; 8]> = leader.progress.keys().copied().collect();
         let mut shared = None;
         for replica in replicas {
@@ -85,25 +85,26 @@ impl Raft {
         }
     }
 
-    /// Sends what `to` lacks, as far as its window allows; with nothing to send, how far the log is committed.
+    /// Sends the entries that `to` lacks, unless it is paused; without any, the commit index.
     pub(super) fn send_append(&mut self, to: ReplicaId, output: &mut Output<'_>) {
         self.send_append_sharing(to, &mut None, output);
     }
 
-    /// The same with the entries from some index on that another follower was sent, which most lack alike.
+    /// As [`Raft::send_append`]; `shared` are the entries from some index on that another follower was sent, which most
+    /// followers lack alike.
     fn send_append_sharing(
         &mut self,
         to: ReplicaId,
         shared: &mut Option<(u64, Arc<[Entry]>)>,
         output: &mut Output<'_>,
     ) {
-        let Part::Leader(leader) = &mut self.part else { return };
+        let ServerState::Leader(leader) = &mut self.state else { return };
         let Some(progress) = leader.progress.get_mut(&to).filter(|p| !p.is_paused(self.config.inflight_max)) else {
             return;
         };
         let prev_index = progress.next_index() - 1;
         let Some(prev_term) = self.log.term(prev_index) else {
-            progress.needs_snapshot(self.head.index);
+            progress.become_snapshot(self.head.index);
             output.mark("raft/snapshot");
             return self.send_snapshot(to, output);
         };
@@ -117,8 +118,8 @@ impl Raft {
         output.send(to, self.term, Body::Append { prev_index, prev_term, entries, commit });
     }
 
-    /// Whether `entries` could come from a leader in `term`: in order, each block in its place, sealed by its author and
-    /// on the block before it.
+    /// Verifies that `entries` can come from a leader in `term`: in order, each block with its entry's term and index,
+    /// sealed by its author, and a child of the block before it.
     pub(super) fn check_entries(
         &self,
         term: u64,
@@ -141,7 +142,7 @@ impl Raft {
             }
             last = (*index, *entry_term);
             if agrees && *index <= self.log.committed() && self.log.term(*index).is_some_and(|own| own != *entry_term) {
-                return Err(format!("entry {index} of term {entry_term} contradicts what is committed"));
+                return Err(format!("entry {index} of term {entry_term} conflicts with a committed entry"));
             }
             let Some(block) = block else { continue };
             let payload = Payload::decode(block.payload()).map_err(|error| error.to_string())?;
@@ -149,7 +150,7 @@ impl Raft {
                 return Err(format!("entry {index} holds the block of entry {}", payload.index));
             }
             if parent.is_some_and(|parent| parent != BlockId::parent_of(block)) {
-                return Err(format!("the block of entry {index} is not on the one before it"));
+                return Err(format!("the block of entry {index} is not a child of the one before it"));
             }
             let author = self.authenticator.author(block.hash(), block.seal()).map_err(|error| error.to_string())?;
             if author != block.header().beneficiary {
@@ -160,7 +161,7 @@ impl Raft {
         Ok(())
     }
 
-    /// Takes what follows on an entry that it has (Raft, figure 2, "AppendEntries RPC").
+    /// Appends entries that follow a matching entry (Raft, figure 2, "AppendEntries RPC").
     pub(super) fn on_append(
         &mut self,
         from: ReplicaId,
@@ -170,49 +171,49 @@ impl Raft {
         output: &mut Output<'_>,
     ) {
         if prev_index < self.log.committed() && self.log.term(prev_index) != Some(prev_term) {
-            // Compacted here: what is committed agrees with every leader.
-            return output.promise(from, self.term, Body::Appended { index: self.log.committed() });
+            // Compacted here: committed entries match every leader's log.
+            return output.send_after_write(from, self.term, Body::Appended { index: self.log.committed() });
         }
         if self.log.term(prev_index).is_none_or(|term| term != prev_term) {
-            let (hint_index, hint_term) = self.log.agreement(prev_index, prev_term);
+            let (hint_index, hint_term) = self.log.find_conflict_by_term(prev_index, prev_term);
             let body = Body::AppendRejected { rejected: prev_index, hint_index, hint_term };
-            return output.promise(from, self.term, body);
+            return output.send_after_write(from, self.term, body);
         }
         if let Some(first) = self.log.merge(entries) {
             output.entries_changed(first);
         }
         let index = entries.last().map_or(prev_index, |entry| entry.index);
         let is_committed = self.log.commit(commit.min(index));
-        // What only tells how far the log is committed needs no second acknowledgement; should the first be lost, the answer
-        // to a heartbeat has the entries sent again.
+        // A message that only advances the commit index needs no second acknowledgement; if the first is lost, the
+        // response to a heartbeat causes the entries to be sent again.
         if !(is_committed && entries.is_empty() && self.acknowledged == (self.term, index)) {
             self.acknowledged = (self.term, index);
-            output.promise(from, self.term, Body::Appended { index });
+            output.send_after_write(from, self.term, Body::Appended { index });
         }
         self.apply(output);
     }
 
     pub(super) fn on_appended(&mut self, from: ReplicaId, index: u64, output: &mut Output<'_>) {
-        let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
+        let ServerState::Leader(leader) = &mut self.state else { return output.mark("raft/stale-answer") };
         let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
         let was_paused = progress.is_paused(self.config.inflight_max);
-        let news = progress.acknowledge(index);
+        let advanced = progress.acknowledge(index);
         let committed = self.log.committed();
-        if news {
-            self.commit_by_count(output);
+        if advanced {
+            self.maybe_commit(output);
         }
         if was_paused && committed == self.log.committed() {
             self.send_append(from, output);
         }
-        self.send_rest(from, output);
+        self.fill_window(from, output);
         self.complete_transfer(from, output);
     }
 
-    /// Fills the window of a follower that lacks entries.
-    fn send_rest(&mut self, to: ReplicaId, output: &mut Output<'_>) {
+    /// Fills the in-flight window of a follower that lacks entries.
+    fn fill_window(&mut self, to: ReplicaId, output: &mut Output<'_>) {
         loop {
-            let Part::Leader(leader) = &self.part else { return };
+            let ServerState::Leader(leader) = &self.state else { return };
             let more = leader.progress.get(&to).is_some_and(|progress| {
                 progress.is_replicating()
                     && !progress.is_paused(self.config.inflight_max)
@@ -226,14 +227,14 @@ impl Raft {
     }
 
     fn complete_transfer(&self, from: ReplicaId, output: &mut Output<'_>) {
-        let Part::Leader(leader) = &self.part else { return };
+        let ServerState::Leader(leader) = &self.state else { return };
         let is_caught_up = leader.progress.get(&from).is_some_and(|p| p.matched() == self.log.last_index());
         if leader.transfer == Some(from) && is_caught_up {
             output.send(from, self.term, Body::TimeoutNow);
         }
     }
 
-    /// The logs part before the entry that was sent: goes back a whole term a message, with the help of the hint.
+    /// Moves a follower's next index back after a rejected append, by a whole term per message with the help of the hint.
     pub(super) fn on_append_rejected(
         &mut self,
         from: ReplicaId,
@@ -241,10 +242,10 @@ impl Raft {
         (hint_index, hint_term): (u64, u64),
         output: &mut Output<'_>,
     ) {
-        let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
+        let ServerState::Leader(leader) = &mut self.state else { return output.mark("raft/stale-answer") };
         let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
-        let (hint, _) = self.log.agreement(hint_index, hint_term);
+        let (hint, _) = self.log.find_conflict_by_term(hint_index, hint_term);
         let is_learner = !self.head.membership.is_voter(from);
         if progress.reject(rejected, hint.min(hint_index), is_learner) {
             output.mark("raft/fast-reject");
@@ -252,14 +253,14 @@ impl Raft {
         }
     }
 
-    /// Commits what a majority holds, if it is of this term: older entries are committed with it and never by count
-    /// (Raft, section 5.4.2, figure 8).
-    pub(super) fn commit_by_count(&mut self, output: &mut Output<'_>) {
+    /// Commits entries that a majority stores, if the last is of this term: older entries are committed with it and
+    /// never by counting replicas (Raft, section 5.4.2, figure 8).
+    pub(super) fn maybe_commit(&mut self, output: &mut Output<'_>) {
         if self.log.committed() == self.log.last_index() {
             return;
         }
         let own_id = self.own_id();
-        let Part::Leader(leader) = &self.part else { return };
+        let ServerState::Leader(leader) = &self.state else { return };
         let durable = self.log.durable();
         let index = self.head.membership.committed(|voter| {
             if Some(voter) == own_id { durable } else { leader.progress.get(&voter).map_or(0, |p| p.matched()) }
@@ -272,12 +273,12 @@ impl Raft {
 
     pub(super) fn on_heartbeat(&mut self, from: ReplicaId, commit: u64, round: u64, output: &mut Output<'_>) {
         self.log.commit(commit);
-        output.promise(from, self.term, Body::HeartbeatAnswer { round });
+        output.send_after_write(from, self.term, Body::HeartbeatResponse { round });
         self.apply(output);
     }
 
-    pub(super) fn on_heartbeat_answer(&mut self, from: ReplicaId, round: u64, output: &mut Output<'_>) {
-        let Part::Leader(leader) = &mut self.part else { return output.mark("raft/stale-answer") };
+    pub(super) fn on_heartbeat_response(&mut self, from: ReplicaId, round: u64, output: &mut Output<'_>) {
+        let ServerState::Leader(leader) = &mut self.state else { return output.mark("raft/stale-answer") };
         let Some(progress) = leader.progress.get_mut(&from) else { return };
         progress.active = true;
         progress.round = progress.round.max(round);

@@ -1,4 +1,4 @@
-//! The rules that a header of Raft obeys, verified from its parent alone.
+//! Raft's header rules, verified from the parent alone.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use crate::{
     primitives::{Address, B256, Header, Height, Timestamp},
 };
 
-/// The header rules of a Raft chain, from the members at genesis.
+/// Header rules of a Raft chain, from the members at genesis.
 pub type RaftRules = CachedHeaderRules<Raft>;
 
-/// What a block leaves for the verification of its children.
+/// Context of a block for the verification of its children.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderContext {
     /// The block.
@@ -26,7 +26,7 @@ pub struct HeaderContext {
     pub term: u64,
     /// The index of its entry in the log; 0 at genesis.
     pub index: u64,
-    /// The members after it.
+    /// The configuration after it.
     pub membership: Arc<Membership>,
 }
 
@@ -37,13 +37,13 @@ pub enum HeaderError {
     /// A standard field breaks a rule common to all protocols.
     #[error(transparent)]
     Field(#[from] HeaderFieldError),
-    /// The author votes in no majority of the parent's members and so can't have led.
+    /// The author is not a voter after the parent and so can't be leader.
     #[error("author {author} is no voter")]
     NoVoter {
         /// Author of the block, by its seal.
         author: Address,
     },
-    /// The log only grows, in index and in term.
+    /// Index does not increase, or term decreases.
     #[error("entry {index} of term {term} does not follow entry {parent_index} of term {parent_term}")]
     Entry {
         /// Index of the block's entry.
@@ -55,7 +55,7 @@ pub enum HeaderError {
         /// Term of the parent's entry.
         parent_term: u64,
     },
-    /// The voters that the payload commits to are not those after this block.
+    /// The payload commits to other voters than those after this block.
     #[error("payload commits to next voters {got:?}; expected {want:?}")]
     NextVoters {
         /// Commitment in the payload.
@@ -63,7 +63,7 @@ pub enum HeaderError {
         /// Hash of the voters after the block; `None` when they stay the same.
         want: Option<B256>,
     },
-    /// The payload carries an impossible change of members.
+    /// The payload's membership change is invalid.
     #[error("change of members: {0}")]
     Change(#[from] ChangeError),
     /// The payload does not decode.
@@ -75,12 +75,12 @@ pub enum HeaderError {
 }
 
 impl HeaderContext {
-    /// The link of genesis.
+    /// Creates the context of genesis.
     pub fn genesis(block: BlockId, timestamp: Timestamp, membership: Arc<Membership>) -> Self {
         Self { block, timestamp, term: 0, index: 0, membership }
     }
 
-    /// The earliest time of the next block.
+    /// Returns the earliest timestamp of the next block.
     pub const fn earliest_next(&self, config: &RaftConfig) -> Timestamp {
         self.timestamp.saturating_add_secs(config.period)
     }

@@ -1,33 +1,33 @@
-//! Catching up with a compacted log: the leader names a committed block, and the follower fetches it and those before it,
-//! down to its own head. Every block says in its payload which entry it is and how the members change, so that no other
-//! state has to be sent.
+//! Catching up with a compacted log: the leader names a committed block, and the follower fetches it and its ancestors,
+//! down to its own head. Every block's payload has its term, log index and membership change, so that no other state
+//! has to be sent.
 
 use std::sync::Arc;
 
 use imbl::OrdMap;
 
-use super::{Body, Output, Part, Raft};
+use super::{Body, Output, Raft, ServerState};
 use crate::{
     chain::Block,
     consensus::{BlockId, Effect, Encoder, Rejection, ReplicaId},
     primitives::Height,
 };
 
-/// Blocks fetched at one time at most: a replica further behind needs a copy of another's store.
+/// Largest number of blocks fetched in one sync: a replica further behind needs a copy of another's store.
 const SYNC_BLOCKS_MAX: u64 = 65_536;
 
-/// Blocks being fetched, from the newest down.
+/// A block sync in progress, from the newest block down.
 #[derive(Clone, Debug)]
 pub(super) struct BlockSync {
     from: ReplicaId,
     target: BlockId,
     blocks: OrdMap<Height, Arc<Block>>,
-    /// The next to fetch; `None` when all are here.
+    /// The next block to fetch; `None` when all have arrived.
     missing: Option<BlockId>,
 }
 
 impl Raft {
-    /// Names the head to a follower that lacks entries which are compacted.
+    /// Sends the head's id to a follower that lacks compacted entries.
     pub(super) fn send_snapshot(&self, to: ReplicaId, output: &mut Output<'_>) {
         let (index, entry_term, block) = (self.head.index, self.head.term, self.head.block);
         output.send(to, self.term, Body::Snapshot { index, entry_term, block });
@@ -53,18 +53,18 @@ impl Raft {
         output: &mut Output<'_>,
     ) {
         if index <= self.log.committed() {
-            return output.promise(from, self.term, Body::Appended { index: self.log.committed() });
+            return output.send_after_write(from, self.term, Body::Appended { index: self.log.committed() });
         }
         if self.log.term(index) == Some(entry_term) {
             self.log.commit(index);
-            output.promise(from, self.term, Body::Appended { index });
+            output.send_after_write(from, self.term, Body::Appended { index });
             return self.apply(output);
         }
         let sync = self.sync.get_or_insert_with(|| {
             output.effects.push(Effect::Mark("raft/block-sync"));
             BlockSync { from, target: block, blocks: OrdMap::new(), missing: Some(block) }
         });
-        // Named again: what was asked for may be lost.
+        // Requested again with every snapshot message: an earlier request may be lost.
         sync.from = from;
         if let Some(missing) = sync.missing {
             output.effects.push(Effect::Fetch { block: missing, from });
@@ -79,7 +79,7 @@ impl Raft {
         }
         let parent = BlockId::parent_of(&block);
         if parent.height < head.height || (parent.height == head.height && parent != head) {
-            let reason = format!("it is not on the committed head {head}");
+            let reason = format!("it does not descend from the committed head {head}");
             return output.reject(Rejection::Header { block: BlockId::of(&block), reason });
         }
         sync.blocks.insert(block.height(), block);
@@ -90,16 +90,16 @@ impl Raft {
         }
     }
 
-    /// Executes the next block that was fetched; after the last one, tells the leader.
+    /// Executes the next fetched block; after the last one, acknowledges to the leader.
     pub(super) fn continue_sync(&mut self, output: &mut Output<'_>) {
         let (head, leader) = (self.head.block, self.leader);
         let Some(sync) = &mut self.sync else { return };
-        // Entries may have brought some of the blocks meanwhile.
+        // Some of the blocks may have arrived in entries meanwhile.
         sync.blocks.remove(&head.height);
         if head.height >= sync.target.height {
             self.sync = None;
-            if let Some(leader) = leader.filter(|_| matches!(self.part, Part::Follower)) {
-                output.promise(leader, self.term, Body::Appended { index: self.log.committed() });
+            if let Some(leader) = leader.filter(|_| matches!(self.state, ServerState::Follower)) {
+                output.send_after_write(leader, self.term, Body::Appended { index: self.log.committed() });
             }
             return;
         }
@@ -110,8 +110,8 @@ impl Raft {
             && self.applying.is_none()
             && let Some(block) = sync.blocks.get(&head.height.next()).cloned()
         {
-            let judged = self.judge(&block);
-            self.execute(block, judged, output);
+            let checked = self.check_block(&block);
+            self.execute(block, checked, output);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Several state machines driven by hand: the papers' scenarios, with the papers' invariants checked after every step.
+//! Several replicas driven step by step: the papers' scenarios, with the papers' invariants checked after every step.
 
 mod cluster;
 mod elections;

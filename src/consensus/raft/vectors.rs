@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{
     Assignment, Change, Membership, Role,
-    progress::{Progress, follow_members},
+    progress::{Progress, track_members},
     quorum::{VoteResult, joint_committed, joint_vote, majority_committed, majority_vote},
 };
 use crate::{consensus::ReplicaId, primitives::Address};
@@ -62,7 +62,7 @@ fn every_configuration_change_case_holds() {
             let got = match membership.after(&change(step)) {
                 Ok(after) => {
                     membership = after;
-                    follow_members(&mut progress, &membership, last_index as u64);
+                    track_members(&mut progress, &membership, last_index as u64);
                     describe(&membership, &progress)
                 }
                 Err(error) => vec![error.to_string()],
@@ -77,7 +77,7 @@ fn every_configuration_change_case_holds() {
 fn change(step: &Value) -> Change {
     let assignments = step["ops"].as_array().unwrap().iter().filter_map(|op| {
         let (kind, id) = op.as_str().unwrap().split_at(1);
-        // An update ("u") tells etcd's application something and changes no configuration.
+        // An update ("u") is for etcd's application and changes no configuration.
         let role = match kind {
             "v" => Role::Voter,
             "l" => Role::Learner,

@@ -1,4 +1,4 @@
-//! Hashes of what many sign: the votes of all validators on a block are over the same few bytes.
+//! Cached hashes of signed messages: the votes of all validators on a block are over the same few bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,13 +6,13 @@ use smallvec::SmallVec;
 
 use crate::primitives::{B256, keccak256};
 
-/// How many are remembered: more than are voted on at a time.
+/// Number of cached hashes: more than the messages that are voted on at one time.
 const PLACES: usize = 64;
 
-/// Keccak of what was signed lately. It is a pure function, so replicas of one process share its answers. Clones share them too.
+/// Keccak of recently signed messages. It is a pure function, so replicas of one process share the cache, and so do clones.
 #[derive(Clone, Default)]
 pub(super) struct SharedHashes {
-    /// Each message has its one place, where it takes that of another.
+    /// Direct-mapped: each message has one slot, where it replaces the previous one.
     places: Arc<Mutex<Vec<Place>>>,
 }
 
@@ -23,7 +23,7 @@ struct Place {
 }
 
 impl SharedHashes {
-    /// Keccak of `message`, which is not empty.
+    /// Returns the keccak of `message`, which is not empty.
     pub(super) fn keccak(&self, message: &[u8]) -> B256 {
         let place = place_of(message);
         let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,8 +38,8 @@ impl SharedHashes {
     }
 }
 
-/// The place of a message. Signed messages differ in a few numbers and in hashes, so a sum of their words spreads them well enough;
-/// two in one place cost a second hash and nothing else.
+/// Returns the slot of a message. Signed messages differ in a few numbers and in hashes, so a sum of their words spreads
+/// them well enough; a collision costs a second hash and nothing else.
 fn place_of(message: &[u8]) -> usize {
     let (words, rest) = message.as_chunks::<8>();
     let last = rest.iter().fold(0, |word: u64, byte| (word << 8) | u64::from(*byte));
