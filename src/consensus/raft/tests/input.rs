@@ -49,7 +49,7 @@ fn malformed_messages_change_nothing() {
     for (name, event) in [
         ("another leader", message(1, term, heartbeat())),
         ("acknowledges", message(1, term, Body::Appended { index: 99 })),
-        ("round", message(1, term, Body::HeartbeatAnswer { round: 99 })),
+        ("round", message(1, term, Body::HeartbeatResponse { round: 99 })),
     ] {
         refuse(&mut cluster, 0, event, name);
     }
@@ -124,7 +124,7 @@ fn strangers_are_not_heard() {
             Body::Vote { pre: true, granted: true },
             Body::Appended { index: 1 },
             Body::AppendRejected { rejected: 1, hint_index: 0, hint_term: 0 },
-            Body::HeartbeatAnswer { round: 0 },
+            Body::HeartbeatResponse { round: 0 },
         ] {
             refuse(&mut cluster, 0, message(3, term, body), "no member");
         }
@@ -170,7 +170,7 @@ fn memory_is_bounded_under_a_flood() {
             Body::Append { prev_index: round, prev_term: 1, entries: Arc::new([entry(round + 1)]), commit: round },
             Body::Appended { index: round },
             Body::AppendRejected { rejected: round, hint_index: round, hint_term: round },
-            Body::HeartbeatAnswer { round },
+            Body::HeartbeatResponse { round },
             Body::Snapshot { index: round, entry_term: 1, block: far },
         ] {
             cluster.deliver(0, message(2, 1, body.clone()));

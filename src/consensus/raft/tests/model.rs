@@ -173,7 +173,7 @@ impl Setup for ThreeReplicas {
         match body {
             Body::RequestVote { pre: false, .. } => *term < view.term,
             Body::Vote { pre: false, .. } => *term < view.term || (*term == view.term && !view.is_candidate),
-            Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatAnswer { .. } => {
+            Body::Appended { .. } | Body::AppendRejected { .. } | Body::HeartbeatResponse { .. } => {
                 *term < view.term || (*term == view.term && !view.is_candidate && !view.is_leader)
             }
             _ => false,
