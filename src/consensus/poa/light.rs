@@ -1,4 +1,4 @@
-//! Light verification: a head from headers and genesis alone.
+//! Light verification: follows the head from genesis and headers alone, without execution.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -70,7 +70,7 @@ impl LightVerifier {
     }
 }
 
-/// The newest block with more than half of `signers` distinct authors above it, given the branch from its head down.
+/// Returns the newest block with more than half of `signers` distinct authors above it, given the branch from its head down.
 pub(super) fn newest_settled(signers: usize, branch: impl IntoIterator<Item = (BlockId, Address)>) -> Option<BlockId> {
     let mut authors = BTreeSet::new();
     for (block, author) in branch {

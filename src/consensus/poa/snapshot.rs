@@ -17,12 +17,12 @@ pub const DIFFICULTY_IN_TURN: u64 = 2;
 /// Difficulty of any other block (`DIFF_NOTURN`).
 pub const DIFFICULTY_OUT_OF_TURN: u64 = 1;
 
-/// The state after a block: signers, recent signers, open votes. Cloning copies the lists of
-/// recent signers and votes, both bounded by the number of signers and the epoch.
+/// Signers, recent signers and open votes after a block. Cloning copies the list of recent signers, which is bounded by the
+/// number of signers, and shares the votes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     signers: ValidatorSet,
-    /// Heights and authors of the latest blocks, oldest first; only those that still keep a signer from signing.
+    /// Heights and authors of the latest blocks, oldest first; only those that bar their author from the next block.
     recents: Vec<(Height, Address)>,
     /// Open votes in the order they were cast.
     votes: Arc<Vec<CastVote>>,
@@ -37,27 +37,27 @@ pub struct CastVote {
     pub vote: Vote,
 }
 
-/// A rule of signers, votes and checkpoints that a block breaks.
+/// Violation of a rule of signers, votes or checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// Its author is no signer.
+    /// The author is not a signer.
     #[error("signer {signer} is not authorised")]
     UnauthorizedSigner {
         /// Author of the block, by its seal.
         signer: Address,
     },
-    /// Its author signed one of the last `limit - 1` blocks.
+    /// The author signed one of the last `limit - 1` blocks.
     #[error("signer {signer} signed block {signed} and may sign again from block {again}")]
     RecentlySigned {
         /// Author of the block, by its seal.
         signer: Address,
-        /// Height of the block that it signed before.
+        /// Height of its recent block.
         signed: Height,
         /// First height at which it may sign again.
         again: Height,
     },
-    /// A checkpoint lists other signers than the chain has.
+    /// A checkpoint's list differs from the chain's signers.
     #[error("checkpoint lists {got} signers that differ from the {want} of the chain")]
     CheckpointSigners {
         /// Number of signers listed.
@@ -65,16 +65,16 @@ pub enum SnapshotError {
         /// Number of signers of the chain.
         want: usize,
     },
-    /// A checkpoint carries no list, or another block carries one.
+    /// A checkpoint contains no signer list, or another block contains one.
     #[error("signers are listed at checkpoints and only there")]
     MisplacedCheckpoint,
-    /// A checkpoint carries a vote.
+    /// A checkpoint contains a vote.
     #[error("a checkpoint carries no vote")]
     CheckpointVote,
 }
 
 impl Snapshot {
-    /// The state after a genesis block (or a trusted checkpoint) that lists `signers`.
+    /// Returns the snapshot after a genesis block (or a trusted checkpoint) that lists `signers`.
     pub const fn new(signers: ValidatorSet, votes: Arc<Vec<CastVote>>) -> Self {
         Self { signers, recents: Vec::new(), votes }
     }
@@ -137,7 +137,7 @@ impl Snapshot {
     /// Returns the snapshot after a block at `height` by `signer`, with `payload` and checkpoints every `epoch` blocks.
     ///
     /// # Errors
-    /// [`SnapshotError`]: the first rule that the block breaks.
+    /// [`SnapshotError`] for the first rule that the block violates.
     pub fn apply(&self, height: Height, signer: Address, payload: &Payload, epoch: u64) -> Result<Self, SnapshotError> {
         self.may_sign(height, &signer)?;
         let is_checkpoint = height.get().is_multiple_of(epoch);
@@ -210,13 +210,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Counts a vote in place of the signer's earlier one about the same target. A vote passes at once, for its own
-    /// target only: others that a smaller set would let pass wait until they are touched (no cascade).
+    /// Counts a vote in place of the signer's earlier vote about the same target. A majority changes the signers at once, for
+    /// this target only: a majority about another target that arises from the smaller set applies with the next vote about it.
     fn cast(&mut self, cast: CastVote) {
         let target = cast.vote.target;
         let votes = Arc::make_mut(&mut self.votes);
         votes.retain(|open| (open.signer, open.vote.target) != (cast.signer, target));
-        // Open votes about one target all agree, as those that could change nothing are never kept.
+        // Open votes about one target all agree: votes that would change nothing are not kept.
         if self.signers.contains(&target) != cast.vote.authorize {
             votes.push(cast);
         }
@@ -226,9 +226,9 @@ impl Snapshot {
             return;
         }
         let authorize = !self.signers.contains(&target);
-        let keeps_passed = mutation::active(Mutation::PoaPassedVotesStay);
+        let keeps_applied = mutation::active(Mutation::PoaPassedVotesStay);
         let keeps_removed = authorize || mutation::active(Mutation::PoaRemovedVotesStay);
-        votes.retain(|open| (keeps_passed || open.vote.target != target) && (keeps_removed || open.signer != target));
+        votes.retain(|open| (keeps_applied || open.vote.target != target) && (keeps_removed || open.signer != target));
         let mut members: Vec<Validator> = self.signers.members().to_vec();
         members.retain(|member| member.address != target);
         if authorize {
@@ -238,7 +238,7 @@ impl Snapshot {
         self.signers = ValidatorSet::from_sorted(members);
     }
 
-    /// Drops signatures that forbid nothing from the block after `height` on; the window shrinks with the set.
+    /// Drops signatures that bar no signer from blocks above `height`; the window shrinks with the set.
     fn forget_old_signatures(&mut self, height: Height) {
         let limit = self.signer_limit();
         self.recents.retain(|(signed, _)| signed.get() + limit > height.get());
