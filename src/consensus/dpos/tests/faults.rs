@@ -87,7 +87,7 @@ fn random_cuts_crashes_and_crossings_break_nothing() {
 }
 
 #[test]
-fn lost_promises_and_other_bugs_are_seen_by_the_checker() {
+fn lost_safety_states_and_other_bugs_are_detected_by_the_checker() {
     for (bug, want) in [
         (Mutation::DposPromiseForgotten, "confirmed twice"),
         (Mutation::DposConfirmsTwice, "confirmed twice"),

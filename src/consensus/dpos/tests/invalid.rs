@@ -127,21 +127,21 @@ fn evidence_that_proves_nothing_is_refused() {
     let cases = [
         ("ascending order", vec![swapped]),
         ("ascending order", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 1, 0))]),
-        ("two slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
+        ("different slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
         ("last 8192 slots", vec![DoubleProduction::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
-        ("one and the same producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
-        ("one and the same producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
-        ("told before", vec![good.clone(), good.clone()]),
+        ("the same active producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
+        ("the same active producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
+        ("is reported already", vec![good.clone(), good.clone()]),
     ];
     for (named, proofs) in cases {
         refuse(&lab, message(&lab.block(0, lab.now + 1, &with(proofs))), named);
     }
-    let told = lab.block(0, lab.now + 1, &with(vec![good.clone()]));
-    lab.announce(0, &told);
-    assert_eq!(lab.replica(0).head(), BlockId::of(&told));
+    let reported = lab.block(0, lab.now + 1, &with(vec![good.clone()]));
+    lab.announce(0, &reported);
+    assert_eq!(lab.replica(0).head(), BlockId::of(&reported));
     lab.now += 1;
     let again = payload(&lab, |payload| payload.evidence = vec![good]);
-    refuse(&lab, message(&lab.block(0, lab.now + 1, &again)), "told before");
+    refuse(&lab, message(&lab.block(0, lab.now + 1, &again)), "is reported already");
 }
 
 #[test]

@@ -75,10 +75,10 @@ fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
     let mut above_watermark = 0;
     for slot in 18..26 {
         let owner = lab.owner(0, slot);
-        let (promise, head) = (*lab.replica(owner).promise(), lab.replica(owner).head());
-        let before = promise.confirmed.get().max(lab.irreversible(owner));
+        let (safety_state, head) = (*lab.replica(owner).safety_state(), lab.replica(owner).head());
+        let before = safety_state.confirmed.get().max(lab.irreversible(owner));
         let place = lab.link(owner).state.active().producers().index_of(&lab.signers[owner].address()).unwrap();
-        above_watermark += u32::from(lab.link(owner).state.progress().confirmed_before(place) < promise.confirmed);
+        above_watermark += u32::from(lab.link(owner).state.progress().confirmed_before(place) < safety_state.confirmed);
         lab.slot();
         let is_its = |block: &&Arc<Block>| block.timestamp().as_secs() == slot && block.parent_hash() == head.hash;
         let payload = Payload::decode(lab.blocks.values().find(is_its).unwrap().payload()).unwrap();
@@ -89,7 +89,7 @@ fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
 }
 
 #[test]
-fn a_restarted_replica_knows_its_branch_and_its_promise() {
+fn a_restarted_replica_has_its_branch_and_safety_state() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     lab.cut(&[0, 0, 1, 1]);
@@ -98,10 +98,10 @@ fn a_restarted_replica_knows_its_branch_and_its_promise() {
     lab.slots(3);
     for index in 0..4 {
         let (head, finality) = (lab.replica(index).head(), lab.replica(index).finality());
-        let promise = *lab.replica(index).promise();
+        let safety_state = *lab.replica(index).safety_state();
         lab.restart(index);
         assert_eq!((lab.replica(index).head(), lab.replica(index).finality()), (head, finality));
-        assert_eq!(*lab.replica(index).promise(), promise);
+        assert_eq!(*lab.replica(index).safety_state(), safety_state);
         assert_eq!(lab.replica(index).tree.side_blocks(), 0);
         lab.slots(1);
     }
@@ -117,7 +117,7 @@ fn a_restored_network_goes_on_at_its_head() {
     let head = lab.records[1][HEAD_KEY].clone();
     let restored = Dpos::restore(lab.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
     assert_eq!((restored.head(), restored.finality()), (lab.replica(1).head(), lab.replica(1).finality()));
-    assert_eq!(restored.promise().slot, lab.replica(1).promise().slot);
+    assert_eq!(restored.safety_state().slot, lab.replica(1).safety_state().slot);
     for bad in [&head[1..], &[head.as_ref(), &[0]].concat()] {
         let refused = Dpos::restore(lab.config, bad, lab.authenticator.clone(), None);
         assert!(matches!(refused, Err(DposError::Record { key: "head" })));
@@ -125,7 +125,7 @@ fn a_restored_network_goes_on_at_its_head() {
 }
 
 #[test]
-fn a_promise_is_durable_before_its_block_is_sent() {
+fn the_safety_state_is_durable_before_its_block_is_sent() {
     let mut lab = Lab::new(4);
     lab.slots(6);
     let slot = 7;
@@ -140,11 +140,11 @@ fn a_promise_is_durable_before_its_block_is_sent() {
     let unsealed = Arc::new(block.as_ref().clone().with_seal(Vec::new()));
     replica.step(Event::BlockBuilt { ticket: request.ticket, block: unsealed }, &mut effects);
     replica.step(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID }, &mut effects);
-    let promised = effects.iter().position(|effect| {
-        matches!(effect, Effect::Persist { records, .. } if records.iter().any(|record| *record.key == *PROMISE_KEY))
+    let persisted = effects.iter().position(|effect| {
+        matches!(effect, Effect::Persist { records, .. } if records.iter().any(|record| *record.key == *SAFETY_STATE_KEY))
     });
-    let (at, ticket) = match &effects[promised.unwrap()] {
-        Effect::Persist { ticket, .. } => (promised.unwrap(), *ticket),
+    let (at, ticket) = match &effects[persisted.unwrap()] {
+        Effect::Persist { ticket, .. } => (persisted.unwrap(), *ticket),
         other => panic!("{other:?}"),
     };
     let sent =
