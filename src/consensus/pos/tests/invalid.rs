@@ -311,9 +311,9 @@ fn floods_of_signed_nonsense_stay_small() {
     }
     let replica = &lab.replicas[0];
     assert!(
-        replica.waiting.len() <= 4 && replica.intake.orphans.len() <= 64,
+        replica.unknown_block_votes.len() <= 4 && replica.intake.orphans.len() <= 64,
         "{} {}",
-        replica.waiting.len(),
+        replica.unknown_block_votes.len(),
         replica.intake.orphans.len()
     );
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
@@ -322,7 +322,7 @@ fn floods_of_signed_nonsense_stay_small() {
     // And the others still get along; the nonsense goes with the epochs.
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
-    assert!(lab.replicas[0].waiting.is_empty());
+    assert!(lab.replicas[0].unknown_block_votes.is_empty());
     assert_eq!(lab.replicas[0].intake.orphans.len(), 0);
 }
 

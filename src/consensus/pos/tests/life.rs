@@ -135,7 +135,7 @@ fn a_state_comes_back_from_its_records() {
     );
     assert_eq!(after.head_state(), before.head_state());
     assert_eq!(after.slot(), before.slot());
-    assert_eq!(after.promises, before.promises);
+    assert_eq!(after.slashing_protection, before.slashing_protection);
     // From the head alone, as a stored chain is opened.
     let record = &lab.records[1][super::super::HEAD_KEY];
     let opened = Pos::restore(lab.config, record, lab.authenticator.clone(), None).unwrap();
