@@ -192,28 +192,28 @@ impl Dpos {
         })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn config(&self) -> &DposConfig {
         &self.config
     }
 
-    /// Header context of the head, with schedules and confirmations after it.
+    /// Returns the header context of the head, with schedules and confirmations after it.
     pub fn head_context(&self) -> &HeaderContext {
         &self.tree.head().context
     }
 
-    /// Header context of a block of any branch from the last irreversible one up.
+    /// Returns the header context of a block of any branch from the last irreversible one up.
     pub fn context_of(&self, block: &BlockId) -> Option<&HeaderContext> {
         self.tree.get(block).map(|node| &node.context)
     }
 
-    /// Round of the slot after the head's, in the schedule in force there.
+    /// Returns the round of the slot after the head's, in the schedule in force there.
     pub fn round(&self) -> u64 {
         let context = self.head_context();
         context.state.active().round(context.slot.saturating_add(1), &self.config)
     }
 
-    /// What this replica as a producer must not contradict.
+    /// Returns the blocks and confirmations that this replica as a producer must not contradict.
     pub const fn safety_state(&self) -> &SafetyState {
         &self.safety_state
     }

@@ -176,22 +176,22 @@ impl Poa {
         })
     }
 
-    /// Signers and open votes after the head.
+    /// Returns the signers and open votes after the head.
     pub fn snapshot(&self) -> &Snapshot {
         &self.tree.head().context.snapshot
     }
 
-    /// Header context of the head, for a [`PoaRules`] that has not verified it.
+    /// Returns the header context of the head, for a [`PoaRules`] that has not verified it.
     pub fn head_context(&self) -> &HeaderContext {
         &self.tree.head().context
     }
 
-    /// Epoch of the next block; each epoch begins with a checkpoint.
+    /// Returns the epoch of the next block; each epoch begins with a checkpoint.
     pub fn epoch(&self) -> u64 {
         self.tree.head().context.block.height.next().get() / self.config.epoch.max(1)
     }
 
-    /// Total difficulty of the head's branch.
+    /// Returns the total difficulty of the head's branch.
     pub fn total_difficulty(&self) -> u128 {
         self.tree.head().fork_choice_key.total_difficulty
     }

@@ -236,47 +236,47 @@ impl Pos {
         self
     }
 
-    /// Current slot.
+    /// Returns the current slot.
     pub const fn slot(&self) -> u64 {
         self.slot
     }
 
-    /// Current epoch.
+    /// Returns the current epoch.
     pub const fn epoch(&self) -> u64 {
         self.config.epoch_of(self.slot)
     }
 
-    /// The newest justified checkpoint.
+    /// Returns the newest justified checkpoint.
     pub const fn justified(&self) -> Checkpoint {
         self.tree.justified
     }
 
-    /// The newest final checkpoint.
+    /// Returns the newest final checkpoint.
     pub const fn finalized(&self) -> Checkpoint {
         self.tree.finalized
     }
 
-    /// Header context of the head, for a [`PosRules`] that has not verified it.
+    /// Returns the header context of the head, for a [`PosRules`] that has not verified it.
     pub fn head_context(&self) -> Option<&HeaderContext> {
         self.tree.head_node().map(|node| &node.context)
     }
 
-    /// State of the branch after the head.
+    /// Returns the state of the branch after the head.
     pub fn head_state(&self) -> Option<&State> {
         self.head_context().map(|context| context.state.as_ref())
     }
 
-    /// Evidence of one offence of each known offender.
+    /// Returns evidence of one offence of each known offender.
     pub fn offences(&self) -> impl Iterator<Item = (&Address, &Offence)> {
         self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()))
     }
 
-    /// First vote of each validator for each epoch of the history kept.
+    /// Returns the first vote of each validator for each epoch of the history kept.
     pub fn votes(&self) -> impl Iterator<Item = (&Address, &Vote)> {
         self.votes.iter().map(|((validator, _), vote)| (validator, vote.as_ref()))
     }
 
-    /// Branches and votes of fork choice.
+    /// Returns the branches and votes of fork choice.
     pub const fn fork_choice(&self) -> &ForkChoice {
         &self.tree.forks
     }
@@ -292,7 +292,8 @@ impl Pos {
         justified.epoch == 0 || source.epoch == justified.epoch || source.epoch + 2 >= epoch
     }
 
-    /// Number of slots that stay empty before this replica's block on demand; of several replicas the one with the fewest builds.
+    /// Returns the number of slots that stay empty before this replica's block on demand; of several replicas the one with the
+    /// fewest builds.
     pub fn slots_skipped(&self) -> u64 {
         let head = self.head_state().map(|state| state.slot).unwrap_or_default();
         match self.production {
@@ -321,8 +322,8 @@ impl Pos {
         mut records: Vec<Record>,
         effects: &mut Vec<Effect>,
     ) {
-        let gone = self.tree.prune();
-        records.extend(gone.iter().map(record::no_node));
+        let removed = self.tree.prune();
+        records.extend(removed.iter().map(record::no_node));
         if self.tree.root() != root {
             self.remove_below_root();
         }
@@ -380,8 +381,8 @@ impl Pos {
 
 /// Removes the entries that are old, which are few of all.
 fn remove_old<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, &V) -> bool) {
-    let gone: Vec<K> = map.iter().filter(|(key, value)| is_old(key, value)).map(|(key, _)| key.clone()).collect();
-    for key in &gone {
+    let old: Vec<K> = map.iter().filter(|(key, value)| is_old(key, value)).map(|(key, _)| key.clone()).collect();
+    for key in &old {
         map.remove(key);
     }
 }

@@ -65,7 +65,7 @@ impl BlockIntake for Dpos {
         }
         let author = self.authenticator.author(id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
-        let Some(before) = self.tree.get(&parent).cloned() else {
+        let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
         if own.is_none() {
@@ -73,7 +73,7 @@ impl BlockIntake for Dpos {
             self.check_side_blocks(&id, parent)?;
         }
         let candidate = block.as_ref().into();
-        let context = check_header(&self.config, &self.authenticator, &before.context, &candidate, author, true)
+        let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
         if context.slot > self.tree.head().context.slot.max(self.elapsed_slot).saturating_add(SLOTS_AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });

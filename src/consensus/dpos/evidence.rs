@@ -116,7 +116,7 @@ impl DoubleProduction {
         Ok(Offence { slot, offender: first, height })
     }
 
-    /// Returns the slot of the headers. On demand it is their height; otherwise it is counted back from the block that reports them.
+    /// Returns the slot of the headers: on demand their height, otherwise counted back from the block that reports them.
     fn slot(&self, config: &DposConfig, (slot, time): (u64, Timestamp)) -> Option<u64> {
         let of_evidence = match config.period {
             0 => self.first.number,

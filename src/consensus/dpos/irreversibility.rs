@@ -70,7 +70,7 @@ pub enum ConfirmError {
     },
 }
 
-/// Number of confirmations that propose a block: `2n/3 + 1` of `producers`.
+/// Returns the number of confirmations that propose a block: `2n/3 + 1` of `producers`.
 pub fn quorum(producers: usize) -> usize {
     let one = if mutation::active(Mutation::DposQuorumOneShort) { 0 } else { 1 };
     producers * 2 / 3 + one
@@ -93,22 +93,22 @@ impl Irreversibility {
         Self { height, proposed: height, irreversible: height, counts: Vec::new(), confirmers }
     }
 
-    /// The newest block.
+    /// Returns the height of the newest block.
     pub const fn height(&self) -> Height {
         self.height
     }
 
-    /// The newest block that enough producers confirmed.
+    /// Returns the newest height with a quorum of confirmations.
     pub const fn proposed(&self) -> Height {
         self.proposed
     }
 
-    /// The last irreversible block.
+    /// Returns the last irreversible height.
     pub const fn irreversible(&self) -> Height {
         self.irreversible
     }
 
-    /// State of each producer, by place.
+    /// Returns the state of each producer, by place.
     pub fn confirmers(&self) -> &[Confirmer] {
         &self.confirmers
     }
@@ -118,8 +118,8 @@ impl Irreversibility {
         self.confirmers.get(place).map_or(self.irreversible, |confirmer| confirmer.last.max(self.irreversible))
     }
 
-    /// Returns the longest range that the producer at `place` may confirm with the next block, when `watermark` is the newest height
-    /// that it confirmed on any branch. A range longer than `u16::MAX` is cut at its oldest heights.
+    /// Returns the longest range that the producer at `place` may confirm with the next block, when `watermark` is the newest
+    /// height that it confirmed on any branch. A range longer than `u16::MAX` is cut at its oldest heights.
     pub fn confirmable(&self, place: usize, watermark: Height) -> u16 {
         let next = self.height.get().saturating_add(1);
         let before = self.confirmed_before(place).max(watermark).get();

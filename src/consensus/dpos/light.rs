@@ -57,17 +57,17 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The last irreversible block.
+    /// Returns the last irreversible block.
     pub const fn irreversible(&self) -> BlockId {
         self.irreversible
     }
 
-    /// Schedule in force after the head.
+    /// Returns the schedule in force after the head.
     pub fn schedule(&self) -> &Schedule {
         self.head.state.active()
     }

@@ -34,10 +34,10 @@ pub struct Payload {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// Not the expected RLP.
+    /// The bytes are not the expected RLP.
     #[error("invalid delegated-proof-of-stake payload: {0}")]
     Rlp(#[from] alloy_rlp::Error),
-    /// RLP in another than the canonical form.
+    /// The RLP is not in canonical form.
     #[error("invalid delegated-proof-of-stake payload: not in canonical form")]
     NotCanonical,
     /// Too many bytes or elements.
@@ -70,13 +70,14 @@ struct Member {
 impl Payload {
     /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
-        let members = self.proposes.iter().flat_map(ValidatorSet::members);
+        let Self { confirmed, absent, proposes, activates, evidence } = self;
+        let members = proposes.iter().flat_map(ValidatorSet::members);
         let fields = Fields {
-            confirmed: self.confirmed,
-            absent: self.absent.clone(),
+            confirmed: *confirmed,
+            absent: absent.clone(),
             proposes: members.map(|member| Member { address: member.address, weight: member.weight }).collect(),
-            activates: self.activates.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default(),
-            evidence: self.evidence.clone(),
+            activates: activates.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default(),
+            evidence: evidence.clone(),
         };
         alloy_rlp::encode(fields).into()
     }
@@ -132,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_payload_comes_back(payload in payloads()) {
+        fn every_payload_round_trips(payload in payloads()) {
             prop_assert_eq!(Payload::decode(&payload.encoded()), Ok(payload));
         }
 

@@ -176,9 +176,9 @@ fn verify_again(
     let candidate = UnverifiedHeader::from(&sealed);
     let parent_height = Height::new(sealed.header.number.checked_sub(1)?);
     let parent = BlockId { height: parent_height, hash: sealed.header.parent_hash };
-    let before = tree.get(&parent)?;
+    let parent_node = tree.get(&parent)?;
     let author: Address = candidate.author(authenticator).ok()?;
-    let context = check_header(config, authenticator, &before.context, &candidate, author, true).ok()?;
+    let context = check_header(config, authenticator, &parent_node.context, &candidate, author, true).ok()?;
     let context = context.with_updates(updates);
     Some(Node { context, parent, author, sealed: Some(Arc::new(sealed)) })
 }

@@ -17,7 +17,8 @@ use crate::{
 /// A list of elected producers and the order of their turns.
 ///
 /// The order is a Fisher-Yates shuffle of the producers' ascending addresses. Its numbers are drawn from
-/// `keccak(seed, round, n)`, first 8 bytes, big-endian, modulo the number of producers left (the bias is below 2^-57); the seed is the hash of the
+/// `keccak(seed, round, n)`, first 8 bytes, big-endian, modulo the number of producers left (the bias is
+/// below 2^-57); the seed is the hash of the
 /// parent of the block that proposed the schedule (genesis's own hash for the first one), and the round is 0 unless
 /// [`Shuffle::Round`] is configured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,17 +37,17 @@ impl Schedule {
         Self { version, seed, producers, order }
     }
 
-    /// Number of schedules before this one.
+    /// Returns the number of schedules before this one.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// Seed of the order.
+    /// Returns the seed of the order.
     pub const fn seed(&self) -> B256 {
         self.seed
     }
 
-    /// The producers in ascending order of address; a producer's *place* is its index here.
+    /// Returns the producers in ascending order of address; a producer's *place* is its index here.
     pub const fn producers(&self) -> &ValidatorSet {
         &self.producers
     }

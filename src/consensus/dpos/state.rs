@@ -182,17 +182,17 @@ impl HeaderContext {
 }
 
 impl State {
-    /// Schedule in force after the block.
+    /// Returns the schedule in force after the block.
     pub fn active(&self) -> &Schedule {
         &self.active
     }
 
-    /// Schedule that takes effect when the block that proposed it is irreversible.
+    /// Returns the schedule that takes effect when the block that proposed it is irreversible.
     pub const fn pending(&self) -> Option<&Pending> {
         self.pending.as_ref()
     }
 
-    /// Confirmations and irreversibility.
+    /// Returns the confirmations and irreversibility of the branch.
     pub const fn progress(&self) -> &Irreversibility {
         &self.progress
     }

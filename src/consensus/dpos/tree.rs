@@ -61,7 +61,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// Returns a tree of one trusted block: genesis, a last irreversible block, or a stored head with the irreversible block below it.
+    /// Returns a tree of one trusted block: genesis, a last irreversible block, or a stored head above `finalized`.
     pub(super) fn new(root: Node, finalized: BlockId) -> Self {
         let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
@@ -76,12 +76,12 @@ impl Tree {
         &self.head
     }
 
-    /// The lowest block that is kept; blocks at or below its height are rejected.
+    /// Returns the lowest block that is kept; blocks at or below its height are rejected.
     pub(super) const fn root(&self) -> BlockId {
         self.root
     }
 
-    /// The last irreversible block.
+    /// Returns the last irreversible block.
     pub(super) const fn finalized(&self) -> BlockId {
         self.finalized
     }

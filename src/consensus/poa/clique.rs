@@ -207,7 +207,7 @@ impl CliqueChain {
         Ok(author)
     }
 
-    /// Signers and open votes after the newest header.
+    /// Returns the signers and open votes after the newest header.
     pub const fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }

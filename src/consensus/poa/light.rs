@@ -43,17 +43,17 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The newest block that a majority of signers built upon.
+    /// Returns the newest block that a majority of signers built upon.
     pub const fn settled(&self) -> BlockId {
         self.settled
     }
 
-    /// Signers that may sign the next block.
+    /// Returns the signers that may sign the next block.
     pub fn signers(&self) -> &ValidatorSet {
         self.head.snapshot.signers()
     }

@@ -36,10 +36,10 @@ pub struct Payload {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// Not the expected RLP.
+    /// The bytes are not the expected RLP.
     #[error("invalid proof-of-authority payload: {0}")]
     Rlp(#[from] alloy_rlp::Error),
-    /// RLP in another than the canonical form.
+    /// The RLP is not in canonical form.
     #[error("invalid proof-of-authority payload: not in canonical form")]
     NotCanonical,
 }
@@ -63,12 +63,13 @@ impl Payload {
         if *self == Self::default() {
             return Bytes::new();
         }
-        let (vote, target) = match self.vote {
+        let Self { vote, checkpoint, next_signers } = self;
+        let (vote, target) = match *vote {
             None => (0, Address::ZERO),
             Some(Vote { target, authorize }) => (if authorize { 1 } else { 2 }, target),
         };
-        let next_signers = self.next_signers.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default();
-        let checkpoint = self.checkpoint.clone().unwrap_or_default();
+        let next_signers = next_signers.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default();
+        let checkpoint = checkpoint.clone().unwrap_or_default();
         alloy_rlp::encode(Fields { vote, target, checkpoint, next_signers }).into()
     }
 
@@ -114,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_payload_comes_back(payload in payloads()) {
+        fn every_payload_round_trips(payload in payloads()) {
             prop_assert_eq!(Payload::decode(&payload.encoded()), Ok(payload));
         }
 
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn trailing_bytes_and_idle_fields_are_refused() {
+    fn trailing_bytes_and_default_fields_are_rejected() {
         let mut bytes = Payload { next_signers: Some(B256::ZERO), ..Payload::default() }.encoded().to_vec();
         bytes.push(0);
         assert!(Payload::decode(&bytes).is_err());

@@ -180,11 +180,11 @@ mod tests {
         assert_eq!(branch_below(&newer, &records), None);
         let other = block(&newer);
         records.insert(kept.key, other.value);
-        assert_eq!(branch_below(&newer, &records), None, "another block than its key says");
+        assert_eq!(branch_below(&newer, &records), None, "another block than in its key");
     }
 
     #[test]
-    fn sealed_blocks_come_back_and_damaged_ones_do_not() {
+    fn sealed_blocks_are_restored_and_damaged_ones_are_not() {
         let [first, second] = [7, 9].map(|number| {
             let header = crate::primitives::Header { number, ..Default::default() };
             Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2])

@@ -79,17 +79,17 @@ impl Snapshot {
         Self { signers, recents: Vec::new(), votes }
     }
 
-    /// The signers; those that signed recently may not sign the next block.
+    /// Returns the signers; those that signed recently may not sign the next block.
     pub const fn signers(&self) -> &ValidatorSet {
         &self.signers
     }
 
-    /// Open votes, in the order they were cast.
+    /// Returns the open votes, in the order they were cast.
     pub fn votes(&self) -> &[CastVote] {
         &self.votes
     }
 
-    /// Number of consecutive blocks of which a signer may sign one (`SIGNER_LIMIT`).
+    /// Returns the number of consecutive blocks of which a signer may sign one (`SIGNER_LIMIT`).
     pub fn signer_limit(&self) -> u64 {
         let one = if mutation::active(Mutation::PoaSignerLimitOneShort) { 0 } else { 1 };
         self.signers.len() as u64 / 2 + one
@@ -164,36 +164,28 @@ impl Snapshot {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {
-        let Self { signers, recents: _, votes } = self;
+        let Self { signers, recents, votes } = self;
         out.list(signers.addresses(), |out, signer| out.address(&signer));
-        self.encode_recents(out);
-        out.list(votes.iter(), |out, cast| {
-            out.address(&cast.signer);
-            out.address(&cast.vote.target);
-            out.bool(cast.vote.authorize);
-        });
-    }
-
-    fn encode_recents(&self, out: &mut Encoder) {
-        out.list(self.recents.iter(), |out, (height, signer)| {
+        out.list(recents.iter(), |out, (height, signer)| {
             out.u64(height.get());
             out.address(signer);
+        });
+        out.list(votes.iter(), |out, CastVote { signer, vote: Vote { target, authorize } }| {
+            out.address(signer);
+            out.address(target);
+            out.bool(*authorize);
         });
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         let signers = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: 1 }))?;
-        let recents = Self::decode_recents(bytes)?;
+        let recents = bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))?;
         let votes = bytes.list(|bytes| {
             let signer = bytes.address()?;
             Some(CastVote { signer, vote: Vote { target: bytes.address()?, authorize: bytes.bool()? } })
         })?;
         let is_sorted = signers.windows(2).all(|pair| pair[0] < pair[1]);
         is_sorted.then(|| Self { signers: ValidatorSet::from_sorted(signers), recents, votes: Arc::new(votes) })
-    }
-
-    fn decode_recents(bytes: &mut Decoder<'_>) -> Option<Vec<(Height, Address)>> {
-        bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))
     }
 
     fn check_checkpoint(&self, is_checkpoint: bool, payload: &Payload) -> Result<(), SnapshotError> {
@@ -269,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round_and_never_wrap() {
+    fn turns_rotate_and_never_wrap() {
         let snapshot = snapshot(8);
         assert!(snapshot.is_in_turn(Height::new(9), &address(1)));
         assert_eq!(snapshot.blocks_since_turn(Height::new(0), &address(7)), Some(1));
@@ -283,7 +275,7 @@ mod tests {
         for height in 1..=6_u64 {
             let vote = Some(Vote { target: address(200), authorize: height % 6 != 0 });
             let payload = Payload { vote, ..Payload::default() };
-            // Each signer alone: only the first two votes would pass, so let one repeat itself in its turn.
+            // Only one signer votes, repeatedly: two votes would be a majority.
             let signer = address([1, 0, 2][height as usize % 3]);
             let payload = if signer == address(1) { payload } else { Payload::default() };
             current = current.apply(Height::new(height), signer, &payload, 7).unwrap();

@@ -71,7 +71,7 @@ impl Tree {
         self
     }
 
-    /// The parent of the lowest block that is kept.
+    /// Returns the parent of the lowest block that is kept.
     pub(super) fn lowest_parent(&self) -> BlockId {
         self.branches.nodes.get_min().map(|(_, node)| node.parent).unwrap_or_default()
     }
@@ -93,12 +93,12 @@ impl Tree {
         self.settled
     }
 
-    /// Height up to which no block is ever reverted: no kept branch forks below the lowest kept height.
+    /// Returns the height up to which no block is ever reverted: no kept branch forks below the lowest kept height.
     pub(super) fn irreversible(&self) -> Height {
         self.oldest().parent().unwrap_or_default().min(self.settled.height)
     }
 
-    /// Lowest height that is kept; blocks at or below it are rejected.
+    /// Returns the lowest height that is kept; blocks at or below it are rejected.
     pub(super) fn oldest(&self) -> Height {
         self.branches.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
     }
@@ -128,7 +128,7 @@ impl Tree {
         Some(head_move)
     }
 
-    /// The head's ancestor at `height`, or the parent of the lowest one that is kept.
+    /// Returns the head's ancestor at `height`, or the parent of the lowest one that is kept.
     fn ancestor_at(&self, height: Height) -> BlockId {
         let above = self.branches.branch(&self.head).take_while(|node| node.context.block.height > height).last();
         above.map_or(self.head.context.block, |node| node.parent)

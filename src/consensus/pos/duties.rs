@@ -145,7 +145,7 @@ impl Pos {
         }
     }
 
-    /// Requests, on demand, a block in the next slot of which this validator is the proposer.
+    /// Requests on demand a block in the next slot of which this validator is the proposer.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         let Some(signer) = self.signer.clone() else { return };
         let Some(slot) = self.next_own_slot(&signer) else {
@@ -158,7 +158,7 @@ impl Pos {
         self.request_block(&signer, slot, effects);
     }
 
-    /// Returns the first slot after the head's with `signer` as proposer, at most [`PosConfig::reach`](super::PosConfig::reach) later.
+    /// Returns the first slot after the head's with `signer` as proposer, within [`PosConfig::reach`](super::PosConfig::reach).
     fn next_own_slot(&self, signer: &Signer) -> Option<u64> {
         let mut state = self.head_context()?.state.clone();
         let (first, last) = (state.slot + 1, state.slot.saturating_add(self.config.reach()));

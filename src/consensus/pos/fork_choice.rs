@@ -119,12 +119,12 @@ impl ForkChoice {
         self.equivocators.insert(equivocator);
     }
 
-    /// Validators whose votes were removed.
+    /// Returns the validators whose votes were removed.
     pub const fn equivocators(&self) -> &BTreeSet<Address> {
         &self.equivocators
     }
 
-    /// The newest vote of each validator.
+    /// Returns the newest vote of each validator.
     pub const fn votes(&self) -> &BTreeMap<Address, LatestMessage> {
         &self.votes
     }
@@ -134,7 +134,7 @@ impl ForkChoice {
         self.boosted = block;
     }
 
-    /// The block that has the proposer boost.
+    /// Returns the block that has the proposer boost.
     pub const fn boosted(&self) -> Option<B256> {
         self.boosted
     }
@@ -144,7 +144,7 @@ impl ForkChoice {
         self.index.get(hash).map(|place| &self.blocks[*place].block)
     }
 
-    /// All blocks, parents first.
+    /// Returns all blocks, parents first.
     pub fn blocks(&self) -> impl Iterator<Item = &ForkBlock> {
         self.blocks.iter().map(|entry| &entry.block)
     }

@@ -47,27 +47,27 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The newest final checkpoint, by votes of two thirds of the stake.
+    /// Returns the newest final checkpoint, by votes of two thirds of the stake.
     pub fn finalized(&self) -> super::Checkpoint {
         self.head.state.casper.finalized
     }
 
-    /// The newest justified checkpoint.
+    /// Returns the newest justified checkpoint.
     pub fn justified(&self) -> super::Checkpoint {
         self.head.state.casper.justified
     }
 
-    /// Validators of the head's epoch.
+    /// Returns the validators of the head's epoch.
     pub fn validators(&self) -> &ValidatorSet {
         &self.head.state.current.set
     }
 
-    /// The slot of the head.
+    /// Returns the slot of the head.
     pub fn slot(&self) -> u64 {
         self.head.state.slot
     }

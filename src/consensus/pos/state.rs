@@ -176,7 +176,7 @@ impl State {
         }
     }
 
-    /// Number of the current epoch.
+    /// Returns the number of the current epoch.
     pub fn epoch(&self) -> u64 {
         self.current.number
     }

@@ -40,16 +40,16 @@ impl Pos {
             }
         }
         let orphans = &self.intake.orphans;
-        let wanted = orphans.ids().map(|id| orphans.missing_below(*id));
+        let missing = orphans.ids().map(|id| orphans.missing_below(*id));
         let voted = self
             .unknown_block_votes
             .values()
             .map(|unknown| unknown.vote.data.head)
             .filter(|head| !self.is_far(head.height));
-        let mut wanted: Vec<_> = wanted.chain(voted).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        for block in wanted.into_iter().take(8) {
+        let mut missing: Vec<_> = missing.chain(voted).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        for block in missing.into_iter().take(8) {
             if !self.intake.contains(&block)
                 && let Some(from) = self.next_peer()
             {

@@ -95,7 +95,7 @@ impl Tree {
         self.branches.get(hash)
     }
 
-    /// The head's node.
+    /// Returns the head's node.
     pub(super) fn head_node(&self) -> Option<&Arc<Node>> {
         self.branches.get(&self.head.hash)
     }
@@ -104,7 +104,7 @@ impl Tree {
         self.head
     }
 
-    /// The oldest block, the ancestor of all others.
+    /// Returns the oldest block, the ancestor of all others.
     pub(super) const fn root(&self) -> BlockId {
         self.root
     }
@@ -154,15 +154,15 @@ impl Tree {
         }
         self.forks.prune(&root.hash);
         self.root = root;
-        let gone: Vec<_> = self.branches.nodes.values().map(|node| node.context.block).collect();
-        let gone: Vec<_> = gone.into_iter().filter(|block| self.forks.get(&block.hash).is_none()).collect();
-        for block in &gone {
+        let removed: Vec<_> = self.branches.nodes.values().map(|node| node.context.block).collect();
+        let removed: Vec<_> = removed.into_iter().filter(|block| self.forks.get(&block.hash).is_none()).collect();
+        for block in &removed {
             self.branches.nodes.remove(&block.hash);
         }
         if self.forks.get(&self.justified.block.hash).is_none() {
             self.justified = self.finalized;
         }
-        gone
+        removed
     }
 
     /// Updates the head by fork choice and returns its move, if any.

@@ -1,4 +1,4 @@
-//! What is refused leaves the state as it was.
+//! Rejected inputs leave the state unchanged.
 
 use super::{super::*, lab::*};
 use crate::{
@@ -10,7 +10,7 @@ fn message(block: &Arc<Block>) -> Event {
     Event::Message { from: ReplicaId::new(1), message: Message::Block(block.clone()) }
 }
 
-/// Delivers to replica 0 and demands that it refuses, for a reason that has `named`.
+/// Checks that replica 0 rejects the event with a reason that contains `named`.
 fn refuse(lab: &Lab, event: Event, named: &str) {
     let mut replica = lab.replica(0).clone();
     let mut effects = Vec::new();
@@ -167,7 +167,7 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
     assert_eq!(replica.intake.orphans.len(), 64);
-    // The others are heard all the same.
+    // Messages of the other replicas are still processed.
     lab.slots(30);
     assert_eq!(lab.irreversible(0), 35);
     assert_eq!(lab.replica(0).intake.orphans.len(), 0, "orphans at and below what is irreversible are forgotten");

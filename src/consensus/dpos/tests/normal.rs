@@ -1,4 +1,4 @@
-//! Nothing goes wrong, or little: lags, watermarks, locks, catching up, restarts.
+//! Normal operation: lags, watermarks, locks, catch-up, restarts.
 
 use super::{super::*, lab::*};
 use crate::{consensus::Verdict, primitives::Height};
@@ -12,7 +12,7 @@ fn four_replicas_agree_with_the_lag_of_the_model() {
     let finality = lab.replica(2).finality();
     assert_eq!((finality.safe.height, finality.irreversible), (Height::new(35), Height::new(35)));
     assert_eq!((lab.broken.len(), lab.rejections.len(), lab.evidence.len()), (0, 0, 0));
-    // What is irreversible is forgotten by the tree and by the records.
+    // Irreversible blocks are dropped from the tree and from the records.
     assert_eq!(lab.records[0].keys().filter(|key| key.starts_with(BLOCK_PREFIX)).count(), 5);
 }
 
@@ -32,7 +32,7 @@ fn turns_of_several_blocks_and_orders_of_one_round_work_alike() {
 }
 
 #[test]
-fn missed_slots_name_their_producers() {
+fn producers_of_missed_slots_are_absent() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
@@ -52,7 +52,7 @@ fn a_replica_that_was_away_catches_up_from_below_however_far_it_is_behind() {
         lab.slots(8);
         lab.cut(&[0, 0, 0, 1]);
         lab.slots(away);
-        // Alone it made a branch of its own.
+        // Partitioned, it produced a branch of its own.
         assert_ne!(lab.heads()[0], lab.heads()[3]);
         assert_eq!(lab.irreversible(3), 3);
         lab.heal();
@@ -111,7 +111,7 @@ fn a_restarted_replica_has_its_branch_and_safety_state() {
 }
 
 #[test]
-fn a_restored_network_goes_on_at_its_head() {
+fn a_restored_network_continues_at_its_head() {
     let mut lab = Lab::new(4);
     lab.slots(20);
     let head = lab.records[1][HEAD_KEY].clone();

@@ -1,4 +1,4 @@
-//! Known attacks on Gasper, and what becomes of them.
+//! Known attacks on Gasper and their outcome.
 
 use std::collections::BTreeSet;
 
@@ -19,15 +19,15 @@ fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
     named.collect()
 }
 
-/// Sixteen validators, four a slot. The proposer of slot 10 keeps its block for itself, with a vote of one of that slot's
-/// attesters, and shows both when the block of slot 11 is there. Answers the two blocks and the honest head.
+/// Sixteen validators, four a slot. The proposer of slot 10 withholds its block and a vote of one of that slot's attesters, and
+/// publishes both after the block of slot 11. Returns the two blocks and the honest head.
 fn ex_ante(config: PosConfig) -> (B256, B256, B256) {
     let mut lab = Lab::with_config(16, config);
     lab.run(9);
     let parent = lab.heads()[0];
     let attacker = lab.committee(0, 10, parent)[0];
     let (late, timely) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 11, &[]));
-    // The attacker's own replica knows the block from the start.
+    // The attacker's own replica has the block from the start.
     let mut private = lab.clone();
     private.deliver(1, Event::Timer(SLOT_TIMER));
     private.give_block(1, &late);
@@ -56,7 +56,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     let mut lab = Lab::new(16);
     lab.run(8);
     let parent = lab.heads()[0];
-    // The proposer of slot 9 makes two blocks; half of the slot sees one first, half the other.
+    // The proposer of slot 9 makes two blocks; half of the attesters receive one first, half the other.
     let (left, right) = (lab.forge(0, parent, 9, &[]), lab.forge(0, parent, 9, &[]));
     let villain = lab.proposer(0, 9, parent);
     let committee = lab.committee(0, 9, parent);
@@ -77,7 +77,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     for replica in [x, y] {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
-    // Whoever votes in slot 10 for one block here and for the other there keeps the two apart.
+    // An equivocator of slot 10 that votes for one block on each side keeps the branches balanced.
     let swayer = lab.committee(x, 10, left.hash())[0];
     let (for_left, for_right) = (lab.vote(x, swayer, 10, left.hash()), lab.vote(x, swayer, 10, right.hash()));
     lab.give_vote(x, &for_left);
@@ -86,7 +86,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
     assert_eq!((lab.heads()[x], lab.heads()[y]), (left.hash(), right.hash()), "balanced");
-    // An honest block in time, on either side, gathers both; and the two votes meet.
+    // A timely honest block on either side wins on both sides, and the two votes are detected.
     let block = lab.forge(x, left.hash(), 11, &[]);
     [x, y].into_iter().for_each(|replica| lab.give_block(replica, &block));
     assert_eq!((lab.heads()[x], lab.heads()[y]), (block.hash(), block.hash()));
@@ -99,10 +99,10 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
 }
 
 #[test]
-fn a_withheld_justification_moves_nobody_back() {
+fn a_withheld_justification_reverts_no_head() {
     let mut lab = Lab::new(4);
     lab.run(18);
-    // The last block of epoch 4 has the votes that justify it; it is shown in the middle of epoch 5.
+    // The last block of epoch 4 has the votes that justify it; it is published in the middle of epoch 5.
     let parent = lab.heads()[0];
     let votes: Vec<_> =
         lab.replicas[0].votes().filter(|(_, vote)| vote.data.target.epoch == 4).map(|(_, v)| v.clone()).collect();
@@ -112,7 +112,7 @@ fn a_withheld_justification_moves_nobody_back() {
     let withheld = lab.forge(0, parent, 19, &missing);
     let villain = lab.proposer(0, 19, parent);
     lab.tick();
-    // It attests as always, but for its block.
+    // It attests as usual, but for its own block.
     lab.down[villain] = true;
     lab.propose();
     lab.down[villain] = false;
@@ -130,7 +130,7 @@ fn a_withheld_justification_moves_nobody_back() {
 }
 
 #[test]
-fn nothing_at_stake_is_not_free() {
+fn nothing_at_stake_is_slashed() {
     let mut lab = Lab::new(7);
     lab.run(9);
     let parent = lab.heads()[0];
@@ -160,7 +160,7 @@ fn nothing_at_stake_is_not_free() {
     }
     assert_eq!(state.current.set.len(), 5);
     assert!(lab.replicas[honest].finalized().epoch >= 7, "the others go on");
-    // Besides the cut, each loses in proportion to how many offended together.
+    // Besides the slashing, each loses a correlation penalty.
     lab.run(12);
     let fines: Vec<_> = lab
         .chain_of(honest)
@@ -181,13 +181,13 @@ fn forged_history(config: PosConfig, slots: u64) -> Lab {
 }
 
 #[test]
-fn a_history_from_keys_whose_stake_has_left_is_refused() {
+fn a_history_from_keys_without_stake_is_rejected() {
     let config = config().with_unbonding_epochs(6);
     let mut lab = Lab::with_config(4, config);
     lab.run(60);
     let forged = forged_history(config, 60);
     let fork = forged.chain_of(0);
-    // Whoever was here knows better.
+    // A replica that was online rejects it.
     let before = lab.replicas[0].clone();
     let (old, new) = fork.split_at(before.finalized().block.height.get() as usize + 1);
     for block in old {
@@ -195,12 +195,12 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
         assert!(matches!(lab.rejections.last(), Some((0, Rejection::Pos(_) | Rejection::TooOld { .. }))));
     }
     assert!(lab.replicas[0] == before);
-    // What is above waits for parents that never come.
+    // Blocks above are orphans whose parents never arrive.
     new.iter().for_each(|block| lab.give_block(0, block));
     assert_eq!((lab.replicas[0].head(), lab.replicas[0].finalized()), (before.head(), before.finalized()));
     assert_eq!(lab.replicas[0].intake.orphans.len(), new.len());
 
-    // Whoever begins anew can't tell the two apart, and believes neither.
+    // A new replica cannot distinguish the two chains and accepts neither.
     let newcomer = |trusted: Option<(u64, B256)>| {
         let mut lab = Lab::with_config(4, trusted.map_or(config, |(epoch, block)| config.with_trusted(epoch, block)));
         lab.slot = 60;
@@ -218,7 +218,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
         assert!(matches!(refused, Rejection::Pos(MessageError::WeakSubjectivity { limit: 6, .. })), "{refused}");
         assert!(alone.replicas[0] == before);
     }
-    // With a checkpoint from a friend it takes the true chain and no other.
+    // With a trusted checkpoint it accepts the true chain and no other.
     let friend = lab.replicas[0].finalized();
     let mut told = newcomer(Some((friend.epoch, friend.block.hash)));
     for block in &fork {
@@ -236,7 +236,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
 
 #[test]
 fn more_than_a_third_break_finality_and_are_named() {
-    // Validators 4, 5 and 6 of seven run on both sides of a cut, with one key each; two are enough on neither.
+    // Validators 4, 5 and 6 of seven run on both sides of a partition, with one key each; two would not suffice.
     let (mut left, mut right) = (Lab::new(7), Lab::new(7));
     for (lab, other_side) in [(&mut left, [2, 3]), (&mut right, [0, 1])] {
         other_side.into_iter().for_each(|index| lab.down[index] = true);
@@ -256,7 +256,7 @@ fn more_than_a_third_break_finality_and_are_named() {
     let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
     assert!(3 * weight >= set.total_weight(), "at least a third of the stake");
 
-    // A replica that hears the votes of the other side finds them too, and blames nobody else.
+    // A replica that receives the votes of the other side detects the same offenders and no others.
     let recent = right.replicas[2].votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
     for vote in &recent {
         left.give_vote(0, vote);
@@ -267,7 +267,7 @@ fn more_than_a_third_break_finality_and_are_named() {
 }
 
 #[test]
-fn a_surrounding_vote_is_found_however_late_it_comes() {
+fn a_surrounding_vote_is_detected_however_late_it_arrives() {
     let mut lab = Lab::new(4);
     lab.run(26);
     let epoch = lab.replicas[0].epoch();
@@ -286,7 +286,7 @@ fn a_surrounding_vote_is_found_however_late_it_comes() {
 }
 
 #[test]
-fn evidence_travels_and_counts_once() {
+fn evidence_is_gossiped_and_counts_once() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let parent = lab.heads()[0];
@@ -310,7 +310,7 @@ fn evidence_travels_and_counts_once() {
     assert!(lab.replicas.iter().all(is_alone));
 }
 
-/// Evidence against a voter does not take back what its vote has justified: others follow that already.
+/// Evidence against a voter does not undo a justification by its vote, which other replicas use already.
 #[test]
 fn evidence_undoes_no_justification() {
     let mut lab = Lab::new(4);
@@ -337,7 +337,7 @@ fn evidence_undoes_no_justification() {
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
 
-/// Whoever is known for two blocks in one slot and votes twice besides must not keep two halves apart with its votes.
+/// A proposer of two blocks in one slot that also votes twice must not keep two halves apart with its votes.
 #[test]
 fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     let mut lab = Lab::new(5);

@@ -1,4 +1,4 @@
-//! Bad input: refused, named, and nothing has changed.
+//! Invalid inputs are rejected and change nothing.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
 
-/// Gives `event` to a clone of the replica: refused with nothing but words, and the state is as it was.
+/// Steps a clone of the replica with `event` and checks that it only rejects it and its state is unchanged.
 fn refuse(replica: &Pos, name: &str, event: Event) -> String {
     let (mut after, mut effects) = (replica.clone(), Vec::new());
     after.step(event, &mut effects);
@@ -41,7 +41,7 @@ fn refused_votes_change_nothing() {
     lab.tick();
     let head = lab.heads()[0];
     let replica = lab.replicas[0].clone();
-    // Somebody whose duty is later in the epoch, and its vote if it were now.
+    // A validator with an attestation slot later in the epoch, and its vote for the current slot.
     let late = (48..52).rev().flat_map(|slot| lab.committee(0, slot, head)).next().unwrap();
     let good = lab.vote(0, late, 50, head);
     let signer = lab.signers[late].clone();
@@ -238,7 +238,7 @@ fn refused_blocks_change_nothing() {
         let got = refuse(&replica, name, of_block(&block));
         assert!(got.contains(want), "{name}: {got}");
     }
-    // And the good one is none of these.
+    // The valid block is accepted.
     lab.give_block(0, &good);
     assert_eq!(lab.replicas[0].head().hash, good.hash());
 }
@@ -268,7 +268,7 @@ fn answers_to_nothing_change_nothing() {
 }
 
 #[test]
-fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
+fn an_invalid_verdict_drops_the_block_and_its_descendants() {
     let mut lab = Lab::new(4);
     lab.run(5);
     let parent = lab.heads()[0];
@@ -292,7 +292,7 @@ fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
 }
 
 #[test]
-fn floods_of_signed_nonsense_stay_small() {
+fn floods_of_signed_invalid_messages_are_bounded() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let villain = lab.signers[3].clone();
@@ -319,7 +319,7 @@ fn floods_of_signed_nonsense_stay_small() {
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
     assert_eq!(replica.head(), before);
     assert!(replica.encoding().len() < 60_000, "{} bytes", replica.encoding().len());
-    // And the others still get along; the nonsense goes with the epochs.
+    // The other replicas still make progress, and the messages are dropped with their epochs.
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
     assert!(lab.replicas[0].unknown_block_votes.is_empty());
@@ -327,7 +327,7 @@ fn floods_of_signed_nonsense_stay_small() {
 }
 
 #[test]
-fn impossible_parameters_say_what_to_change() {
+fn invalid_parameters_are_rejected_with_a_hint() {
     for (config, want) in [
         (config().with_slots_per_epoch(1), PosError::SlotsPerEpoch { got: 1, max: 256 }),
         (config().with_slots_per_epoch(1_000), PosError::SlotsPerEpoch { got: 1_000, max: 256 }),
@@ -341,7 +341,7 @@ fn impossible_parameters_say_what_to_change() {
 }
 
 #[test]
-fn a_header_names_its_parent() {
+fn a_header_must_match_its_parent() {
     let mut lab = Lab::new(4);
     lab.run(3);
     let chain = lab.chain_of(0);

@@ -1,4 +1,4 @@
-//! The normal case, absence, restarts, catching up.
+//! Normal operation, absence, restarts, catch-up.
 
 use super::lab::{Lab, WEIGHT, config};
 use crate::{
@@ -53,7 +53,7 @@ fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
     let chain = lab.chain_of(0);
     let payload = Payload::decode(chain.last().unwrap().payload()).unwrap();
     assert_eq!(payload.absent, [lab.address(2)]);
-    // It comes back, catches up and votes again.
+    // It restarts, catches up and votes again.
     lab.down[2] = false;
     lab.wake(2);
     lab.run(16);
@@ -65,7 +65,7 @@ fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
 }
 
 #[test]
-fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
+fn above_a_third_absent_stake_leaks_and_finality_resumes() {
     let mut lab = Lab::with_config(4, config().with_leak_quotient(256));
     (lab.down[1], lab.down[2]) = (true, true);
     let before = lab.replicas[0].finalized().epoch;
@@ -92,12 +92,12 @@ fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
         .flat_map(|accounting| accounting.penalties)
         .collect();
     let leaked: u64 = penalties.iter().filter(|(who, _)| *who == lab.address(1)).map(|(_, gwei)| gwei).sum();
-    // What is in force is one epoch behind what was said.
+    // The weights in force are one epoch behind the payloads.
     assert!(leaked >= WEIGHT - weight(&lab, 1) && leaked < WEIGHT, "{leaked}");
 }
 
 #[test]
-fn a_restarted_validator_goes_on_and_never_signs_twice() {
+fn a_restarted_validator_continues_and_never_signs_twice() {
     let mut lab = Lab::new(4);
     for slot in 0..60 {
         lab.tick();
@@ -109,7 +109,7 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
             lab.restart((slot + 1) % 4);
         }
         lab.attest();
-        // Right after it signed, too.
+        // Also right after it signed.
         if slot % 2 == 0 {
             lab.restart((slot + 2) % 4);
             (0..4).for_each(|index| lab.deliver(index, Event::Timer(super::super::ATTEST_TIMER)));
@@ -123,7 +123,7 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
 }
 
 #[test]
-fn a_state_comes_back_from_its_records() {
+fn a_state_is_restored_from_its_records() {
     let mut lab = Lab::new(4);
     lab.run(27);
     let before = lab.replicas[1].clone();
@@ -179,7 +179,7 @@ fn a_light_verifier_counts_the_votes_itself() {
     assert_eq!((light.finalized(), light.justified()), (state.casper.finalized, state.casper.justified));
     assert!(light.finalized().epoch >= 4);
     assert!(light.is_within_weak_subjectivity(200) && !light.is_within_weak_subjectivity(300));
-    // A header out of place, or with a seal of another, moves nothing.
+    // A header with another parent or with a seal of another validator changes nothing.
     let chain = lab.chain_of(0);
     let mut light = new().unwrap();
     assert!(light.follow(&chain[1].as_ref().into()).is_err());
