@@ -66,10 +66,10 @@ pub enum SnapshotError {
         want: usize,
     },
     /// A checkpoint contains no signer list, or another block contains one.
-    #[error("signers are listed at checkpoints and only there")]
+    #[error("the signer list is missing at a checkpoint or present in another block")]
     MisplacedCheckpoint,
     /// A checkpoint contains a vote.
-    #[error("a checkpoint carries no vote")]
+    #[error("a checkpoint contains a vote; expected none")]
     CheckpointVote,
 }
 

@@ -141,7 +141,7 @@ pub enum VoteError {
     #[error("epoch is not counted")]
     Epoch,
     /// The slot is not between the validator's attestation slot and the block's slot.
-    #[error("slot is before its duty, outside its epoch, or not before the block")]
+    #[error("slot is before the attestation slot, outside its epoch, or not before the block")]
     Slot,
     /// The signer is not a validator of that epoch.
     #[error("not a validator of that epoch")]
@@ -153,7 +153,7 @@ pub enum VoteError {
     #[error("already counted")]
     Known,
     /// The source is not this branch's justified checkpoint.
-    #[error("source is not what this branch has justified")]
+    #[error("source is not this branch's justified checkpoint")]
     Source,
     /// The target is not this branch's checkpoint.
     #[error("target is not this branch's checkpoint")]

@@ -38,7 +38,7 @@ impl Pos {
         let signer = vote.signer(&self.authenticator).map_err(MessageError::from)?;
         let (data, target) = (&vote.data, vote.data.target.epoch);
         if self.config.epoch_of(data.slot) != target || data.source.epoch > target {
-            return Err(MessageError::Malformed { what: "slot, target and source of a vote do not fit" }.into());
+            return Err(MessageError::Malformed { what: "slot, source and target of the vote are inconsistent" }.into());
         }
         if self.signer.as_ref().is_some_and(|own| own.address() == signer) && self.is_own(vote) {
             return Err(MessageError::Known.into());
@@ -69,7 +69,9 @@ impl Pos {
         match state.current.attestation_slot(&self.config, &signer) {
             None => return Err(MessageError::NotValidator { signer, epoch: target }.into()),
             Some(duty) if data.slot < duty => {
-                return Err(MessageError::Malformed { what: "the vote is before its validator's duty" }.into());
+                return Err(
+                    MessageError::Malformed { what: "the vote is before its validator's attestation slot" }.into()
+                );
             }
             Some(_) => {}
         }
@@ -178,7 +180,7 @@ impl Pos {
     }
 
     pub(super) fn on_offence(&mut self, offence: &Offence, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
-        let refuse = |_| MessageError::Malformed { what: "evidence proves nothing" };
+        let refuse = |_| MessageError::Malformed { what: "the evidence proves no offence" };
         let offender = offence.offender(&self.authenticator).map_err(refuse)?;
         if !self.is_new_offence(&offender, offence) {
             return Err(MessageError::Known.into());

@@ -70,7 +70,7 @@ fn refused_votes_change_nothing() {
             "future",
         ),
         (
-            "of the endless future",
+            "of the far future",
             signed(VoteData {
                 slot: u64::MAX,
                 target: super::super::Checkpoint { epoch: u64::MAX / 4, ..good.data.target },
@@ -79,11 +79,11 @@ fn refused_votes_change_nothing() {
             "future",
         ),
         ("of an epoch that is over", signed(old), "is over"),
-        ("slot of another epoch", signed(VoteData { slot: 46, ..good.data }), "do not fit"),
+        ("slot of another epoch", signed(VoteData { slot: 46, ..good.data }), "are inconsistent"),
         (
             "source after target",
             signed(VoteData { source: super::super::Checkpoint { epoch: 19, ..good.data.source }, ..good.data }),
-            "do not fit",
+            "are inconsistent",
         ),
         (
             "head at another height",
@@ -96,13 +96,13 @@ fn refused_votes_change_nothing() {
             "target",
         ),
         (
-            "before its duty",
+            "before its attestation slot",
             {
                 let early = lab.committee(0, 51, head);
                 assert!(!early.is_empty());
                 lab.vote(0, early[0], 50, head)
             },
-            "duty",
+            "attestation slot",
         ),
         (
             "for what is final already",
@@ -133,8 +133,8 @@ fn refused_evidence_changes_nothing() {
     let of_stranger = [1, 2].map(|byte| Proposal::signed(9, id(byte), &stranger));
     let of_future = [1, 2].map(|byte| Proposal::signed(900, id(byte), &lab.signers[1]));
     for (name, offence, want) in [
-        ("two voters", Offence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves nothing"),
-        ("one vote twice", Offence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves nothing"),
+        ("two voters", Offence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves no offence"),
+        ("one vote twice", Offence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves no offence"),
         ("a stranger", Offence::of_proposals(&of_stranger[0], &of_stranger[1]).unwrap(), "no validator"),
         ("of the future", Offence::of_proposals(&of_future[0], &of_future[1]).unwrap(), "is over"),
     ] {
@@ -194,12 +194,12 @@ fn refused_blocks_change_nothing() {
         ("absent who was not", with(&|payload| payload.absent = vec![stranger.address()]), "absent"),
         ("no accounting", with(&|payload| payload.accounting = None), "accounting"),
         (
-            "a fine that nobody owes",
+            "a penalty of no validator",
             with(&|payload| payload.accounting.as_mut().unwrap().penalties = vec![(stranger.address(), 1)]),
             "accounting",
         ),
         (
-            "evidence of nothing",
+            "evidence without an offence",
             with(&|payload| payload.offences = vec![Offence::Votes { first: old.clone(), second: old.clone() }]),
             "evidence",
         ),
