@@ -1,21 +1,22 @@
 //! Delegated proof of stake: elected producers with a last irreversible block, after EOSIO's DPOS 3.
 //!
-//! Holders of the native token delegate stake to candidates; the heaviest [`DposConfig::producers`] are the producers, and
-//! take turns in slots of fixed length. A block's payload contains how far back its producer confirms; when two thirds confirmed
-//! a block and two thirds built upon that, it is irreversible ([`Irreversibility`]). Between the last irreversible block and the
-//! head the chain may fork; the branch with the greatest [`ForkChoiceKey`] wins.
+//! Holders of the native token delegate stake to candidates; the [`DposConfig::producers`] candidates with the most stake are
+//! the producers, and take turns in slots of fixed length. A block's payload states how many of the newest blocks its producer
+//! confirms. A block is irreversible once two thirds of the producers confirmed it and two thirds built upon that
+//! ([`Irreversibility`]). The chain may fork above the last irreversible block; the branch with the greatest [`ForkChoiceKey`]
+//! wins.
 //!
-//! What is safe under which faults:
+//! Safety:
 //!
-//! - No producer confirms a height twice, whatever branch it is on: the newest height confirmed is a *watermark* that is durable
-//!   before the block leaves ([`Promise`]). Nor does it confirm a branch without the proposed block that it implied last
-//!   ([`Lock`]), or take a slot twice. EOSIO keeps its watermark in memory and has no lock.
+//! - No producer confirms a height twice, on any branch: the newest height confirmed is a *watermark* that is durable before
+//!   the block is sent ([`SafetyState`]). Nor does it confirm a branch without the proposed block that it implied last
+//!   ([`Lock`]), or produce twice in a slot. EOSIO keeps its watermark in memory and has no lock.
 //! - A producer whose watermark or lock excludes its branch still produces, so that the chain grows; the block confirms
-//!   nothing. (EOSIO's producer stays silent, and when all are in that position, so does the chain.)
-//! - Two blocks of one producer in one slot are evidence, carried by later blocks to the staking contract.
+//!   nothing. (EOSIO's producer makes no block, and when all are in that position, the chain stops.)
+//! - Two blocks of one producer in one slot are evidence, which later blocks report to the staking contract.
 //!
-//! A round's first block counts the votes: when others are elected than produce, it proposes their schedule. It is pending until
-//! that block is irreversible, and no other is proposed meanwhile.
+//! The first block of a round counts the stake: when other producers are elected than are active, it proposes their schedule.
+//! The schedule is pending until that block is irreversible, and no other is proposed meanwhile.
 
 mod blocks;
 mod config;
@@ -38,13 +39,13 @@ use imbl::{OrdMap, Vector};
 
 use self::{
     blocks::Verified,
-    production::Duty,
+    production::Production,
     tree::{Node, Tree},
 };
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
     Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
-    intake::{BlockIntake, Intake},
+    intake::{BlockIntake, Intake, PendingBlock},
     mutation::{self, Mutation},
 };
 use crate::{
@@ -68,7 +69,7 @@ pub use payload::PAYLOAD_BYTES_MAX;
 pub use payload::{Payload, PayloadError};
 #[cfg(feature = "internals")]
 pub use record::ROOT_KEY;
-pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, PROMISE_KEY, Promise};
+pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, SAFETY_STATE_KEY, SafetyState};
 pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
 pub use state::{BlockInputs, Election, HeaderContext};
@@ -77,9 +78,9 @@ pub use state::{Candidates, DerivedPayload, Pending, State};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);
-/// How many slots above the head, or the replica's own clock, a block may be: twelve days of seconds.
+/// Largest distance in slots of a block above the head, or the replica's own clock; twelve days with slots of 1 s.
 pub const SLOTS_AHEAD_MAX: u64 = 1 << 20;
-/// Double productions that wait to be reported in a block.
+/// Most double productions kept to report in a block.
 const OFFENCES_MAX: usize = 256;
 
 /// One replica of delegated proof of stake.
@@ -91,16 +92,16 @@ pub struct Dpos {
     tree: Tree,
     /// Blocks that are not adopted yet.
     intake: Intake<Verified>,
-    duty: Duty,
-    promise: Promise,
-    /// Newest slot known to have passed, by a build that came late.
-    passed: u64,
+    production: Production,
+    safety_state: SafetyState,
+    /// Newest slot known to be over, from a block that was built too late for its slot.
+    elapsed_slot: u64,
     /// Double productions to report in a block, by slot and offender.
     offences: OrdMap<(u64, Address), Arc<DoubleProduction>>,
-    /// The head, to send to replicas that extend worse branches, and the ticket of its record, which has to be durable before;
-    /// not kept over a restart.
+    /// The head, to send to replicas that extend worse branches, and the ticket of its record, which has to be durable before
+    /// that; `None` after a restart.
     head_block: Option<(Ticket, Arc<Block>)>,
-    /// Irreversible blocks to report once their record is durable: the chain drops other branches then.
+    /// Irreversible blocks to report once the record with this ticket is durable, because the chain then drops other branches.
     unreported_finality: Vector<(Ticket, BlockId)>,
     next_ticket: Ticket,
 }
@@ -109,7 +110,7 @@ impl Dpos {
     /// Returns a replica at genesis, whose heaviest validators are the first producers. Without a `signer` it follows.
     ///
     /// # Errors
-    /// [`DposError`] for parameters that are refused.
+    /// [`DposError`] for invalid parameters.
     pub fn new(
         config: DposConfig,
         genesis: (BlockId, Timestamp),
@@ -119,11 +120,11 @@ impl Dpos {
     ) -> Result<Self, DposError> {
         let block = genesis.0;
         let tree = Tree::new(genesis_node(&config, genesis, validators), block);
-        Self::at(config, tree, Promise::default(), authenticator, signer)
+        Self::at(config, tree, SafetyState::default(), authenticator, signer)
     }
 
-    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it: branches beside the
-    /// head are lost, so this is for networks that restart as a whole.
+    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it. Other branches than the
+    /// head's are lost, so this is for networks whose replicas all restart at once.
     ///
     /// # Errors
     /// [`DposError::Record`] when the record does not decode, otherwise as [`Dpos::new`].
@@ -133,11 +134,11 @@ impl Dpos {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
-        let (tree, promise) = record::decode_head(head_record).ok_or(DposError::Record { key: "head" })?;
-        Self::at(config, tree, promise, authenticator, signer)
+        let (tree, safety_state) = record::decode_head(head_record).ok_or(DposError::Record { key: "head" })?;
+        Self::at(config, tree, safety_state, authenticator, signer)
     }
 
-    /// Returns a replica after a crash, from all of its records: blocks above the last irreversible one are verified again.
+    /// Returns a replica after a crash, from all of its records. It verifies the blocks above the last irreversible one again.
     ///
     /// # Errors
     /// As [`Dpos::restore`].
@@ -151,28 +152,28 @@ impl Dpos {
     ) -> Result<Self, DposError> {
         let root = genesis_node(&config, genesis, validators);
         let mut tree = record::rebuild(&config, &authenticator, root, records)?;
-        let mut promise = match records.get(PROMISE_KEY) {
-            Some(_) if mutation::active(Mutation::DposPromiseForgotten) => Promise::default(),
-            Some(bytes) => Promise::decode(bytes).ok_or(DposError::Record { key: "promise" })?,
-            None => Promise::default(),
+        let mut safety_state = match records.get(SAFETY_STATE_KEY) {
+            Some(_) if mutation::active(Mutation::DposPromiseForgotten) => SafetyState::default(),
+            Some(bytes) => SafetyState::decode(bytes).ok_or(DposError::Record { key: "promise" })?,
+            None => SafetyState::default(),
         };
         if let Some(record) = records.get(HEAD_KEY) {
-            let (of_head, promised) = record::decode_head(record).ok_or(DposError::Record { key: "head" })?;
-            // A chain that was taken over from a dump has no record of the blocks below its head.
+            let (of_head, stored) = record::decode_head(record).ok_or(DposError::Record { key: "head" })?;
+            // A chain that was loaded from a dump has no records of the blocks below its head.
             if of_head.head().context.block.height > tree.head().context.block.height {
                 tree = of_head;
-                if !records.contains_key(PROMISE_KEY) {
-                    promise = promised;
+                if !records.contains_key(SAFETY_STATE_KEY) {
+                    safety_state = stored;
                 }
             }
         }
-        Self::at(config, tree, promise, authenticator, signer)
+        Self::at(config, tree, safety_state, authenticator, signer)
     }
 
     fn at(
         config: DposConfig,
         tree: Tree,
-        promise: Promise,
+        safety_state: SafetyState,
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, DposError> {
@@ -183,9 +184,9 @@ impl Dpos {
             signer,
             tree,
             intake: Intake::new(blocks::INTAKE),
-            duty: Duty::Idle,
-            promise,
-            passed: 0,
+            production: Production::Idle,
+            safety_state,
+            elapsed_slot: 0,
             offences: OrdMap::new(),
             head_block: None,
             unreported_finality: Vector::new(),
@@ -193,36 +194,36 @@ impl Dpos {
         })
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     pub const fn config(&self) -> &DposConfig {
         &self.config
     }
 
-    /// Header context of the head, with schedules and confirmations after it.
+    /// Returns the header context of the head, with schedules and confirmations after it.
     pub fn head_context(&self) -> &HeaderContext {
         &self.tree.head().context
     }
 
-    /// Header context of a block of any branch from the last irreversible one up.
+    /// Returns the header context of a block of any branch from the last irreversible one up.
     pub fn context_of(&self, block: &BlockId) -> Option<&HeaderContext> {
         self.tree.get(block).map(|node| &node.context)
     }
 
-    /// Round of the slot after the head's, in the schedule in force there.
+    /// Returns the round of the slot after the head's, in the schedule in force there.
     pub fn round(&self) -> u64 {
         let context = self.head_context();
         context.state.active().round(context.slot.saturating_add(1), &self.config)
     }
 
-    /// The promise that binds this replica as a producer.
-    pub const fn promise(&self) -> &Promise {
-        &self.promise
+    /// Returns the blocks and confirmations that this replica as a producer must not contradict.
+    pub const fn safety_state(&self) -> &SafetyState {
+        &self.safety_state
     }
 
-    /// Reports the finality whose records are durable up to this one.
+    /// Reports the newest irreversible block whose record is durable now.
     fn on_persisted(&mut self, ticket: Ticket, effects: &mut Vec<Effect>) {
         let mut newest = None;
-        while let Some((_, block)) = self.unreported_finality.front().filter(|(waits_for, _)| *waits_for <= ticket) {
+        while let Some((_, block)) = self.unreported_finality.front().filter(|(awaited, _)| *awaited <= ticket) {
             newest = Some(*block);
             self.unreported_finality.pop_front();
         }
@@ -268,9 +269,9 @@ impl Protocol for Dpos {
             signer,
             tree,
             intake,
-            duty,
-            promise,
-            passed,
+            production,
+            safety_state,
+            elapsed_slot,
             offences,
             head_block,
             unreported_finality,
@@ -283,17 +284,19 @@ impl Protocol for Dpos {
         out.bool(*shuffle == Shuffle::Round);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         tree.encode(out);
-        out.list(pending.iter(), |out, (id, judging)| {
+        out.list(pending.iter(), |out, (id, pending)| {
+            // Author and node follow from the block.
+            let PendingBlock { block, author: _, own, verified: Verified { node: _, from } } = pending;
             id.encode(out);
-            out.bytes(judging.block.seal());
-            out.option(judging.verified.from, |out, from| out.u32(from.get()));
-            out.option(judging.own, |out, ticket| out.u64(ticket.get()));
+            out.bytes(block.seal());
+            out.option(*from, |out, from| out.u32(from.get()));
+            out.option(*own, |out, ticket| out.u64(ticket.get()));
         });
         orphans.encode(out);
         out.option(catch_up, |out, catch_up| catch_up.encode(out));
-        duty.encode(out);
-        promise.encode(out);
-        out.u64(*passed);
+        production.encode(out);
+        safety_state.encode(out);
+        out.u64(*elapsed_slot);
         out.list(offences.iter(), |out, ((slot, offender), proof)| {
             out.u64(*slot);
             out.address(offender);

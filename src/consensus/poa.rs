@@ -1,15 +1,14 @@
 //! Proof of authority: Clique (EIP-225) with the block choice of EIP-3436.
 //!
-//! A fixed list of signers, changed by votes in blocks, takes turns. A signer signs at most one of any
-//! `floor(N/2) + 1` consecutive blocks; a block in turn weighs 2, another 1, and a signer out of turn waits a random
-//! time so that the one in turn is mostly alone. The heaviest branch wins. No block is ever certainly final: the
-//! newest block with more than half of the signers above it, its *settled* block, is what a replica reports as safe and
-//! finalized. That is advice: when messages take longer than the period, or signers sign two branches, a heavier branch
-//! may leave it out, and the replica follows. Only 128 blocks further down it takes nothing back.
+//! The signers take turns; votes in blocks change them. A signer signs at most one of any `floor(N/2) + 1` consecutive
+//! blocks. A block in turn has difficulty 2, another 1, and a signer out of turn waits a random delay, so that the signer
+//! in turn usually comes first. The branch with the highest total difficulty wins. Clique has no finality: a replica reports
+//! as safe and finalized the *settled* block, the newest one with more than half of the signers above it. This is a
+//! heuristic: when messages take longer than the period, or signers sign two branches, a heavier branch may exclude it, and
+//! the replica switches to that branch. Blocks more than 128 below the settled block are never reverted.
 //!
-//! Where Clique squeezes votes and checkpoints into header fields, this engine keeps them in the [`Payload`] beside
-//! the header, whose keccak is in `extraData`, so that standard clients read the headers; [`clique`] translates to and
-//! from Clique's own bytes.
+//! Clique encodes votes and checkpoints in header fields. Here they are in the [`Payload`] beside the header, whose keccak
+//! is in `extraData`, so that standard clients read the headers; [`clique`] converts to and from Clique's own encoding.
 
 mod blocks;
 #[cfg(any(test, feature = "internals"))]
@@ -36,7 +35,7 @@ use self::{
 use super::{
     Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
     Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
-    intake::{BlockIntake, Intake},
+    intake::{BlockIntake, Intake, PendingBlock},
 };
 use crate::{
     chain::Block,
@@ -57,7 +56,7 @@ pub use snapshot::{Snapshot, SnapshotError};
 
 /// Fires when the replica may make its next block.
 pub const SEAL_TIMER: TimerId = TimerId::new(1);
-/// Fires when no block came for so long that this replica's head has to be sent again.
+/// Fires when the head has to be rebroadcast because no block was received for twice the longest delay.
 pub const ANNOUNCE_TIMER: TimerId = TimerId::new(2);
 
 /// One replica of proof of authority.
@@ -69,10 +68,10 @@ pub struct Poa {
     tree: Tree,
     /// Blocks that are not adopted yet.
     intake: Intake<Node>,
-    /// Votes requested by the operator: target, and whether to authorize it.
+    /// Votes requested by the operator: target address, and whether to authorize it.
     pending_votes: OrdMap<Address, bool>,
-    duty: Duty,
-    /// The newest block sealed by this replica, which never seals another of that height.
+    production: Production,
+    /// The newest block sealed by this replica, which never seals another at or below that height.
     signed: Option<BlockId>,
     /// The head, to rebroadcast when the chain stalls; after a crash, the newest block sealed by this replica.
     newest: Option<Arc<Block>>,
@@ -83,13 +82,13 @@ pub struct Poa {
 
 /// The state of this replica's production of the block after its head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Duty {
-    /// Not a signer, or it signed recently, or its block is pending execution.
+enum Production {
+    /// The replica is not a signer or signed recently, or its block is pending execution.
     Idle,
     /// Out of turn: a random delay was requested.
-    Drawing(Ticket),
+    DrawingDelay(Ticket),
     /// The seal timer is armed.
-    Waiting,
+    Scheduled,
     /// A block was requested.
     Building(Ticket),
 }
@@ -123,8 +122,8 @@ impl Poa {
         Self::at(config, tree, authenticator, signer)
     }
 
-    /// Returns a replica after a crash, from all of its durable records: the block that it sealed last binds it, whatever its head
-    /// is.
+    /// Returns a replica after a crash, from all of its durable records. It never seals at or below the height of the block that it
+    /// sealed last, whatever its head is.
     ///
     /// # Errors
     /// [`PoaError::Record`] when a record does not decode, [`PoaError::Epoch`] for an epoch of 0.
@@ -150,7 +149,7 @@ impl Poa {
         }
         poa.sealed = record::all_sealed(records).ok_or(PoaError::Record { key: "sealed" })?;
         poa.newest = poa.sealed.last().cloned();
-        // A block that may be rebroadcast binds it as the record of its name does.
+        // A sealed block that may be rebroadcast prevents a second one of its height, as the `signed` record does.
         poa.signed = poa.signed.max(poa.newest.as_deref().map(BlockId::of));
         Ok(poa)
     }
@@ -169,7 +168,7 @@ impl Poa {
             tree,
             intake: Intake::new(INTAKE),
             pending_votes: OrdMap::new(),
-            duty: Duty::Idle,
+            production: Production::Idle,
             signed: None,
             newest: None,
             sealed: Vec::new(),
@@ -177,22 +176,22 @@ impl Poa {
         })
     }
 
-    /// Signers and open votes after the head.
+    /// Returns the signers and open votes after the head.
     pub fn snapshot(&self) -> &Snapshot {
         &self.tree.head().context.snapshot
     }
 
-    /// Header context of the head, for a [`PoaRules`] that has not verified it.
+    /// Returns the header context of the head, for a [`PoaRules`] that has not verified it.
     pub fn head_context(&self) -> &HeaderContext {
         &self.tree.head().context
     }
 
-    /// Epoch of the next block; each epoch begins with a checkpoint.
+    /// Returns the epoch of the next block; each epoch begins with a checkpoint.
     pub fn epoch(&self) -> u64 {
         self.tree.head().context.block.height.next().get() / self.config.epoch.max(1)
     }
 
-    /// Total difficulty of the head's branch.
+    /// Returns the total difficulty of the head's branch.
     pub fn total_difficulty(&self) -> u128 {
         self.tree.head().fork_choice_key.total_difficulty
     }
@@ -200,7 +199,7 @@ impl Poa {
     fn on_admin(&mut self, admin: Admin, effects: &mut Vec<Effect>) {
         match admin {
             Admin::Vote { .. } | Admin::WithdrawVote { .. } if self.signer.is_none() => {
-                let reason = "only a signer votes; this replica observes".to_owned();
+                let reason = "only a signer votes; this replica has no signer key".to_owned();
                 return effects.push(Effect::Reject(Rejection::Admin { reason }));
             }
             Admin::Vote { target, authorize } => {
@@ -214,8 +213,8 @@ impl Poa {
                 return effects.push(Effect::Reject(Rejection::Admin { reason }));
             }
         }
-        // A block that was requested and not built yet is requested again with the votes as they are now.
-        if matches!(self.duty, Duty::Building(_)) {
+        // A block that was requested and is not built yet is requested again with the present votes.
+        if matches!(self.production, Production::Building(_)) {
             self.request_block(effects);
         }
     }
@@ -235,8 +234,10 @@ impl Protocol for Poa {
             Event::BlockSynced { from, block } => self.on_block(Some(from), block, effects),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, effects),
             Event::BlockBuilt { ticket, block } => self.on_built(ticket, block, effects),
-            Event::Random { ticket, value } if self.duty == Duty::Drawing(ticket) => self.wait(value, effects),
-            Event::Timer(SEAL_TIMER) if self.duty == Duty::Waiting => self.request_block(effects),
+            Event::Random { ticket, value } if self.production == Production::DrawingDelay(ticket) => {
+                self.schedule(value, effects)
+            }
+            Event::Timer(SEAL_TIMER) if self.production == Production::Scheduled => self.request_block(effects),
             Event::Timer(ANNOUNCE_TIMER) if self.config.period > 0 => self.rebroadcast_head(effects),
             Event::Timer(_) | Event::Random { .. } => effects.push(Effect::Mark("poa/stale-answer")),
             Event::Persisted(_) => {}
@@ -253,34 +254,36 @@ impl Protocol for Poa {
             tree,
             intake,
             pending_votes,
-            duty,
+            production,
             signed,
             newest,
             sealed,
             next_ticket,
         } = self;
-        // Without a catch-up: missing parents are requested one by one.
+        // There is no catch-up: missing parents are requested one by one.
         let (pending, orphans, _) = intake.encoded_parts();
         out.u64(*period);
         out.u64(*epoch);
         out.u64(*wiggle_ms);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         tree.encode(out);
-        out.list(pending.iter(), |out, (id, block)| {
+        out.list(pending.iter(), |out, (id, pending)| {
+            // Author and context follow from the block.
+            let PendingBlock { block, author: _, own, verified: _ } = pending;
             id.encode(out);
-            out.bytes(block.block.seal());
-            out.option(block.own, |out, ticket| out.u64(ticket.get()));
+            out.bytes(block.seal());
+            out.option(*own, |out, ticket| out.u64(ticket.get()));
         });
         orphans.encode(out);
         out.list(pending_votes.iter(), |out, (target, authorize)| {
             out.address(target);
             out.bool(*authorize);
         });
-        let (kind, ticket) = match *duty {
-            Duty::Idle => (0, Ticket::default()),
-            Duty::Drawing(ticket) => (1, ticket),
-            Duty::Waiting => (2, Ticket::default()),
-            Duty::Building(ticket) => (3, ticket),
+        let (kind, ticket) = match *production {
+            Production::Idle => (0, Ticket::default()),
+            Production::DrawingDelay(ticket) => (1, ticket),
+            Production::Scheduled => (2, Ticket::default()),
+            Production::Building(ticket) => (3, ticket),
         };
         out.u8(kind);
         out.u64(ticket.get());

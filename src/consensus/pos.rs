@@ -1,19 +1,19 @@
-//! Proof of stake: Gasper's rules (Buterin and others, "Combining GHOST and Casper", 2020) on a small set.
+//! Proof of stake: Gasper (Buterin and others, "Combining GHOST and Casper", 2020) for a small validator set.
 //!
-//! Time is cut into slots, and slots into epochs. In each slot one validator, drawn by its stake from the chain's own
-//! randomness, proposes a block; every validator votes once an epoch, for the head it sees and for the epoch's checkpoint.
-//! The heaviest subtree of newest votes is the head (LMD-GHOST, [`ForkChoice`]); a checkpoint with votes of two thirds of the
-//! stake is justified, and a justified one that the next is justified from is final ([`Casper`]). `safe` is the justified and
-//! `finalized` the final checkpoint. When too many are absent for finality, their stake leaks until the others are two
-//! thirds. Votes that contradict each other are offences that cost stake ([`Offence`]).
+//! Time is divided into slots, and slots into epochs. In each slot one validator, drawn by its stake from the chain's own
+//! randomness, proposes a block; every validator votes (attests) once an epoch, for its head and for the epoch's checkpoint.
+//! Fork choice follows the subtree with most weight of latest votes (LMD-GHOST, [`ForkChoice`]). A checkpoint with votes of two
+//! thirds of the stake is justified; it is final once the next checkpoint is justified with it as source ([`Casper`]). `safe` is
+//! the justified and `finalized` the final checkpoint. When absent validators prevent finality, the inactivity leak reduces their
+//! stake until the others have two thirds. Conflicting votes are slashable offences ([`Offence`]).
 //!
 //! The rules follow Ethereum's consensus specifications (phase 0 to Deneb), except for these differences:
 //!
-//! - Votes are single signatures, without aggregation; the proposer packs them as they are.
-//! - A validator that missed its slot may vote later in the epoch; there is still one vote an epoch.
+//! - Votes are single signatures without aggregation.
+//! - A validator that missed its attestation slot may vote later in the epoch, still once.
 //! - Duties are drawn by a Fisher-Yates shuffle, and seeds look one epoch ahead.
-//! - Stake comes in force with finality (see [`State`]), and offenders lose their vote at the next epoch but one.
-//! - Without a period each block takes the next slot without waiting: attesters vote as soon as they see it.
+//! - Changes of stake take effect with finality (see [`State`]), and offenders lose their vote two epochs after the evidence.
+//! - With a period of 0 each block takes the next slot without delay, and validators vote as soon as they receive it.
 
 mod blocks;
 mod calls;
@@ -42,9 +42,9 @@ use imbl::{OrdMap, OrdSet};
 
 use self::{
     blocks::Verified,
-    record::{Kept, Promises},
+    record::{HeadRecord, SlashingProtection},
     tree::{Node, Tree},
-    votes::Waiting,
+    votes::UnknownBlockVote,
 };
 use super::{
     Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, HeaderChainRules, Message,
@@ -52,7 +52,7 @@ use super::{
     branch_tree::HeadMove,
     common::records::records_under,
     impl_by_encoding,
-    intake::{BlockIntake, Intake},
+    intake::{BlockIntake, Intake, PendingBlock},
     mutation::{self, Mutation},
     orphans::Orphans,
 };
@@ -75,7 +75,7 @@ pub use message::{proposal_hash, reveal_hash};
 pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{EpochAccounting, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
-pub use record::{HEAD_KEY, NODE_PREFIX, PROMISES_KEY};
+pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
 pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, check_header};
@@ -96,38 +96,38 @@ pub struct Pos {
     config: PosConfig,
     authenticator: Authenticator,
     signer: Option<Signer>,
-    /// Present slot; without a period, the slot of the newest block seen.
+    /// Current slot; with a period of 0, the slot of the newest block received.
     slot: u64,
-    /// Whether it is too late in the slot for a block to be timely.
+    /// Whether the attestation deadline of the slot is over, so that a block is no longer timely.
     is_late: bool,
     tree: Tree,
     /// Blocks that are not adopted yet.
     intake: Intake<Verified>,
-    /// Blocks of the next slot, from replicas whose clock is a little ahead.
-    early: Orphans,
-    /// The first vote of each validator for each epoch that may still matter.
+    /// Blocks of the next slot, from replicas whose clock is ahead.
+    future_blocks: Orphans,
+    /// First vote of each validator for each epoch of the history kept, by validator and target epoch.
     votes: OrdMap<(Address, u64), Arc<Vote>>,
-    /// Votes of this slot, which count from the next.
-    fresh: OrdMap<Address, Arc<Vote>>,
-    /// Votes for blocks that are not here.
-    waiting: OrdMap<(Address, u64), Waiting>,
+    /// Votes of the current slot, which count in fork choice from the next, by validator.
+    queued_votes: OrdMap<Address, Arc<Vote>>,
+    /// Votes for blocks that are not in the tree, by validator and slot.
+    unknown_block_votes: OrdMap<(Address, u64), UnknownBlockVote>,
     /// First proposal of each proposer in each slot.
     proposals: OrdMap<(u64, Address), Arc<Proposal>>,
-    /// Proof of one offence of each offender.
+    /// Evidence of one offence of each offender.
     offences: OrdMap<Address, Arc<Offence>>,
-    promises: Promises,
-    /// Ticket of the newest record of promises, which rebroadcast votes wait for.
-    promised: Option<Ticket>,
-    duty: Duty,
+    slashing_protection: SlashingProtection,
+    /// Ticket of the newest slashing protection record, which has to be durable before votes are rebroadcast.
+    protection_ticket: Option<Ticket>,
+    production: Production,
     peers: OrdSet<ReplicaId>,
-    /// Requests made, so that the next one goes to another peer.
+    /// Number of requests made, which selects the next peer.
     requests: u64,
     next_ticket: Ticket,
 }
 
 /// The state of this replica's own block production.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Duty {
+enum Production {
     /// No block is requested.
     Idle,
     /// A block was requested.
@@ -162,9 +162,9 @@ impl Pos {
         signer: Option<Signer>,
     ) -> Result<Self, PosError> {
         config.check()?;
-        let kept = Kept::decode(&config, head_record).ok_or(PosError::Record { key: "head" })?;
-        let tree = kept.tree(&config, &BTreeMap::new());
-        Ok(Self::at(config, tree, authenticator, signer).with_kept(kept))
+        let stored = HeadRecord::decode(&config, head_record).ok_or(PosError::Record { key: "head" })?;
+        let tree = stored.tree(&config, &BTreeMap::new());
+        Ok(Self::at(config, tree, authenticator, signer).with_head_record(stored))
     }
 
     /// Returns a replica after a crash, from all of its durable records.
@@ -179,27 +179,27 @@ impl Pos {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PosError> {
-        let promises = match records.get(PROMISES_KEY) {
-            Some(record) => Promises::decode(record).ok_or(PosError::Record { key: "promises" })?,
-            None => Promises::default(),
+        let slashing_protection = match records.get(SLASHING_PROTECTION_KEY) {
+            Some(record) => SlashingProtection::decode(record).ok_or(PosError::Record { key: "promises" })?,
+            None => SlashingProtection::default(),
         };
         config.check()?;
         let mut replica = match records.get(HEAD_KEY) {
             None => Self::new(config, genesis, validators, authenticator, signer)?,
             Some(record) => {
-                let kept = Kept::decode(&config, record).ok_or(PosError::Record { key: "head" })?;
+                let stored = HeadRecord::decode(&config, record).ok_or(PosError::Record { key: "head" })?;
                 let of_nodes = records_under(records, NODE_PREFIX);
                 let nodes = of_nodes.map(|(_, record)| record::decode_node(&config, record));
                 let nodes = nodes.chain([Some(genesis_node(&config, genesis, validators))]);
                 let nodes: Option<BTreeMap<_, _>> =
                     nodes.map(|node| node.map(|it| (it.context.block.hash, it))).collect();
                 let nodes = nodes.ok_or(PosError::Record { key: "node" })?;
-                Self::at(config, kept.tree(&config, &nodes), authenticator, signer).with_kept(kept)
+                Self::at(config, stored.tree(&config, &nodes), authenticator, signer).with_head_record(stored)
             }
         };
-        replica.promises = promises;
+        replica.slashing_protection = slashing_protection;
         if mutation::active(Mutation::PosForgetsVote) {
-            replica.promises.vote = None;
+            replica.slashing_protection.vote = None;
         }
         Ok(replica)
     }
@@ -214,74 +214,74 @@ impl Pos {
             is_late: false,
             tree,
             intake: Intake::new(blocks::INTAKE),
-            early: Orphans::default(),
+            future_blocks: Orphans::default(),
             votes: OrdMap::new(),
-            fresh: OrdMap::new(),
-            waiting: OrdMap::new(),
+            queued_votes: OrdMap::new(),
+            unknown_block_votes: OrdMap::new(),
             proposals: OrdMap::new(),
             offences: OrdMap::new(),
-            promises: Promises::default(),
-            promised: None,
-            duty: Duty::Idle,
+            slashing_protection: SlashingProtection::default(),
+            protection_ticket: None,
+            production: Production::Idle,
             peers: OrdSet::new(),
             requests: 0,
             next_ticket: Ticket::default(),
         }
     }
 
-    fn with_kept(mut self, kept: Kept) -> Self {
-        self.slot = kept.slot;
-        self.next_ticket = Ticket::new(kept.next_ticket);
-        self.offences = kept.offences.into_iter().map(|(offender, offence)| (offender, Arc::new(offence))).collect();
+    fn with_head_record(mut self, stored: HeadRecord) -> Self {
+        self.slot = stored.slot;
+        self.next_ticket = Ticket::new(stored.next_ticket);
+        self.offences = stored.offences.into_iter().map(|(offender, offence)| (offender, Arc::new(offence))).collect();
         self
     }
 
-    /// The present slot.
+    /// Returns the current slot.
     pub const fn slot(&self) -> u64 {
         self.slot
     }
 
-    /// The present epoch.
+    /// Returns the current epoch.
     pub const fn epoch(&self) -> u64 {
         self.config.epoch_of(self.slot)
     }
 
-    /// The newest justified checkpoint.
+    /// Returns the newest justified checkpoint.
     pub const fn justified(&self) -> Checkpoint {
         self.tree.justified
     }
 
-    /// The newest final checkpoint.
+    /// Returns the newest final checkpoint.
     pub const fn finalized(&self) -> Checkpoint {
         self.tree.finalized
     }
 
-    /// Header context of the head, for a [`PosRules`] that has not verified it.
+    /// Returns the header context of the head, for a [`PosRules`] that has not verified it.
     pub fn head_context(&self) -> Option<&HeaderContext> {
         self.tree.head_node().map(|node| &node.context)
     }
 
-    /// State of the branch after the head.
+    /// Returns the state of the branch after the head.
     pub fn head_state(&self) -> Option<&State> {
         self.head_context().map(|context| context.state.as_ref())
     }
 
-    /// One proven offence of each known offender.
+    /// Returns evidence of one offence of each known offender.
     pub fn offences(&self) -> impl Iterator<Item = (&Address, &Offence)> {
         self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()))
     }
 
-    /// The votes kept: the first of each validator for each epoch that may still matter.
+    /// Returns the first vote of each validator for each epoch of the history kept.
     pub fn votes(&self) -> impl Iterator<Item = (&Address, &Vote)> {
         self.votes.iter().map(|((validator, _), vote)| (validator, vote.as_ref()))
     }
 
-    /// Branches and votes of fork choice.
+    /// Returns the branches and votes of fork choice.
     pub const fn fork_choice(&self) -> &ForkChoice {
         &self.tree.forks
     }
 
-    /// Whether the branch of its head knows the newest justified checkpoint, or one recent enough for its votes to count.
+    /// Whether the head's branch has justified the newest justified checkpoint, or a recent one (`filter_block_tree`).
     pub fn is_head_viable(&self) -> bool {
         let (justified, epoch) = (self.tree.justified, self.epoch());
         let Some(node) = self.tree.head_node().filter(|node| node.context.block != justified.block) else {
@@ -292,21 +292,22 @@ impl Pos {
         justified.epoch == 0 || source.epoch == justified.epoch || source.epoch + 2 >= epoch
     }
 
-    /// Slots that would stay empty before this replica's block on demand; of several replicas the one with the fewest builds.
+    /// Returns the number of slots that stay empty before this replica's block on demand; of several replicas the one with the
+    /// fewest builds.
     pub fn slots_skipped(&self) -> u64 {
         let head = self.head_state().map(|state| state.slot).unwrap_or_default();
-        match self.duty {
-            Duty::Building { slot, .. } => slot.saturating_sub(head + 1),
-            Duty::Idle => u64::MAX,
+        match self.production {
+            Production::Building { slot, .. } => slot.saturating_sub(head + 1),
+            Production::Idle => u64::MAX,
         }
     }
 
-    /// Whether slots follow the clock, not blocks on demand.
+    /// Whether slots follow the clock; otherwise blocks are made on demand.
     const fn has_timers(&self) -> bool {
         self.config.period > 0
     }
 
-    /// Moves the head by fork choice and reports what became justified and final.
+    /// Updates the head by fork choice and reports the changes.
     fn update_head(&mut self, effects: &mut Vec<Effect>) {
         let moved = self.tree.choose(&self.config, self.slot);
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
@@ -321,10 +322,10 @@ impl Pos {
         mut records: Vec<Record>,
         effects: &mut Vec<Effect>,
     ) {
-        let gone = self.tree.prune();
-        records.extend(gone.iter().map(record::no_node));
+        let removed = self.tree.prune();
+        records.extend(removed.iter().map(record::no_node));
         if self.tree.root() != root {
-            self.forget_below_root();
+            self.remove_below_root();
         }
         let has_new_checkpoint = self.tree.justified != justified || self.tree.finalized != finalized;
         if moved.is_some() || has_new_checkpoint {
@@ -352,14 +353,14 @@ impl Pos {
         }
     }
 
-    /// Drops orphans, proposals and votes below the final checkpoint.
-    fn forget_below_root(&mut self) {
+    /// Removes orphans, proposals and votes below the final checkpoint.
+    fn remove_below_root(&mut self) {
         let root = self.tree.root().height;
         let slot = self.tree.get(&self.tree.root().hash).map(|node| node.context.state.slot).unwrap_or_default();
         self.intake.orphans.keep_above(root);
         let history = votes::HISTORY_EPOCHS * self.config.slots_per_epoch;
-        forget(&mut self.proposals, |(at, _), _| *at + history < slot);
-        self.forget_old_votes();
+        remove_old(&mut self.proposals, |(at, _), _| *at + history < slot);
+        self.remove_old_votes();
     }
 
     /// Returns the votes with the final checkpoint as their source, if any are kept.
@@ -371,17 +372,17 @@ impl Pos {
             .filter(|vote| vote.data.source == finalized && vote.data.target.epoch > finalized.epoch);
         let mut votes: Vec<Vote> = from_it.map(|vote| vote.as_ref().clone()).collect();
         votes.sort_by_key(|vote| vote.data.target);
-        // The target that most votes name; the later of two.
+        // The target with most votes; of equal ones the later.
         let best = votes.chunk_by(|one, other| one.data.target == other.data.target).max_by_key(|group| group.len())?;
         let target = best[0].data.target;
         Some(FinalityProof { finalized, target, votes: best.to_vec() }.encoded())
     }
 }
 
-/// Removes the entries that are old, which are few beside those that stay.
-fn forget<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, &V) -> bool) {
-    let gone: Vec<K> = map.iter().filter(|(key, value)| is_old(key, value)).map(|(key, _)| key.clone()).collect();
-    for key in &gone {
+/// Removes the entries that are old, which are few of all.
+fn remove_old<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, is_old: impl Fn(&K, &V) -> bool) {
+    let old: Vec<K> = map.iter().filter(|(key, value)| is_old(key, value)).map(|(key, _)| key.clone()).collect();
+    for key in &old {
         map.remove(key);
     }
 }
@@ -436,15 +437,15 @@ impl Protocol for Pos {
             is_late,
             tree,
             intake,
-            early,
+            future_blocks,
             votes,
-            fresh,
-            waiting,
+            queued_votes,
+            unknown_block_votes,
             proposals,
             offences,
-            promises: Promises { vote, proposed },
-            promised,
-            duty,
+            slashing_protection: SlashingProtection { vote, proposed },
+            protection_ticket,
+            production,
             peers,
             requests,
             next_ticket,
@@ -455,21 +456,23 @@ impl Protocol for Pos {
         out.u64(*slot);
         out.bool(*is_late);
         tree.encode(out);
-        out.list(pending.iter(), |out, (id, block)| {
+        out.list(pending.iter(), |out, (id, pending)| {
+            // Author and node follow from the block.
+            let PendingBlock { block, author: _, own, verified: Verified { node: _, is_timely } } = pending;
             id.encode(out);
-            out.bytes(block.block.seal());
-            out.option(block.own, |out, ticket| out.u64(ticket.get()));
-            out.bool(block.verified.is_timely);
+            out.bytes(block.seal());
+            out.option(*own, |out, ticket| out.u64(ticket.get()));
+            out.bool(*is_timely);
         });
         orphans.encode(out);
-        early.encode(out);
+        future_blocks.encode(out);
         out.option(catch_up, |out, catch_up| {
             catch_up.encode(out);
             out.u64(catch_up.progress_slot);
         });
         out.list(votes.values(), |out, vote| vote.encode(out));
-        out.list(fresh.values(), |out, vote| vote.encode(out));
-        out.list(waiting.values(), |out, Waiting { from, vote }| {
+        out.list(queued_votes.values(), |out, vote| vote.encode(out));
+        out.list(unknown_block_votes.values(), |out, UnknownBlockVote { from, vote }| {
             out.u32(from.get());
             vote.encode(out);
         });
@@ -477,10 +480,10 @@ impl Protocol for Pos {
         out.list(offences.values(), |out, offence| offence.encode(out));
         out.option(vote.as_ref(), |out, vote| vote.encode(out));
         out.option(*proposed, Encoder::u64);
-        out.option(promised.as_ref(), |out, ticket| out.u64(ticket.get()));
-        let (kind, ticket, slot, parent) = match *duty {
-            Duty::Idle => (0, Ticket::default(), 0, BlockId::default()),
-            Duty::Building { ticket, slot, parent } => (1, ticket, slot, parent),
+        out.option(protection_ticket.as_ref(), |out, ticket| out.u64(ticket.get()));
+        let (kind, ticket, slot, parent) = match *production {
+            Production::Idle => (0, Ticket::default(), 0, BlockId::default()),
+            Production::Building { ticket, slot, parent } => (1, ticket, slot, parent),
         };
         out.u8(kind);
         out.u64(ticket.get());

@@ -86,9 +86,11 @@ impl CatchUp {
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        out.u32(self.from.get());
-        out.u64(self.next.get());
-        out.u64(self.target.get());
+        // Only proof of stake has a progress slot, and encodes it itself.
+        let Self { from, next, target, progress_slot: _ } = self;
+        out.u32(from.get());
+        out.u64(next.get());
+        out.u64(target.get());
     }
 }
 

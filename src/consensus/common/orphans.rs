@@ -104,10 +104,13 @@ impl Orphans {
     }
 
     pub(in crate::consensus) fn encode(&self, out: &mut Encoder) {
-        out.list(self.0.iter(), |out, (id, orphan)| {
+        let Self(blocks) = self;
+        out.list(blocks.iter(), |out, (id, orphan)| {
+            // The author follows from the seal.
+            let Orphan { from, author: _, block } = orphan;
             id.encode(out);
-            out.bytes(orphan.block.seal());
-            out.u32(orphan.from.map_or(u32::MAX, ReplicaId::get));
+            out.bytes(block.seal());
+            out.u32(from.map_or(u32::MAX, ReplicaId::get));
         });
     }
 }

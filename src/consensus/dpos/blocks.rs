@@ -1,7 +1,7 @@
-//! Blocks: header verification, waiting for parents, catching up, adoption after execution.
+//! Blocks: header verification, orphans, catch-up, adoption after execution.
 //!
-//! A few missing blocks are requested from the newest down, each by its hash. Many are requested from the last irreversible
-//! block up, which every honest peer has, one after the other.
+//! A few missing blocks are requested from the newest down, each by its hash. Many are requested one by one from the last
+//! irreversible block up, which every honest peer has.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     catch_up: Some(CatchUpPolicy { gap_max: 32, mode: CatchUpMode::LatestPeer }),
 };
 
-/// What the header of a pending block gave.
+/// Result of verifying the header of a pending block.
 #[derive(Clone, Debug)]
 pub(in crate::consensus) struct Verified {
     pub(super) node: Node,
@@ -65,7 +65,7 @@ impl BlockIntake for Dpos {
         }
         let author = self.authenticator.author(id.hash, block.seal())?;
         let parent = BlockId::parent_of(&block);
-        let Some(before) = self.tree.get(&parent).cloned() else {
+        let Some(parent_node) = self.tree.get(&parent).cloned() else {
             return self.wait_for_parent(Orphan { from, author, block }, effects);
         };
         if own.is_none() {
@@ -73,9 +73,9 @@ impl BlockIntake for Dpos {
             self.check_side_blocks(&id, parent)?;
         }
         let candidate = block.as_ref().into();
-        let context = check_header(&self.config, &self.authenticator, &before.context, &candidate, author, true)
+        let context = check_header(&self.config, &self.authenticator, &parent_node.context, &candidate, author, true)
             .map_err(|error| Rejection::Header { block: id, reason: error.to_string() })?;
-        if context.slot > self.tree.head().context.slot.max(self.passed).saturating_add(SLOTS_AHEAD_MAX) {
+        if context.slot > self.tree.head().context.slot.max(self.elapsed_slot).saturating_add(SLOTS_AHEAD_MAX) {
             return Err(Rejection::TooFarAhead { block: id, limit: SLOTS_AHEAD_MAX });
         }
         let node = Node { context, parent, author, sealed: Some(Arc::new(SealedHeader::from(block.as_ref()))) };
@@ -87,7 +87,7 @@ impl BlockIntake for Dpos {
 }
 
 impl Dpos {
-    /// A requested block; one that is here already is a step towards those that are not.
+    /// Admits a requested block; one that is in the tree already advances the catch-up.
     pub(super) fn on_synced(&mut self, from: ReplicaId, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let id = BlockId::of(&block);
         let is_next = self.intake.catch_up.is_some_and(|catch_up| catch_up.next == id.height);
@@ -98,7 +98,7 @@ impl Dpos {
         }
     }
 
-    /// Bounds the blocks beside the head's branch.
+    /// Checks that one more block outside the head's branch may be kept.
     fn check_side_blocks(&self, id: &BlockId, parent: BlockId) -> Result<(), Rejection> {
         let head = self.tree.head().context.block;
         let is_longest = id.height > head.height;
@@ -108,16 +108,16 @@ impl Dpos {
         Ok(())
     }
 
-    /// Keeps a block until its parent is adopted, and requests what is missing.
+    /// Keeps an orphan until its parent is adopted, and requests the missing ancestor.
     fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let (id, author, context) = (BlockId::of(&orphan.block), orphan.author, self.head_context());
         let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block without a parent" }) };
         let head = context.block.height;
         self.intake.check_ahead(id, head)?;
         let is_known = context.state.active().producers().contains(&author) || context.candidates.contains_key(&author);
-        // An author unknown here may be elected on another branch: the producer of a waiting child has verified its block.
+        // An author unknown here may be elected on another branch: the producer of a kept child has verified its block.
         if !is_known && !self.intake.orphans.has_children(id) {
-            let reason = format!("{author} sealed it, who is no candidate");
+            let reason = format!("author {author} is not a candidate");
             return Err(Rejection::Header { block: id, reason });
         }
         match self.intake.park(orphan, head)? {
@@ -141,7 +141,7 @@ impl Dpos {
     pub(super) fn on_judged(&mut self, id: BlockId, verdict: Verdict, effects: &mut Vec<Effect>) {
         let is_own = self.intake.pending.get(&id).is_some_and(|pending| pending.own.is_some());
         match self.intake.resolve(id, verdict) {
-            // The branch below it may have been dropped meanwhile.
+            // The parent may have been dropped meanwhile.
             Ok((pending, _)) if self.tree.get(&pending.verified.node.parent).is_none() => {
                 effects.push(Effect::Mark("dpos/judged-too-late"));
             }
@@ -161,16 +161,16 @@ impl Dpos {
         let (id, slot) = (node.context.block, node.context.slot);
         self.detect_double_production(&node, effects);
         let irreversible = self.tree.finalized();
-        let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::judged(id, sealed, updates)).collect();
+        let mut records: Vec<_> = node.sealed.iter().map(|sealed| record::block(id, sealed, updates)).collect();
         let moved = self.tree.insert(node);
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
         if let Some(HeadMove { forgotten, .. }) = &moved {
             if self.tree.finalized() != irreversible {
                 records.extend(self.tree.get(&self.tree.root()).map(|root| record::root(root)));
             }
-            records.push(record::head(&self.tree, &self.promise));
-            records.extend(forgotten.iter().map(|block| record::forgotten(*block)));
-            records.extend((self.tree.finalized() != irreversible).then(|| record::forgotten(self.tree.root())));
+            records.push(record::head(&self.tree, &self.safety_state));
+            records.extend(forgotten.iter().map(|block| record::no_block(*block)));
+            records.extend((self.tree.finalized() != irreversible).then(|| record::no_block(self.tree.root())));
         }
         let ticket = self.next_ticket.take_next();
         effects.push(Effect::Persist { ticket, records });
@@ -195,8 +195,8 @@ impl Dpos {
     }
 
     /// Sends the head to a replica that extends a worse branch at a later slot. When the producers that the head's branch has
-    /// elected were partitioned from it, they produce on the other branch, and no other producer may produce on this one: they
-    /// would never receive the block that elects them.
+    /// elected were partitioned from it, they produce on the other branch, no other producer may produce on this one, and they would
+    /// never receive the block that elects them.
     fn send_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
         if let Some((ticket, block)) = &self.head_block {
             effects.push(Effect::Mark("dpos/show-head"));
@@ -205,6 +205,7 @@ impl Dpos {
         }
     }
 
+    /// Reports the move of the head and drops orphans and offences that no longer matter.
     fn publish_head(&mut self, head_move: &HeadMove, finalized_before: BlockId, effects: &mut Vec<Effect>) {
         head_move.report("dpos/reorg", effects);
         let head = self.tree.head().context.clone();

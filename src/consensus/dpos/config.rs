@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::primitives::Timestamp;
 
-/// Most producers of a schedule, as in EOSIO.
+/// Largest number of producers of a schedule, as in EOSIO.
 pub const PRODUCERS_MAX: u32 = 125;
-/// Most blocks of one producer in a row.
+/// Largest number of consecutive slots of one producer.
 pub const BLOCKS_PER_TURN_MAX: u32 = 1_000;
 
 /// Parameters of delegated proof of stake, the same for every validator of a chain.
@@ -15,39 +15,39 @@ pub const BLOCKS_PER_TURN_MAX: u32 = 1_000;
 pub struct DposConfig {
     /// Length of a slot, in seconds; with 0, blocks are made on demand only, each in the next slot, and no timer runs.
     pub(crate) period: u64,
-    /// Most producers to elect: the candidates of greatest weight.
+    /// Largest number of producers to elect: the candidates of greatest weight.
     pub(crate) producers: u32,
-    /// Consecutive slots of one producer.
+    /// Number of consecutive slots of one producer.
     pub(crate) blocks_per_turn: u32,
-    /// How long one order of the producers lasts.
+    /// Period after which the order of the producers changes.
     pub(crate) shuffle: Shuffle,
 }
 
-/// How long one order of the producers lasts.
+/// Period after which the order of the producers changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Shuffle {
-    /// As long as the schedule: every round has the same order.
+    /// The schedule: all its rounds have the same order.
     #[default]
     Schedule,
-    /// One round, in which every producer has one turn.
+    /// A round, in which every producer has one turn.
     Round,
 }
 
-/// Refused parameters or records of delegated proof of stake.
+/// Invalid parameters or records of delegated proof of stake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DposError {
     /// The number of producers is 0 or too high.
     #[error("delegated proof of stake: producers is {got}; give 1 to {PRODUCERS_MAX}, such as 21")]
     Producers {
-        /// The number given.
+        /// Value configured.
         got: u32,
     },
     /// The number of blocks in a turn is 0 or too high.
     #[error("delegated proof of stake: blocksPerTurn is {got}; give 1 to {BLOCKS_PER_TURN_MAX}")]
     BlocksPerTurn {
-        /// The number given.
+        /// Value configured.
         got: u32,
     },
     /// A stored record does not decode.
@@ -86,25 +86,29 @@ impl DposConfig {
         self
     }
 
-    /// Returns the configuration with orders that last as long as `shuffle` says.
+    /// Returns the configuration with the order of producers shuffled per `shuffle`.
     #[must_use]
     pub const fn with_shuffle(mut self, shuffle: Shuffle) -> Self {
         self.shuffle = shuffle;
         self
     }
 
-    /// Returns the time of `slot`, counted from a block at the slot and time of `from`; on demand, the earliest time.
+    /// Returns the start of `slot`, counted from a block at the slot and time of `from`; on demand, the time of that block.
     pub const fn time_of(&self, slot: u64, from: (u64, Timestamp)) -> Timestamp {
         from.1.saturating_add_secs(slot.saturating_sub(from.0).saturating_mul(self.period))
     }
 
-    /// Returns the slot of a block at `time`, counted from a block at the slot and time of `from`; `None` when no slot begins then.
+    /// Returns the slot of a block at `time`, counted from a block at the slot and time of `from`; `None` when no slot starts then.
     pub const fn slot_at(&self, time: Timestamp, from: (u64, Timestamp)) -> Option<u64> {
-        let Some(passed) = time.as_secs().checked_sub(from.1.as_secs()) else { return None };
+        let Some(elapsed) = time.as_secs().checked_sub(from.1.as_secs()) else { return None };
         if self.period == 0 {
             return from.0.checked_add(1);
         }
-        if passed == 0 || !passed.is_multiple_of(self.period) { None } else { from.0.checked_add(passed / self.period) }
+        if elapsed == 0 || !elapsed.is_multiple_of(self.period) {
+            None
+        } else {
+            from.0.checked_add(elapsed / self.period)
+        }
     }
 
     pub(super) const fn check(&self) -> Result<(), DposError> {

@@ -1,4 +1,4 @@
-//! Proof that a producer made two blocks in one slot.
+//! Evidence that a producer made two blocks in one slot.
 
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 
@@ -8,86 +8,86 @@ use crate::{
     primitives::{Address, B256, Bytes, Header, Height, Timestamp},
 };
 
-/// Pieces of evidence in one block.
+/// Largest number of pieces of evidence in a block.
 pub const EVIDENCE_PER_BLOCK_MAX: usize = 4;
-/// Slots after which evidence is too old to be told.
+/// Largest age of evidence, in slots before the block that reports it.
 pub const EVIDENCE_SLOTS_MAX: u64 = 8_192;
 
-/// Two headers of one slot with the seals of one producer; the one of the lower hash first.
+/// Two headers of one slot with seals of one producer, in ascending order of hash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, RlpEncodable, RlpDecodable)]
 pub struct DoubleProduction {
-    /// One header.
+    /// Header with the lower hash.
     pub first: Header,
-    /// Its author's seal.
+    /// Seal of `first`.
     pub first_seal: Bytes,
-    /// Another header of the same time (on demand: of the same height).
+    /// Header with the higher hash, of the same timestamp (on demand: of the same height).
     pub second: Header,
-    /// Its author's seal.
+    /// Seal of `second`.
     pub second_seal: Bytes,
 }
 
-/// Why it proves nothing.
+/// Evidence that proves no new offence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvidenceError {
-    /// One header twice, or not in the order of their hashes.
-    #[error("the headers of evidence are not two in ascending order of hash")]
+    /// The headers are the same or not in ascending order of hash.
+    #[error("the headers of evidence are the same or not in ascending order of hash")]
     Order,
-    /// The headers belong to two slots.
-    #[error("the headers of evidence are of two slots")]
+    /// The headers are of different slots.
+    #[error("the headers of evidence are of different slots")]
     Slots,
-    /// The slot is later than the block that tells it, or too long ago.
+    /// The slot is after the block that reports it, or too old.
     #[error("the evidence is not of the last {EVIDENCE_SLOTS_MAX} slots")]
     Age,
-    /// Two producers sealed them, or somebody who is none.
-    #[error("{first} and {second} sealed the headers of evidence; expected one and the same producer")]
+    /// Different producers sealed the headers, or the author is not a producer.
+    #[error("{first} and {second} sealed the headers of evidence; expected the same active producer")]
     Offender {
-        /// Who sealed the first.
+        /// Author of the first header.
         first: Address,
-        /// Who sealed the second.
+        /// Author of the second header.
         second: Address,
     },
-    /// It was told before.
-    #[error("double production of {offender} in slot {slot} was told before")]
-    Told {
-        /// Who.
+    /// The offence is reported on this branch already.
+    #[error("double production of {offender} in slot {slot} is reported already")]
+    AlreadyReported {
+        /// The offender.
         offender: Address,
-        /// When.
+        /// Slot of the offence.
         slot: u64,
     },
-    /// A seal names nobody.
+    /// A seal does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),
 }
 
-/// What a piece of evidence proves.
+/// A double production that evidence proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Offence {
-    /// In which slot.
+    /// Slot of both blocks.
     pub slot: u64,
-    /// Whose.
+    /// Producer of both blocks.
     pub offender: Address,
-    /// Height of the higher one of both blocks.
+    /// Height of the higher block.
     pub height: Height,
 }
 
 impl DoubleProduction {
-    /// Evidence from two sealed headers, in either order.
+    /// Returns the evidence of two sealed headers, in either order.
     pub fn new(one: (Header, Bytes), other: (Header, Bytes)) -> Self {
         let is_ordered = one.0.hash_slow() < other.0.hash_slow();
         let ((first, first_seal), (second, second_seal)) = if is_ordered { (one, other) } else { (other, one) };
         Self { first, first_seal, second, second_seal }
     }
 
-    /// The hashes of both headers.
+    /// Returns the hashes of both headers.
     pub fn hashes(&self) -> (B256, B256) {
         (self.first.hash_slow(), self.second.hash_slow())
     }
 
-    /// What it proves in the eyes of a block at `slot` and `time`, when it proves anything.
+    /// Returns the offence that it proves to a block at the slot and time of `at`.
     ///
     /// # Errors
-    /// [`EvidenceError`].
+    /// [`EvidenceError`] when it proves none.
     pub fn check(
         &self,
         config: &DposConfig,
@@ -116,7 +116,7 @@ impl DoubleProduction {
         Ok(Offence { slot, offender: first, height })
     }
 
-    /// On demand a block's slot is its height; otherwise slots are counted back from the block that tells it.
+    /// Returns the slot of the headers: on demand their height, otherwise counted back from the block that reports them.
     fn slot(&self, config: &DposConfig, (slot, time): (u64, Timestamp)) -> Option<u64> {
         let of_evidence = match config.period {
             0 => self.first.number,

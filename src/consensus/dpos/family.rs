@@ -1,8 +1,10 @@
-//! Delegated proof of stake as the dispatch over all protocols sees it.
+//! Delegated proof of stake's implementation of the interface common to all protocols.
 
 use std::sync::Arc;
 
-use super::{BLOCK_PREFIX, Dpos, DposConfig, DposError, DposRules, HEAD_KEY, HeaderError, LightVerifier, PROMISE_KEY};
+use super::{
+    BLOCK_PREFIX, Dpos, DposConfig, DposError, DposRules, HEAD_KEY, HeaderError, LightVerifier, SAFETY_STATE_KEY,
+};
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
@@ -37,7 +39,7 @@ impl ProtocolFamily for Dpos {
         record_keys: RecordKeys {
             head: HEAD_KEY,
             head_prefixes: &[HEAD_KEY],
-            safety_prefixes: &[PROMISE_KEY],
+            safety_prefixes: &[SAFETY_STATE_KEY],
             attested_prefixes: &[],
         },
     };

@@ -12,17 +12,17 @@ use crate::{
 
 /// The key by which heads are compared; the greater one wins.
 ///
-/// Blocks beside the last irreversible one do not compete. Above it a branch that made more irreversible comes first, as
-/// in EOSIO (`fork_database`), then one that *proposed* more, then length, then the earlier slot, then the lower hash.
+/// Only blocks above the last irreversible one compete. The branch with the higher irreversible height comes first, as in
+/// EOSIO (`fork_database`), then the higher *proposed* height, the greater length, the earlier slot, the lower hash.
 ///
-/// EOSIO does not look at what is proposed. With length alone two thirds of the producers may each imply a block, sleep, and
-/// wake up to a longer branch without it; they follow that branch together, confirm it above what they confirmed before, and a
-/// second block becomes irreversible beside the first.
+/// EOSIO does not compare proposed heights. With length alone two thirds of the producers may each imply a block, stop, and
+/// restart with a longer branch without it; together they follow that branch, confirm it above their watermarks, and a
+/// second block becomes irreversible that conflicts with the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ForkChoiceKey {
-    /// The last irreversible block of its branch.
+    /// Last irreversible height of its branch.
     pub irreversible: Height,
-    /// The newest block that its branch proposed.
+    /// Newest proposed height of its branch.
     pub proposed: Height,
     /// The block, whose height is the branch's length.
     pub block: BlockId,

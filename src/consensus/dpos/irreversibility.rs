@@ -1,14 +1,14 @@
-//! When a block becomes irreversible: two rounds of confirmations, both carried by blocks.
+//! The last irreversible block, by two rounds of confirmations in blocks.
 //!
-//! EOSIO's rules (`block_header_state` of its `chain` library, "pipelined" DPOS 3), as a pure model of one branch:
+//! The rules are EOSIO's (`block_header_state` of its `chain` library, "pipelined" DPOS 3), for one branch:
 //!
-//! 1. The block at height `h` of a producer confirms the newest `confirmed` heights of its branch, itself among them. No
-//!    producer ever confirms a height twice, on whatever branch.
+//! 1. The block at height `h` of a producer confirms the newest `confirmed` heights of its branch, including `h`. No
+//!    producer confirms a height twice, on any branch.
 //! 2. A height with `2n/3 + 1` confirmations is *proposed* irreversible, and everything below it too.
-//! 3. A producer's block *implies* what its parent had proposed. The last irreversible block is the value at index
+//! 3. A producer's block *implies* the height that is proposed at its parent. The last irreversible block is the value at index
 //!    `(n - 1) / 3` of all producers' implied values in ascending order: two thirds imply it or more.
 //!
-//! EOSIO's field `confirmed` leaves the block itself out; here it counts, so that 0 is a block that confirms nothing.
+//! EOSIO's field `confirmed` excludes the block itself; here it is included, so that a block with 0 confirms nothing.
 
 use crate::{
     consensus::{
@@ -19,8 +19,8 @@ use crate::{
     primitives::Height,
 };
 
-/// Heights whose confirmations are still counted; older ones become irreversible with a later one only (as in EOSIO,
-/// `maximum_tracked_dpos_confirmations`).
+/// Most heights whose confirmations are counted; older ones become irreversible only together with a newer one (as in
+/// EOSIO, `maximum_tracked_dpos_confirmations`).
 pub const TRACKED_MAX: usize = 1_024;
 
 /// Confirmations and irreversibility of one branch.
@@ -35,20 +35,20 @@ pub struct Irreversibility {
     confirmers: Vec<Confirmer>,
 }
 
-/// What a producer has confirmed and implied on a branch.
+/// A producer's confirmations on a branch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Confirmer {
-    /// The newest height that it confirmed, or the last irreversible one when it was elected.
+    /// Newest height that it confirmed, or the last irreversible height when it was elected.
     pub last: Height,
-    /// The highest block that it implied to be proposed.
+    /// Highest proposed height that it implied.
     pub implied: Height,
 }
 
-/// Why a block may not confirm its range.
+/// Violation of the confirmation rules by a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfirmError {
-    /// The schedule has fewer producers.
+    /// No producer of the schedule has this index.
     #[error("producer {place} is none of {producers}")]
     NoProducer {
         /// Place of the producer.
@@ -56,7 +56,7 @@ pub enum ConfirmError {
         /// Number of producers.
         producers: usize,
     },
-    /// The range reaches what is irreversible, or what the producer has confirmed before.
+    /// The range includes heights that are irreversible or that the producer confirmed before.
     #[error(
         "{confirmed} blocks up to height {height} are confirmed; expected none at or below height {confirmed_before}"
     )]
@@ -70,13 +70,13 @@ pub enum ConfirmError {
     },
 }
 
-/// Number of confirmations that propose a block: `2n/3 + 1` of `producers`.
+/// Returns the number of confirmations that propose a block: `2n/3 + 1` of `producers`.
 pub fn quorum(producers: usize) -> usize {
     let one = if mutation::active(Mutation::DposQuorumOneShort) { 0 } else { 1 };
     producers * 2 / 3 + one
 }
 
-/// Returns the value that two thirds of all reach: index `(n - 1) / 3` of the values in ascending order.
+/// Returns the greatest value that two thirds of all values reach: index `(n - 1) / 3` of the values in ascending order.
 fn two_thirds(values: impl Iterator<Item = Height>) -> Height {
     let mut values: Vec<_> = values.collect();
     values.sort_unstable();
@@ -93,22 +93,22 @@ impl Irreversibility {
         Self { height, proposed: height, irreversible: height, counts: Vec::new(), confirmers }
     }
 
-    /// The newest block.
+    /// Returns the height of the newest block.
     pub const fn height(&self) -> Height {
         self.height
     }
 
-    /// The newest block that enough producers confirmed.
+    /// Returns the newest height with a quorum of confirmations.
     pub const fn proposed(&self) -> Height {
         self.proposed
     }
 
-    /// The last irreversible block.
+    /// Returns the last irreversible height.
     pub const fn irreversible(&self) -> Height {
         self.irreversible
     }
 
-    /// State of each producer, by place.
+    /// Returns the state of each producer, by place.
     pub fn confirmers(&self) -> &[Confirmer] {
         &self.confirmers
     }
@@ -118,8 +118,8 @@ impl Irreversibility {
         self.confirmers.get(place).map_or(self.irreversible, |confirmer| confirmer.last.max(self.irreversible))
     }
 
-    /// Returns the longest range that the producer at `place` may confirm with the next block, when the newest height that it ever
-    /// confirmed on any branch is `watermark`. Never wraps: a range longer than `u16::MAX` loses its oldest heights.
+    /// Returns the longest range that the producer at `place` may confirm with the next block, when `watermark` is the newest
+    /// height that it confirmed on any branch. A range longer than `u16::MAX` is cut at its oldest heights.
     pub fn confirmable(&self, place: usize, watermark: Height) -> u16 {
         let next = self.height.get().saturating_add(1);
         let before = self.confirmed_before(place).max(watermark).get();
@@ -173,13 +173,14 @@ impl Irreversibility {
 
     /// Returns the branch under another schedule; `origin` is each new producer's place in the old one.
     ///
-    /// Those who stay keep what they implied; those who join start at the last irreversible block. Confirmations of heights that
-    /// are not proposed yet are forgotten: a mix of old and new producers could reach a quorum on two branches.
+    /// Producers of both schedules keep their confirmer; new ones start at the last irreversible block. Confirmations of heights
+    /// that are not proposed yet are dropped, because a mix of old and new producers could reach a quorum on two branches.
     #[must_use]
     pub fn reelect(&self, origin: impl IntoIterator<Item = Option<usize>>) -> Self {
-        let fresh = Confirmer { last: self.irreversible, implied: self.irreversible };
-        let stay = |place: Option<usize>| place.and_then(|place| self.confirmers.get(place)).copied().unwrap_or(fresh);
-        Self { counts: Vec::new(), confirmers: origin.into_iter().map(stay).collect(), ..self.clone() }
+        let initial = Confirmer { last: self.irreversible, implied: self.irreversible };
+        let confirmer = |place: Option<usize>| place.and_then(|place| self.confirmers.get(place)).copied();
+        let confirmers = origin.into_iter().map(|place| confirmer(place).unwrap_or(initial)).collect();
+        Self { counts: Vec::new(), confirmers, ..self.clone() }
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
@@ -188,9 +189,9 @@ impl Irreversibility {
         out.u64(proposed.get());
         out.u64(irreversible.get());
         out.list(counts.iter(), |out, count| out.u32(u32::from(*count)));
-        out.list(confirmers.iter(), |out, confirmer| {
-            out.u64(confirmer.last.get());
-            out.u64(confirmer.implied.get());
+        out.list(confirmers.iter(), |out, Confirmer { last, implied }| {
+            out.u64(last.get());
+            out.u64(implied.get());
         });
     }
 
@@ -199,7 +200,7 @@ impl Irreversibility {
         let (top, proposed, irreversible) = (height(bytes)?, height(bytes)?, height(bytes)?);
         let counts = bytes.list(|bytes| u16::try_from(bytes.u32()?).ok())?;
         let confirmers = bytes.list(|bytes| Some(Confirmer { last: height(bytes)?, implied: height(bytes)? }))?;
-        let is_sound = irreversible <= proposed && proposed <= top && !confirmers.is_empty();
-        is_sound.then_some(Self { height: top, proposed, irreversible, counts, confirmers })
+        let is_valid = irreversible <= proposed && proposed <= top && !confirmers.is_empty();
+        is_valid.then_some(Self { height: top, proposed, irreversible, counts, confirmers })
     }
 }

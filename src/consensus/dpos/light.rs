@@ -1,4 +1,4 @@
-//! Light verification: the last irreversible block from headers, payloads and genesis alone.
+//! Light verification: follows the last irreversible block from genesis, headers and payloads, without execution.
 
 use std::collections::VecDeque;
 
@@ -10,8 +10,8 @@ use crate::{
 
 /// Follows a chain by its headers.
 ///
-/// Every header is verified by all rules but one: the elected producers are taken from the block, as nothing is executed.
-/// Such a schedule is in force only after two thirds of the producers before it built upon it twice.
+/// Every header is verified by all rules except one: the elected producers are taken from the payload, as nothing is executed.
+/// Such a schedule is in force only after two thirds of the producers before it confirmed its block in two rounds.
 /// [`LightVerifier::irreversible`] is the block that a replica reports as final.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
@@ -27,7 +27,7 @@ impl LightVerifier {
     /// Starts at genesis.
     ///
     /// # Errors
-    /// [`DposError`] for parameters that are refused.
+    /// [`DposError`] for invalid parameters.
     pub fn new(
         config: DposConfig,
         genesis: &Header,
@@ -57,17 +57,17 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The last irreversible block.
+    /// Returns the last irreversible block.
     pub const fn irreversible(&self) -> BlockId {
         self.irreversible
     }
 
-    /// Schedule in force after the head.
+    /// Returns the schedule in force after the head.
     pub fn schedule(&self) -> &Schedule {
         self.head.state.active()
     }

@@ -1,4 +1,4 @@
-//! What a block of delegated proof of stake says beside its header.
+//! The consensus payload of a block of delegated proof of stake.
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
@@ -8,7 +8,7 @@ use crate::{
     primitives::{Address, B256, Bytes},
 };
 
-/// The longest payload, in bytes.
+/// Largest encoded payload, in bytes.
 pub const PAYLOAD_BYTES_MAX: usize = 24 * 1_024;
 
 /// The consensus payload; its keccak is in `extraData`.
@@ -18,36 +18,36 @@ pub const PAYLOAD_BYTES_MAX: usize = 24 * 1_024;
 /// `[header, seal, header, seal]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payload {
-    /// How many of the newest blocks of the branch its producer confirms, this one among them.
+    /// Number of the newest blocks of the branch that its producer confirms, including this one.
     pub confirmed: u16,
-    /// Whose slots between the parent and this block stayed empty.
+    /// Producers of the empty slots between the parent and this block, in ascending order of address.
     pub absent: Vec<Address>,
-    /// The producers of a schedule that is pending from this block on.
+    /// Producers of a schedule that is pending from this block on.
     pub proposes: Option<ValidatorSet>,
     /// [`Schedule::hash`](super::Schedule::hash) of the schedule that is in force after this block.
     pub activates: Option<B256>,
-    /// Double productions that were not told before.
+    /// Double productions that the branch has not reported before.
     pub evidence: Vec<DoubleProduction>,
 }
 
-/// Why bytes are no payload.
+/// Bytes that do not decode to a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// Not the expected RLP.
+    /// The bytes are not the expected RLP.
     #[error("invalid delegated-proof-of-stake payload: {0}")]
     Rlp(#[from] alloy_rlp::Error),
-    /// RLP, but not the one form that these contents have.
+    /// The RLP is not in canonical form.
     #[error("invalid delegated-proof-of-stake payload: not in canonical form")]
     NotCanonical,
-    /// Too long, or too much of something in it.
+    /// Too many bytes or elements.
     #[error("invalid delegated-proof-of-stake payload: {got} {what}, at most {limit} are allowed")]
     TooMuch {
-        /// Of what.
+        /// What is counted.
         what: &'static str,
-        /// How much.
+        /// Number found.
         got: usize,
-        /// The bound.
+        /// Number allowed.
         limit: usize,
     },
 }
@@ -68,23 +68,24 @@ struct Member {
 }
 
 impl Payload {
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
-        let members = self.proposes.iter().flat_map(ValidatorSet::members);
+        let Self { confirmed, absent, proposes, activates, evidence } = self;
+        let members = proposes.iter().flat_map(ValidatorSet::members);
         let fields = Fields {
-            confirmed: self.confirmed,
-            absent: self.absent.clone(),
+            confirmed: *confirmed,
+            absent: absent.clone(),
             proposes: members.map(|member| Member { address: member.address, weight: member.weight }).collect(),
-            activates: self.activates.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default(),
-            evidence: self.evidence.clone(),
+            activates: activates.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default(),
+            evidence: evidence.clone(),
         };
         alloy_rlp::encode(fields).into()
     }
 
-    /// Reads [`Payload::encoded`]'s form and no other.
+    /// Decodes the canonical encoding.
     ///
     /// # Errors
-    /// [`PayloadError`].
+    /// [`PayloadError`] for any other bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         at_most("bytes", bytes.len(), PAYLOAD_BYTES_MAX)?;
         let fields = Fields::decode(&mut &*bytes)?;
@@ -132,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_payload_comes_back(payload in payloads()) {
+        fn every_payload_round_trips(payload in payloads()) {
             prop_assert_eq!(Payload::decode(&payload.encoded()), Ok(payload));
         }
 

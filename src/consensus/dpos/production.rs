@@ -1,8 +1,8 @@
-//! Block production: slots, parents, and how much of the branch to confirm.
+//! Block production: slots, block requests, and the range to confirm.
 
 use std::sync::Arc;
 
-use super::{BlockInputs, Dpos, Election, Lock, Offence, Payload, Promise, SLOT_TIMER, schedule::Schedule};
+use super::{BlockInputs, Dpos, Election, Lock, Offence, Payload, SLOT_TIMER, SafetyState, schedule::Schedule};
 use crate::{
     chain::Block,
     consensus::{
@@ -17,20 +17,20 @@ use super::EVIDENCE_PER_BLOCK_MAX;
 
 /// The state of this replica's production in its next slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Duty {
-    /// No producer, or its block is pending execution.
+pub(super) enum Production {
+    /// The replica is not a producer, or its block is pending execution.
     Idle,
-    /// The timer is armed for the begin of the slot.
-    Waiting { slot: u64 },
+    /// The timer is armed for the start of the slot.
+    Scheduled { slot: u64 },
     /// A block was requested.
     Building { ticket: Ticket, slot: u64 },
 }
 
-impl Duty {
+impl Production {
     pub(super) fn encode(&self, out: &mut Encoder) {
         let (kind, ticket, slot) = match *self {
             Self::Idle => (0, Ticket::default(), 0),
-            Self::Waiting { slot } => (1, Ticket::default(), slot),
+            Self::Scheduled { slot } => (1, Ticket::default(), slot),
             Self::Building { ticket, slot } => (2, ticket, slot),
         };
         out.u8(kind);
@@ -40,39 +40,39 @@ impl Duty {
 }
 
 impl Dpos {
-    /// Plans the production in this replica's next slot.
+    /// Schedules production in this replica's next slot.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         let next = self.next_slot();
-        match (self.duty, next) {
-            // Slots begin at the same time on every branch.
-            (Duty::Waiting { slot }, Some(next)) if slot == next => return,
-            (Duty::Waiting { .. }, _) => effects.push(Effect::DisarmTimer(SLOT_TIMER)),
-            (Duty::Building { .. }, _) => effects.push(Effect::CancelBuild),
-            (Duty::Idle, _) => {}
+        match (self.production, next) {
+            // A slot begins at the same time on every branch.
+            (Production::Scheduled { slot }, Some(next)) if slot == next => return,
+            (Production::Scheduled { .. }, _) => effects.push(Effect::DisarmTimer(SLOT_TIMER)),
+            (Production::Building { .. }, _) => effects.push(Effect::CancelBuild),
+            (Production::Idle, _) => {}
         }
-        self.duty = Duty::Idle;
+        self.production = Production::Idle;
         let Some(slot) = next else { return };
         if self.config.period == 0 {
             return self.request_block(slot, effects);
         }
         let head = &self.tree.head().context;
         let timestamp = self.config.time_of(slot, (head.slot, head.timestamp));
-        self.duty = Duty::Waiting { slot };
+        self.production = Production::Scheduled { slot };
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos: 0 };
         effects.push(Effect::ArmTimer { timer: SLOT_TIMER, deadline });
     }
 
-    /// Returns the first slot above the head in which it may produce; on demand, only the very next one.
+    /// Returns the first slot after the head's in which this replica may produce; on demand, only the slot right after it.
     fn next_slot(&self) -> Option<u64> {
         let head = &self.tree.head().context;
         let place = self.place(head.state.active())?;
         let next = head.slot.saturating_add(1);
-        let taken = if mutation::active(Mutation::DposSlotTwice) { 0 } else { self.promise.slot };
+        let last_produced = if mutation::active(Mutation::DposSlotTwice) { 0 } else { self.safety_state.slot };
         if self.config.period == 0 {
-            let is_own = next > taken && head.state.active().is_turn(place, next, &self.config);
+            let is_own = next > last_produced && head.state.active().is_turn(place, next, &self.config);
             return is_own.then_some(next);
         }
-        let from = next.max(taken.saturating_add(1)).max(self.passed.saturating_add(1));
+        let from = next.max(last_produced.saturating_add(1)).max(self.elapsed_slot.saturating_add(1));
         head.state.active().next_turn(place, from, &self.config)
     }
 
@@ -81,10 +81,10 @@ impl Dpos {
     }
 
     pub(super) fn on_slot(&mut self, effects: &mut Vec<Effect>) {
-        let Duty::Waiting { slot } = self.duty else {
+        let Production::Scheduled { slot } = self.production else {
             return effects.push(Effect::Mark("dpos/stale-answer"));
         };
-        self.duty = Duty::Idle;
+        self.production = Production::Idle;
         self.request_block(slot, effects);
     }
 
@@ -106,7 +106,7 @@ impl Dpos {
         };
         let (absent, proposes, activates) = (derived.absent, derived.proposes, derived.activates);
         let ticket = self.next_ticket.take_next();
-        self.duty = Duty::Building { ticket, slot };
+        self.production = Production::Building { ticket, slot };
         effects.push(Effect::Build(BuildRequest {
             ticket,
             parent: context.block,
@@ -118,8 +118,8 @@ impl Dpos {
         }));
     }
 
-    /// Returns how much of the head's branch the next block confirms: all that this producer never confirmed on any branch; nothing
-    /// while a lock excludes the branch.
+    /// Returns how many of the newest blocks the next block confirms: all above this producer's watermark; none while a lock
+    /// excludes the head's branch.
     fn confirmable(&self, place: usize, effects: &mut Vec<Effect>) -> u16 {
         let head = self.tree.head();
         let progress = head.context.state.progress();
@@ -128,16 +128,16 @@ impl Dpos {
             return 0;
         }
         let watermark =
-            if mutation::active(Mutation::DposConfirmsTwice) { Height::default() } else { self.promise.confirmed };
+            if mutation::active(Mutation::DposConfirmsTwice) { Height::default() } else { self.safety_state.confirmed };
         if watermark > progress.height() {
             effects.push(Effect::Mark("dpos/below-watermark"));
         }
         progress.confirmable(place, watermark)
     }
 
-    /// Whether it implied a block that the head's branch does not have, and no later proposal there releases the lock.
+    /// Whether the lock is on a block that the head's branch does not include, and no later proposed block there releases it.
     fn is_locked_out(&self) -> bool {
-        let Some(Lock { block, at }) = self.promise.lock else { return false };
+        let Some(Lock { block, at }) = self.safety_state.lock else { return false };
         let head = self.tree.head();
         let is_ignored = mutation::active(Mutation::DposLockIgnored) || mutation::active(Mutation::DposClassic);
         let is_released = is_ignored || head.context.state.progress().proposed() > at;
@@ -158,18 +158,18 @@ impl Dpos {
 
     pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let head = self.tree.head().clone();
-        let (Duty::Building { ticket: asked, slot }, Some(signer)) = (self.duty, &self.signer) else {
+        let (Production::Building { ticket: requested, slot }, Some(signer)) = (self.production, &self.signer) else {
             return effects.push(Effect::Mark("dpos/stale-build"));
         };
-        if asked != ticket || BlockId::parent_of(&block) != head.context.block {
+        if requested != ticket || BlockId::parent_of(&block) != head.context.block {
             return effects.push(Effect::Mark("dpos/stale-build"));
         }
         let from = (head.context.slot, head.context.timestamp);
         if self.config.period > 0 && block.timestamp() != self.config.time_of(slot, from) {
-            // The slot has passed; the block's timestamp shows how long ago.
-            let late = block.timestamp().as_secs().saturating_sub(from.1.as_secs()) / self.config.period;
-            self.passed = self.passed.max(from.0.saturating_add(late)).max(slot);
-            self.duty = Duty::Idle;
+            // The slot is over; the block's timestamp shows by how many slots.
+            let slots_elapsed = block.timestamp().as_secs().saturating_sub(from.1.as_secs()) / self.config.period;
+            self.elapsed_slot = self.elapsed_slot.max(from.0.saturating_add(slots_elapsed)).max(slot);
+            self.production = Production::Idle;
             effects.push(Effect::Mark("dpos/late"));
             return self.plan(effects);
         }
@@ -179,25 +179,25 @@ impl Dpos {
         match self.admit(None, sealed, Some(record), effects) {
             Ok(()) => {
                 let ticket = self.next_ticket.take_next();
-                self.promise = self.promise_of(id, slot);
-                effects.push(Effect::Persist { ticket, records: vec![self.promise.record()] });
-                self.duty = Duty::Idle;
+                self.safety_state = self.safety_state_after(id, slot);
+                effects.push(Effect::Persist { ticket, records: vec![self.safety_state.record()] });
+                self.production = Production::Idle;
             }
             Err(rejection) => effects.push(Effect::Reject(rejection)),
         }
     }
 
-    /// Returns the promise that its own pending block implies.
-    fn promise_of(&self, block: BlockId, slot: u64) -> Promise {
-        let kept = Promise { slot, ..self.promise };
-        let Some(judging) = self.intake.pending.get(&block) else { return kept };
-        let confirms = Payload::decode(judging.block.payload()).is_ok_and(|payload| payload.confirmed > 0);
+    /// Returns the safety state after sealing this pending block.
+    fn safety_state_after(&self, block: BlockId, slot: u64) -> SafetyState {
+        let unconfirmed = SafetyState { slot, ..self.safety_state };
+        let Some(pending) = self.intake.pending.get(&block) else { return unconfirmed };
+        let confirms = Payload::decode(pending.block.payload()).is_ok_and(|payload| payload.confirmed > 0);
         if !confirms {
-            return kept;
+            return unconfirmed;
         }
         let head = self.tree.head();
         let implied = self.tree.ancestor_at(head, head.context.state.progress().proposed());
-        let lock = implied.map_or(self.promise.lock, |implied| Some(Lock { block: implied, at: block.height }));
-        Promise { slot, confirmed: block.height, lock }
+        let lock = implied.map_or(self.safety_state.lock, |implied| Some(Lock { block: implied, at: block.height }));
+        SafetyState { slot, confirmed: block.height, lock }
     }
 }

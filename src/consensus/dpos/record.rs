@@ -1,4 +1,4 @@
-//! What a replica keeps to go on after a restart.
+//! Durable records from which a replica restarts.
 
 use std::sync::Arc;
 
@@ -18,49 +18,49 @@ use crate::{
     system::{ValidatorUpdate, ValidatorUpdates},
 };
 
-/// Key of the head and what its successor's judgement needs; written with every head.
+/// Key of the head with its header context, the last irreversible block and the safety state; written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
-/// Key of the last irreversible block and what its successor's judgement needs; written when it moves.
+/// Key of the last irreversible block with its header context; written when it advances.
 pub const ROOT_KEY: &[u8] = b"root";
-/// Key of what this replica may never contradict; durable before a block is announced.
-pub const PROMISE_KEY: &[u8] = b"promise";
-/// First bytes of the key of a block above the last irreversible one; its height (8 bytes, big-endian) and hash follow.
+/// Key of the safety state; durable before a block that depends on it is sent.
+pub const SAFETY_STATE_KEY: &[u8] = b"promise";
+/// Prefix of the key of a block above the last irreversible one; its height (8 bytes, big-endian) and hash follow.
 pub const BLOCK_PREFIX: &[u8] = b"block/";
 
-/// What a producer may never contradict.
+/// The blocks and confirmations that a producer must not contradict.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Promise {
-    /// The newest slot in which it produced.
+pub struct SafetyState {
+    /// Newest slot in which it produced.
     pub slot: u64,
-    /// The newest height that it confirmed, on any branch: its *watermark*.
+    /// Newest height that it confirmed on any branch: its *watermark*.
     pub confirmed: Height,
-    /// The newest proposed block that it implied.
+    /// Newest proposed block that it implied, if any.
     pub lock: Option<Lock>,
 }
 
-/// A proposed block that a producer implied. Where it is not, the producer confirms nothing, unless a block above `at` is
-/// proposed there: by then two thirds had confirmed the other branch later than this producer implied.
+/// A proposed block that a producer implied. On a branch without it the producer confirms nothing, unless a block above `at` is
+/// proposed there: in that case two thirds confirmed the other branch later than this producer implied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Lock {
     /// The proposed block.
     pub block: BlockId,
-    /// Height of the producer's own newest block above it that confirmed something.
+    /// Height of the producer's own newest block above it that confirmed a range.
     pub at: Height,
 }
 
-impl Promise {
+impl SafetyState {
     pub(super) fn encode(&self, out: &mut Encoder) {
         let Self { slot, confirmed, lock } = self;
         out.u64(*slot);
         out.u64(confirmed.get());
-        out.option(lock.as_ref(), |out, lock| {
-            lock.block.encode(out);
-            out.u64(lock.at.get());
+        out.option(lock.as_ref(), |out, Lock { block, at }| {
+            block.encode(out);
+            out.u64(at.get());
         });
     }
 
     pub(super) fn record(&self) -> Record {
-        Record::new(PROMISE_KEY, checked_record(96, |out| self.encode(out)))
+        Record::new(SAFETY_STATE_KEY, checked_record(96, |out| self.encode(out)))
     }
 
     pub(super) fn decode(record: &[u8]) -> Option<Self> {
@@ -75,31 +75,31 @@ impl Promise {
     }
 }
 
-/// The head with the last irreversible block and the promise, whole in itself.
-pub(super) fn head(tree: &Tree, promise: &Promise) -> Record {
+/// Returns the record of the head, the last irreversible block and the safety state, which decodes without other records.
+pub(super) fn head(tree: &Tree, safety_state: &SafetyState) -> Record {
     let head = tree.head();
     let value = checked_record(1_024, |out| {
         encode_node(head, out);
         tree.finalized().encode(out);
-        promise.encode(out);
+        safety_state.encode(out);
     });
     Record::new(HEAD_KEY, value)
 }
 
-/// A tree of the head alone, and the promise.
-pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, Promise)> {
+/// Decodes a head record to a tree of that one block and the safety state.
+pub(super) fn decode_head(bytes: &[u8]) -> Option<(Tree, SafetyState)> {
     decode_record(bytes, |bytes| {
         let (node, finalized) = (decode_node(bytes)?, BlockId::decode(bytes)?);
-        Some((Tree::new(node, finalized), Promise::decode_from(bytes)?))
+        Some((Tree::new(node, finalized), SafetyState::decode_from(bytes)?))
     })
 }
 
-/// The last irreversible block.
+/// Returns the record of the last irreversible block.
 pub(super) fn root(node: &Node) -> Record {
     Record::new(ROOT_KEY, checked_record(1_024, |out| encode_node(node, out)))
 }
 
-/// Writes a node without its sealed header: nothing below it is verified again.
+/// Encodes a node without its sealed header, which is not verified again.
 fn encode_node(node: &Node, out: &mut Encoder) {
     let Node { context, parent, author, sealed: _ } = node;
     context.encode(out);
@@ -112,21 +112,22 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     Some(Node { context, parent, author, sealed: None })
 }
 
-/// A judged block, to be judged again after a restart.
-pub(super) fn judged(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpdates) -> Record {
+/// Returns the record of a valid block, to verify again after a restart.
+pub(super) fn block(id: BlockId, sealed: &SealedHeader, updates: &ValidatorUpdates) -> Record {
     let value = checked_record(1_024, |out| {
-        out.bytes(&alloy_rlp::encode(&sealed.header));
-        out.bytes(&sealed.payload);
-        out.bytes(&sealed.seal);
-        out.list(updates.iter(), |out, update| {
-            out.address(&update.address);
-            out.u64(update.weight);
+        let SealedHeader { header, payload, seal } = sealed;
+        out.bytes(&alloy_rlp::encode(header));
+        out.bytes(payload);
+        out.bytes(seal);
+        out.list(updates.iter(), |out, ValidatorUpdate { address, weight }| {
+            out.address(address);
+            out.u64(*weight);
         });
     });
     Record::new(block_key(BLOCK_PREFIX, id), value)
 }
 
-fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
+fn decode_block(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
     decode_record(bytes, |bytes| {
         let header = Header::decode(&mut bytes.bytes()?).ok()?;
         let (payload, seal) = (Bytes::copy_from_slice(bytes.bytes()?), Bytes::copy_from_slice(bytes.bytes()?));
@@ -135,13 +136,13 @@ fn decode_judged(bytes: &[u8]) -> Option<(SealedHeader, ValidatorUpdates)> {
     })
 }
 
-/// A block that is not needed any more.
-pub(super) fn forgotten(id: BlockId) -> Record {
+/// Returns the deletion of a block's record.
+pub(super) fn no_block(id: BlockId) -> Record {
     Record::forgotten(block_key(BLOCK_PREFIX, id))
 }
 
-/// The head's branch from the last irreversible block up, every block judged again. Blocks whose parent is missing are left
-/// out, and so are other branches: a chain that lost its newest blocks may not have them any more, and peers do.
+/// Rebuilds the head's branch from the last irreversible block up; every block is verified again. Blocks whose parent is missing
+/// and other branches are dropped: the chain may have lost those blocks, and peers have them.
 pub(super) fn rebuild(
     config: &DposConfig,
     authenticator: &Authenticator,
@@ -156,8 +157,8 @@ pub(super) fn rebuild(
     let mut tree = Tree::new(root, block);
     // Keys are ordered by height: parents come first.
     for (_, bytes) in records_under(records, BLOCK_PREFIX) {
-        let (sealed, updates) = decode_judged(bytes).ok_or(DposError::Record { key: "block" })?;
-        if let Some(node) = judge_again(config, authenticator, &tree, sealed, &updates) {
+        let (sealed, updates) = decode_block(bytes).ok_or(DposError::Record { key: "block" })?;
+        if let Some(node) = verify_again(config, authenticator, &tree, sealed, &updates) {
             tree.insert(node);
         }
     }
@@ -165,7 +166,7 @@ pub(super) fn rebuild(
     Ok(tree)
 }
 
-fn judge_again(
+fn verify_again(
     config: &DposConfig,
     authenticator: &Authenticator,
     tree: &Tree,
@@ -175,9 +176,9 @@ fn judge_again(
     let candidate = UnverifiedHeader::from(&sealed);
     let parent_height = Height::new(sealed.header.number.checked_sub(1)?);
     let parent = BlockId { height: parent_height, hash: sealed.header.parent_hash };
-    let before = tree.get(&parent)?;
+    let parent_node = tree.get(&parent)?;
     let author: Address = candidate.author(authenticator).ok()?;
-    let context = check_header(config, authenticator, &before.context, &candidate, author, true).ok()?;
+    let context = check_header(config, authenticator, &parent_node.context, &candidate, author, true).ok()?;
     let context = context.with_updates(updates);
     Some(Node { context, parent, author, sealed: Some(Arc::new(sealed)) })
 }

@@ -1,4 +1,4 @@
-//! The rules that a header of delegated proof of stake obeys, verified from its parent alone.
+//! Header rules of delegated proof of stake, which depend on the parent alone.
 
 use std::sync::Arc;
 
@@ -18,14 +18,14 @@ use crate::{
 /// The header rules of a chain of delegated proof of stake, from the validators of its genesis.
 pub type DposRules = CachedHeaderRules<Dpos>;
 
-/// The rule that a header breaks.
+/// Violation of a header rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// A standard field breaks a rule common to all protocols.
+    /// A standard field violates a rule common to all protocols.
     #[error(transparent)]
     Field(#[from] HeaderFieldError),
-    /// No slot after the parent's begins at the timestamp.
+    /// No slot after the parent's starts at the timestamp.
     #[error("timestamp is {got}; expected {parent} and a multiple of the period of {period} s")]
     Timestamp {
         /// Timestamp in the header.
@@ -35,7 +35,7 @@ pub enum HeaderError {
         /// Length of a slot, in seconds.
         period: u64,
     },
-    /// The author is not elected.
+    /// The author is not a producer.
     #[error("author {author} is none of the {producers} producers")]
     NotProducer {
         /// Author of the block, by its seal.
@@ -53,7 +53,7 @@ pub enum HeaderError {
         /// Producer of the slot.
         want: Address,
     },
-    /// The payload names other absent producers than the empty slots show.
+    /// The absent producers in the payload are not those of the empty slots.
     #[error("payload lists {got:?} as producers that missed slots; expected {want:?}")]
     Absent {
         /// Value in the payload.
@@ -61,20 +61,20 @@ pub enum HeaderError {
         /// Producers of the empty slots between parent and block.
         want: Vec<Address>,
     },
-    /// The payload proposes other producers than were elected, out of turn, or while others are pending.
+    /// The payload proposes other producers than were elected, or proposes them when no election is due.
     #[error("payload proposes {got:?}; expected {want:?}")]
     Proposes {
         /// Value in the payload.
         got: Option<ValidatorSet>,
-        /// Result of the election; `None` unless a round begins with other candidates ahead and no schedule is pending.
+        /// Result of the election; `None` unless a round begins, the producers change and no schedule is pending.
         want: Option<ValidatorSet>,
     },
-    /// The payload activates another schedule than is due.
+    /// The schedule that the payload activates is not the one that is due.
     #[error("payload activates schedule {got:?}; expected {want:?}")]
     Activates {
         /// Value in the payload.
         got: Option<B256>,
-        /// The pending schedule, once the block that proposed it is irreversible.
+        /// Hash of the pending schedule, once the block that proposed it is irreversible.
         want: Option<B256>,
     },
     /// The block confirms a range that was confirmed before.
@@ -91,10 +91,11 @@ pub enum HeaderError {
     Seal(#[from] SealError),
 }
 
-/// Verifies a header of `author` against its parent and returns the context for its children, with the parent's candidates.
+/// Verifies a header of `author` against its parent and returns the context for its children, with the parent's candidates. With
+/// `is_counted` the election is computed; otherwise it is taken from the header.
 ///
 /// # Errors
-/// [`HeaderError`]: the first rule that it breaks.
+/// [`HeaderError`] for the first rule that it violates.
 pub fn check_header(
     config: &DposConfig,
     authenticator: &Authenticator,
@@ -143,7 +144,7 @@ fn place_of(config: &DposConfig, parent: &HeaderContext, slot: u64, author: Addr
     Err(HeaderError::NotItsTurn { author, slot, want })
 }
 
-/// Returns the offences that the payload's evidence proves: of active producers only, each once.
+/// Returns the offences that the payload's evidence proves; they must be new and of active producers.
 fn offences(
     config: &DposConfig,
     authenticator: &Authenticator,
@@ -160,7 +161,7 @@ fn offences(
         }
         let is_repeated = found.iter().any(|other| (other.slot, other.offender) == (slot, offender));
         if is_repeated || parent.state.is_reported(&offence) {
-            return Err(EvidenceError::Told { offender, slot }.into());
+            return Err(EvidenceError::AlreadyReported { offender, slot }.into());
         }
         found.push(offence);
     }
@@ -193,7 +194,7 @@ impl HeaderChainRules for Dpos {
         context.with_updates(updates)
     }
 
-    /// Returns `begin_block` with the producer and those who missed slots, then a `slash` for each double production that the
+    /// Returns `begin_block` with the producer and the absent producers, then a `slash` for each double production that the
     /// payload proves.
     fn system_calls(
         _config: &DposConfig,
@@ -223,7 +224,7 @@ impl From<HeaderError> for RuleError {
             HeaderError::Seal(_) | HeaderError::NotProducer { .. } | HeaderError::NotItsTurn { .. } => {
                 Self::Seal { reason: error.to_string() }
             }
-            other => field("payload", other.to_string(), "what follows from the parent".to_owned()),
+            other => field("payload", other.to_string(), "the payload derived from the parent".to_owned()),
         }
     }
 }

@@ -17,9 +17,10 @@ use crate::{
 /// A list of elected producers and the order of their turns.
 ///
 /// The order is a Fisher-Yates shuffle of the producers' ascending addresses. Its numbers are drawn from
-/// `keccak(seed, round, n)`, first 8 bytes, big-endian, modulo what is left (the bias is below 2^-57); the seed is the hash of the
-/// parent of the block that proposed the schedule (genesis's own hash for the first one), and the round is 0 throughout
-/// unless every round is shuffled anew.
+/// `keccak(seed, round, n)`, first 8 bytes, big-endian, modulo the number of producers left (the bias is
+/// below 2^-57); the seed is the hash of the
+/// parent of the block that proposed the schedule (genesis's own hash for the first one), and the round is 0 unless
+/// [`Shuffle::Round`] is configured.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Schedule {
     version: u64,
@@ -30,44 +31,44 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The schedule of these producers.
+    /// Returns the schedule of these producers.
     pub fn new(version: u64, seed: B256, producers: ValidatorSet) -> Self {
         let order = shuffled(seed, 0, producers.len()).into();
         Self { version, seed, producers, order }
     }
 
-    /// Number of schedules before this one.
+    /// Returns the number of schedules before this one.
     pub const fn version(&self) -> u64 {
         self.version
     }
 
-    /// Seed of the order.
+    /// Returns the seed of the order.
     pub const fn seed(&self) -> B256 {
         self.seed
     }
 
-    /// The producers in ascending order of address; a producer's *place* is its index here.
+    /// Returns the producers in ascending order of address; a producer's *place* is its index here.
     pub const fn producers(&self) -> &ValidatorSet {
         &self.producers
     }
 
-    /// Producers by turn in `round`.
+    /// Returns the producers by turn in `round`.
     pub fn turns(&self, round: u64, config: &DposConfig) -> Vec<Address> {
         let order = self.order(round, config);
         order.iter().map(|place| self.producers.members()[*place].address).collect()
     }
 
-    /// Slots of a round: every producer has one turn.
+    /// Returns the number of slots of a round, in which every producer has one turn.
     pub fn slots_per_round(&self, config: &DposConfig) -> u64 {
         (self.producers.len() as u64).saturating_mul(u64::from(config.blocks_per_turn)).max(1)
     }
 
-    /// The round of a slot.
+    /// Returns the round of a slot.
     pub fn round(&self, slot: u64, config: &DposConfig) -> u64 {
         slot / self.slots_per_round(config)
     }
 
-    /// Place of the producer of a slot.
+    /// Returns the place of the producer of a slot.
     pub fn producer_at(&self, slot: u64, config: &DposConfig) -> usize {
         let turn = self.turn_of(slot, config);
         self.order(self.round(slot, config), config).get(turn).copied().unwrap_or_default()
@@ -80,13 +81,13 @@ impl Schedule {
         is_own(slot) || (mutation::active(Mutation::DposWrongProducer) && is_own(after))
     }
 
-    /// The first slot of the producer at `place` from `from` on.
+    /// Returns the first slot at or after `from` of the producer at `place`; `None` when there is none in two rounds.
     pub fn next_turn(&self, place: usize, from: u64, config: &DposConfig) -> Option<u64> {
         let two_rounds = self.slots_per_round(config).saturating_mul(2);
         (from..from.saturating_add(two_rounds)).find(|slot| self.is_turn(place, *slot, config))
     }
 
-    /// Producers of slots between two blocks, in ascending order of address: those who missed a slot.
+    /// Returns the producers that missed a slot between two blocks, in ascending order of address.
     pub fn absent(&self, parent_slot: u64, slot: u64, config: &DposConfig) -> Vec<Address> {
         let first = parent_slot.saturating_add(1);
         let end = slot.min(first.saturating_add(self.slots_per_round(config).saturating_mul(2)));
@@ -98,7 +99,7 @@ impl Schedule {
         members.filter(|(_, missed)| *missed).map(|(member, _)| member.address).collect()
     }
 
-    /// Keccak of version (8 bytes, big-endian), seed and the set's hash, which the activating block's payload contains.
+    /// Returns the keccak of version (8 bytes, big-endian), seed and the set's hash, which the activating block's payload contains.
     pub fn hash(&self) -> B256 {
         let version = self.version.to_be_bytes();
         keccak256([version.as_slice(), self.seed.as_slice(), self.producers.hash().as_slice()].concat())
@@ -130,7 +131,7 @@ impl Schedule {
     }
 }
 
-/// Returns the `count` candidates of greatest weight, ties by the lower address; `None` without candidates.
+/// Returns the `count` candidates of greatest weight; ties go to the lower address; `None` without candidates.
 pub fn elect(candidates: &OrdMap<Address, u64>, count: u32) -> Option<ValidatorSet> {
     let mut by_weight: Vec<_> = candidates
         .iter()

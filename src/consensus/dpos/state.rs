@@ -1,4 +1,4 @@
-//! The state of a branch after each of its blocks, and the payload that follows for the next one.
+//! The state of a branch after a block, and the part of the next block's payload that follows from it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::{
 /// Weights of all candidates for election, by address.
 pub type Candidates = OrdMap<Address, u64>;
 
-/// What a block leaves for the verification of its children.
+/// State after a block that verification of its children needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderContext {
     /// The block.
@@ -39,11 +39,11 @@ pub struct State {
     active: Arc<Schedule>,
     pending: Option<Pending>,
     progress: Irreversibility,
-    /// Double productions reported on this branch, by slot and offender; old ones are dropped.
+    /// Double productions reported on this branch, by slot and offender; at most [`EVIDENCE_SLOTS_MAX`] slots old.
     reported: OrdSet<(u64, Address)>,
 }
 
-/// A schedule that waits for the block that proposed it to become irreversible.
+/// A schedule that takes effect when the block that proposed it is irreversible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pending {
     /// The schedule.
@@ -52,25 +52,25 @@ pub struct Pending {
     pub proposed_at: Height,
 }
 
-/// What a branch needs to know of its next block.
+/// Inputs of a branch's next block.
 #[derive(Clone, Copy, Debug)]
 pub struct BlockInputs<'a> {
     /// Slot of the block.
     pub slot: u64,
     /// Place of its producer in the active schedule.
     pub place: usize,
-    /// How many of the newest blocks it confirms, itself among them.
+    /// Number of the newest blocks that it confirms, including itself.
     pub confirmed: u16,
     /// Double productions that the block proves.
     pub offences: &'a [Offence],
 }
 
-/// Where the result of an election comes from.
+/// Source of an election's result.
 #[derive(Clone, Copy, Debug)]
 pub enum Election<'a> {
-    /// The candidates' weights.
+    /// Computed from the candidates' weights.
     Counted,
-    /// The header's payload, for a light verifier, which trusts that two thirds of the producers counted.
+    /// Taken from the header's payload, for a light verifier, which trusts two thirds of the producers.
     FromHeader(Option<&'a ValidatorSet>),
 }
 
@@ -79,7 +79,7 @@ pub enum Election<'a> {
 pub struct DerivedPayload {
     /// Producers of the empty slots before the block.
     pub absent: Vec<Address>,
-    /// Producers elected, when they are others and no schedule is pending.
+    /// Producers elected, when they differ from the active ones and no schedule is pending.
     pub proposes: Option<ValidatorSet>,
     /// Hash of the schedule in force after the block, when it changes.
     pub activates: Option<B256>,
@@ -97,10 +97,10 @@ impl HeaderContext {
         Self { block, timestamp, slot: 0, state, candidates }
     }
 
-    /// Returns the state after one more block and the payload that follows for it. The candidates are those before its own updates.
+    /// Returns the state after the next block and the payload derived for it. The candidates are those before its own updates.
     ///
     /// # Errors
-    /// [`ConfirmError`] when its producer may not confirm what it does.
+    /// [`ConfirmError`] when its producer may not confirm this range.
     pub fn extend(
         &self,
         config: &DposConfig,
@@ -141,7 +141,8 @@ impl HeaderContext {
         self
     }
 
-    /// Returns the producers that the first block of a round proposes; one schedule at a time, and only when they change.
+    /// Returns the producers that a block at `slot` proposes: in the first block of a round, when they change and no schedule is
+    /// pending.
     fn elected(&self, config: &DposConfig, slot: u64, election: Election<'_>) -> Option<ValidatorSet> {
         let active = &self.state.active;
         let is_new_round = active.round(slot, config) > active.round(self.slot, config);
@@ -181,17 +182,17 @@ impl HeaderContext {
 }
 
 impl State {
-    /// Schedule in force after the block.
+    /// Returns the schedule in force after the block.
     pub fn active(&self) -> &Schedule {
         &self.active
     }
 
-    /// Schedule that waits for the block that proposed it to become irreversible.
+    /// Returns the schedule that takes effect when the block that proposed it is irreversible.
     pub const fn pending(&self) -> Option<&Pending> {
         self.pending.as_ref()
     }
 
-    /// Confirmations and irreversibility.
+    /// Returns the confirmations and irreversibility of the branch.
     pub const fn progress(&self) -> &Irreversibility {
         &self.progress
     }
@@ -217,9 +218,9 @@ impl State {
     pub(super) fn encode(&self, out: &mut Encoder) {
         let Self { active, pending, progress, reported } = self;
         active.encode(out);
-        out.option(pending.as_ref(), |out, pending| {
-            pending.schedule.encode(out);
-            out.u64(pending.proposed_at.get());
+        out.option(pending.as_ref(), |out, Pending { schedule, proposed_at }| {
+            schedule.encode(out);
+            out.u64(proposed_at.get());
         });
         progress.encode(out);
         out.list(reported.iter(), |out, (slot, offender)| {
@@ -238,7 +239,7 @@ impl State {
         };
         let progress = Irreversibility::decode(bytes)?;
         let reported = bytes.list(|bytes| Some((bytes.u64()?, bytes.address()?)))?;
-        let is_sound = progress.confirmers().len() == active.producers().len();
-        is_sound.then(|| Self { active, pending, progress, reported: reported.into_iter().collect() })
+        let is_valid = progress.confirmers().len() == active.producers().len();
+        is_valid.then(|| Self { active, pending, progress, reported: reported.into_iter().collect() })
     }
 }

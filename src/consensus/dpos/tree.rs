@@ -13,7 +13,7 @@ use crate::{
     primitives::{Address, Height},
 };
 
-/// Blocks beside the head's branch that are kept; more wait until something becomes irreversible.
+/// Most blocks kept outside the head's branch; more are rejected until a block becomes irreversible.
 pub(super) const SIDE_BLOCKS_MAX: u64 = 4_096;
 
 /// A verified block.
@@ -22,7 +22,7 @@ pub(super) struct Node {
     pub(super) context: HeaderContext,
     pub(super) parent: BlockId,
     pub(super) author: Address,
-    /// Header, payload and seal; not kept for the block that the replica started at.
+    /// Header, payload and seal; `None` for the block that the replica started at.
     pub(super) sealed: Option<Arc<SealedHeader>>,
 }
 
@@ -61,7 +61,7 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// A tree of one trusted block: genesis, a last irreversible block, or a head that was stored with its mark.
+    /// Returns a tree of one trusted block: genesis, a last irreversible block, or a stored head above `finalized`.
     pub(super) fn new(root: Node, finalized: BlockId) -> Self {
         let (block, slot, head) = (root.context.block, root.context.slot, Arc::new(root));
         let slots = OrdSet::unit((slot, block));
@@ -76,17 +76,17 @@ impl Tree {
         &self.head
     }
 
-    /// The lowest block that is kept; blocks at or below its height are rejected.
+    /// Returns the lowest block that is kept; blocks at or below its height are rejected.
     pub(super) const fn root(&self) -> BlockId {
         self.root
     }
 
-    /// The last irreversible block.
+    /// Returns the last irreversible block.
     pub(super) const fn finalized(&self) -> BlockId {
         self.finalized
     }
 
-    /// Blocks beside the head's branch.
+    /// Returns the number of blocks outside the head's branch.
     pub(super) fn side_blocks(&self) -> u64 {
         let branch = self.head.context.block.height.get() - self.root.height.get() + 1;
         (self.branches.nodes.len() as u64).saturating_sub(branch)
@@ -100,7 +100,7 @@ impl Tree {
         blocks.into_iter().find(|block| block.author == node.author)
     }
 
-    /// Whether the branch that ends in `tip` has `block`; any block at or below the root counts as part of it.
+    /// Whether the branch that ends in `tip` includes `block`; true for any block at or below the root's height.
     pub(super) fn has_ancestor(&self, tip: &Node, block: BlockId) -> bool {
         block.height <= self.root.height || self.ancestor_at(tip, block.height) == Some(block)
     }
@@ -110,7 +110,7 @@ impl Tree {
         self.branches.ancestor_at(tip, height)
     }
 
-    /// Adds a block whose parent is here and returns how the head moved, if it did.
+    /// Adds a block whose parent is in the tree and returns the move of the head, if any.
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.slots.insert((node.context.slot, node.context.block));
@@ -124,7 +124,7 @@ impl Tree {
         Some(HeadMove { old, new, reorg_depth, forgotten: self.settle() })
     }
 
-    /// Moves the last irreversible block up the head's branch and returns the blocks that are dropped.
+    /// Advances the last irreversible block on the head's branch and returns the blocks that are dropped.
     fn settle(&mut self) -> Vec<BlockId> {
         let irreversible = self.ancestor_at(&self.head, self.head.context.state.progress().irreversible());
         if let Some(finalized) = irreversible.filter(|block| block.height > self.finalized.height) {
@@ -151,7 +151,7 @@ impl Tree {
         forgotten
     }
 
-    /// Drops all blocks beside the head's branch.
+    /// Drops all blocks outside the head's branch.
     pub(super) fn drop_side_blocks(&mut self) {
         let branch: OrdSet<BlockId> = self.branches.branch(&self.head).map(|node| node.context.block).collect();
         let side: Vec<_> = self.branches.nodes.keys().copied().filter(|block| !branch.contains(block)).collect();
@@ -165,15 +165,16 @@ impl Tree {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.branches.nodes.iter(), |out, (block, node)| {
+        // The slots follow from the nodes.
+        let Self { branches: BranchTree { nodes }, slots: _, head, root, finalized } = self;
+        out.list(nodes.iter(), |out, (block, node)| {
+            let Node { context, parent, author, sealed } = node.as_ref();
             block.encode(out);
-            out.hash(&node.parent.hash);
-            out.address(&node.author);
-            out.bool(node.sealed.is_some());
-            node.context.encode(out);
+            out.hash(&parent.hash);
+            out.address(author);
+            out.bool(sealed.is_some());
+            context.encode(out);
         });
-        for mark in [self.head.context.block, self.root, self.finalized] {
-            mark.encode(out);
-        }
+        [&head.context.block, root, finalized].into_iter().for_each(|block| block.encode(out));
     }
 }

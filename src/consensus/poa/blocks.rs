@@ -1,4 +1,4 @@
-//! Blocks: header verification, waiting for parents, adoption after execution.
+//! Blocks: header verification, orphans, adoption after execution.
 
 use std::sync::Arc;
 
@@ -42,7 +42,7 @@ impl BlockIntake for Poa {
             return Err(Rejection::Unexpected { what: "block" });
         }
         if self.intake.orphans.contains(&id) {
-            // This sender may have the ancestors that the first one did not send.
+            // This sender may have ancestors that the first sender did not send.
             fetch_ancestor(self.intake.missing_ancestor(&block), from, effects);
             return Ok(());
         }
@@ -74,7 +74,7 @@ impl BlockIntake for Poa {
     }
 }
 
-/// Requests the lowest missing ancestor of a waiting block; all blocks above it wait already.
+/// Requests the lowest missing ancestor of an orphan; all blocks above it are orphans already.
 fn fetch_ancestor(missing: Option<BlockId>, from: Option<ReplicaId>, effects: &mut Vec<Effect>) {
     if let (Some(block), Some(from)) = (missing, from) {
         effects.push(Effect::Fetch { block, from });

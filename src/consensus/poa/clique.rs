@@ -1,4 +1,4 @@
-//! Clique's own bytes: `extraData` = 32 bytes vanity, the signers at a checkpoint, 65 bytes seal; the vote in the
+//! Clique's header encoding: `extraData` = 32 bytes vanity, the signers at a checkpoint, 65 bytes seal; the vote in the
 //! header's `miner` and `nonce` (EIP-225, "Specification"). Import and export; the engine itself does not use them.
 
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use crate::{
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
 };
 
-/// Bytes of vanity at the front of `extraData` (`EXTRA_VANITY`).
+/// Length of the vanity at the start of `extraData`, in bytes (`EXTRA_VANITY`).
 pub const EXTRA_VANITY: usize = 32;
-/// Bytes of the seal at its end (`EXTRA_SEAL`).
+/// Length of the seal at the end of `extraData`, in bytes (`EXTRA_SEAL`).
 pub const EXTRA_SEAL: usize = 65;
 /// Nonce of a vote for a signer (`NONCE_AUTH`).
 pub const NONCE_AUTH: B64 = B64::repeat_byte(0xff);
 /// Nonce of a vote against a signer, and of no vote (`NONCE_DROP`).
 pub const NONCE_DROP: B64 = B64::ZERO;
 
-/// What a Clique header carries in repurposed fields.
+/// Contents of the header fields that Clique repurposes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CliqueFields {
-    /// Free bytes of the author.
+    /// Bytes chosen freely by the author.
     pub vanity: B256,
     /// Vote or checkpoint.
     pub payload: Payload,
@@ -29,23 +29,23 @@ pub struct CliqueFields {
     pub seal: Bytes,
 }
 
-/// A header that is not Clique's, or breaks one of its rules.
+/// A header that is not in Clique's encoding or violates one of its rules.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CliqueError {
-    /// Too short for vanity and seal.
+    /// `extraData` is too short for vanity and seal.
     #[error("extraData has {got} bytes; expected at least {want}: vanity and seal", want = EXTRA_VANITY + EXTRA_SEAL)]
     ExtraTooShort {
         /// Length of `extraData`, in bytes.
         got: usize,
     },
-    /// What lies between vanity and seal is no list of addresses.
+    /// The bytes between vanity and seal are not a list of addresses.
     #[error("extraData has {got} bytes between vanity and seal; expected a multiple of 20")]
     ExtraSigners {
         /// Number of bytes.
         got: usize,
     },
-    /// Neither of the two nonces.
+    /// The nonce is neither [`NONCE_AUTH`] nor [`NONCE_DROP`].
     #[error("nonce is {got}; expected {NONCE_AUTH} or {NONCE_DROP}")]
     Nonce {
         /// Value in the header.
@@ -57,7 +57,7 @@ pub enum CliqueError {
         /// Name of the field, as in JSON-RPC.
         field: &'static str,
     },
-    /// Not the successor of the header before.
+    /// The header does not extend the head.
     #[error("header {got} does not extend {want}")]
     Parent {
         /// Parent hash in the header.
@@ -65,7 +65,7 @@ pub enum CliqueError {
         /// Hash of the header before it.
         want: B256,
     },
-    /// Before the parent's time plus the period.
+    /// The timestamp is before the parent's plus the period.
     #[error("timestamp is {got}; expected at least {want}")]
     Timestamp {
         /// Value in the header.
@@ -73,7 +73,7 @@ pub enum CliqueError {
         /// Earliest timestamp allowed.
         want: Timestamp,
     },
-    /// Not 2 in turn or 1 out of turn.
+    /// The difficulty is not 2 in turn or 1 out of turn.
     #[error("difficulty is {got}; expected {want}")]
     Difficulty {
         /// Value in the header.
@@ -81,18 +81,18 @@ pub enum CliqueError {
         /// Difficulty by the author's turn.
         want: u64,
     },
-    /// The genesis list is no set.
+    /// The signers listed at genesis are not a valid set.
     #[error(transparent)]
     Signers(#[from] ValidatorSetError),
     /// The seal does not verify.
     #[error(transparent)]
     Seal(#[from] SealError),
-    /// Unauthorised, recently signed, wrong checkpoint.
+    /// A rule of signers, votes or checkpoints is violated.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
 }
 
-/// The hash that a Clique seal signs: the header's without the seal in `extraData`.
+/// Returns the hash that a Clique seal signs: the header's without the seal in `extraData`.
 ///
 /// # Errors
 /// [`CliqueError::ExtraTooShort`].
@@ -103,10 +103,10 @@ pub fn seal_hash(header: &Header) -> Result<B256, CliqueError> {
     Ok(Header { extra_data: header.extra_data.slice(..kept), ..header.clone() }.hash_slow())
 }
 
-/// Reads the repurposed fields.
+/// Decodes the repurposed fields.
 ///
 /// # Errors
-/// [`CliqueError`] for a layout or a nonce that Clique does not have.
+/// [`CliqueError`] for an invalid layout or nonce.
 pub fn import(header: &Header) -> Result<CliqueFields, CliqueError> {
     let extra = &header.extra_data;
     let got = extra.len();
@@ -164,7 +164,7 @@ impl CliqueChain {
     /// Starts at a genesis header, which lists the first signers.
     ///
     /// # Errors
-    /// [`CliqueError`] for a header that is not Clique's or lists no set.
+    /// [`CliqueError`] for a header that is not in Clique's encoding or lists no valid set.
     pub fn new(config: PoaConfig, genesis: &Header) -> Result<Self, CliqueError> {
         let listed = import(genesis)?.payload.checkpoint.unwrap_or_default();
         Ok(Self {
@@ -207,7 +207,7 @@ impl CliqueChain {
         Ok(author)
     }
 
-    /// Signers and open votes after the newest header.
+    /// Returns the signers and open votes after the newest header.
     pub const fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }

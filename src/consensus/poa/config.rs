@@ -11,15 +11,15 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PoaConfig {
-    /// Least time between two blocks, in seconds (`BLOCK_PERIOD`); with 0, blocks are made on demand only.
+    /// Minimum time between two blocks, in seconds (`BLOCK_PERIOD`); with 0, blocks are made on demand only.
     pub(crate) period: u64,
     /// Blocks between two checkpoints (`EPOCH_LENGTH`), at least 1.
     pub(crate) epoch: u64,
-    /// Longest wait of a signer out of turn, in milliseconds for each signer.
+    /// Longest delay of a signer out of turn, in milliseconds per signer of the set.
     pub(crate) wiggle_ms: u64,
 }
 
-/// Refused parameters or records of proof of authority.
+/// Invalid parameters or records of proof of authority.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoaError {
@@ -55,7 +55,7 @@ impl PoaConfig {
         self
     }
 
-    /// Returns the configuration with another longest wait out of turn, in milliseconds for each signer.
+    /// Returns the configuration with a longest delay out of turn of `wiggle_ms` milliseconds per signer of the set.
     #[must_use]
     pub const fn with_wiggle_ms(mut self, wiggle_ms: u64) -> Self {
         self.wiggle_ms = wiggle_ms;
@@ -68,7 +68,7 @@ impl PoaConfig {
         parent.saturating_add_secs(period)
     }
 
-    /// Returns the exclusive bound of a wait out of turn among `signers` signers, in nanoseconds; at least 1.
+    /// Returns the exclusive upper bound of the delay out of turn with `signers` signers, in nanoseconds; at least 1.
     pub fn wiggle_nanos(&self, signers: usize) -> u64 {
         (signers as u64).saturating_mul(self.wiggle_ms).saturating_mul(1_000_000).max(1)
     }

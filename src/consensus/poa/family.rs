@@ -1,4 +1,4 @@
-//! Proof of authority as the dispatch over all protocols sees it.
+//! Proof of authority's implementation of the interface common to all protocols.
 
 use std::sync::Arc;
 

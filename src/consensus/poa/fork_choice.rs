@@ -13,7 +13,7 @@ use crate::{
 /// The key by which heads are compared; the greater one wins.
 ///
 /// EIP-3436 in its current text: most total difficulty, then lowest number, then *largest* `(number - index) % N`
-/// (an earlier draft said smallest), then lowest hash.
+/// (smallest in an earlier draft), then lowest hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ForkChoiceKey {
     /// Sum of the difficulties of the branch up to the block.

@@ -1,4 +1,4 @@
-//! Light verification: a head from headers and genesis alone.
+//! Light verification: follows the head from genesis and headers alone, without execution.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -43,17 +43,17 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The newest block that a majority of signers built upon.
+    /// Returns the newest block that a majority of signers built upon.
     pub const fn settled(&self) -> BlockId {
         self.settled
     }
 
-    /// Signers that may sign the next block.
+    /// Returns the signers that may sign the next block.
     pub fn signers(&self) -> &ValidatorSet {
         self.head.snapshot.signers()
     }
@@ -70,7 +70,7 @@ impl LightVerifier {
     }
 }
 
-/// The newest block with more than half of `signers` distinct authors above it, given the branch from its head down.
+/// Returns the newest block with more than half of `signers` distinct authors above it, given the branch from its head down.
 pub(super) fn newest_settled(signers: usize, branch: impl IntoIterator<Item = (BlockId, Address)>) -> Option<BlockId> {
     let mut authors = BTreeSet::new();
     for (block, author) in branch {

@@ -1,4 +1,4 @@
-//! What a block of proof of authority says beside its header: a vote, a checkpoint, a changed set.
+//! The consensus payload of a proof-of-authority block: a vote, a checkpoint, a changed signer set.
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
@@ -7,38 +7,39 @@ use crate::{
     primitives::{Address, B256, Bytes},
 };
 
-/// A wish to change the signers.
+/// A vote to add or remove a signer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Vote {
-    /// About whom.
+    /// Address to add or remove.
     pub target: Address,
-    /// In (`true`) or out.
+    /// Whether to add (`true`) or remove it.
     pub authorize: bool,
 }
 
-/// The consensus payload. Nothing to say is no bytes at all; `extraData` is free then, and otherwise the keccak.
+/// The consensus payload. A default payload is encoded as no bytes, and `extraData` is free; otherwise `extraData` is the
+/// keccak of the encoding.
 ///
-/// Encoding: RLP of `[vote, target, checkpoint, next]`: vote 0 (none), 1 (in) or 2 (out); the target's address or
-/// zero; the signers in ascending order, empty but at checkpoints; the hash of the signers after this block, or no
-/// bytes when it changes nothing.
+/// Encoding: RLP of `[vote, target, checkpoint, next]`: vote 0 (none), 1 (add) or 2 (remove); the target's address or
+/// zero; the signers in ascending order, empty except at checkpoints; the hash of the signers after this block, or no
+/// bytes when they do not change.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payload {
     /// The author's vote.
     pub vote: Option<Vote>,
-    /// All signers, at genesis and every epoch.
+    /// All signers in ascending order, at genesis and every epoch; otherwise `None`.
     pub checkpoint: Option<Vec<Address>>,
     /// [`ValidatorSet::hash`] of the signers from the next block on, when this block's vote changes them.
     pub next_signers: Option<B256>,
 }
 
-/// Why bytes are no payload.
+/// Bytes that do not decode to a payload.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PayloadError {
-    /// Not the expected RLP.
+    /// The bytes are not the expected RLP.
     #[error("invalid proof-of-authority payload: {0}")]
     Rlp(#[from] alloy_rlp::Error),
-    /// RLP, but not the one form that these contents have.
+    /// The RLP is not in canonical form.
     #[error("invalid proof-of-authority payload: not in canonical form")]
     NotCanonical,
 }
@@ -52,29 +53,30 @@ struct Fields {
 }
 
 impl Payload {
-    /// The payload of a block that lists all signers and says nothing else.
+    /// Returns the payload of a checkpoint that lists `signers`.
     pub fn checkpoint(signers: &ValidatorSet) -> Self {
         Self { checkpoint: Some(signers.addresses().collect()), ..Self::default() }
     }
 
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
         if *self == Self::default() {
             return Bytes::new();
         }
-        let (vote, target) = match self.vote {
+        let Self { vote, checkpoint, next_signers } = self;
+        let (vote, target) = match *vote {
             None => (0, Address::ZERO),
             Some(Vote { target, authorize }) => (if authorize { 1 } else { 2 }, target),
         };
-        let next_signers = self.next_signers.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default();
-        let checkpoint = self.checkpoint.clone().unwrap_or_default();
+        let next_signers = next_signers.map(|hash| Bytes::copy_from_slice(hash.as_slice())).unwrap_or_default();
+        let checkpoint = checkpoint.clone().unwrap_or_default();
         alloy_rlp::encode(Fields { vote, target, checkpoint, next_signers }).into()
     }
 
-    /// Reads [`Payload::encoded`]'s form and no other.
+    /// Decodes the canonical encoding.
     ///
     /// # Errors
-    /// [`PayloadError`].
+    /// [`PayloadError`] for any other bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         if bytes.is_empty() {
             return Ok(Self::default());
@@ -113,7 +115,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_payload_comes_back(payload in payloads()) {
+        fn every_payload_round_trips(payload in payloads()) {
             prop_assert_eq!(Payload::decode(&payload.encoded()), Ok(payload));
         }
 
@@ -126,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn trailing_bytes_and_idle_fields_are_refused() {
+    fn trailing_bytes_and_default_fields_are_rejected() {
         let mut bytes = Payload { next_signers: Some(B256::ZERO), ..Payload::default() }.encoded().to_vec();
         bytes.push(0);
         assert!(Payload::decode(&bytes).is_err());

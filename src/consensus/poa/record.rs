@@ -1,13 +1,14 @@
-//! What a replica keeps to go on after a restart.
+//! Durable records from which a replica restarts.
 //!
 //! | key | value | written |
 //! |---|---|---|
 //! | `head` | head and settled block | with every head |
-//! | `block/` height, hash | a block of the head's branch, until it is too deep to be left | with the head that it came with |
-//! | `signed` | height and hash of the newest block that it sealed | before that block is announced |
+//! | `block/` height, hash | a block of the head's branch, until it is too deep to be reverted | with the head that includes it |
+//! | `signed` | height and hash of the newest block sealed by this replica | before that block is sent |
 //! | `sealed/` height | that block, until the next one is sealed | with `signed` |
 //!
-//! Heights are 8 bytes, big-endian. Every value begins with a checksum. On demand, blocks are not kept: nothing is said again.
+//! Heights are 8 bytes, big-endian. Every value begins with a checksum. With a period of 0 there are no `sealed/` records: blocks
+//! are not rebroadcast.
 
 use std::sync::Arc;
 
@@ -25,16 +26,16 @@ use crate::{
     primitives::{Bytes, Height, Timestamp},
 };
 
-/// Key of the head and what its successor's judgement needs; written with every head.
+/// Key of the head block, its header context and the settled block; written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
-/// Before height (8 bytes, big-endian) and hash in the key of a block of the head's branch.
+/// Prefix of the key of a block of the head's branch; height (8 bytes, big-endian) and hash follow.
 pub const BLOCK_PREFIX: &[u8] = b"block/";
-/// Key of the newest block that the replica sealed; durable before the block is announced.
+/// Key of the height and hash of the newest block sealed by the replica; durable before the block is sent.
 pub const SIGNED_KEY: &[u8] = b"signed";
-/// Before the height (8 bytes, big-endian) in the key of a block that the replica sealed.
+/// Prefix of the key of a block sealed by the replica; its height (8 bytes, big-endian) follows.
 pub const SEALED_PREFIX: &[u8] = b"sealed/";
 
-/// The head and the settled block, whole in themselves.
+/// Returns the record of the head and the settled block, which decodes without other records.
 pub(super) fn head(tree: &Tree) -> Record {
     let value = checked_record(512, |out| {
         encode_node(tree.head(), out);
@@ -43,23 +44,23 @@ pub(super) fn head(tree: &Tree) -> Record {
     Record::new(HEAD_KEY, value)
 }
 
-/// A tree of the head alone.
+/// Decodes a head record to a tree of that one block.
 pub(super) fn decode_head(bytes: &[u8]) -> Option<Tree> {
     decode_record(bytes, |bytes| Some(Tree::new(decode_node(bytes)?, BlockId::decode(bytes)?)))
 }
 
-/// A block of the head's branch: what is settled is advice, so another branch may win that parts below it, and a restart must
-/// not take that away.
+/// Returns the record of a block of the head's branch. A branch that forks below the settled block may still win, also after a
+/// restart.
 pub(super) fn block(node: &Node) -> Record {
     Record::new(block_key(BLOCK_PREFIX, node.context.block), checked_record(512, |out| encode_node(node, out)))
 }
 
-/// Forgets a block of the branch, or of one that was left.
+/// Returns the deletion of a block's record.
 pub(super) fn no_block(block: BlockId) -> Record {
     Record::forgotten(block_key(BLOCK_PREFIX, block))
 }
 
-/// The branch below a head, newest first, as far down as it is kept.
+/// Decodes the recorded ancestors of a head, newest first; `None` when one does not decode.
 pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> {
     let mut branch = Vec::new();
     let mut parent = head.parent;
@@ -71,19 +72,21 @@ pub(super) fn branch_below(head: &Node, records: &Records) -> Option<Vec<Node>> 
     Some(branch)
 }
 
-/// The block whose record has this key, if the key is of a block of the branch.
+/// Returns the block whose record has this key; `None` for a key of another kind.
 pub(super) fn block_of(key: &[u8]) -> Option<BlockId> {
     block_of_key(BLOCK_PREFIX, key)
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
-    node.context.block.encode(out);
-    node.parent.encode(out);
-    out.timestamp(node.context.timestamp);
-    out.address(&node.author);
-    out.u128(node.fork_choice_key.total_difficulty);
-    out.u64(node.fork_choice_key.blocks_since_turn);
-    node.context.snapshot.encode(out);
+    let Node { context: HeaderContext { block, timestamp, snapshot }, parent, author, fork_choice_key } = node;
+    let ForkChoiceKey { total_difficulty, block: _, blocks_since_turn } = fork_choice_key;
+    block.encode(out);
+    parent.encode(out);
+    out.timestamp(*timestamp);
+    out.address(author);
+    out.u128(*total_difficulty);
+    out.u64(*blocks_since_turn);
+    snapshot.encode(out);
 }
 
 fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
@@ -95,7 +98,7 @@ fn decode_node(bytes: &mut Decoder<'_>) -> Option<Node> {
     Some(Node { context: HeaderContext { block, timestamp, snapshot }, parent, author, fork_choice_key })
 }
 
-/// The newest block that was sealed.
+/// Returns the record of the newest sealed block's height and hash.
 pub(super) fn signed(block: BlockId) -> Record {
     Record::new(SIGNED_KEY, checked_record(40, |out| block.encode(out)))
 }
@@ -104,17 +107,17 @@ pub(super) fn decode_signed(bytes: &[u8]) -> Option<BlockId> {
     decode_record(bytes, BlockId::decode)
 }
 
-/// A block that was sealed, which may have to be said again after a crash: nobody else may have it.
+/// Returns the record of a sealed block, to rebroadcast after a crash if no other replica received it.
 pub(super) fn sealed(block: &Block) -> Record {
     Record::new(sealed_key(block.height()), checked_record(block.encoded_bytes_max(), |out| out.stored_block(block)))
 }
 
-/// Forgets the block that was sealed at this height.
+/// Returns the deletion of the sealed block's record at this height.
 pub(super) fn no_sealed(height: Height) -> Record {
     Record::forgotten(sealed_key(height))
 }
 
-/// Every block that was sealed and is kept, by height.
+/// Decodes all recorded sealed blocks, by height; `None` when one does not decode.
 pub(super) fn all_sealed(records: &Records) -> Option<Vec<Arc<Block>>> {
     let blocks = records_under(records, SEALED_PREFIX).map(|(key, value)| {
         let block = Block::decode_stored(check_record(value)?).ok()?;
@@ -123,7 +126,7 @@ pub(super) fn all_sealed(records: &Records) -> Option<Vec<Arc<Block>>> {
     blocks.collect()
 }
 
-/// The height of the block that is kept under this key, if the key is of a block.
+/// Returns the height in the key of a sealed block; `None` for a key of another kind.
 fn sealed_height(key: &[u8]) -> Option<Height> {
     let height = key.strip_prefix(SEALED_PREFIX)?.try_into().ok()?;
     Some(Height::new(u64::from_be_bytes(height)))
@@ -177,11 +180,11 @@ mod tests {
         assert_eq!(branch_below(&newer, &records), None);
         let other = block(&newer);
         records.insert(kept.key, other.value);
-        assert_eq!(branch_below(&newer, &records), None, "another block than its key says");
+        assert_eq!(branch_below(&newer, &records), None, "another block than in its key");
     }
 
     #[test]
-    fn sealed_blocks_come_back_and_damaged_ones_do_not() {
+    fn sealed_blocks_are_restored_and_damaged_ones_are_not() {
         let [first, second] = [7, 9].map(|number| {
             let header = crate::primitives::Header { number, ..Default::default() };
             Block::new(header, Vec::new(), Default::default(), Vec::new()).with_seal(vec![1, 2])

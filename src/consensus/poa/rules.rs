@@ -1,4 +1,4 @@
-//! The rules that a header of proof of authority obeys, verified from its parent alone (EIP-225, "Specification").
+//! Header rules of proof of authority, which depend on the parent alone (EIP-225, "Specification").
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::{
 /// The header rules of a proof-of-authority chain, from the signers of its genesis.
 pub type PoaRules = CachedHeaderRules<Poa>;
 
-/// What a block leaves for the verification of its children.
+/// State after a block that verification of its children needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderContext {
     /// The block.
@@ -27,20 +27,20 @@ pub struct HeaderContext {
 }
 
 impl HeaderContext {
-    /// The context after a genesis block that lists `signers`.
+    /// Returns the context after a genesis block that lists `signers`.
     pub fn genesis(block: BlockId, timestamp: Timestamp, signers: ValidatorSet) -> Self {
         Self { block, timestamp, snapshot: Arc::new(Snapshot::new(signers, Arc::default())) }
     }
 }
 
-/// The rule that a header breaks.
+/// Violation of a header rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// A standard field breaks a rule common to all protocols.
+    /// A standard field violates a rule common to all protocols.
     #[error(transparent)]
     Field(#[from] HeaderFieldError),
-    /// Not 2 in turn or 1 out of turn.
+    /// The difficulty is not 2 in turn or 1 out of turn.
     #[error("difficulty is {got}; expected {want} from {author}")]
     Difficulty {
         /// Difficulty in the header.
@@ -50,7 +50,7 @@ pub enum HeaderError {
         /// Author of the block, by its seal.
         author: Address,
     },
-    /// The set that the payload commits to is not the one after this block.
+    /// The signers that the payload commits to are not those after this block.
     #[error("payload commits to next signers {got:?}; expected {want:?}")]
     NextSigners {
         /// Commitment in the payload.
@@ -61,7 +61,7 @@ pub enum HeaderError {
     /// The payload does not decode.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// Author, recency or checkpoint.
+    /// A rule of signers, votes or checkpoints is violated.
     #[error(transparent)]
     Snapshot(#[from] SnapshotError),
     /// The seal does not verify.
@@ -72,7 +72,7 @@ pub enum HeaderError {
 /// Verifies a header of `author` against its parent and returns the context for its children.
 ///
 /// # Errors
-/// [`HeaderError`]: the first rule that it breaks.
+/// [`HeaderError`] for the first rule that it violates.
 pub fn check_header(
     config: &PoaConfig,
     parent: &HeaderContext,
@@ -83,7 +83,7 @@ pub fn check_header(
     candidate.check_parent(parent.block)?;
     candidate.check_timestamp(config.earliest_after(parent.timestamp))?;
     candidate.check_unused(&[UnusedField::Nonce, UnusedField::MixHash])?;
-    // Without a payload `extraData` is free.
+    // `extraData` is free without a payload.
     if !candidate.payload.is_empty() {
         candidate.check_extra_data()?;
     }

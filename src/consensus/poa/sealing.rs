@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ANNOUNCE_TIMER, Duty, HeaderContext, Payload, Poa, SEAL_TIMER, Vote, record, rules};
+use super::{ANNOUNCE_TIMER, HeaderContext, Payload, Poa, Production, SEAL_TIMER, Vote, record, rules};
 use crate::{
     chain::Block,
     consensus::{BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, Ticket, intake::BlockIntake},
@@ -10,15 +10,15 @@ use crate::{
 };
 
 impl Poa {
-    /// Plans the production of the block after the head (EIP-225, "Authorization strategies").
+    /// Schedules the production of the block after the head (EIP-225, "Authorization strategies").
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
-        self.watch(effects);
-        match self.duty {
-            Duty::Waiting => effects.push(Effect::DisarmTimer(SEAL_TIMER)),
-            Duty::Building(_) => effects.push(Effect::CancelBuild),
-            Duty::Idle | Duty::Drawing(_) => {}
+        self.arm_announce_timer(effects);
+        match self.production {
+            Production::Scheduled => effects.push(Effect::DisarmTimer(SEAL_TIMER)),
+            Production::Building(_) => effects.push(Effect::CancelBuild),
+            Production::Idle | Production::DrawingDelay(_) => {}
         }
-        self.duty = Duty::Idle;
+        self.production = Production::Idle;
         let Some(signer) = self.signer.as_ref().map(Signer::address) else { return };
         let context = &self.tree.head().context;
         let height = context.block.height.next();
@@ -31,18 +31,18 @@ impl Poa {
         if self.config.period == 0 {
             self.request_block(effects);
         } else if context.snapshot.is_in_turn(height, &signer) {
-            self.wait(0, effects);
+            self.schedule(0, effects);
         } else {
             let (bound, ticket) =
                 (self.config.wiggle_nanos(context.snapshot.signers().len()), self.next_ticket.take_next());
-            self.duty = Duty::Drawing(ticket);
+            self.production = Production::DrawingDelay(ticket);
             effects.push(Effect::Draw { ticket, bound });
         }
     }
 
-    /// Arms the timer to rebroadcast the head when no block came for twice the longest wait. After a partition all signers may
-    /// be waiting for blocks of others, and none would send anything.
-    fn watch(&self, effects: &mut Vec<Effect>) {
+    /// Arms the timer to rebroadcast the head when no block is received for twice the longest delay. After a partition all signers
+    /// may be waiting for blocks of others, and none would send anything.
+    fn arm_announce_timer(&self, effects: &mut Vec<Effect>) {
         if self.config.period > 0 && self.signer.is_some() {
             let longest = self.config.wiggle_nanos(self.snapshot().signers().len());
             let nanos = self.config.period.saturating_mul(1_000_000_000).saturating_add(longest).saturating_mul(2);
@@ -57,8 +57,8 @@ impl Poa {
         let is_lost = |block: &Arc<Block>| block.height() > settled && self.tree.get(&BlockId::of(block)).is_none();
         let (lost, found): (Vec<_>, Vec<_>) = core::mem::take(&mut self.sealed).into_iter().partition(is_lost);
         let newest = self.signed.map(|block| block.height);
-        let of_no_use = found.iter().map(|block| block.height()).filter(|height| Some(*height) != newest);
-        let records: Vec<_> = of_no_use.map(record::no_sealed).collect();
+        let unneeded = found.iter().map(|block| block.height()).filter(|height| Some(*height) != newest);
+        let records: Vec<_> = unneeded.map(record::no_sealed).collect();
         if !records.is_empty() {
             let ticket = self.next_ticket.take_next();
             effects.push(Effect::Persist { ticket, records });
@@ -72,6 +72,7 @@ impl Poa {
         }
     }
 
+    /// Rebroadcasts the head, or after a crash the newest block sealed by this replica, and the lost sealed blocks.
     pub(super) fn rebroadcast_head(&mut self, effects: &mut Vec<Effect>) {
         if let Some(block) = &self.newest {
             let message = Message::Block(block.clone());
@@ -79,23 +80,24 @@ impl Poa {
             effects.push(Effect::Mark("poa/announce-again"));
         }
         self.rebroadcast_sealed(effects);
-        self.watch(effects);
+        self.arm_announce_timer(effects);
     }
 
-    /// Arms the timer for the time of the next block plus `then_nanos`.
-    pub(super) fn wait(&mut self, then_nanos: u64, effects: &mut Vec<Effect>) {
+    /// Arms the seal timer for the earliest time of the next block plus `then_nanos`.
+    pub(super) fn schedule(&mut self, then_nanos: u64, effects: &mut Vec<Effect>) {
         let timestamp = self.config.earliest_after(self.tree.head().context.timestamp);
-        self.duty = Duty::Waiting;
+        self.production = Production::Scheduled;
         let deadline = Deadline::AtTimestamp { timestamp, then_nanos };
         effects.push(Effect::ArmTimer { timer: SEAL_TIMER, deadline });
     }
 
+    /// Requests a block with the head as its parent.
     pub(super) fn request_block(&mut self, effects: &mut Vec<Effect>) {
         let Some(beneficiary) = self.signer.as_ref().map(Signer::address) else { return };
         let ticket = self.next_ticket.take_next();
         let context = &self.tree.head().context;
         let height = context.block.height.next();
-        self.duty = Duty::Building(ticket);
+        self.production = Production::Building(ticket);
         effects.push(Effect::Build(BuildRequest {
             ticket,
             parent: context.block,
@@ -124,12 +126,13 @@ impl Poa {
         payload
     }
 
+    /// Seals the requested block and admits it; it is sent once its record is durable.
     pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let head = self.tree.head().context.block;
-        let (Duty::Building(asked), Some(signer)) = (self.duty, &self.signer) else {
+        let (Production::Building(requested), Some(signer)) = (self.production, &self.signer) else {
             return effects.push(Effect::Mark("poa/stale-build"));
         };
-        if asked != ticket || BlockId::parent_of(&block) != head {
+        if requested != ticket || BlockId::parent_of(&block) != head {
             return effects.push(Effect::Mark("poa/stale-build"));
         }
         let seal = signer.sign(block.hash());
@@ -145,7 +148,7 @@ impl Poa {
                 let ticket = self.next_ticket.take_next();
                 effects.push(Effect::Persist { ticket, records });
                 self.signed = Some(id);
-                self.duty = Duty::Idle;
+                self.production = Production::Idle;
             }
             Err(rejection) => effects.push(Effect::Reject(rejection)),
         }

@@ -17,12 +17,12 @@ pub const DIFFICULTY_IN_TURN: u64 = 2;
 /// Difficulty of any other block (`DIFF_NOTURN`).
 pub const DIFFICULTY_OUT_OF_TURN: u64 = 1;
 
-/// The state after a block: signers, recent signers, open votes. Cloning copies the lists of
-/// recent signers and votes, both bounded by the number of signers and the epoch.
+/// Signers, recent signers and open votes after a block. Cloning copies the list of recent signers, which is bounded by the
+/// number of signers, and shares the votes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Snapshot {
     signers: ValidatorSet,
-    /// Heights and authors of the latest blocks, oldest first; only those that still keep a signer from signing.
+    /// Heights and authors of the latest blocks, oldest first; only those that bar their author from the next block.
     recents: Vec<(Height, Address)>,
     /// Open votes in the order they were cast.
     votes: Arc<Vec<CastVote>>,
@@ -37,27 +37,27 @@ pub struct CastVote {
     pub vote: Vote,
 }
 
-/// A rule of signers, votes and checkpoints that a block breaks.
+/// Violation of a rule of signers, votes or checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// Its author is no signer.
+    /// The author is not a signer.
     #[error("signer {signer} is not authorised")]
     UnauthorizedSigner {
         /// Author of the block, by its seal.
         signer: Address,
     },
-    /// Its author signed one of the last `limit - 1` blocks.
+    /// The author signed one of the last `limit - 1` blocks.
     #[error("signer {signer} signed block {signed} and may sign again from block {again}")]
     RecentlySigned {
         /// Author of the block, by its seal.
         signer: Address,
-        /// Height of the block that it signed before.
+        /// Height of its recent block.
         signed: Height,
         /// First height at which it may sign again.
         again: Height,
     },
-    /// A checkpoint lists other signers than the chain has.
+    /// A checkpoint's list differs from the chain's signers.
     #[error("checkpoint lists {got} signers that differ from the {want} of the chain")]
     CheckpointSigners {
         /// Number of signers listed.
@@ -65,31 +65,31 @@ pub enum SnapshotError {
         /// Number of signers of the chain.
         want: usize,
     },
-    /// A checkpoint carries no list, or another block carries one.
-    #[error("signers are listed at checkpoints and only there")]
+    /// A checkpoint contains no signer list, or another block contains one.
+    #[error("the signer list is missing at a checkpoint or present in another block")]
     MisplacedCheckpoint,
-    /// A checkpoint carries a vote.
-    #[error("a checkpoint carries no vote")]
+    /// A checkpoint contains a vote.
+    #[error("a checkpoint contains a vote; expected none")]
     CheckpointVote,
 }
 
 impl Snapshot {
-    /// The state after a genesis block (or a trusted checkpoint) that lists `signers`.
+    /// Returns the snapshot after a genesis block (or a trusted checkpoint) that lists `signers`.
     pub const fn new(signers: ValidatorSet, votes: Arc<Vec<CastVote>>) -> Self {
         Self { signers, recents: Vec::new(), votes }
     }
 
-    /// The signers; those that signed recently may not sign the next block.
+    /// Returns the signers; those that signed recently may not sign the next block.
     pub const fn signers(&self) -> &ValidatorSet {
         &self.signers
     }
 
-    /// Open votes, in the order they were cast.
+    /// Returns the open votes, in the order they were cast.
     pub fn votes(&self) -> &[CastVote] {
         &self.votes
     }
 
-    /// Number of consecutive blocks of which a signer may sign one (`SIGNER_LIMIT`).
+    /// Returns the number of consecutive blocks of which a signer may sign one (`SIGNER_LIMIT`).
     pub fn signer_limit(&self) -> u64 {
         let one = if mutation::active(Mutation::PoaSignerLimitOneShort) { 0 } else { 1 };
         self.signers.len() as u64 / 2 + one
@@ -137,7 +137,7 @@ impl Snapshot {
     /// Returns the snapshot after a block at `height` by `signer`, with `payload` and checkpoints every `epoch` blocks.
     ///
     /// # Errors
-    /// [`SnapshotError`]: the first rule that the block breaks.
+    /// [`SnapshotError`] for the first rule that the block violates.
     pub fn apply(&self, height: Height, signer: Address, payload: &Payload, epoch: u64) -> Result<Self, SnapshotError> {
         self.may_sign(height, &signer)?;
         let is_checkpoint = height.get().is_multiple_of(epoch);
@@ -164,36 +164,28 @@ impl Snapshot {
     }
 
     pub(crate) fn encode(&self, out: &mut Encoder) {
-        let Self { signers, recents: _, votes } = self;
+        let Self { signers, recents, votes } = self;
         out.list(signers.addresses(), |out, signer| out.address(&signer));
-        self.encode_recents(out);
-        out.list(votes.iter(), |out, cast| {
-            out.address(&cast.signer);
-            out.address(&cast.vote.target);
-            out.bool(cast.vote.authorize);
-        });
-    }
-
-    fn encode_recents(&self, out: &mut Encoder) {
-        out.list(self.recents.iter(), |out, (height, signer)| {
+        out.list(recents.iter(), |out, (height, signer)| {
             out.u64(height.get());
             out.address(signer);
+        });
+        out.list(votes.iter(), |out, CastVote { signer, vote: Vote { target, authorize } }| {
+            out.address(signer);
+            out.address(target);
+            out.bool(*authorize);
         });
     }
 
     pub(super) fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {
         let signers = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: 1 }))?;
-        let recents = Self::decode_recents(bytes)?;
+        let recents = bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))?;
         let votes = bytes.list(|bytes| {
             let signer = bytes.address()?;
             Some(CastVote { signer, vote: Vote { target: bytes.address()?, authorize: bytes.bool()? } })
         })?;
         let is_sorted = signers.windows(2).all(|pair| pair[0] < pair[1]);
         is_sorted.then(|| Self { signers: ValidatorSet::from_sorted(signers), recents, votes: Arc::new(votes) })
-    }
-
-    fn decode_recents(bytes: &mut Decoder<'_>) -> Option<Vec<(Height, Address)>> {
-        bytes.list(|bytes| Some((Height::new(bytes.u64()?), bytes.address()?)))
     }
 
     fn check_checkpoint(&self, is_checkpoint: bool, payload: &Payload) -> Result<(), SnapshotError> {
@@ -210,13 +202,13 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Counts a vote in place of the signer's earlier one about the same target. A vote passes at once, for its own
-    /// target only: others that a smaller set would let pass wait until they are touched (no cascade).
+    /// Counts a vote in place of the signer's earlier vote about the same target. A majority changes the signers at once, for
+    /// this target only: a majority about another target that arises from the smaller set applies with the next vote about it.
     fn cast(&mut self, cast: CastVote) {
         let target = cast.vote.target;
         let votes = Arc::make_mut(&mut self.votes);
         votes.retain(|open| (open.signer, open.vote.target) != (cast.signer, target));
-        // Open votes about one target all agree, as those that could change nothing are never kept.
+        // Open votes about one target all agree: votes that would change nothing are not kept.
         if self.signers.contains(&target) != cast.vote.authorize {
             votes.push(cast);
         }
@@ -226,9 +218,9 @@ impl Snapshot {
             return;
         }
         let authorize = !self.signers.contains(&target);
-        let keeps_passed = mutation::active(Mutation::PoaPassedVotesStay);
+        let keeps_applied = mutation::active(Mutation::PoaPassedVotesStay);
         let keeps_removed = authorize || mutation::active(Mutation::PoaRemovedVotesStay);
-        votes.retain(|open| (keeps_passed || open.vote.target != target) && (keeps_removed || open.signer != target));
+        votes.retain(|open| (keeps_applied || open.vote.target != target) && (keeps_removed || open.signer != target));
         let mut members: Vec<Validator> = self.signers.members().to_vec();
         members.retain(|member| member.address != target);
         if authorize {
@@ -238,7 +230,7 @@ impl Snapshot {
         self.signers = ValidatorSet::from_sorted(members);
     }
 
-    /// Drops signatures that forbid nothing from the block after `height` on; the window shrinks with the set.
+    /// Drops signatures that bar no signer from blocks above `height`; the window shrinks with the set.
     fn forget_old_signatures(&mut self, height: Height) {
         let limit = self.signer_limit();
         self.recents.retain(|(signed, _)| signed.get() + limit > height.get());
@@ -269,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_go_round_and_never_wrap() {
+    fn turns_rotate_and_never_wrap() {
         let snapshot = snapshot(8);
         assert!(snapshot.is_in_turn(Height::new(9), &address(1)));
         assert_eq!(snapshot.blocks_since_turn(Height::new(0), &address(7)), Some(1));
@@ -283,7 +275,7 @@ mod tests {
         for height in 1..=6_u64 {
             let vote = Some(Vote { target: address(200), authorize: height % 6 != 0 });
             let payload = Payload { vote, ..Payload::default() };
-            // Each signer alone: only the first two votes would pass, so let one repeat itself in its turn.
+            // Only one signer votes, repeatedly: two votes would be a majority.
             let signer = address([1, 0, 2][height as usize % 3]);
             let payload = if signer == address(1) { payload } else { Payload::default() };
             current = current.apply(Height::new(height), signer, &payload, 7).unwrap();

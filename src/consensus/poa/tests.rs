@@ -1,4 +1,4 @@
-//! The state machine alone, against blocks that the tests make.
+//! Protocol steps with constructed blocks, without a network.
 
 use std::collections::VecDeque;
 
@@ -19,7 +19,7 @@ struct Setup {
     genesis: Arc<Block>,
 }
 
-/// What a block is made with, where it is not as the rules want it.
+/// Fields of a block that deviate from the rules.
 #[derive(Default)]
 struct Odd {
     timestamp: Option<u64>,
@@ -28,7 +28,7 @@ struct Odd {
     nonce: B64,
     mix_hash: B256,
     payload: Option<Payload>,
-    /// Tells blocks apart that are equal otherwise.
+    /// Distinguishes blocks that are equal otherwise.
     gas_limit: u64,
 }
 
@@ -52,7 +52,7 @@ impl Setup {
         Poa::new(self.config, genesis, self.set(), self.authenticator.clone(), signer).unwrap()
     }
 
-    /// A sealed block of `signer` (by index) on `parent`, by the rules but for what is odd; the set never changes.
+    /// Returns a sealed block of `signer` (by index) on `parent`, valid except for `odd`; the set does not change.
     fn block(&self, parent: &Block, signer: usize, odd: &Odd) -> Arc<Block> {
         let (height, author) = (parent.height().next(), self.signers[signer].address());
         let payload = odd.payload.as_ref().map(Payload::encoded).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Setup {
         Arc::new(block.with_seal(seal))
     }
 
-    /// Blocks of these signers, one on the other.
+    /// Returns a branch of blocks by these signers.
     fn branch(&self, parent: &Arc<Block>, signers: &[usize]) -> Vec<Arc<Block>> {
         let mut parent = parent.clone();
         let extend = |signer: &usize| {
@@ -85,7 +85,7 @@ impl Setup {
     }
 }
 
-/// Steps through an event and whatever validation it asks for; everything executes well.
+/// Steps through an event and the validations that follow, all with a valid verdict.
 fn drive(poa: &mut Poa, event: Event) -> Vec<Effect> {
     let mut all = Vec::new();
     let mut inbox = VecDeque::from([event]);
@@ -112,7 +112,7 @@ fn receive_all<'a>(poa: &mut Poa, blocks: impl IntoIterator<Item = &'a Arc<Block
     }
 }
 
-/// Both orders of two forks lead to one head, which some signer that is online may build upon.
+/// Checks that both orders of two forks lead to the same head, which a signer that is online may extend.
 fn check_deadlock(setup: &Setup, common: &[Arc<Block>], winner: &[Arc<Block>], loser: &[Arc<Block>], online: &[usize]) {
     let head = BlockId::of(winner.last().unwrap());
     for (first, second) in [(winner, loser), (loser, winner)] {
@@ -126,7 +126,7 @@ fn check_deadlock(setup: &Setup, common: &[Arc<Block>], winner: &[Arc<Block>], l
     }
 }
 
-/// EIP-3436, "Rationale", first scenario: equal weight, other lengths. Indices are the validators' numbers less one.
+/// EIP-3436, "Rationale", first scenario: equal weight, different lengths. Indices are the validators' numbers less one.
 #[test]
 fn forks_of_equal_weight_and_other_length_do_not_deadlock() {
     let setup = Setup::new(8);
@@ -151,7 +151,7 @@ fn forks_of_equal_weight_and_length_do_not_deadlock() {
 fn four_signers_with_equal_difficulty_agree() {
     let setup = Setup::new(4);
     let common = setup.branch(&setup.genesis, &[1]);
-    // At height 2 it is signer 2's turn, who is away: 3 and 0 sign at once. (2 - 3) % 4 = 3 beats (2 - 0) % 4 = 2.
+    // At height 2 it is the turn of signer 2, which is offline: 3 and 0 sign at once. (2 - 3) % 4 = 3 beats (2 - 0) % 4 = 2.
     let (by_three, by_zero) = (setup.branch(&common[0], &[3]), setup.branch(&common[0], &[0]));
     check_deadlock(&setup, &common, &by_three, &by_zero, &[0, 3]);
 }
@@ -258,7 +258,7 @@ fn a_block_that_executes_badly_is_forgotten_with_its_descendants() {
 }
 
 #[test]
-fn missing_ancestors_are_fetched_once_and_everything_falls_into_place() {
+fn missing_ancestors_are_fetched_once_and_all_blocks_are_adopted() {
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
     let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0]);
@@ -276,7 +276,7 @@ fn missing_ancestors_are_fetched_once_and_everything_falls_into_place() {
 }
 
 #[test]
-fn waiting_blocks_are_bounded_and_the_way_down_to_the_chain_comes_first() {
+fn orphans_are_bounded_and_the_lowest_are_kept() {
     const ORPHANS_MAX: usize = INTAKE.orphans_max;
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
@@ -309,8 +309,8 @@ fn a_replica_seals_once_a_height_and_announces_after_its_record() {
         armed.as_slice(),
         [Effect::ArmTimer { timer: ANNOUNCE_TIMER, .. }, Effect::ArmTimer { timer: SEAL_TIMER, .. }]
     ));
-    let asked = drive(&mut poa, Event::Timer(SEAL_TIMER));
-    let [Effect::Build(request)] = asked.as_slice() else { panic!("{asked:?}") };
+    let requested = drive(&mut poa, Event::Timer(SEAL_TIMER));
+    let [Effect::Build(request)] = requested.as_slice() else { panic!("{requested:?}") };
     let block = setup.block(&setup.genesis, 0, &Odd::default());
     let effects = drive(&mut poa, Event::BlockBuilt { ticket: request.ticket, block: block.clone() });
     let record = effects.iter().find_map(|effect| match effect {
@@ -337,7 +337,7 @@ fn a_heavier_branch_wins_even_over_the_settled_block() {
     receive_all(&mut poa, &ours);
     assert_eq!(poa.finality().finalized, BlockId::of(&ours[0]));
     receive(&mut poa, &heavier[0]);
-    // As heavy as ours with its second block, and shorter.
+    // With its second block it is as heavy as the own branch, and shorter.
     let effects = receive(&mut poa, &heavier[1]);
     assert!(effects.iter().any(|effect| matches!(effect, Effect::Mark("poa/left-settled"))));
     assert_eq!(poa.finality().finalized, BlockId::of(&setup.genesis));
@@ -369,10 +369,10 @@ fn a_restart_leaves_a_losing_branch_below_the_settled_block_too() {
 }
 
 #[test]
-fn sealed_blocks_that_are_lost_are_said_again_and_no_others_are_sealed_in_their_place() {
+fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() {
     let setup = Setup::new(4);
     let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0, 1, 2]);
-    // Signer 1 had sealed blocks 1 and 5; the chain that came back ends at block 1.
+    // Signer 1 had sealed blocks 1 and 5; the stored chain ends at block 1.
     let mut before = setup.replica(None);
     receive(&mut before, &blocks[0]);
     let written = [
@@ -401,9 +401,9 @@ fn sealed_blocks_that_are_lost_are_said_again_and_no_others_are_sealed_in_their_
             .iter()
             .any(|effect| matches!(effect, Effect::Persist { records, .. } if *records == [forgotten.clone()]))
     );
-    // It may have been lost on its way.
+    // The message may have been lost.
     assert_eq!(said(&drive(&mut poa, Event::Timer(ANNOUNCE_TIMER))), [5, 5]);
-    // Its own block waits for those of others.
+    // Its own block is an orphan until those of others arrive.
     receive_all(&mut poa, &blocks[1..4]);
     assert_eq!(poa.head(), BlockId::of(&blocks[4]));
     assert_eq!(poa.signed, Some(BlockId::of(&blocks[4])));
@@ -416,7 +416,7 @@ fn sealed_blocks_that_are_lost_are_said_again_and_no_others_are_sealed_in_their_
 }
 
 #[test]
-fn old_blocks_are_let_go_and_too_old_ones_refused() {
+fn old_blocks_are_dropped_and_too_old_ones_rejected() {
     let setup = Setup::new(1);
     let mut poa = setup.replica(None);
     let blocks = setup.branch(&setup.genesis, &[0; 400]);
@@ -437,7 +437,7 @@ impl Ancestors for Known {
 }
 
 #[test]
-fn header_rules_judge_from_ancestors_alone_and_wait_when_some_are_missing() {
+fn header_rules_depend_on_ancestors_alone_and_need_all_of_them() {
     let setup = Setup::new(4);
     let mut blocks = vec![setup.genesis.clone()];
     blocks.extend(setup.branch(&setup.genesis, &[1, 2, 3, 0, 1]));
@@ -451,7 +451,7 @@ fn header_rules_judge_from_ancestors_alone_and_wait_when_some_are_missing() {
 }
 
 #[test]
-fn a_light_verifier_settles_where_a_replica_does_and_stays_put_on_bad_headers() {
+fn a_light_verifier_settles_the_same_block_as_a_replica_and_ignores_bad_headers() {
     let setup = Setup::new(4);
     let blocks = setup.branch(&setup.genesis, &[1, 2, 3, 0, 1, 2]);
     let mut poa = setup.replica(None);

@@ -11,7 +11,7 @@ use crate::{
     primitives::{Address, Height, Timestamp},
 };
 
-/// Blocks kept below the settled one, so that late siblings can still be verified.
+/// Number of heights kept below the settled block, so that late siblings can still be verified.
 const KEPT_BELOW_SETTLED: u64 = 128;
 
 /// A verified block.
@@ -59,24 +59,24 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    /// A tree of one trusted block: genesis, or a head that was stored.
+    /// Returns a tree of one trusted block: genesis or a stored head.
     pub(super) fn new(root: Node, settled: BlockId) -> Self {
         let head = Arc::new(root);
         Self { branches: BranchTree::new(head.clone()), head, settled }
     }
 
-    /// Adds ancestors of the root, so that a branch that parts there can still win.
+    /// Adds ancestors of the root, so that a branch that forks there can still win.
     pub(super) fn with_ancestors(mut self, ancestors: Vec<Node>) -> Self {
         ancestors.into_iter().for_each(|node| self.branches.insert(Arc::new(node)));
         self
     }
 
-    /// The parent of the lowest block that is kept.
+    /// Returns the parent of the lowest block that is kept.
     pub(super) fn lowest_parent(&self) -> BlockId {
         self.branches.nodes.get_min().map(|(_, node)| node.parent).unwrap_or_default()
     }
 
-    /// The head's newest ancestors that are kept, itself the first.
+    /// Returns up to `count` kept blocks of the head's branch, newest first, beginning with the head.
     pub(super) fn newest(&self, count: usize) -> impl Iterator<Item = &Node> {
         self.branches.branch(&self.head).take(count)
     }
@@ -93,12 +93,12 @@ impl Tree {
         self.settled
     }
 
-    /// Height up to which no block is ever reverted: branches part at the lowest kept height at the earliest.
+    /// Returns the height up to which no block is ever reverted: no kept branch forks below the lowest kept height.
     pub(super) fn irreversible(&self) -> Height {
         self.oldest().parent().unwrap_or_default().min(self.settled.height)
     }
 
-    /// Lowest height that is kept; blocks at or below it are rejected.
+    /// Returns the lowest height that is kept; blocks at or below it are rejected.
     pub(super) fn oldest(&self) -> Height {
         self.branches.nodes.get_min().map_or(Height::GENESIS, |(block, _)| block.height)
     }
@@ -110,7 +110,7 @@ impl Tree {
         siblings.filter(|(other, node)| *other != block && node.author == *author).map(|(other, _)| *other).next()
     }
 
-    /// Adds a block whose parent is here and returns how the head moved, if it did.
+    /// Adds a block whose parent is in the tree and returns the move of the head, if any.
     pub(super) fn insert(&mut self, node: Node) -> Option<HeadMove> {
         let node = Arc::new(node);
         self.branches.insert(node.clone());
@@ -128,7 +128,7 @@ impl Tree {
         Some(head_move)
     }
 
-    /// The head's ancestor at `height`, or the parent of the lowest one that is kept.
+    /// Returns the head's ancestor at `height`, or the parent of the lowest one that is kept.
     fn ancestor_at(&self, height: Height) -> BlockId {
         let above = self.branches.branch(&self.head).take_while(|node| node.context.block.height > height).last();
         above.map_or(self.head.context.block, |node| node.parent)
@@ -155,16 +155,20 @@ impl Tree {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        out.list(self.branches.nodes.iter(), |out, (block, node)| {
+        let Self { branches: BranchTree { nodes }, head, settled } = self;
+        out.list(nodes.iter(), |out, (block, node)| {
+            let Node { context, parent, author, fork_choice_key } = node.as_ref();
+            let HeaderContext { block: _, timestamp, snapshot } = context;
+            let ForkChoiceKey { total_difficulty, block: _, blocks_since_turn } = fork_choice_key;
             block.encode(out);
-            out.hash(&node.parent.hash);
-            out.timestamp(node.context.timestamp);
-            out.address(&node.author);
-            out.u128(node.fork_choice_key.total_difficulty);
-            out.u64(node.fork_choice_key.blocks_since_turn);
-            node.context.snapshot.encode(out);
+            out.hash(&parent.hash);
+            out.timestamp(*timestamp);
+            out.address(author);
+            out.u128(*total_difficulty);
+            out.u64(*blocks_since_turn);
+            snapshot.encode(out);
         });
-        self.head.context.block.encode(out);
-        self.settled.encode(out);
+        head.context.block.encode(out);
+        settled.encode(out);
     }
 }

@@ -1,4 +1,4 @@
-//! Blocks: header verification, waiting for parents and slots, adoption after execution.
+//! Blocks: header verification, orphans, blocks of future slots, adoption after execution.
 
 use std::sync::Arc;
 
@@ -22,8 +22,8 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// Blocks of the next slot kept.
-const EARLY_MAX: usize = 16;
+/// Most blocks of the next slot kept.
+const FUTURE_BLOCKS_MAX: usize = 16;
 /// Bounds of the block intake.
 pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     pending_max: 256,
@@ -35,11 +35,11 @@ pub(super) const INTAKE: IntakePolicy = IntakePolicy {
     catch_up: Some(CatchUpPolicy { gap_max: 24, mode: CatchUpMode::FirstPeer }),
 };
 
-/// What the header of a pending block gave.
+/// Result of verifying the header of a pending block.
 #[derive(Clone, Debug)]
 pub(in crate::consensus) struct Verified {
     pub(super) node: Node,
-    /// Whether the block came early enough in its slot for the proposer boost.
+    /// Whether the block was received before the attestation deadline of its slot, for the proposer boost.
     pub(super) is_timely: bool,
 }
 
@@ -50,7 +50,7 @@ impl BlockIntake for Pos {
         &mut self.intake
     }
 
-    /// As in every protocol; a block that comes before its slot waits, too.
+    /// As in every protocol; a block of the next slot is kept until that slot starts.
     fn admit(
         &mut self,
         from: Option<ReplicaId>,
@@ -89,12 +89,12 @@ impl BlockIntake for Pos {
                 .map_err(|error| refuse(error.to_string()))?;
         self.check_trusted(&parent_node, &context)?;
         let proposal = Proposal { slot, block: id, signature: block.seal().clone() };
-        self.note_proposal(author, proposal, effects);
+        self.record_proposal(author, proposal, effects);
         let is_timely = self.has_timers() && slot == self.slot && !self.is_late;
         let verified = Verified { node: Node::new(context, parent.hash), is_timely };
         self.intake.pending.insert(id, PendingBlock { block: block.clone(), author, own, verified });
         if let Some(from) = from {
-            self.note_peer(from);
+            self.remember_peer(from);
         }
         effects.push(Effect::Validate { block });
         Ok(())
@@ -104,7 +104,7 @@ impl BlockIntake for Pos {
 impl Pos {
     /// Whether a block is pending, waits for its parent, or waits for its slot.
     pub(super) fn is_waiting(&self, id: &BlockId) -> bool {
-        self.intake.contains(id) || self.early.contains(id)
+        self.intake.contains(id) || self.future_blocks.contains(id)
     }
 
     /// Checks that this replica was not offline for longer than stake stays slashable, unless a checkpoint is trusted.
@@ -141,25 +141,25 @@ impl Pos {
             return Err(MessageError::FutureSlot { slot, now }.into());
         };
         self.check_known(&author)?;
-        if self.early.len() >= EARLY_MAX {
-            return Err(Rejection::Overloaded { limit: EARLY_MAX });
+        if self.future_blocks.len() >= FUTURE_BLOCKS_MAX {
+            return Err(Rejection::Overloaded { limit: FUTURE_BLOCKS_MAX });
         }
-        self.early.insert(Orphan { from: Some(from), author, block });
+        self.future_blocks.insert(Orphan { from: Some(from), author, block });
         Ok(())
     }
 
     fn wait_for_parent(&mut self, orphan: Orphan, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let Some(from) = orphan.from else { return Err(Rejection::Unexpected { what: "block" }) };
         let id = BlockId::of(&orphan.block);
-        // A replica that was away does not know who joined meanwhile: the proposer of a waiting child has verified its block.
+        // A replica that was offline does not know new validators: the proposer of a kept child has verified its block.
         if !self.intake.orphans.has_children(id) {
             self.check_known(&orphan.author)?;
         }
         match self.intake.park(orphan, self.tree.head().height)? {
             Parked::TooFar => self.start_sync(from, id.height, effects),
             Parked::Waiting { missing } => {
-                self.note_peer(from);
-                if let Some(block) = missing.filter(|missing| !self.early.contains(missing)) {
+                self.remember_peer(from);
+                if let Some(block) = missing.filter(|missing| !self.future_blocks.contains(missing)) {
                     effects.push(Effect::Fetch { block, from });
                     effects.push(Effect::Mark("pos/fetch-parent"));
                 }
@@ -168,8 +168,8 @@ impl Pos {
         Ok(())
     }
 
-    /// Checks that a signer is a validator on the head's branch or at the final checkpoint: offenders that left
-    /// the head's branch may still be needed on another.
+    /// Checks that a signer is a validator on the head's branch or at the final checkpoint: validators that left the head's branch
+    /// may be validators of another.
     pub(super) fn check_known(&self, signer: &Address) -> Result<(), Rejection> {
         let root = self.tree.get(&self.tree.root().hash).map(|node| node.context.state.as_ref());
         let is_known = self.head_state().into_iter().chain(root).any(|state| state.knows(signer));
@@ -177,8 +177,8 @@ impl Pos {
         if is_known { Ok(()) } else { Err(MessageError::NotValidator { signer: *signer, epoch }.into()) }
     }
 
-    /// Records a proposal and detects a second one for the same slot.
-    fn note_proposal(&mut self, author: Address, proposal: Proposal, effects: &mut Vec<Effect>) {
+    /// Stores a proposal and detects a second one for the same slot.
+    fn record_proposal(&mut self, author: Address, proposal: Proposal, effects: &mut Vec<Effect>) {
         let key = (proposal.slot, author);
         match self.proposals.get(&key) {
             None => drop(self.proposals.insert(key, Arc::new(proposal))),
@@ -204,7 +204,7 @@ impl Pos {
     fn adopt(&mut self, pending: PendingBlock<Verified>, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) {
         let PendingBlock { block, own, verified: Verified { mut node, is_timely }, .. } = pending;
         let id = node.context.block;
-        // Finality may have moved on meanwhile.
+        // The parent may have been pruned by finality meanwhile.
         if self.tree.get(&node.parent).is_none() {
             return effects.push(Effect::Mark("pos/left-behind"));
         }
@@ -214,7 +214,7 @@ impl Pos {
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
         let slot = node.context.state.slot;
         if !self.has_timers() && slot > self.slot {
-            self.turn_to(slot);
+            self.advance_to_slot(slot);
         }
         let records = vec![record::node(&node)];
         self.tree.insert(&self.config, node, self.slot);
@@ -222,7 +222,7 @@ impl Pos {
             self.tree.forks.set_boost(Some(id.hash));
         }
         effects.push(Effect::Chain(ChainEvent::Inserted(id)));
-        self.take_payload(&block, effects);
+        self.process_payload(&block, effects);
         let moved = self.tree.choose(&self.config, self.slot);
         let has_moved = moved.is_some();
         self.publish_changes(before, moved, records, effects);
@@ -242,8 +242,8 @@ impl Pos {
     }
 
     /// Counts the votes and evidence in a block as if they had been received as messages.
-    fn take_payload(&mut self, block: &Block, effects: &mut Vec<Effect>) {
-        // It was decoded when the header was verified.
+    fn process_payload(&mut self, block: &Block, effects: &mut Vec<Effect>) {
+        // The payload was decoded when the header was verified.
         let Ok(payload) = Payload::decode(block.payload()) else { return };
         for offence in payload.offences {
             if let Ok(offender) = offence.offender(&self.authenticator) {
@@ -257,9 +257,9 @@ impl Pos {
         }
     }
 
-    /// Admits the blocks that came before their slot.
-    pub(super) fn release_early(&mut self, effects: &mut Vec<Effect>) {
-        for orphan in self.early.take() {
+    /// Admits the blocks that were received before their slot.
+    pub(super) fn admit_future_blocks(&mut self, effects: &mut Vec<Effect>) {
+        for orphan in self.future_blocks.take() {
             self.on_block(orphan.from, orphan.block, effects);
         }
     }

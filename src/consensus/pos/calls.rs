@@ -1,4 +1,4 @@
-//! What a block tells the staking contract before its first transaction.
+//! Calls of the staking contract that a block makes before its first transaction.
 
 use super::{Offence, OffenceError, OffenceKind, Payload, PayloadError, PosConfig};
 use crate::{
@@ -10,10 +10,10 @@ use crate::{
     },
 };
 
-/// The calls of a block: who proposed it and who was absent, the offences it proves, and where an epoch ended, the penalties
-/// and the end of that epoch.
+/// Returns the calls of a block: the proposer and the absent validators, its offences, and in the first block of an epoch the
+/// penalties and the end of the previous epoch.
 ///
-/// Everything follows from the header and the payload, whose rules have checked it against the branch.
+/// They follow from the header and the payload, which the header rules have verified.
 pub(super) fn system_calls<E: From<PayloadError> + From<OffenceError>>(
     config: &PosConfig,
     authenticator: &Authenticator,
@@ -49,7 +49,7 @@ const fn kind_of(offence: &Offence) -> staking::Offence {
     }
 }
 
-/// The height that the chain had when the offence was complete, as the signatures say.
+/// Returns the height of the offence, by the signed messages.
 fn height_of(offence: &Offence) -> Height {
     match offence {
         Offence::Votes { first, second } => first.data.head.height.max(second.data.head.height),

@@ -1,4 +1,4 @@
-//! Casper the friendly finality gadget: which checkpoints are justified and which are final.
+//! Casper FFG: justification and finalization of checkpoints.
 //!
 //! The rules are those of Ethereum's consensus specifications (phase 0, "Justification and finalization", there
 //! `weigh_justification_and_finalization`): a checkpoint is justified by votes of two thirds of the stake
@@ -12,7 +12,7 @@ use crate::consensus::{
     mutation::{self, Mutation},
 };
 
-/// The first block of an epoch, or the newest one before it where that slot stayed empty.
+/// The block in the first slot of an epoch, or the newest before it when that slot is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Checkpoint {
     /// Epoch that begins with the checkpoint.
@@ -33,19 +33,19 @@ impl Checkpoint {
     }
 }
 
-/// The stake that voted for an epoch's checkpoint.
+/// Weight of the votes for an epoch's checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Turnout {
     /// The checkpoint.
     pub checkpoint: Checkpoint,
-    /// Weight of the validators that named it as their target.
+    /// Weight of the validators that voted for it as target, in gwei.
     pub weight: u128,
-    /// Weight of all validators of that epoch.
+    /// Weight of all validators of that epoch, in gwei.
     pub total: u128,
 }
 
 impl Turnout {
-    /// Whether the votes are two thirds of the stake, in integer arithmetic.
+    /// Whether the votes are at least two thirds of the stake, in integer arithmetic.
     pub fn is_supermajority(&self) -> bool {
         if mutation::active(Mutation::PosJustifiesAtHalf) {
             return self.weight.saturating_mul(2) > self.total;
@@ -57,13 +57,13 @@ impl Turnout {
 /// Justified and final checkpoints of a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Casper {
-    /// Whether the newest four epochs that ended are justified, the newest first.
+    /// Whether each of the last four ended epochs is justified, newest first (`justification_bits`).
     pub bits: [bool; 4],
-    /// The source of votes for the previous epoch.
+    /// Source that votes for the previous epoch must have.
     pub previous_justified: Checkpoint,
-    /// The source of votes for this epoch.
+    /// Newest justified checkpoint: the source that votes for the current epoch must have.
     pub justified: Checkpoint,
-    /// The newest final one.
+    /// Newest final checkpoint.
     pub finalized: Checkpoint,
 }
 
@@ -76,7 +76,7 @@ impl Casper {
 
     /// Returns the checkpoints after the epoch of `current` ends; `previous` is the one before it.
     ///
-    /// The first two epochs are left out, as in the specifications: there is no epoch before genesis.
+    /// Nothing changes after the first two epochs, as in the specifications.
     #[must_use]
     pub fn after_epoch(&self, previous: &Turnout, current: &Turnout) -> Self {
         let epoch = current.checkpoint.epoch;
@@ -109,9 +109,9 @@ impl Casper {
             next.finalized = old_current;
         }
         // 12: the first and second, the first with the second as source.
-        let is_careless = mutation::active(Mutation::PosFinalizesWithoutSource);
-        if all(0, 2) && (old_current.epoch + 1 == epoch || is_careless) {
-            next.finalized = if is_careless { previous.checkpoint } else { old_current };
+        let ignores_source = mutation::active(Mutation::PosFinalizesWithoutSource);
+        if all(0, 2) && (old_current.epoch + 1 == epoch || ignores_source) {
+            next.finalized = if ignores_source { previous.checkpoint } else { old_current };
         }
         next
     }

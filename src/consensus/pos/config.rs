@@ -7,8 +7,7 @@ use crate::{
     primitives::{B256, Timestamp},
 };
 
-/// The constants of the protocol, smaller than Ethereum's to suit a few validators. Every validator of a chain has the
-/// same.
+/// Parameters of proof of stake, the same for every validator of a chain; smaller than Ethereum's, for few validators.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct PosConfig {
@@ -18,18 +17,18 @@ pub struct PosConfig {
     pub(crate) slots_per_epoch: u64,
     /// Weight of a timely block on top of its votes, in percent of a slot's share of the stake (`PROPOSER_SCORE_BOOST`).
     pub(crate) boost_percent: u64,
-    /// Epochs without finality before stake of absent validators leaks (`MIN_EPOCHS_TO_INACTIVITY_PENALTY`).
+    /// Number of epochs without finality before the inactivity leak starts (`MIN_EPOCHS_TO_INACTIVITY_PENALTY`).
     pub(crate) leak_after: u64,
-    /// How slowly it leaks: an absent validator loses its weight times its score over this each epoch; the score
-    /// grows by 4 (`INACTIVITY_PENALTY_QUOTIENT`). At least 1.
+    /// Divisor of the leak, at least 1: each epoch an absent validator loses its weight times its inactivity score over this;
+    /// the score grows by 4 (`INACTIVITY_PENALTY_QUOTIENT`).
     pub(crate) leak_quotient: u64,
-    /// How many times the share of stake slashed at about the same time an offender loses on top
+    /// Factor of the correlation penalty: an offender loses this many times the share of stake slashed at about the same time
     /// (`PROPORTIONAL_SLASHING_MULTIPLIER`).
     pub(crate) correlation_multiplier: u64,
-    /// Epochs between an offence's evidence and the correlation penalty; offences this far before and after are counted together.
+    /// Number of epochs between evidence and correlation penalty; offences up to this far before and after count together.
     pub(crate) correlation_delay: u64,
-    /// Epochs after which stake may have left, so that old signatures cost nothing: a replica that was away for longer
-    /// needs a trusted checkpoint (weak subjectivity).
+    /// Number of epochs for which stake stays slashable: a replica that was offline for longer needs a trusted checkpoint (weak
+    /// subjectivity).
     pub(crate) unbonding_epochs: u64,
     /// Checkpoint that the operator trusts; not part of genesis.
     #[serde(skip)]
@@ -45,14 +44,14 @@ pub struct Trusted {
     pub block: B256,
 }
 
-/// Refused parameters, validators or records of proof of stake.
+/// Invalid parameters, validators or records of proof of stake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PosError {
-    /// Justification needs epochs of more than one slot.
+    /// The number of slots of an epoch is less than 2 or too high.
     #[error("proof of stake: slotsPerEpoch is {got}; give at least 2 and at most {max}, such as 4 or 8")]
     SlotsPerEpoch {
-        /// As configured.
+        /// Value configured.
         got: u64,
         /// The largest allowed.
         max: u64,
@@ -63,13 +62,13 @@ pub enum PosError {
         /// Name of the parameter.
         field: &'static str,
     },
-    /// The boost is more than a whole committee: it would decide every fork alone.
+    /// The boost is more than a slot's share of the stake: it would decide every fork alone.
     #[error("proof of stake: boostPercent is {got}; give at most 100, such as 40")]
     Boost {
-        /// As configured.
+        /// Value configured.
         got: u64,
     },
-    /// The validators make no set.
+    /// The validators are not a valid set.
     #[error("proof of stake: {0}")]
     Validators(#[from] ValidatorSetError),
     /// A stored record does not decode.
@@ -80,13 +79,13 @@ pub enum PosError {
     },
 }
 
-/// Most slots of an epoch.
+/// Largest number of slots of an epoch.
 const SLOTS_PER_EPOCH_MAX: u64 = 256;
 
-/// Most consecutive empty slots.
+/// Largest number of consecutive empty slots, with a period.
 pub const EMPTY_SLOTS_MAX: u64 = 65_536;
-/// The same in epochs, where blocks are made on demand: whoever is asked takes the next slot of its own, and most of the stake
-/// may be of validators that run nowhere.
+/// Largest distance of a block from its parent on demand, in epochs: a proposer takes its next slot, and validators with most of
+/// the stake may not run.
 const EPOCHS_AHEAD_MAX: u64 = 64;
 
 impl Default for PosConfig {
@@ -127,14 +126,14 @@ impl PosConfig {
         self
     }
 
-    /// Returns the configuration with another speed of the leak.
+    /// Returns the configuration with another divisor of the leak.
     #[must_use]
     pub const fn with_leak_quotient(mut self, quotient: u64) -> Self {
         self.leak_quotient = quotient;
         self
     }
 
-    /// Returns the configuration with another time until stake may have left.
+    /// Returns the configuration with another number of epochs for which stake stays slashable.
     #[must_use]
     pub const fn with_unbonding_epochs(mut self, epochs: u64) -> Self {
         self.unbonding_epochs = epochs;
@@ -179,17 +178,17 @@ impl PosConfig {
         epoch.saturating_mul(self.slots_per_epoch)
     }
 
-    /// Returns the greatest number of slots between a block and its parent. Without a clock nothing else bounds it.
+    /// Returns the largest distance of a block from its parent, in slots.
     pub const fn reach(&self) -> u64 {
         if self.period == 0 { EPOCHS_AHEAD_MAX * self.slots_per_epoch } else { EMPTY_SLOTS_MAX }
     }
 
-    /// Returns the time at which `slot` begins, on a chain that began at `genesis`; without a period, `genesis`.
+    /// Returns the start of `slot` on a chain with this genesis time; with a period of 0, the genesis time.
     pub const fn time_of(&self, genesis: Timestamp, slot: u64) -> Timestamp {
         genesis.saturating_add_secs(slot.saturating_mul(self.period))
     }
 
-    /// Returns the weight of a boosted block on top of its votes where all validators weigh `total`.
+    /// Returns the proposer boost, in gwei, when all validators together have the weight `total`.
     pub fn boost(&self, total: u128) -> u128 {
         (total / u128::from(self.slots_per_epoch)).saturating_mul(u128::from(self.boost_percent)) / 100
     }

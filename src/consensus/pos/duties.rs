@@ -1,10 +1,11 @@
-//! Duties of a validator: slots, proposals, attestations.
+//! Validator duties: slots, proposals, attestations.
 
 use std::sync::Arc;
 
 use super::{
-    ATTEST_TIMER, Duty, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Proposal, SLOT_TIMER, State, VOTES_MAX,
-    Vote, VoteData, forget, genesis_time, message::reveal_hash, rules::mixed, tree::state_in, votes::Counting,
+    ATTEST_TIMER, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Production, Proposal, SLOT_TIMER, State,
+    VOTES_MAX, Vote, VoteData, genesis_time, message::reveal_hash, remove_old, rules::mixed, tree::state_in,
+    votes::Counting,
 };
 use crate::{
     chain::Block,
@@ -16,8 +17,8 @@ use crate::{
     primitives::Timestamp,
 };
 
-/// Delay of a proposal after its slot began. Slots that passed unseen, in a crash for instance, are processed in
-/// no time, without proposals.
+/// Delay of a proposal after the start of its slot, in nanoseconds. Slots that were missed, for instance in a crash, are
+/// processed at once, without proposals.
 const PROPOSE_NANOS: u64 = 1_000_000;
 
 impl Pos {
@@ -32,7 +33,7 @@ impl Pos {
 
     pub(super) fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
         match timer {
-            SLOT_TIMER if self.has_timers() => self.tick(effects),
+            SLOT_TIMER if self.has_timers() => self.on_tick(effects),
             PROPOSE_TIMER if self.has_timers() => self.propose(effects),
             ATTEST_TIMER if self.has_timers() => {
                 self.is_late = true;
@@ -49,10 +50,10 @@ impl Pos {
         effects.push(Effect::ArmTimer { timer: SLOT_TIMER, deadline });
     }
 
-    /// The next slot begins.
-    fn tick(&mut self, effects: &mut Vec<Effect>) {
+    /// Starts the next slot.
+    fn on_tick(&mut self, effects: &mut Vec<Effect>) {
         let before = (self.tree.root(), self.tree.justified, self.tree.finalized);
-        self.turn_to(self.slot + 1);
+        self.advance_to_slot(self.slot + 1);
         self.arm_slot(effects);
         let after = |nanos| Deadline::After { nanos };
         effects.push(Effect::ArmTimer { timer: PROPOSE_TIMER, deadline: after(PROPOSE_NANOS) });
@@ -60,52 +61,53 @@ impl Pos {
         effects.push(Effect::ArmTimer { timer: ATTEST_TIMER, deadline: after(third) });
         let moved = self.tree.choose(&self.config, self.slot);
         self.publish_changes(before, moved, Vec::new(), effects);
-        self.release_early(effects);
-        self.resend_vote(effects);
-        self.fetch_again(effects);
+        self.admit_future_blocks(effects);
+        self.rebroadcast_vote(effects);
+        self.retry_fetches(effects);
     }
 
-    /// Moves to a later slot (`on_tick`).
-    pub(super) fn turn_to(&mut self, slot: u64) {
+    /// Advances to a later slot (`on_tick` of the specifications).
+    pub(super) fn advance_to_slot(&mut self, slot: u64) {
         let is_new_epoch = self.config.epoch_of(slot) > self.epoch();
         self.slot = slot;
         self.is_late = false;
         if !mutation::active(Mutation::PosBoostStays) {
             self.tree.forks.set_boost(None);
         }
-        self.count_fresh();
+        self.count_queued_votes();
         if is_new_epoch {
             self.tree.pull_up(&self.config);
-            self.forget_old_votes();
+            self.remove_old_votes();
             let oldest = self.config.start_of(self.epoch().saturating_sub(1));
-            forget(&mut self.waiting, |(_, at), _| *at < oldest);
+            remove_old(&mut self.unknown_block_votes, |(_, at), _| *at < oldest);
         }
     }
 
-    /// Votes, once an epoch, from its duty's slot on.
+    /// Votes once an epoch, at or after the attestation slot.
     pub(super) fn attest(&mut self, effects: &mut Vec<Effect>) {
         let Some(signer) = self.signer.clone() else { return };
         let Some(node) = self.tree.head_node().cloned() else { return };
-        // Without a clock it is the slot of the block that is attested.
+        // On demand it is the slot of the head.
         let slot = if self.has_timers() { self.slot } else { node.context.state.slot };
         let epoch = self.config.epoch_of(slot);
         let state = state_in(&self.config, &node.context.state, epoch);
-        let duty = state.current.attestation_slot(&self.config, &signer.address());
-        if duty.is_none_or(|duty| slot < duty) || node.context.state.slot > slot {
+        let assigned = state.current.attestation_slot(&self.config, &signer.address());
+        if assigned.is_none_or(|assigned| slot < assigned) || node.context.state.slot > slot {
             return;
         }
         let (source, target) = (state.casper.justified, state.checkpoints[1]);
-        let is_careless = mutation::active(Mutation::PosVotesEachSlot);
-        if self.promises.vote.as_ref().is_some_and(|vote| vote.data.target.epoch >= epoch) && !is_careless {
+        let is_unprotected = mutation::active(Mutation::PosVotesEachSlot);
+        if self.slashing_protection.vote.as_ref().is_some_and(|vote| vote.data.target.epoch >= epoch) && !is_unprotected
+        {
             return;
         }
-        if !self.promises.allows_vote(source.epoch, epoch) && !is_careless {
+        if !self.slashing_protection.allows_vote(source.epoch, epoch) && !is_unprotected {
             return effects.push(Effect::Mark("pos/refuse-surround"));
         }
         let data = VoteData { slot, head: node.context.block, source, target };
         let vote = Vote::signed(data, &signer);
-        self.promises.vote = Some(vote.clone());
-        let ticket = self.promise(effects);
+        self.slashing_protection.vote = Some(vote.clone());
+        let ticket = self.persist_slashing_protection(effects);
         self.count(
             signer.address(),
             Arc::new(vote.clone()),
@@ -115,20 +117,21 @@ impl Pos {
         effects.push(Effect::Send { to: Recipients::Others, message: vote.into(), after: Some(ticket) });
     }
 
-    /// Rebroadcasts its newest vote when no block of the head's branch has it after a while.
-    fn resend_vote(&self, effects: &mut Vec<Effect>) {
-        let (Some(signer), Some(vote), Some(state)) = (&self.signer, &self.promises.vote, self.head_state()) else {
+    /// Rebroadcasts the newest vote when no block of the head's branch includes it one slot after the next.
+    fn rebroadcast_vote(&self, effects: &mut Vec<Effect>) {
+        let (Some(signer), Some(vote), Some(state)) = (&self.signer, &self.slashing_protection.vote, self.head_state())
+        else {
             return;
         };
         let epoch = vote.data.target.epoch;
         if self.slot > vote.data.slot + 1 && epoch + 1 >= self.epoch() && !state.has_vote(&signer.address(), epoch) {
             effects.push(Effect::Mark("pos/resend"));
             let message = Message::Pos(Arc::new(PosMessage::Vote(vote.clone())));
-            effects.push(Effect::Send { to: Recipients::Others, message, after: self.promised });
+            effects.push(Effect::Send { to: Recipients::Others, message, after: self.protection_ticket });
         }
     }
 
-    /// Requests a block when this slot is its own.
+    /// Requests a block when this validator is the proposer of the current slot.
     fn propose(&mut self, effects: &mut Vec<Effect>) {
         self.update_head(effects);
         let Some(signer) = self.signer.clone() else { return };
@@ -142,12 +145,12 @@ impl Pos {
         }
     }
 
-    /// On demand: requests a block in the next slot that is its own.
+    /// Requests on demand a block in the next slot of which this validator is the proposer.
     pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
         let Some(signer) = self.signer.clone() else { return };
         let Some(slot) = self.next_own_slot(&signer) else {
-            if self.duty != Duty::Idle {
-                self.duty = Duty::Idle;
+            if self.production != Production::Idle {
+                self.production = Production::Idle;
                 effects.push(Effect::CancelBuild);
             }
             return;
@@ -155,7 +158,7 @@ impl Pos {
         self.request_block(&signer, slot, effects);
     }
 
-    /// Returns its first slot after the head's, within the reach of a block.
+    /// Returns the first slot after the head's with `signer` as proposer, within [`PosConfig::reach`](super::PosConfig::reach).
     fn next_own_slot(&self, signer: &Signer) -> Option<u64> {
         let mut state = self.head_context()?.state.clone();
         let (first, last) = (state.slot + 1, state.slot.saturating_add(self.config.reach()));
@@ -173,7 +176,7 @@ impl Pos {
     }
 
     fn request_block(&mut self, signer: &Signer, slot: u64, effects: &mut Vec<Effect>) {
-        if !self.promises.allows_block(slot) {
+        if !self.slashing_protection.allows_block(slot) {
             return effects.push(Effect::Mark("pos/refuse-double-proposal"));
         }
         let Some(node) = self.tree.head_node().cloned() else { return };
@@ -191,7 +194,7 @@ impl Pos {
         };
         let ticket = self.next_ticket.take_next();
         let parent = node.context.block;
-        self.duty = Duty::Building { ticket, slot, parent };
+        self.production = Production::Building { ticket, slot, parent };
         let timestamp_min =
             if self.has_timers() { self.config.time_of(state.genesis_time, slot) } else { node.context.timestamp };
         effects.push(Effect::Build(BuildRequest {
@@ -205,15 +208,16 @@ impl Pos {
         }));
     }
 
-    /// Votes that the branch has not counted yet.
+    /// Returns votes for the next block: those that the branch has not counted yet.
     fn packed_votes(&self, state: &State) -> Vec<Vote> {
         let counts = |signer, vote: &Vote| state.check_vote(&self.config, vote, signer).is_ok();
-        let fitting = self.votes.iter().filter(|((signer, _), vote)| counts(signer, vote));
-        let mut votes: Vec<_> = fitting.map(|(_, vote)| vote.as_ref().clone()).take(VOTES_MAX).collect();
+        let countable = self.votes.iter().filter(|((signer, _), vote)| counts(signer, vote));
+        let mut votes: Vec<_> = countable.map(|(_, vote)| vote.as_ref().clone()).take(VOTES_MAX).collect();
         votes.sort();
         votes
     }
 
+    /// Returns offences for the next block: those that the branch has not punished yet.
     fn packed_offences(&self, state: &State) -> Vec<super::Offence> {
         let due = self.offences.iter().filter(|(offender, offence)| state.is_due(&self.config, offence, offender));
         let mut offences: Vec<_> = due.map(|(_, offence)| offence.as_ref().clone()).take(OFFENCES_MAX).collect();
@@ -222,16 +226,16 @@ impl Pos {
     }
 
     pub(super) fn on_built(&mut self, ticket: crate::consensus::Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
-        let Duty::Building { ticket: asked, slot, parent } = self.duty else {
+        let Production::Building { ticket: requested, slot, parent } = self.production else {
             return effects.push(Effect::Mark("pos/stale-build"));
         };
-        let Some(signer) = self.signer.clone().filter(|_| asked == ticket) else {
+        let Some(signer) = self.signer.clone().filter(|_| requested == ticket) else {
             return effects.push(Effect::Mark("pos/stale-build"));
         };
-        // A block that was built too late is not sealed: its slot is over.
+        // A block whose slot is over is not sealed.
         let is_in_time = !self.has_timers() || (slot == self.slot && self.is_within(slot, block.timestamp()));
-        if BlockId::parent_of(&block) != parent || !is_in_time || !self.promises.allows_block(slot) {
-            self.duty = Duty::Idle;
+        if BlockId::parent_of(&block) != parent || !is_in_time || !self.slashing_protection.allows_block(slot) {
+            self.production = Production::Idle;
             return effects.push(Effect::Mark("pos/stale-build"));
         }
         let id = BlockId::of(&block);
@@ -241,9 +245,9 @@ impl Pos {
         let mut after = Vec::new();
         match self.admit(None, sealed, Some(record), &mut after) {
             Ok(()) => {
-                self.promises.proposed = Some(slot);
-                self.duty = Duty::Idle;
-                self.promise(effects);
+                self.slashing_protection.proposed = Some(slot);
+                self.production = Production::Idle;
+                self.persist_slashing_protection(effects);
                 effects.append(&mut after);
             }
             Err(rejection) => effects.push(Effect::Reject(rejection)),
@@ -255,11 +259,11 @@ impl Pos {
         self.config.time_of(genesis, slot) <= time && time < self.config.time_of(genesis, slot + 1)
     }
 
-    /// Persists the promises that this validator may not contradict.
-    fn promise(&mut self, effects: &mut Vec<Effect>) -> crate::consensus::Ticket {
+    /// Persists the slashing protection before a message that depends on it is sent.
+    fn persist_slashing_protection(&mut self, effects: &mut Vec<Effect>) -> crate::consensus::Ticket {
         let ticket = self.next_ticket.take_next();
-        self.promised = Some(ticket);
-        effects.push(Effect::Persist { ticket, records: vec![self.promises.record()] });
+        self.protection_ticket = Some(ticket);
+        effects.push(Effect::Persist { ticket, records: vec![self.slashing_protection.record()] });
         ticket
     }
 }

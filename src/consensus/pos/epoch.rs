@@ -1,7 +1,7 @@
-//! The end of an epoch: justification, the inactivity leak, correlation penalties, the next validators.
+//! Epoch processing: justification, inactivity leak, correlation penalties, next validators.
 //!
-//! After Ethereum's consensus specifications ("Epoch processing" of Altair): scores of absence, a leak in proportion to
-//! them while finality is late, and for offenders a penalty that grows with how many offended at about the same time.
+//! After Ethereum's consensus specifications ("Epoch processing" of Altair): inactivity inactivity_scores, a leak in proportion to
+//! them while finality stalls, and a slashing penalty in proportion to the stake slashed at about the same time.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -11,16 +11,16 @@ use super::{
 };
 use crate::{consensus::ValidatorSet, primitives::Address};
 
-/// Added to a score by an epoch of absence (`INACTIVITY_SCORE_BIAS`).
+/// Increase of an inactivity score by an epoch of absence (`INACTIVITY_SCORE_BIAS`).
 const SCORE_ABSENT: u64 = 4;
-/// Subtracted from each score by an epoch with timely finality (`INACTIVITY_SCORE_RECOVERY_RATE`).
+/// Decrease of each inactivity score by an epoch with timely finality (`INACTIVITY_SCORE_RECOVERY_RATE`).
 const SCORE_RECOVERY: u64 = 16;
 
 impl State {
-    /// Returns the branch at a later slot without blocks in between (`process_slots`), unchanged for an earlier one.
+    /// Returns the state at a later slot without blocks in between (`process_slots`), unchanged for an earlier one.
     pub(super) fn advanced(&self, config: &PosConfig, slot: u64) -> (Self, EpochPenalties) {
         let (mut state, mut penalties) = match config.epoch_of(slot) > self.epoch() {
-            true => self.ahead.get_or_init(|| self.at_next_epoch(config)),
+            true => self.next_epoch_cache.get_or_init(|| self.at_next_epoch(config)),
             false => (self.clone(), EpochPenalties::default()),
         };
         while config.epoch_of(slot) > state.epoch() {
@@ -54,8 +54,8 @@ impl State {
         let elected = elected.filter(|_| stake.elected.is_none());
         if let Some(members) = &elected {
             stake.elected = Some((self.current.number, members.clone()));
-            stake.gathered.clear();
-            // The stake that was elected has earlier penalties deducted; those of this block are yet to be executed.
+            stake.pending_updates.clear();
+            // Earlier penalties are deducted from the elected stake already; those of this block are not executed yet.
             let [before, after] = &mut stake.debts;
             for (validator, debt) in core::mem::replace(after, penalties.by_validator.clone()) {
                 let new = penalties.by_validator.get(&validator).copied().unwrap_or_default();
@@ -70,7 +70,7 @@ impl State {
         penalties.ended = true;
         self.casper = self.unrealized();
         let mut stake = Stake::clone(&self.stake);
-        stake.scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
+        stake.inactivity_scores.retain(|validator, _| stake.bonded.iter().any(|member| member.address == *validator));
         self.apply_absence(config, &mut stake, penalties);
         apply_correlation(config, self.epoch(), &self.current.set, &mut stake, penalties);
         if stake.elected.as_ref().is_some_and(|(epoch, _)| self.casper.finalized.epoch > *epoch)
@@ -86,7 +86,7 @@ impl State {
         let number = self.epoch() + 1;
         let (set, seed) = core::mem::replace(
             &mut self.next,
-            // Without any validator left the last ones stay, so that a chain without stake still has proposers.
+            // When no validator is left, the current ones stay, so that a chain without stake still has proposers.
             (stake.effective().unwrap_or_else(|| self.current.set.clone()), epoch_seed(number + 1, self.mix)),
         );
         let current = Arc::new(Epoch::new(config, number, set, seed));
@@ -98,7 +98,7 @@ impl State {
         self.stake = Arc::new(stake);
     }
 
-    /// Scores of absence from the previous epoch, and the leak (`process_inactivity_updates`, `get_inactivity_penalty_deltas`).
+    /// Updates inactivity inactivity_scores by the previous epoch and applies the inactivity leak (`process_inactivity_updates`, `get_inactivity_penalty_deltas`).
     fn apply_absence(&self, config: &PosConfig, stake: &mut Stake, penalties: &mut EpochPenalties) {
         if self.epoch() == 0 {
             return;
@@ -108,13 +108,13 @@ impl State {
         for (member, voted) in self.previous.set.members().iter().zip(&self.voted[0]) {
             let validator = member.address;
             let is_present = *voted && !stake.slashed.contains_key(&validator);
-            let mut score = stake.scores.remove(&validator).unwrap_or_default();
+            let mut score = stake.inactivity_scores.remove(&validator).unwrap_or_default();
             score = if is_present { score.saturating_sub(1) } else { score.saturating_add(SCORE_ABSENT) };
             if !is_leaking {
                 score = score.saturating_sub(SCORE_RECOVERY);
             }
             if score > 0 {
-                stake.scores.insert(validator, score);
+                stake.inactivity_scores.insert(validator, score);
             }
             if !is_present {
                 stake.absent.push(validator);
@@ -127,7 +127,7 @@ impl State {
     }
 }
 
-/// Further penalties of offenders, in proportion to all offences at about the same time (`process_slashings`).
+/// Applies penalties to offenders, in proportion to the stake slashed at about the same time (`process_slashings`).
 fn apply_correlation(
     config: &PosConfig,
     epoch: u64,
@@ -135,7 +135,7 @@ fn apply_correlation(
     stake: &mut Stake,
     penalties: &mut EpochPenalties,
 ) {
-    // Of the stake as it was with the offenders, who have left the set.
+    // The total includes offenders, which have left the set.
     let gone = stake.slashed.iter().filter(|(offender, _)| !set.contains(offender));
     let total = set.total_weight() + gone.map(|(_, (_, weight))| u128::from(*weight)).sum::<u128>();
     let delay = config.correlation_delay;

@@ -1,8 +1,10 @@
-//! Proof of stake as the dispatch over all protocols sees it.
+//! Proof of stake's implementation of the interface common to all protocols.
 
 use std::sync::Arc;
 
-use super::{HEAD_KEY, HeaderError, LightVerifier, NODE_PREFIX, PROMISES_KEY, Pos, PosConfig, PosError, PosRules};
+use super::{
+    HEAD_KEY, HeaderError, LightVerifier, NODE_PREFIX, Pos, PosConfig, PosError, PosRules, SLASHING_PROTECTION_KEY,
+};
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
@@ -36,7 +38,7 @@ impl ProtocolFamily for Pos {
         record_keys: RecordKeys {
             head: HEAD_KEY,
             head_prefixes: &[HEAD_KEY],
-            safety_prefixes: &[PROMISES_KEY],
+            safety_prefixes: &[SLASHING_PROTECTION_KEY],
             attested_prefixes: &[],
         },
     };

@@ -1,10 +1,10 @@
-//! LMD-GHOST: the choice of the head.
+//! LMD-GHOST fork choice.
 //!
 //! The rule is that of Ethereum's consensus specifications (phase 0, "Fork choice", there `get_head`): from the
 //! justified checkpoint down, always to the child whose subtree has most weight of latest messages, plus the proposer boost;
-//! ties go to the higher hash. Subtrees without a viable leaf are left out (`filter_block_tree`), and validators that were seen
-//! to equivocate count nowhere. Weights are summed up the tree once for each choice, over an array in which parents
-//! come before their children (as "proto-array" implementations do).
+//! ties go to the higher hash. Subtrees without a viable leaf are excluded (`filter_block_tree`), and so are the votes of
+//! equivocating validators. Weights are summed from the leaves up once per choice, over an array in which parents come
+//! before their children (as in "proto-array" implementations).
 
 use core::cell::LazyCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,22 +23,22 @@ use crate::{
 pub struct ForkBlock {
     /// The block.
     pub block: BlockId,
-    /// Its parent's hash.
+    /// Hash of its parent.
     pub parent: B256,
-    /// Its slot.
+    /// Slot of the block.
     pub slot: u64,
-    /// Its epoch.
+    /// Epoch of the block.
     pub epoch: u64,
     /// Checkpoint justified on its branch.
     pub justified: Checkpoint,
-    /// Checkpoint justified on its branch if its epoch ended with it.
+    /// Checkpoint justified on its branch if the epoch ended after this block.
     pub unrealized: Checkpoint,
 }
 
 /// The newest vote of a validator for a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LatestMessage {
-    /// Its target's epoch.
+    /// Epoch of the vote's target.
     pub epoch: u64,
     /// The head.
     pub block: B256,
@@ -49,11 +49,11 @@ pub struct LatestMessage {
 pub struct View<'a> {
     /// Checkpoint to start from.
     pub justified: Checkpoint,
-    /// The epoch of the present slot.
+    /// Epoch of the current slot.
     pub epoch: u64,
     /// Weights of the votes: the validators of the justified checkpoint.
     pub weights: &'a ValidatorSet,
-    /// Weight added to the boosted block.
+    /// Weight added to the boosted block, in gwei.
     pub boost: u128,
 }
 
@@ -62,7 +62,7 @@ pub struct View<'a> {
 pub struct ForkChoice {
     /// Parents before children.
     blocks: Vec<Entry>,
-    /// Whether each block is the child of the one before it, the usual case.
+    /// Whether each block is the child of the one before it, so that there is no fork.
     is_line: bool,
     index: BTreeMap<B256, usize>,
     votes: BTreeMap<Address, LatestMessage>,
@@ -77,7 +77,7 @@ struct Entry {
 }
 
 impl ForkChoice {
-    /// A tree of one block.
+    /// Returns a tree of one block.
     pub fn new(root: ForkBlock) -> Self {
         Self {
             blocks: vec![Entry { block: root, parent: None }],
@@ -101,7 +101,7 @@ impl ForkChoice {
         true
     }
 
-    /// Counts a vote if it is newer than its validator's last one (`update_latest_messages`).
+    /// Counts a vote if it is newer than its validator's last one (`update_latest_messages`) and returns whether it is.
     pub fn vote(&mut self, validator: Address, message: LatestMessage) -> bool {
         if self.equivocators.contains(&validator) {
             return false;
@@ -113,43 +113,43 @@ impl ForkChoice {
         is_newer
     }
 
-    /// Removes a validator's votes for good (`on_attester_slashing`).
+    /// Removes a validator's votes permanently (`on_attester_slashing`).
     pub fn discount(&mut self, equivocator: Address) {
         self.votes.remove(&equivocator);
         self.equivocators.insert(equivocator);
     }
 
-    /// Validators whose votes were removed.
+    /// Returns the validators whose votes were removed.
     pub const fn equivocators(&self) -> &BTreeSet<Address> {
         &self.equivocators
     }
 
-    /// The newest vote of each validator.
+    /// Returns the newest vote of each validator.
     pub const fn votes(&self) -> &BTreeMap<Address, LatestMessage> {
         &self.votes
     }
 
-    /// Gives a block the proposer boost, until the next slot takes it away with `None`.
+    /// Sets the block that has the proposer boost, `None` at the start of a slot.
     pub const fn set_boost(&mut self, block: Option<B256>) {
         self.boosted = block;
     }
 
-    /// The block that has the proposer boost.
+    /// Returns the block that has the proposer boost.
     pub const fn boosted(&self) -> Option<B256> {
         self.boosted
     }
 
-    /// The block with this hash.
+    /// Returns the block with this hash.
     pub fn get(&self, hash: &B256) -> Option<&ForkBlock> {
         self.index.get(hash).map(|place| &self.blocks[*place].block)
     }
 
-    /// All blocks, parents first.
+    /// Returns all blocks, parents first.
     pub fn blocks(&self) -> impl Iterator<Item = &ForkBlock> {
         self.blocks.iter().map(|entry| &entry.block)
     }
 
-    /// The newest block of `hash`'s branch at `slot` or before it (`get_ancestor`).
+    /// Returns the newest block of `hash`'s branch at or before `slot` (`get_ancestor`).
     pub fn ancestor_at(&self, hash: &B256, slot: u64) -> Option<BlockId> {
         let mut place = *self.index.get(hash)?;
         while self.blocks[place].block.slot > slot {
@@ -164,8 +164,8 @@ impl ForkChoice {
         self.ancestor_at(hash, slot).is_some_and(|found| found.hash == *ancestor)
     }
 
-    /// The head (`get_head`); the justified block itself when nothing below it is viable, the root when that block is not
-    /// here.
+    /// Returns the head (`get_head`): the justified block when it has no viable descendant, the root when the justified block is
+    /// not in the tree.
     pub fn head(&self, view: &View<'_>) -> BlockId {
         let justified = self.index.get(&view.justified.block.hash).copied().unwrap_or_default();
         if self.is_line {
@@ -173,7 +173,7 @@ impl ForkChoice {
             let head = if self.is_viable_leaf(leaf, view) { leaf } else { justified };
             return self.blocks[head].block.block;
         }
-        // Only siblings are weighed against each other.
+        // Weights are needed only where a block has siblings.
         let weights = LazyCell::new(|| self.subtree_weights(view));
         let viable = self.viable(view);
         let mut best: Vec<Option<usize>> = vec![None; self.blocks.len()];
@@ -191,7 +191,7 @@ impl ForkChoice {
         self.blocks[head].block.block
     }
 
-    /// Drops all blocks that are not built upon `root` (finality).
+    /// Removes all blocks that do not descend from `root`, after finality.
     pub fn prune(&mut self, root: &B256) {
         let Some(root) = self.index.get(root).copied() else { return };
         let mut moved: Vec<Option<usize>> = vec![None; self.blocks.len()];
@@ -212,7 +212,7 @@ impl ForkChoice {
         }
     }
 
-    /// Weight of votes for each block or anything built upon it, with the boost (`get_weight`).
+    /// Returns the weight of the votes for each block and its descendants, with the boost (`get_weight`).
     fn subtree_weights(&self, view: &View<'_>) -> Vec<u128> {
         let mut weights = vec![0_u128; self.blocks.len()];
         for (validator, message) in &self.votes {
@@ -232,7 +232,7 @@ impl ForkChoice {
         weights
     }
 
-    /// Blocks with a viable leaf upon them. Everything here is built upon the finalised checkpoint already.
+    /// Returns whether each block has a viable leaf. All blocks descend from the finalized checkpoint.
     fn viable(&self, view: &View<'_>) -> Vec<bool> {
         let mut has_child = vec![false; self.blocks.len()];
         let mut viable = vec![false; self.blocks.len()];
@@ -248,7 +248,7 @@ impl ForkChoice {
         viable
     }
 
-    /// Whether a leaf may be the head: its branch justified the justified checkpoint, or at least a recent one
+    /// Whether a leaf may be the head: its branch has justified the justified checkpoint or a recent one
     /// (`filter_block_tree`).
     fn is_viable_leaf(&self, place: usize, view: &View<'_>) -> bool {
         let block = &self.blocks[place].block;
@@ -260,13 +260,13 @@ impl ForkChoice {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Hashes stand for their blocks, which the index is in the order of; whether they make one line follows from them.
+        // Hashes determine the blocks and whether there is a fork.
         let Self { blocks: _, is_line: _, index, votes, equivocators, boosted } = self;
         out.list(index.keys(), |out, hash| out.hash(hash));
-        out.list(votes.iter(), |out, (validator, message)| {
+        out.list(votes.iter(), |out, (validator, LatestMessage { epoch, block })| {
             out.address(validator);
-            out.u64(message.epoch);
-            out.hash(&message.block);
+            out.u64(*epoch);
+            out.hash(block);
         });
         out.list(equivocators.iter(), |out, validator| out.address(validator));
         out.option(boosted.as_ref(), |out, hash| out.hash(hash));

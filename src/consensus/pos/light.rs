@@ -1,4 +1,4 @@
-//! Light verification: final checkpoints from headers, payloads and genesis alone.
+//! Light verification: follows the final checkpoint from genesis, headers and payloads, without execution.
 
 use super::{HeaderContext, HeaderError, Pos, PosConfig, PosError, StakeSource, check_header};
 use crate::{
@@ -9,12 +9,12 @@ use crate::{
 /// Follows a chain by its headers and payloads.
 ///
 /// Every header is verified by all the protocol's rules: proposer, randomness, votes, evidence, penalties.
-/// [`LightVerifier::finalized`] is final by votes of two thirds of the stake in force, which it counts itself. Changes of stake
-/// by execution are taken from the payload that commits to them; such a change is in force only after a checkpoint above
-/// it is final by the votes of the validators before, so that no validator votes itself in.
+/// The verifier counts the votes of two thirds of the stake in force that make [`LightVerifier::finalized`] final. Changes of
+/// stake by execution are taken from the payload that commits to them; such a change is in force only after a checkpoint
+/// above it is final by the votes of the previous validators.
 ///
-/// As any node that was offline, it must not start from a genesis or checkpoint that is older than stake stays slashable
-/// (weak subjectivity): validators that have left may sign another history at no cost.
+/// It must not start from a genesis or checkpoint that is older than stake stays slashable (weak subjectivity): validators
+/// whose stake is withdrawn may sign another history at no cost.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: PosConfig,
@@ -26,7 +26,7 @@ impl LightVerifier {
     /// Starts at genesis.
     ///
     /// # Errors
-    /// [`PosError`] for parameters that make no sense.
+    /// [`PosError`] for invalid parameters.
     pub fn new(
         config: PosConfig,
         genesis: &Header,
@@ -47,27 +47,27 @@ impl LightVerifier {
         Ok(self.head.block)
     }
 
-    /// The newest verified header.
+    /// Returns the newest verified header.
     pub const fn head(&self) -> BlockId {
         self.head.block
     }
 
-    /// The newest final checkpoint, by votes of two thirds of the stake.
+    /// Returns the newest final checkpoint, by votes of two thirds of the stake.
     pub fn finalized(&self) -> super::Checkpoint {
         self.head.state.casper.finalized
     }
 
-    /// The newest justified checkpoint.
+    /// Returns the newest justified checkpoint.
     pub fn justified(&self) -> super::Checkpoint {
         self.head.state.casper.justified
     }
 
-    /// Validators of the head's epoch.
+    /// Returns the validators of the head's epoch.
     pub fn validators(&self) -> &ValidatorSet {
         &self.head.state.current.set
     }
 
-    /// The slot of the head.
+    /// Returns the slot of the head.
     pub fn slot(&self) -> u64 {
         self.head.state.slot
     }

@@ -1,4 +1,4 @@
-//! What validators sign: votes and proposals.
+//! Signed messages of validators: votes and proposals.
 
 use std::sync::Arc;
 
@@ -10,26 +10,26 @@ use crate::{
     primitives::{Address, B256, Bytes, keccak256},
 };
 
-/// Lengths of what is signed.
+/// Lengths of the signed messages, in bytes.
 const VOTE_BYTES: usize = 4 + 17 + 8 + 3 * 40 + 2 * 8;
 const PROPOSAL_BYTES: usize = 4 + 21 + 8 + 40;
 const REVEAL_BYTES: usize = 4 + 19 + 8;
 
-/// What an attester says: which block is the head, and from which checkpoint to which its epoch goes on.
+/// Contents of a vote (attestation): the head, and the source and target checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VoteData {
-    /// When.
+    /// Slot of the vote.
     pub slot: u64,
-    /// The head (LMD-GHOST).
+    /// Head block (LMD-GHOST).
     pub head: BlockId,
-    /// The justified checkpoint that it starts from (Casper).
+    /// Justified checkpoint that the vote starts from (Casper FFG source).
     pub source: Checkpoint,
-    /// The checkpoint of its epoch.
+    /// Checkpoint of the vote's epoch (Casper FFG target).
     pub target: Checkpoint,
 }
 
 impl VoteData {
-    /// What is signed: keccak of the kind and the canonical encoding.
+    /// Returns the hash that is signed: keccak of the kind and the canonical encoding.
     pub fn signing_hash(&self) -> B256 {
         keccak256(self.message().as_bytes())
     }
@@ -41,17 +41,17 @@ impl VoteData {
         out
     }
 
-    /// Whether signing both is an offence: two votes for one epoch, or one that surrounds the other (`s1 < s2`, `t2 < t1`).
+    /// Whether signing both is slashable: two votes for one target epoch, or one that surrounds the other (`s1 < s2`, `t2 < t1`).
     pub fn conflicts(&self, other: &Self) -> bool {
         self.is_double(other) || self.surrounds(other) || other.surrounds(self)
     }
 
-    /// Whether both are for one target epoch, and differ.
+    /// Whether the votes differ and have the same target epoch.
     pub fn is_double(&self, other: &Self) -> bool {
         self != other && self.target.epoch == other.target.epoch
     }
 
-    /// Whether this one's source is older and its target newer.
+    /// Whether this vote's source epoch is lower and its target epoch higher than the other's.
     pub const fn surrounds(&self, other: &Self) -> bool {
         self.source.epoch < other.source.epoch && other.target.epoch < self.target.epoch
     }
@@ -77,7 +77,7 @@ impl VoteData {
 /// A vote and its signature.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Vote {
-    /// What is said.
+    /// Contents that are signed.
     pub data: VoteData,
     /// The attester's signature over [`VoteData::signing_hash`].
     pub signature: Bytes,
@@ -89,10 +89,10 @@ impl Vote {
         Self { data, signature: signer.sign(data.signing_hash()) }
     }
 
-    /// Who signed.
+    /// Returns the signer.
     ///
     /// # Errors
-    /// [`SealError`] when nobody did.
+    /// [`SealError`] when the signature does not verify.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
         authenticator.author(authenticator.keccak(self.data.message().as_bytes()), &self.signature)
     }
@@ -108,12 +108,12 @@ impl Vote {
     }
 }
 
-/// A block that was sealed for a slot. The seal beside a block is this signature.
+/// A block that was sealed for a slot. The block's seal is this signature.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Proposal {
-    /// For which slot.
+    /// Slot of the block.
     pub slot: u64,
-    /// Which block.
+    /// The block.
     pub block: BlockId,
     /// The proposer's signature over [`proposal_hash`].
     pub signature: Bytes,
@@ -125,10 +125,10 @@ impl Proposal {
         Self { slot, block, signature: signer.sign(proposal_hash(slot, &block)) }
     }
 
-    /// Who signed.
+    /// Returns the signer.
     ///
     /// # Errors
-    /// [`SealError`] when nobody did.
+    /// [`SealError`] when the signature does not verify.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
         proposer_of(authenticator, self.slot, &self.block, &self.signature)
     }
@@ -149,13 +149,13 @@ impl Proposal {
     }
 }
 
-/// What the proposer of `slot` signs to propose `block`. It names the slot, so that two of them prove a double proposal
-/// without the blocks.
+/// Returns the hash that the proposer of `slot` signs to propose `block`. It covers the slot, so that two signatures prove a
+/// double proposal without the blocks.
 pub fn proposal_hash(slot: u64, block: &BlockId) -> B256 {
     keccak256(proposal_message(slot, block).as_bytes())
 }
 
-/// Who proposed `block` for `slot` by this signature; the hash is made once for all who ask.
+/// Returns the signer of a proposal. The authenticator caches the hash.
 pub(super) fn proposer_of(
     authenticator: &Authenticator,
     slot: u64,
@@ -174,15 +174,15 @@ fn proposal_message(slot: u64, block: &BlockId) -> Encoder {
     out
 }
 
-/// What a proposer signs to reveal its part of the randomness of `epoch`.
+/// Returns the hash that a proposer signs as its contribution to the randomness of `epoch` (RANDAO reveal).
 ///
-/// The signatures that are made here are deterministic (RFC 6979), so an honest proposer has one reveal an epoch. Unlike
-/// Ethereum's BLS signatures they are not unique: a dishonest one may choose among many.
+/// Signatures here are deterministic (RFC 6979), so an honest proposer has one reveal an epoch. Unlike Ethereum's BLS
+/// signatures they are not unique: a dishonest proposer may choose among many.
 pub fn reveal_hash(epoch: u64) -> B256 {
     keccak256(reveal_message(epoch).as_bytes())
 }
 
-/// Who made this reveal for `epoch`; the hash is made once for all who ask.
+/// Returns the signer of a randomness reveal for `epoch`. The authenticator caches the hash.
 pub(super) fn revealer_of(authenticator: &Authenticator, epoch: u64, reveal: &[u8]) -> Result<Address, SealError> {
     authenticator.author(authenticator.keccak(reveal_message(epoch).as_bytes()), reveal)
 }
@@ -194,18 +194,18 @@ fn reveal_message(epoch: u64) -> Encoder {
     out
 }
 
-/// What replicas say besides blocks.
+/// Messages between replicas besides blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PosMessage {
     /// An attester's vote.
     Vote(Vote),
-    /// Proof of an offence, for proposers to pack.
+    /// Evidence of an offence, for proposers to include in a block.
     Offence(Offence),
 }
 
 impl PosMessage {
-    /// The kind, for filters, traces and digests.
+    /// Returns the kind, for filters, traces and digests.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Vote(_) => "vote",
@@ -213,7 +213,7 @@ impl PosMessage {
         }
     }
 
-    /// Length in bytes, as a link's bandwidth counts it.
+    /// Returns the encoded length in bytes, which a link's bandwidth limits.
     pub fn size_bytes(&self) -> usize {
         let mut out = Encoder::new();
         self.encode(&mut out);
@@ -240,76 +240,76 @@ impl From<Vote> for crate::consensus::Message {
     }
 }
 
-/// Why a message was refused.
+/// Invalid message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// Signed by nobody.
+    /// The signature does not verify.
     #[error(transparent)]
     Signature(#[from] SealError),
-    /// Signed by somebody without a vote in that epoch.
+    /// The signer is not a validator of that epoch.
     #[error("{signer} is no validator of epoch {epoch}")]
     NotValidator {
-        /// Who.
+        /// Signer of the message.
         signer: Address,
-        /// Which epoch.
+        /// Epoch of the message.
         epoch: u64,
     },
-    /// Of a slot that is not here yet.
+    /// The slot is in the future.
     #[error("slot {slot} is in the future; it is slot {now}")]
     FutureSlot {
-        /// The message's.
+        /// Slot of the message.
         slot: u64,
-        /// The replica's.
+        /// Current slot of the replica.
         now: u64,
     },
-    /// Of an epoch that no longer counts.
+    /// The epoch no longer counts.
     #[error("epoch {epoch} is over; it is epoch {now}")]
     OldEpoch {
-        /// The message's.
+        /// Epoch of the message.
         epoch: u64,
-        /// The replica's.
+        /// Current epoch of the replica.
         now: u64,
     },
-    /// The same was said before.
+    /// The message was received before.
     #[error("already known")]
     Known,
-    /// As many wait already as may.
+    /// Too many votes for unknown blocks are kept.
     #[error("{limit} messages wait for blocks already")]
     Overloaded {
-        /// The bound.
+        /// Number allowed.
         limit: usize,
     },
-    /// A form that no honest replica sends.
+    /// The message contradicts itself or its branch.
     #[error("malformed: {what}")]
     Malformed {
         /// What is wrong.
         what: &'static str,
     },
-    /// The block is built upon something that finality has left behind.
+    /// The block does not descend from the final checkpoint.
     #[error("{block} is not built upon the final checkpoint")]
     NotFinal {
-        /// Which block.
+        /// The block.
         block: BlockId,
     },
-    /// This replica has been away for longer than stake stays slashable, and can't tell the true chain from a forged one.
+    /// The replica was offline for longer than stake stays slashable and cannot distinguish the chain from a forged one.
     #[error("the newest final epoch {finalized} is more than {limit} before epoch {now}: give a trusted checkpoint")]
     WeakSubjectivity {
-        /// The newest final epoch that it knows.
+        /// Newest final epoch that the replica has.
         finalized: u64,
-        /// The present epoch.
+        /// Current epoch.
         now: u64,
-        /// How many epochs it may be away.
+        /// Largest number of epochs between the two.
         limit: u64,
     },
-    /// The branch does not hold the block that the operator trusts.
+    /// The branch does not include the checkpoint that the operator trusts.
     #[error("epoch {epoch} begins with {got}, the operator trusts {want}")]
     Untrusted {
-        /// Of the trusted checkpoint.
+        /// Epoch of the trusted checkpoint.
         epoch: u64,
-        /// What the branch has.
+        /// Checkpoint of the branch.
         got: B256,
-        /// What it must have.
+        /// Checkpoint that the operator trusts.
         want: B256,
     },
 }

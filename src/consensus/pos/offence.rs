@@ -10,22 +10,22 @@ use crate::{
     primitives::{Address, B256, keccak256},
 };
 
-/// Two signatures that no honest validator makes.
+/// Evidence of a slashable offence: two conflicting signed messages of one validator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Offence {
-    /// Two votes for one epoch, or one that surrounds the other.
+    /// Two votes for one target epoch, or one that surrounds the other.
     Votes {
-        /// The lesser of the two in their order, so that one offence has one form.
+        /// Lesser vote in their order, so that an offence has one form.
         first: Vote,
-        /// The other.
+        /// Greater vote.
         second: Vote,
     },
     /// Two blocks for one slot.
     Proposals {
-        /// The lesser of the two in their order.
+        /// Lesser proposal in their order.
         first: Proposal,
-        /// The other.
+        /// Greater proposal.
         second: Proposal,
     },
 }
@@ -36,50 +36,50 @@ pub enum Offence {
 pub enum OffenceKind {
     /// Two votes for one target epoch.
     DoubleVote,
-    /// A vote whose source is older and whose target is newer than another's.
+    /// A vote whose source epoch is lower and whose target epoch is higher than another's.
     SurroundVote,
     /// Two blocks for one slot.
     DoubleProposal,
 }
 
-/// Why two signatures prove no offence.
+/// Evidence that proves no offence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OffenceError {
     /// A signature does not verify.
     #[error(transparent)]
     Signature(#[from] SealError),
-    /// Signed by two validators.
+    /// The messages have different signers.
     #[error("signed by {first} and {second}")]
     Signers {
-        /// Signer of the first.
+        /// Signer of the first message.
         first: Address,
-        /// Signer of the second.
+        /// Signer of the second message.
         second: Address,
     },
-    /// Both may be signed.
+    /// The messages do not conflict.
     #[error("the two do not conflict")]
     NoConflict,
-    /// The two in the wrong order.
+    /// The messages are not in ascending order.
     #[error("not in canonical order")]
     Order,
 }
 
 impl Offence {
-    /// The offence of two votes, if they conflict.
+    /// Returns the offence of two votes, if they conflict.
     pub fn of_votes(one: &Vote, other: &Vote) -> Option<Self> {
         let (first, second) = if one <= other { (one, other) } else { (other, one) };
         one.data.conflicts(&other.data).then(|| Self::Votes { first: first.clone(), second: second.clone() })
     }
 
-    /// The offence of two proposals, if they conflict.
+    /// Returns the offence of two proposals, if they conflict.
     pub fn of_proposals(one: &Proposal, other: &Proposal) -> Option<Self> {
         let (first, second) = if one <= other { (one, other) } else { (other, one) };
         let conflict = one.slot == other.slot && one.block != other.block;
         conflict.then(|| Self::Proposals { first: first.clone(), second: second.clone() })
     }
 
-    /// The votes that prove it; none for two proposals.
+    /// Returns the votes that prove it; none for two proposals.
     pub fn votes(&self) -> Vec<Vote> {
         match self {
             Self::Votes { first, second } => vec![first.clone(), second.clone()],
@@ -87,7 +87,7 @@ impl Offence {
         }
     }
 
-    /// The rule that an offence breaks.
+    /// Returns the rule that the offence breaks.
     pub const fn kind(&self) -> OffenceKind {
         match self {
             Self::Proposals { .. } => OffenceKind::DoubleProposal,
@@ -98,7 +98,7 @@ impl Offence {
         }
     }
 
-    /// The slot of the later signature: when the offence was complete.
+    /// Returns the slot of the later message.
     pub fn slot(&self) -> u64 {
         match self {
             Self::Votes { first, second } => first.data.slot.max(second.data.slot),
@@ -134,7 +134,7 @@ impl Offence {
         if is_ordered { Ok(first) } else { Err(OffenceError::Order) }
     }
 
-    /// Identifier of the proof: keccak of its encoding.
+    /// Returns the identifier of the evidence: keccak of its encoding.
     pub fn id(&self) -> B256 {
         let mut out = Encoder::new();
         self.encode(&mut out);
@@ -165,9 +165,9 @@ impl Offence {
     }
 }
 
-/// Returns the validators that broke the rules for votes, given the votes of two branches: Casper's accountable safety.
+/// Returns the validators with conflicting votes among those of two branches (accountable safety of Casper FFG).
 ///
-/// When two conflicting checkpoints are final, each by the votes of two thirds, at least a third of the stake is named here
+/// When two conflicting checkpoints are final, each by the votes of two thirds, the result has at least a third of the stake
 /// (Buterin and Griffith, "Casper the Friendly Finality Gadget", theorem 1). Votes whose signature does not verify are skipped.
 pub fn offenders<'a>(
     votes_a: impl IntoIterator<Item = &'a Vote>,

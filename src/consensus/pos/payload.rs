@@ -1,4 +1,4 @@
-//! What a block of proof of stake says beside its header: slot, randomness, votes, evidence, and the epoch's accounts.
+//! The consensus payload of a proof-of-stake block: slot, randomness, votes, evidence, epoch accounting.
 
 use super::{Offence, Vote, VoteData};
 use crate::{
@@ -6,69 +6,70 @@ use crate::{
     primitives::{Address, B256, Bytes},
 };
 
-/// Votes that a block may carry.
+/// Largest number of votes in a block.
 pub const VOTES_MAX: usize = 1_024;
-/// Proofs of offences that a block may carry.
+/// Largest number of offences in a block.
 pub const OFFENCES_MAX: usize = 16;
 
 /// The consensus payload; its keccak is the header's `extraData`.
 ///
 /// Encoding (all integers big-endian, lists after their length as 4 bytes): the slot (8 bytes), the reveal, the votes
-/// grouped by what they say (each group: the data, then the signatures), the offences, the absent, and after a presence byte the
-/// accounts of the epochs that ended with this block.
+/// grouped by their data (each group: the data, then the signatures), the offences, the absent validators, and after a presence
+/// byte the accounting of the epochs that ended before this block.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Payload {
-    /// When the block was due.
+    /// Slot of the block.
     pub slot: u64,
     /// The proposer's signature over [`super::reveal_hash`].
     pub reveal: Bytes,
-    /// Votes that the branch has not seen yet, in ascending order.
+    /// Votes that the branch has not counted yet, in ascending order.
     pub votes: Vec<Vote>,
-    /// Offences that the branch has not seen yet, in ascending order.
+    /// Offences that the branch has not punished yet, in ascending order.
     pub offences: Vec<Offence>,
-    /// Who did not vote in the newest epoch of which all votes are in; ascending.
+    /// Validators that did not vote in the newest epoch whose votes can no longer be included; ascending.
     pub absent: Vec<Address>,
-    /// In the first block of an epoch: what became of those before.
+    /// Accounting of the epochs that ended before this block; `None` unless it is the first of its epoch.
     pub accounting: Option<EpochAccounting>,
 }
 
-/// What the end of an epoch brings, in the first block after it.
+/// Penalties and stake changes at the end of an epoch, in the first block after it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct EpochAccounting {
-    /// What validators lose for absence (the leak) and for offences at the same time as others', in gwei; ascending.
+    /// Penalties by validator, in gwei: inactivity leak and correlation penalties; ascending.
     pub penalties: Vec<(Address, u64)>,
-    /// The bonded stake that execution has brought about since the last time; in force when this block is final.
+    /// Bonded stake after the updates of execution, in gwei, when it changed; in force once this block is final.
     pub elected: Option<Vec<Validator>>,
     /// [`ValidatorSet::hash`] of the next epoch's validators, when they differ from this epoch's.
     pub next: Option<B256>,
 }
 
-/// Bytes that are no payload.
+/// Bytes that do not decode to a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("invalid proof-of-stake payload: not in canonical form")]
 pub struct PayloadError;
 
 impl Payload {
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
+        let Self { slot, reveal, votes, offences, absent, accounting } = self;
         let mut out = Encoder::new();
-        out.u64(self.slot);
-        out.bytes(&self.reveal);
-        let groups: Vec<&[Vote]> = self.votes.chunk_by(|one, other| one.data == other.data).collect();
+        out.u64(*slot);
+        out.bytes(reveal);
+        let groups: Vec<&[Vote]> = votes.chunk_by(|one, other| one.data == other.data).collect();
         out.list(groups.into_iter(), |out, group| {
             group[0].data.encode(out);
             out.list(group.iter(), |out, vote| out.bytes(&vote.signature));
         });
-        out.list(self.offences.iter(), |out, offence| offence.encode(out));
-        out.list(self.absent.iter(), |out, validator| out.address(validator));
-        out.option(self.accounting.as_ref(), |out, accounting| accounting.encode(out));
+        out.list(offences.iter(), |out, offence| offence.encode(out));
+        out.list(absent.iter(), |out, validator| out.address(validator));
+        out.option(accounting.as_ref(), |out, accounting| accounting.encode(out));
         out.into_bytes().into()
     }
 
-    /// Reads [`Payload::encoded`]'s form and no other.
+    /// Decodes the canonical encoding.
     ///
     /// # Errors
-    /// [`PayloadError`].
+    /// [`PayloadError`] for any other bytes.
     pub fn decode(bytes: &[u8]) -> Result<Self, PayloadError> {
         Self::read(bytes).ok_or(PayloadError)
     }
@@ -100,7 +101,7 @@ impl Payload {
         (bytes.is_empty() && is_grouped && is_sorted).then_some(payload)
     }
 
-    /// The slot alone, without reading the rest.
+    /// Returns the slot of an encoded payload without decoding the rest.
     pub(super) fn slot_of(bytes: &[u8]) -> Option<u64> {
         Decoder::new(bytes).u64()
     }
@@ -108,12 +109,13 @@ impl Payload {
 
 impl EpochAccounting {
     fn encode(&self, out: &mut Encoder) {
-        out.list(self.penalties.iter(), |out, (validator, gwei)| {
+        let Self { penalties, elected, next } = self;
+        out.list(penalties.iter(), |out, (validator, gwei)| {
             out.address(validator);
             out.u64(*gwei);
         });
-        out.option(self.elected.as_ref(), |out, members| encode_members(members, out));
-        out.option(self.next.as_ref(), |out, hash| out.hash(hash));
+        out.option(elected.as_ref(), |out, members| encode_members(members, out));
+        out.option(next.as_ref(), |out, hash| out.hash(hash));
     }
 
     fn decode(bytes: &mut Decoder<'_>) -> Option<Self> {

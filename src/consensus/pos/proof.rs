@@ -1,4 +1,4 @@
-//! A proof that a checkpoint is final, for those who know the validators: the votes that went from it to the next.
+//! Finality proof: votes with a final checkpoint as source, verifiable with the validators of the target's epoch.
 
 use super::{Checkpoint, Vote};
 use crate::{
@@ -6,30 +6,31 @@ use crate::{
     primitives::Bytes,
 };
 
-/// Votes of two thirds of the stake from one checkpoint, the final one, to one of the next two.
+/// Votes of two thirds of the stake with the final checkpoint as source and one of the next two as target.
 ///
 /// Encoding: the two checkpoints, then the votes, each with its signature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FinalityProof {
-    /// What is final.
+    /// Checkpoint that is final.
     pub finalized: Checkpoint,
-    /// What the votes justify.
+    /// Checkpoint that the votes justify.
     pub target: Checkpoint,
     /// The votes.
     pub votes: Vec<Vote>,
 }
 
 impl FinalityProof {
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
+        let Self { finalized, target, votes } = self;
         let mut out = Encoder::new();
-        self.finalized.encode(&mut out);
-        self.target.encode(&mut out);
-        out.list(self.votes.iter(), |out, vote| vote.encode(out));
+        finalized.encode(&mut out);
+        target.encode(&mut out);
+        out.list(votes.iter(), |out, vote| vote.encode(out));
         out.into_bytes().into()
     }
 
-    /// Reads [`FinalityProof::encoded`]'s form; `None` for anything else.
+    /// Decodes the canonical encoding; `None` for any other bytes.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let mut bytes = Decoder::new(bytes);
         let (finalized, target) = (Checkpoint::decode(&mut bytes)?, Checkpoint::decode(&mut bytes)?);
@@ -37,8 +38,8 @@ impl FinalityProof {
         bytes.is_empty().then_some(proof)
     }
 
-    /// Whether two thirds of `validators`, those of the target's epoch, signed. That `finalized` was justified itself is
-    /// shown by its own votes, in the same way.
+    /// Whether two thirds of `validators`, those of the target's epoch, signed. It does not prove that `finalized` was justified
+    /// before.
     pub fn is_proven_by(&self, validators: &ValidatorSet, authenticator: &Authenticator) -> bool {
         let distance = self.target.epoch.checked_sub(self.finalized.epoch);
         let links = |vote: &&Vote| vote.data.source == self.finalized && vote.data.target == self.target;

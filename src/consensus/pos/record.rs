@@ -1,4 +1,4 @@
-//! What a replica keeps to go on after a restart.
+//! Durable records from which a replica restarts.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -16,39 +16,40 @@ use crate::{
     primitives::{Address, B256, Bytes, Timestamp},
 };
 
-/// Key of the head, and of what fork choice knows; written with every head.
+/// Key of the head with checkpoints, latest votes and offences; written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
-/// Key of the newest vote and proposal that the replica signed; durable before either is sent.
-pub const PROMISES_KEY: &[u8] = b"promises";
-/// Before the hash of a block in the key of what its branch knows.
+/// Key of the newest vote and the slot of the newest proposal that the replica signed; durable before either is sent.
+pub const SLASHING_PROTECTION_KEY: &[u8] = b"promises";
+/// Prefix of the key of a block with its branch's state; the block's hash follows.
 pub const NODE_PREFIX: &[u8] = b"node/";
 
-/// What this validator may no longer contradict: the minimal slashing protection of EIP-3076.
+/// Signed messages that this validator must not contradict: the minimal slashing protection of EIP-3076.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(super) struct Promises {
-    /// Its newest vote; no other may be for its target's epoch or before, nor from before its source.
+pub(super) struct SlashingProtection {
+    /// Newest vote. A further vote must have a later target epoch and no earlier source epoch.
     pub(super) vote: Option<Vote>,
-    /// The newest slot that it sealed a block for.
+    /// Newest slot for which it sealed a block.
     pub(super) proposed: Option<u64>,
 }
 
-impl Promises {
-    /// Whether a vote from epoch `source` for epoch `target` contradicts nothing.
+impl SlashingProtection {
+    /// Whether a vote from epoch `source` for epoch `target` conflicts with no earlier vote.
     pub(super) fn allows_vote(&self, source: u64, target: u64) -> bool {
         self.vote.as_ref().is_none_or(|vote| target > vote.data.target.epoch && source >= vote.data.source.epoch)
     }
 
-    /// Whether a block for `slot` contradicts nothing.
+    /// Whether a block for `slot` conflicts with no earlier block.
     pub(super) fn allows_block(&self, slot: u64) -> bool {
         self.proposed.is_none_or(|proposed| slot > proposed)
     }
 
     pub(super) fn record(&self) -> Record {
+        let Self { vote, proposed } = self;
         let value = checked_record(256, |out| {
-            out.option(self.vote.as_ref(), |out, vote| vote.encode(out));
-            out.option(self.proposed, Encoder::u64);
+            out.option(vote.as_ref(), |out, vote| vote.encode(out));
+            out.option(*proposed, Encoder::u64);
         });
-        Record::new(PROMISES_KEY, value)
+        Record::new(SLASHING_PROTECTION_KEY, value)
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
@@ -58,9 +59,9 @@ impl Promises {
     }
 }
 
-/// What the record of a head holds.
+/// The decoded record of a head.
 #[derive(Debug)]
-pub(super) struct Kept {
+pub(super) struct HeadRecord {
     pub(super) head: Node,
     pub(super) slot: u64,
     pub(super) next_ticket: u64,
@@ -72,6 +73,7 @@ pub(super) struct Kept {
     pub(super) offences: Vec<(Address, Offence)>,
 }
 
+/// Returns the record of the head; `None` when the head is not in the tree.
 pub(super) fn head<'a>(
     tree: &Tree,
     slot: u64,
@@ -86,10 +88,10 @@ pub(super) fn head<'a>(
         tree.justified.encode(out);
         tree.finalized.encode(out);
         encode_members(tree.weights.members(), out);
-        out.list(tree.forks.votes().iter(), |out, (validator, message)| {
+        out.list(tree.forks.votes().iter(), |out, (validator, LatestMessage { epoch, block })| {
             out.address(validator);
-            out.u64(message.epoch);
-            out.hash(&message.block);
+            out.u64(*epoch);
+            out.hash(block);
         });
         out.list(tree.forks.equivocators().iter(), |out, validator| out.address(validator));
         out.list(offences, |out, (offender, offence)| {
@@ -100,7 +102,7 @@ pub(super) fn head<'a>(
     Some(Record::new(HEAD_KEY, value))
 }
 
-impl Kept {
+impl HeadRecord {
     pub(super) fn decode(config: &PosConfig, bytes: &[u8]) -> Option<Self> {
         decode_record(bytes, |bytes| {
             Some(Self {
@@ -120,9 +122,9 @@ impl Kept {
         })
     }
 
-    /// The tree as it was, of the head and its ancestors: what lies aside is fetched again if anybody speaks of it, and what only
-    /// blocks aside would justify at the epoch's end is not known until then. Of the head alone when the way to it from the final
-    /// checkpoint has gaps.
+    /// Returns the tree of the head and its ancestors from the final checkpoint on, or of the head alone when an ancestor is missing.
+    /// Blocks of other branches are fetched again when a peer sends a descendant or a vote; until then the checkpoints that only
+    /// they would justify at the epoch's end are unknown.
     pub(super) fn tree(&self, config: &PosConfig, nodes: &BTreeMap<B256, Node>) -> Tree {
         let mut branch = vec![self.head.clone()];
         while let Some(node) = branch.last().filter(|node| node.context.block != self.finalized.block)
@@ -146,12 +148,12 @@ impl Kept {
     }
 }
 
-/// The record of one block's branch.
+/// Returns the record of a block with its branch's state.
 pub(super) fn node(node: &Node) -> Record {
     Record::new(node_key(&node.context.block.hash), checked_record(2_048, |out| encode_node(node, out)))
 }
 
-/// The record that makes a block forgotten.
+/// Returns the deletion of a block's record.
 pub(super) fn no_node(block: &BlockId) -> Record {
     Record::forgotten(node_key(&block.hash))
 }
@@ -165,17 +167,19 @@ fn node_key(hash: &B256) -> Bytes {
 }
 
 fn encode_node(node: &Node, out: &mut Encoder) {
-    node.context.block.encode(out);
-    out.timestamp(node.context.timestamp);
-    out.hash(&node.parent);
-    node.context.state.encode(out);
+    // The unrealized checkpoints follow from the state.
+    let Node { context: HeaderContext { block, timestamp, state }, parent, unrealized: _ } = node;
+    block.encode(out);
+    out.timestamp(*timestamp);
+    out.hash(parent);
+    state.encode(out);
 }
 
 fn decode_node_from(config: &PosConfig, bytes: &mut Decoder<'_>) -> Option<Node> {
     let (block, timestamp) = (BlockId::decode(bytes)?, Timestamp::from_secs(bytes.u64()?));
     let parent = bytes.hash()?;
     let state = Arc::new(State::decode(config, bytes)?);
-    // What is justified lies in the past: a branch is never advanced to an epoch that a damaged record makes up.
+    // Justified epochs are not in the future: a damaged record must not advance a branch to an arbitrary epoch.
     if state.casper.justified.epoch.max(state.casper.finalized.epoch) > state.epoch() {
         return None;
     }

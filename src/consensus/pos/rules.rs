@@ -1,4 +1,4 @@
-//! The rules that a header of proof of stake obeys, verified from its parent alone.
+//! Header rules of proof of stake, which depend on the parent alone.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::{
 /// The header rules of a proof-of-stake chain, from the validators of its genesis.
 pub type PosRules = CachedHeaderRules<Pos>;
 
-/// What a block leaves for the verification of its children.
+/// State after a block that verification of its children needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HeaderContext {
     /// The block.
@@ -33,14 +33,14 @@ pub struct HeaderContext {
     pub state: Arc<State>,
 }
 
-/// The rule that a header breaks.
+/// Violation of a header rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// A standard field breaks a rule common to all protocols.
+    /// A standard field violates a rule common to all protocols.
     #[error(transparent)]
     Field(#[from] HeaderFieldError),
-    /// Not after the parent's slot, or too far after it.
+    /// The slot is not after the parent's, or too far after it.
     #[error("slot is {got}; expected more than {parent} and at most {max}")]
     Slot {
         /// Slot in the payload.
@@ -55,7 +55,7 @@ pub enum HeaderError {
     Timestamp {
         /// Value in the header.
         got: Timestamp,
-        /// Begin of the slot.
+        /// Start of the slot.
         earliest: Timestamp,
         /// End of the slot, exclusive.
         end: Timestamp,
@@ -70,7 +70,7 @@ pub enum HeaderError {
         /// Proposer by the epoch's duties.
         want: Address,
     },
-    /// The reveal is by another than the proposer, or of another epoch.
+    /// The randomness reveal has another signer than the proposer, or is of another epoch.
     #[error("randomness reveal is not the proposer's for epoch {epoch}")]
     Reveal {
         /// Epoch of the block.
@@ -84,7 +84,7 @@ pub enum HeaderError {
         /// Value expected.
         want: B256,
     },
-    /// More than a block may carry.
+    /// The block contains too many votes or offences.
     #[error("{got} {what}; at most {max} are allowed")]
     TooMany {
         /// What is counted.
@@ -94,26 +94,26 @@ pub enum HeaderError {
         /// Number allowed.
         max: usize,
     },
-    /// A vote that may not be counted here.
+    /// A vote does not count on this branch.
     #[error("vote of {signer} for epoch {epoch}: {reason}")]
     Vote {
         /// Validator that voted.
         signer: Address,
         /// Epoch of the vote's target.
         epoch: u64,
-        /// Why it does not count.
+        /// Rule that the vote violates.
         reason: VoteError,
     },
-    /// An offence without proof.
+    /// The evidence proves no offence.
     #[error("evidence: {0}")]
     Offence(#[from] OffenceError),
-    /// The offender is no validator, was punished on this branch, or the offence is too old.
+    /// The offender is not a validator or is slashed already, or the offence is too old.
     #[error("evidence against {offender} is known on this branch, too old, or not against a validator")]
     Offender {
         /// The offender.
         offender: Address,
     },
-    /// The payload's accounting of the epochs that ended is not the one computed.
+    /// The payload's accounting of the epochs that ended differs from the one computed.
     #[error("epoch accounting at slot {slot} differs from the one computed")]
     EpochAccounting {
         /// Slot of the block.
@@ -133,47 +133,47 @@ pub enum HeaderError {
     Seal(#[from] SealError),
 }
 
-/// Why a vote does not count on a branch.
+/// Rule by which a vote does not count on a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum VoteError {
-    /// Neither this epoch nor the one before.
+    /// The target is neither in the current nor in the previous epoch.
     #[error("epoch is not counted")]
     Epoch,
-    /// Not between its validator's duty and the block.
-    #[error("slot is before its duty, outside its epoch, or not before the block")]
+    /// The slot is not between the validator's attestation slot and the block's slot.
+    #[error("slot is before the attestation slot, outside its epoch, or not before the block")]
     Slot,
-    /// Its signer is no validator of that epoch.
+    /// The signer is not a validator of that epoch.
     #[error("not a validator of that epoch")]
     NotValidator,
-    /// Its signer is slashed on this branch.
+    /// The signer is slashed on this branch.
     #[error("its validator is slashed")]
     Slashed,
     /// The vote was counted before.
     #[error("already counted")]
     Known,
-    /// Its source is not the checkpoint that this branch has justified.
-    #[error("source is not what this branch has justified")]
+    /// The source is not this branch's justified checkpoint.
+    #[error("source is not this branch's justified checkpoint")]
     Source,
-    /// Its target is not this branch's checkpoint.
+    /// The target is not this branch's checkpoint.
     #[error("target is not this branch's checkpoint")]
     Target,
 }
 
-/// Where a verifier takes changes of stake from.
+/// Source of changes of stake for a verifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StakeSource {
-    /// Execution: the parent's state has all validator updates.
+    /// Execution: the parent's state includes all validator updates.
     Executed,
-    /// The payload: the verifier has headers only. Such a change is in force only once its block is final.
+    /// The payload, for verifiers without execution. Such a change is in force only once its block is final.
     FromHeader,
 }
 
-/// Verifies a header against its parent, whose context has the updates of its execution, and returns the context for its
+/// Verifies a header against its parent, whose context includes the validator updates of its execution, and returns the context for its
 /// children.
 ///
 /// # Errors
-/// [`HeaderError`]: the first rule that it breaks.
+/// [`HeaderError`] for the first rule that it violates.
 pub fn check_header(
     config: &PosConfig,
     authenticator: &Authenticator,
@@ -234,7 +234,7 @@ pub fn check_header(
     Ok(HeaderContext { block, timestamp, state: Arc::new(state) })
 }
 
-/// Returns the randomness after a reveal.
+/// Returns the randomness with a reveal mixed in (RANDAO).
 pub(super) fn mixed(authenticator: &Authenticator, mix: B256, reveal: &[u8]) -> B256 {
     mix ^ authenticator.keccak(reveal)
 }
@@ -299,7 +299,7 @@ fn apply_offences(
 }
 
 impl State {
-    /// Checks that a vote counts in a block at this state's slot and returns its epoch's place and its validator's index.
+    /// Checks that a vote counts in a block at this state's slot and returns the indices of its epoch and its validator.
     pub(super) fn check_vote(
         &self,
         config: &PosConfig,
@@ -330,7 +330,7 @@ impl State {
         Ok((place, index))
     }
 
-    /// Whether evidence against `offender` belongs into a block of this branch.
+    /// Whether the next block of this branch may include evidence against `offender`.
     pub(super) fn is_due(&self, config: &PosConfig, offence: &Offence, offender: &Address) -> bool {
         let epoch = config.epoch_of(offence.slot());
         let is_recent = epoch.saturating_add(config.unbonding_epochs) >= self.epoch() && epoch <= self.epoch();

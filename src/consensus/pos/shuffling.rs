@@ -1,11 +1,10 @@
-//! Proposers and attestation slots, drawn from the chain's own randomness.
+//! Draws of proposers and attestation slots from the chain's own randomness.
 //!
-//! A permutation is a Fisher-Yates shuffle fed by keccak of a seed and counters, without modulo bias. Ethereum's
-//! consensus specifications shuffle by swap-or-not instead, which finds the place of one of a million validators without
-//! the others; a small set gets its whole permutation, or the first places of one, cheaper this way. The proposer is drawn
-//! as there (`compute_proposer_index`): candidates in shuffled order, each accepted with a probability of its weight over
-//! the largest weight. Every validator attests once an epoch, at a slot by its place in the epoch's permutation
-//! (`compute_committee`).
+//! A permutation is a Fisher-Yates shuffle with numbers from keccak of a seed and counters, without modulo bias. Ethereum's
+//! consensus specifications use swap-or-not shuffling, which computes the place of one of a million validators without
+//! the others; for a small set the whole permutation is cheaper this way. The proposer is drawn as in the specifications
+//! (`compute_proposer_index`): candidates in shuffled order, each accepted with a probability of its weight over the largest
+//! weight. Every validator attests once an epoch, in a slot by its place in the epoch's permutation (`compute_committee`).
 
 use crate::{
     consensus::ValidatorSet,
@@ -19,12 +18,12 @@ pub struct SeedStream {
     number: u64,
     counter: u64,
     block: B256,
-    /// Words of `block` used.
+    /// Number of words of `block` used, at most 4.
     used: usize,
 }
 
 impl SeedStream {
-    /// The stream of a seed that has this number: keccak of the seed, the number and a counter (8 bytes each, big-endian),
+    /// Returns the stream with this seed and number: keccak of the seed, the number and a counter (8 bytes each, big-endian),
     /// four words each.
     pub const fn new(seed: B256, number: u64) -> Self {
         Self { seed, number, counter: 0, block: B256::ZERO, used: 4 }
@@ -50,7 +49,7 @@ impl SeedStream {
         if bound <= 1 {
             return 0;
         }
-        // The largest multiple of the bound: words from there on would make small numbers likelier.
+        // The largest multiple of the bound: words at or above it would make small numbers more probable.
         let limit = u64::MAX - u64::MAX % bound;
         loop {
             let word = self.word();
@@ -70,31 +69,31 @@ pub fn permutation(count: usize, stream: &mut SeedStream) -> Vec<usize> {
     places
 }
 
-/// Draws the element at `place` from those that have no place yet: the one there and all after it.
+/// Draws the element at `place` from those not drawn yet: the one at `place` and all after it.
 fn draw(places: &mut [usize], place: usize, stream: &mut SeedStream) -> usize {
     let other = place + stream.below((places.len() - place) as u64) as usize;
     places.swap(place, other);
     places[place]
 }
 
-/// The seed of one purpose: keccak of its name, a number (8 bytes, big-endian) and a mix.
+/// Returns the seed of one purpose: keccak of its name, a number (8 bytes, big-endian) and a mix.
 pub(super) fn seed(purpose: &str, number: u64, mix: B256) -> B256 {
     keccak256([purpose.as_bytes(), &number.to_be_bytes(), mix.as_slice()].concat())
 }
 
-/// The place in `set` of the proposer of `slot`; `None` for an empty set.
+/// Returns the index in `set` of the proposer of `slot`; `None` for an empty set.
 pub fn proposer(set: &ValidatorSet, epoch_seed: B256, slot: u64) -> Option<usize> {
     let heaviest = set.members().iter().map(|member| member.weight).max()?;
     let mut stream = SeedStream::new(epoch_seed, slot);
     let mut places: Vec<usize> = (0..set.len()).collect();
-    // The heaviest is always accepted, so one round is enough.
+    // The validator with the largest weight is always accepted, so one pass is enough.
     (0..set.len()).find_map(|place| {
         let candidate = draw(&mut places, place, &mut stream);
         (stream.below(heaviest) < set.members()[candidate].weight).then_some(candidate)
     })
 }
 
-/// For each validator its slot in the epoch, from 0: the shuffled set cut into as many pieces as there are slots.
+/// Returns the slot in the epoch, from 0, of each validator: the shuffled set is split evenly over the slots.
 pub fn attestation_slots(validators: usize, epoch_seed: B256, slots: u64) -> Vec<u64> {
     let mut stream = SeedStream::new(seed("chainbox pos attesters", 0, epoch_seed), 0);
     let mut assigned = vec![0; validators];
@@ -116,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_permutation_has_everybody_once_and_every_order_about_equally_often() {
+    fn a_permutation_has_each_element_once_and_every_order_about_equally_often() {
         let mut counts = std::collections::BTreeMap::<Vec<usize>, u32>::new();
         for number in 0..6_000 {
             let order = permutation(3, &mut SeedStream::new(B256::ZERO, number));
@@ -130,14 +129,14 @@ mod tests {
     }
 
     #[test]
-    fn proposers_come_as_often_as_they_weigh() {
+    fn proposers_are_drawn_in_proportion_to_their_weight() {
         let set = set(&[1, 2, 3, 6]);
         let mut counts = [0_u32; 4];
         for slot in 0..12_000 {
             counts[proposer(&set, B256::repeat_byte(7), slot).unwrap()] += 1;
         }
-        // Acceptance over a shuffled order favours the heavy a little less than their share, as in the specifications:
-        // validators before the heaviest one have a chance of their own.
+        // Acceptance over a shuffled order favours large weights a little less than their share, as in the specifications:
+        // validators before the one with the largest weight may be accepted too.
         assert!(counts.is_sorted(), "{counts:?}");
         assert!(counts[0] > 500 && counts[3] > 5_000, "{counts:?}");
         assert_eq!(proposer(&set, B256::ZERO, 5), proposer(&set, B256::ZERO, 5));

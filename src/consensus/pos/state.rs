@@ -1,14 +1,15 @@
 //! The state of a branch after a block: validators and their duties, votes counted, justified and final checkpoints.
 //!
-//! It follows from genesis, headers and payloads alone, except for changes of stake by execution. Sets of validators
-//! change in three steps, so that a light verifier never adopts a set that was not finalized:
+//! It follows from genesis, headers and payloads alone, except for changes of stake by execution. Validator sets change
+//! in three steps, so that a light verifier never adopts a set that was not finalized:
 //!
-//! 1. The updates of executed blocks are gathered along the branch.
-//! 2. The first block of an epoch commits to the bonded stake with them (`elected` in its payload); one at a time.
-//! 3. When a checkpoint above that block is final, the stake is in force from the next epoch but one on, so that
-//!    proposers are known an epoch ahead.
+//! 1. The branch accumulates the validator updates of executed blocks.
+//! 2. The first block of an epoch commits to the bonded stake after them (`elected` in its payload), unless a commitment is
+//!    pending.
+//! 3. When a checkpoint above that block is final, the stake is in force two epochs later, so that proposers are
+//!    known an epoch ahead.
 //!
-//! What penalties take away meanwhile is deducted at once, for they follow from the payloads; offenders leave at once.
+//! Penalties, which follow from the payloads, are deducted at once; offenders leave at once, too.
 
 use std::{
     collections::BTreeMap,
@@ -26,7 +27,7 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// Weight of each validator of a set that has no stake: 32 ether in gwei.
+/// Weight of each validator of a set without stake, in gwei: 32 ether.
 const WEIGHT_WITHOUT_STAKE: u64 = 32_000_000_000;
 
 /// The validators of an epoch and their duties.
@@ -38,9 +39,9 @@ pub struct Epoch {
     pub set: ValidatorSet,
     /// Seed of the duties.
     pub seed: B256,
-    /// The place in the set of each slot's proposer.
+    /// Index in the set of each slot's proposer.
     proposers: Vec<usize>,
-    /// First slot of the epoch in which each validator votes, by its place in the set.
+    /// Attestation slot of each validator from the start of the epoch, by its index in the set.
     attestation_slots: Vec<u64>,
 }
 
@@ -54,64 +55,64 @@ impl Epoch {
         Self { number, set, seed, proposers, attestation_slots }
     }
 
-    /// Returns the proposer of `slot`, which is of this epoch.
+    /// Returns the proposer of `slot`, which must be in this epoch.
     pub fn proposer(&self, config: &PosConfig, slot: u64) -> Option<Address> {
         let place = *self.proposers.get((slot % config.slots_per_epoch) as usize)?;
         self.set.members().get(place).map(|member| member.address)
     }
 
-    /// Returns the first slot in which a validator votes.
+    /// Returns the first slot in which a validator may vote; `None` for another address.
     pub fn attestation_slot(&self, config: &PosConfig, validator: &Address) -> Option<u64> {
         let place = self.set.index_of(validator)?;
         Some(config.start_of(self.number) + self.attestation_slots[place])
     }
 }
 
-/// A branch after one of its blocks.
+/// The state of a branch after a block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct State {
-    /// Begin of slot 0.
+    /// Start of slot 0.
     pub genesis_time: Timestamp,
-    /// Slot of the state.
+    /// Slot of the state: of the newest block, or advanced beyond it.
     pub slot: u64,
-    /// The newest block.
+    /// Newest block.
     pub latest: BlockId,
-    /// Randomness so far.
+    /// Accumulated randomness (RANDAO mix).
     pub mix: B256,
-    /// The epoch before this one.
+    /// Previous epoch.
     pub previous: Arc<Epoch>,
-    /// This epoch.
+    /// Current epoch.
     pub current: Arc<Epoch>,
-    /// The validators of the next epoch and the seed of its duties.
+    /// Validators of the next epoch and the seed of its duties.
     pub next: (ValidatorSet, B256),
-    /// Checkpoints of the previous and this epoch.
+    /// Checkpoints of the previous and the current epoch.
     pub checkpoints: [Checkpoint; 2],
-    /// Whether each validator voted for them, by its place in the epochs' sets.
+    /// Whether each validator voted for these checkpoints, by its index in the epoch's set.
     pub(super) voted: [Vec<bool>; 2],
     /// Justified and final checkpoints.
     pub casper: Casper,
     /// Stake, penalties and offenders.
     pub(super) stake: Arc<Stake>,
-    /// The state at the end of its epoch.
-    pub(super) ahead: Ahead,
+    /// Cached state at the start of the next epoch.
+    pub(super) next_epoch_cache: NextEpochCache,
 }
 
-/// The slow part of a branch's state: it changes at epochs' ends, with evidence and with updates of stake only.
+/// The part of a branch's state that changes only at the end of an epoch, with evidence and with stake updates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stake {
-    /// In force, before penalties.
+    /// Bonded stake in force before penalties, in gwei.
     pub(super) bonded: Vec<Validator>,
-    /// Stake that is committed to and not in force yet, with the epoch of the commitment.
+    /// Epoch of a pending commitment and its bonded stake in gwei, which is not in force yet.
     pub(super) elected: Option<(u64, Vec<Validator>)>,
-    /// Weights changed by executed blocks since the last commitment.
-    pub(super) gathered: BTreeMap<Address, u64>,
-    /// Penalties that the committed stake has deducted already, and those after it.
+    /// Weights changed by executed blocks since the last commitment, in gwei.
+    pub(super) pending_updates: BTreeMap<Address, u64>,
+    /// Penalties that are deducted from the committed stake already, and later ones; in gwei.
     pub(super) debts: [BTreeMap<Address, u64>; 2],
-    /// Inactivity score of each validator; absent for 0.
-    pub(super) scores: BTreeMap<Address, u64>,
-    /// Offenders with the epoch of the evidence and their weight then.
+    /// Inactivity score of each validator; no entry for 0.
+    pub(super) inactivity_scores: BTreeMap<Address, u64>,
+    /// Epoch of the evidence and weight at that time, in gwei, of each offender.
     pub(super) slashed: BTreeMap<Address, (u64, u64)>,
-    /// Validators that did not vote in the newest epoch that is counted in full; ascending.
+    /// Validators that did not vote in the newest epoch whose votes can no longer be included; ascending.
     pub(super) absent: Vec<Address>,
 }
 
@@ -124,35 +125,34 @@ pub(super) struct EpochPenalties {
     pub(super) by_validator: BTreeMap<Address, u64>,
 }
 
-/// The state after the end of its epoch, computed once: proposing, voting and verifying in the first slot of an
-/// epoch all ask. It follows from the state, so it takes no part in comparisons; and a clone, which is about to change, begins
-/// without it.
+/// The state at the start of the next epoch and its penalties, computed once for proposing, voting and verifying. It follows from
+/// the state, so comparisons ignore it, and a clone, whose state may change, starts empty.
 #[derive(Debug, Default)]
-pub(super) struct Ahead(OnceLock<Arc<(State, EpochPenalties)>>);
+pub(super) struct NextEpochCache(OnceLock<Arc<(State, EpochPenalties)>>);
 
-impl Ahead {
-    /// Returns the state and the dues that `compute` gives, which is called once at most.
+impl NextEpochCache {
+    /// Returns the cached result of `compute`, which is called at most once.
     pub(super) fn get_or_init(&self, compute: impl FnOnce() -> (State, EpochPenalties)) -> (State, EpochPenalties) {
         self.0.get_or_init(|| Arc::new(compute())).as_ref().clone()
     }
 }
 
-impl Clone for Ahead {
+impl Clone for NextEpochCache {
     fn clone(&self) -> Self {
         Self::default()
     }
 }
 
-impl PartialEq for Ahead {
+impl PartialEq for NextEpochCache {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Ahead {}
+impl Eq for NextEpochCache {}
 
 impl State {
-    /// Returns the state after genesis, whose hash is the first randomness.
+    /// Returns the state after genesis, whose hash is the initial randomness.
     pub fn genesis(config: &PosConfig, block: BlockId, time: Timestamp, validators: &ValidatorSet) -> Self {
         let (set, mix) = (staked(validators), block.hash);
         let seed = |epoch| epoch_seed(epoch, mix);
@@ -172,21 +172,21 @@ impl State {
             voted,
             casper,
             stake: Arc::new(stake),
-            ahead: Ahead::default(),
+            next_epoch_cache: NextEpochCache::default(),
         }
     }
 
-    /// The epoch that it is in.
+    /// Returns the number of the current epoch.
     pub fn epoch(&self) -> u64 {
         self.current.number
     }
 
-    /// The duties of the next epoch, which are fixed already.
+    /// Returns the next epoch, whose duties are fixed already.
     pub fn look_ahead(&self, config: &PosConfig) -> Epoch {
         Epoch::new(config, self.epoch() + 1, self.next.0.clone(), self.next.1)
     }
 
-    /// Returns the place of epoch `number` among the counted ones: 0 for the previous, 1 for this one.
+    /// Returns the index of epoch `number` among those whose votes are counted: 0 for the previous, 1 for the current one.
     pub(super) fn counted(&self, number: u64) -> Option<usize> {
         match self.epoch().checked_sub(number) {
             Some(0) => Some(1),
@@ -195,12 +195,12 @@ impl State {
         }
     }
 
-    /// The counted epoch of this place.
+    /// Returns the previous (0) or the current (1) epoch.
     pub(super) const fn epoch_at(&self, place: usize) -> &Arc<Epoch> {
         if place == 0 { &self.previous } else { &self.current }
     }
 
-    /// Returns the source that votes for this epoch must have.
+    /// Returns the source that votes for the previous (0) or the current (1) epoch must have.
     pub(super) const fn source_at(&self, place: usize) -> Checkpoint {
         if place == 0 { self.casper.previous_justified } else { self.casper.justified }
     }
@@ -216,34 +216,34 @@ impl State {
         self.stake.slashed.contains_key(validator)
     }
 
-    /// Whether `signer` is a validator of the previous, this or the next epoch, has stake, or had it when it offended.
+    /// Whether `signer` is a validator of the previous, current or next epoch, has bonded stake, or is slashed.
     pub(super) fn knows(&self, signer: &Address) -> bool {
         let sets = [&self.previous.set, &self.current.set, &self.next.0];
         let is_bonded = self.stake.bonded.binary_search_by_key(signer, |member| member.address).is_ok();
         is_bonded || self.is_slashed(signer) || sets.iter().any(|set| set.contains(signer))
     }
 
-    /// Whether `validator` votes in this epoch or the next.
+    /// Whether `validator` is a validator of the current or the next epoch.
     pub(super) fn is_validator_soon(&self, validator: &Address) -> bool {
         self.current.set.contains(validator) || self.next.0.contains(validator)
     }
 
-    /// Whether `validator` has stake that an offence could cost.
+    /// Whether `validator` has stake that can be slashed.
     pub fn is_slashable(&self, validator: &Address) -> bool {
         let sets = [&self.previous.set, &self.current.set, &self.next.0];
         !self.is_slashed(validator) && sets.iter().any(|set| set.contains(validator))
     }
 
-    /// Weight of an offender for the correlation penalty, in gwei.
+    /// Returns the weight of an offender for the correlation penalty, in gwei.
     pub(super) fn weight_of(&self, validator: &Address) -> u64 {
         let sets = [&self.current.set, &self.next.0, &self.previous.set];
         let found = sets.iter().find_map(|set| Some(set.members()[set.index_of(validator)?].weight));
         found.unwrap_or_default()
     }
 
-    /// Returns the turnout of a counted epoch. Votes that an offender cast before the evidence stay counted: what a block
-    /// justifies is justified for everything that is built upon it. (The specifications take them out, so that evidence can undo a
-    /// justification that others have seen already; with few validators that leaves no branch to follow.)
+    /// Returns the turnout of the previous (0) or the current (1) epoch. Votes that an offender cast before the evidence stay
+    /// counted: a checkpoint that a block justifies is justified for all its descendants. (The specifications remove them, so that
+    /// evidence can undo a justification that other replicas used already; with few validators no branch would be viable.)
     pub(super) fn turnout(&self, place: usize) -> Turnout {
         let epoch = self.epoch_at(place);
         let voters = epoch.set.members().iter().zip(&self.voted[place]).filter(|(_, voted)| **voted);
@@ -254,7 +254,7 @@ impl State {
         }
     }
 
-    /// What would be justified and final if this epoch ended now (`compute_pulled_up_tip`).
+    /// Returns the checkpoints that would be justified and final if the epoch ended now (`compute_pulled_up_tip`).
     pub fn unrealized(&self) -> Casper {
         self.casper.after_epoch(&self.turnout(0), &self.turnout(1))
     }
@@ -264,14 +264,14 @@ impl State {
     pub fn with_updates(&self, updates: &ValidatorUpdates) -> Self {
         let mut state = self.clone();
         if !updates.is_empty() {
-            let gathered = &mut Arc::make_mut(&mut state.stake).gathered;
-            gathered.extend(updates.iter().map(|update| (update.address, update.weight)));
+            let pending_updates = &mut Arc::make_mut(&mut state.stake).pending_updates;
+            pending_updates.extend(updates.iter().map(|update| (update.address, update.weight)));
         }
         state
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // The state ahead follows from this one.
+        // The cache follows from the state.
         let Self {
             genesis_time,
             slot,
@@ -284,14 +284,14 @@ impl State {
             voted,
             casper,
             stake,
-            ahead: _,
+            next_epoch_cache: _,
         } = self;
         out.timestamp(*genesis_time);
         out.u64(*slot);
         latest.encode(out);
         out.hash(mix);
         for epoch in [previous, current] {
-            // Proposers and slots are drawn from the seed.
+            // Proposers and attestation slots follow from the seed.
             let Epoch { number, set, seed, proposers: _, attestation_slots: _ } = epoch.as_ref();
             out.u64(*number);
             encode_members(set.members(), out);
@@ -330,7 +330,7 @@ impl State {
             voted,
             casper,
             stake,
-            ahead: Ahead::default(),
+            next_epoch_cache: NextEpochCache::default(),
         };
         fits.then_some(state)
     }
@@ -338,13 +338,14 @@ impl State {
 
 impl Stake {
     fn encode(&self, out: &mut Encoder) {
-        let Self { bonded, elected, gathered, debts: [deducted, owed], scores, slashed, absent } = self;
+        let Self { bonded, elected, pending_updates, debts: [deducted, owed], inactivity_scores, slashed, absent } =
+            self;
         encode_members(bonded, out);
         out.option(elected.as_ref(), |out, (epoch, members)| {
             out.u64(*epoch);
             encode_members(members, out);
         });
-        for amounts in [gathered, deducted, owed, scores] {
+        for amounts in [pending_updates, deducted, owed, inactivity_scores] {
             out.list(amounts.iter(), |out, (validator, amount)| {
                 out.address(validator);
                 out.u64(*amount);
@@ -362,17 +363,25 @@ impl Stake {
         let bonded = super::payload::decode_members(bytes)?;
         let elected = if bytes.bool()? { Some((bytes.u64()?, super::payload::decode_members(bytes)?)) } else { None };
         let mut amounts = || Some(bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect());
-        let (gathered, debts, scores) = (amounts()?, [amounts()?, amounts()?], amounts()?);
+        let (pending_updates, debts, inactivity_scores) = (amounts()?, [amounts()?, amounts()?], amounts()?);
         let slashed = bytes.list(|bytes| Some((bytes.address()?, (bytes.u64()?, bytes.u64()?))))?;
         let absent = bytes.list(Decoder::address)?;
-        Some(Self { bonded, elected, gathered, debts, scores, slashed: slashed.into_iter().collect(), absent })
+        Some(Self {
+            bonded,
+            elected,
+            pending_updates,
+            debts,
+            inactivity_scores,
+            slashed: slashed.into_iter().collect(),
+            absent,
+        })
     }
 
-    /// Returns the bonded stake with the gathered updates; `None` when it is unchanged or empty.
+    /// Returns the bonded stake with the pending updates; `None` when it is unchanged or empty.
     pub(super) fn election(&self) -> Option<Vec<Validator>> {
         let mut weights: BTreeMap<Address, u64> =
             self.bonded.iter().map(|member| (member.address, member.weight)).collect();
-        weights.extend(&self.gathered);
+        weights.extend(&self.pending_updates);
         let members: Vec<_> = weights
             .into_iter()
             .filter(|(_, weight)| *weight > 0)
@@ -393,12 +402,12 @@ impl Stake {
     }
 }
 
-/// The seed of an epoch, from the randomness at the end of the epoch before the one before it.
+/// Returns the seed of an epoch, from the randomness at the end of the second epoch before it.
 pub(super) fn epoch_seed(epoch: u64, mix: B256) -> B256 {
     shuffling::seed("chainbox pos epoch", epoch, mix)
 }
 
-/// Returns the set itself; without stake (every weight is 1) each validator counts as 32 ether.
+/// Returns the set; without stake (every weight is 1), with a weight of 32 ether for each validator.
 pub(super) fn staked(validators: &ValidatorSet) -> ValidatorSet {
     if validators.members().iter().any(|member| member.weight != 1) {
         return validators.clone();

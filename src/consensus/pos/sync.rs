@@ -1,4 +1,4 @@
-//! Catching up: missing parents one by one when they are few, otherwise a peer's chain from below.
+//! Catch-up: few missing parents are requested one by one, many as a peer's chain from the head up.
 
 use super::Pos;
 use crate::{
@@ -8,11 +8,11 @@ use crate::{
 
 /// Slots without progress after which a peer's chain is abandoned.
 const CATCH_UP_TIMEOUT_SLOTS: u64 = 4;
-/// Peers remembered at most.
+/// Most peers remembered.
 const PEERS_MAX: usize = 256;
 
 impl Pos {
-    /// Whether a block is so far above the head that a peer's chain is requested from below.
+    /// Whether a block is so far above the head that a peer's chain is requested.
     pub(super) fn is_far(&self, height: Height) -> bool {
         self.intake.is_far(height, self.tree.head().height)
     }
@@ -26,8 +26,8 @@ impl Pos {
         }
     }
 
-    /// Requests missing blocks again, each time from another peer.
-    pub(super) fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
+    /// Requests missing blocks again, each time from another peer, and abandons a peer's chain without progress.
+    pub(super) fn retry_fetches(&mut self, effects: &mut Vec<Effect>) {
         if let Some(catch_up) = self.intake.catch_up {
             if self.slot > catch_up.progress_slot + CATCH_UP_TIMEOUT_SLOTS {
                 self.intake.catch_up = None;
@@ -40,13 +40,16 @@ impl Pos {
             }
         }
         let orphans = &self.intake.orphans;
-        let wanted = orphans.ids().map(|id| orphans.missing_below(*id));
-        let voted =
-            self.waiting.values().map(|waiting| waiting.vote.data.head).filter(|head| !self.is_far(head.height));
-        let mut wanted: Vec<_> = wanted.chain(voted).collect();
-        wanted.sort_unstable();
-        wanted.dedup();
-        for block in wanted.into_iter().take(8) {
+        let missing = orphans.ids().map(|id| orphans.missing_below(*id));
+        let voted = self
+            .unknown_block_votes
+            .values()
+            .map(|unknown| unknown.vote.data.head)
+            .filter(|head| !self.is_far(head.height));
+        let mut missing: Vec<_> = missing.chain(voted).collect();
+        missing.sort_unstable();
+        missing.dedup();
+        for block in missing.into_iter().take(8) {
             if !self.intake.contains(&block)
                 && let Some(from) = self.next_peer()
             {
@@ -55,13 +58,14 @@ impl Pos {
         }
     }
 
-    pub(super) fn note_peer(&mut self, peer: ReplicaId) {
+    /// Adds a peer to those that missing blocks are requested from.
+    pub(super) fn remember_peer(&mut self, peer: ReplicaId) {
         if self.peers.len() < PEERS_MAX && !self.peers.contains(&peer) {
             self.peers.insert(peer);
         }
     }
 
-    /// Returns the known peers in rotation.
+    /// Returns the next known peer in rotation.
     fn next_peer(&mut self) -> Option<ReplicaId> {
         let turn = self.requests.checked_rem(self.peers.len() as u64)?;
         self.requests = self.requests.wrapping_add(1);

@@ -19,7 +19,7 @@ use crate::{
 pub(super) struct Node {
     pub(super) context: HeaderContext,
     pub(super) parent: B256,
-    /// Checkpoints of its branch if its epoch ended with it.
+    /// Checkpoints of the branch if the epoch ended after this block.
     pub(super) unrealized: Casper,
 }
 
@@ -58,8 +58,7 @@ impl BranchNode for Node {
     }
 }
 
-/// Verified blocks, the votes for them, and the justified and final checkpoints in the replica's own view (`Store` in the
-/// specifications).
+/// Verified blocks, their votes, and the replica's justified and final checkpoints (`Store` in the specifications).
 #[derive(Clone, Debug)]
 pub(super) struct Tree {
     branches: BranchTree<Node>,
@@ -68,14 +67,14 @@ pub(super) struct Tree {
     head: BlockId,
     pub(super) justified: Checkpoint,
     pub(super) finalized: Checkpoint,
-    /// The newest checkpoints that any branch would justify and finalise; in force from the end of the epoch.
+    /// Newest checkpoints that any branch would justify and finalize; in force from the end of the epoch.
     pub(super) unrealized: [Checkpoint; 2],
-    /// Weights of fork choice: the validators of the justified checkpoint.
+    /// Weights for fork choice: the validators of the justified checkpoint.
     pub(super) weights: ValidatorSet,
 }
 
 impl Tree {
-    /// A tree of one trusted block: genesis, or a head that was stored.
+    /// Returns a tree of one trusted block: genesis or a stored head.
     pub(super) fn new(root: Node) -> Self {
         let (block, casper, weights) =
             (root.context.block, root.context.state.casper, root.context.state.current.set.clone());
@@ -96,7 +95,7 @@ impl Tree {
         self.branches.get(hash)
     }
 
-    /// The head's node.
+    /// Returns the head's node.
     pub(super) fn head_node(&self) -> Option<&Arc<Node>> {
         self.branches.get(&self.head.hash)
     }
@@ -105,12 +104,12 @@ impl Tree {
         self.head
     }
 
-    /// The oldest block: everything else is built upon it.
+    /// Returns the oldest block, the ancestor of all others.
     pub(super) const fn root(&self) -> BlockId {
         self.root
     }
 
-    /// Adds a block whose parent is here, and what it justifies (`on_block`).
+    /// Adds a block whose parent is in the tree and applies its checkpoints (`on_block`).
     pub(super) fn insert(&mut self, config: &PosConfig, node: Node, now: u64) {
         let (casper, unrealized, epoch) = (node.context.state.casper, node.unrealized, node.context.state.epoch());
         self.forks.insert(node.fork_block());
@@ -121,19 +120,19 @@ impl Tree {
                 *known = new;
             }
         }
-        // A block of an epoch that is over is pulled up to its end.
+        // The unrealized checkpoints of a block of an earlier epoch apply at once.
         if epoch < config.epoch_of(now) {
             self.justify(config, unrealized.justified, unrealized.finalized);
         }
     }
 
-    /// Applies the checkpoints that the epoch that ended has justified (`on_tick_per_slot`).
+    /// Applies the unrealized checkpoints at the end of an epoch (`on_tick_per_slot`).
     pub(super) fn pull_up(&mut self, config: &PosConfig) {
         let [justified, finalized] = self.unrealized;
         self.justify(config, justified, finalized);
     }
 
-    /// Moves the checkpoints forward, never back (`update_checkpoints`).
+    /// Applies checkpoints that are newer than the present ones (`update_checkpoints`).
     fn justify(&mut self, config: &PosConfig, justified: Checkpoint, finalized: Checkpoint) {
         if justified.epoch > self.justified.epoch {
             self.justified = justified;
@@ -147,7 +146,7 @@ impl Tree {
         }
     }
 
-    /// Drops the blocks that are not built upon the final checkpoint and returns them.
+    /// Removes the blocks that do not descend from the final checkpoint and returns them.
     pub(super) fn prune(&mut self) -> Vec<BlockId> {
         let root = self.finalized.block;
         if root == self.root || !self.branches.nodes.contains_key(&root.hash) {
@@ -155,18 +154,18 @@ impl Tree {
         }
         self.forks.prune(&root.hash);
         self.root = root;
-        let gone: Vec<_> = self.branches.nodes.values().map(|node| node.context.block).collect();
-        let gone: Vec<_> = gone.into_iter().filter(|block| self.forks.get(&block.hash).is_none()).collect();
-        for block in &gone {
+        let removed: Vec<_> = self.branches.nodes.values().map(|node| node.context.block).collect();
+        let removed: Vec<_> = removed.into_iter().filter(|block| self.forks.get(&block.hash).is_none()).collect();
+        for block in &removed {
             self.branches.nodes.remove(&block.hash);
         }
         if self.forks.get(&self.justified.block.hash).is_none() {
             self.justified = self.finalized;
         }
-        gone
+        removed
     }
 
-    /// Moves the head by fork choice and returns the move, if any.
+    /// Updates the head by fork choice and returns its move, if any.
     pub(super) fn choose(&mut self, config: &PosConfig, now: u64) -> Option<HeadMove> {
         let boost = config.boost(self.weights.total_weight());
         let view = View { justified: self.justified, epoch: config.epoch_of(now), weights: &self.weights, boost };
@@ -183,7 +182,7 @@ impl Tree {
         Some(HeadMove { old, new, reorg_depth, forgotten: Vec::new() })
     }
 
-    /// Sets a head that is known without fork choice, such as a stored one.
+    /// Sets the head without fork choice, to a stored one.
     pub(super) fn set_head(&mut self, head: BlockId) {
         if self.branches.nodes.contains_key(&head.hash) {
             self.head = head;
@@ -202,15 +201,17 @@ impl Tree {
         }
     }
 
-    /// Encodes blocks by hash: the state of a branch follows from them.
+    /// Encodes blocks by hash, which determines the state of a branch.
     pub(super) fn encode(&self, out: &mut Encoder) {
-        self.forks.encode(out);
-        self.root.encode(out);
-        self.head.encode(out);
-        self.justified.encode(out);
-        self.finalized.encode(out);
-        self.unrealized.iter().for_each(|checkpoint| checkpoint.encode(out));
-        out.hash(&self.weights.hash());
+        // The forks have the same blocks as the branches.
+        let Self { branches: _, forks, root, head, justified, finalized, unrealized, weights } = self;
+        forks.encode(out);
+        root.encode(out);
+        head.encode(out);
+        justified.encode(out);
+        finalized.encode(out);
+        unrealized.iter().for_each(|checkpoint| checkpoint.encode(out));
+        out.hash(&weights.hash());
     }
 }
 

@@ -1,35 +1,35 @@
-//! Votes: counting, waiting for their blocks, and detecting double votes.
+//! Votes: counting, votes for unknown blocks, detection of offences.
 
 use std::sync::Arc;
 
-use super::{MessageError, Offence, Pos, PosMessage, Vote, forget, tree::state_in};
+use super::{MessageError, Offence, Pos, PosMessage, Vote, remove_old, tree::state_in};
 use crate::{
     consensus::{BlockId, Effect, Evidence, Message, Recipients, Rejection, ReplicaId},
     primitives::Address,
 };
 
-/// Votes that wait for their block, of one validator.
-const WAITING_OF_VALIDATOR_MAX: usize = 4;
-/// Votes that wait for their block.
-const WAITING_MAX: usize = 512;
-/// Epochs below the final one of which votes and proposals are kept, to find offences that come late.
+/// Most votes of one validator kept for unknown blocks.
+const UNKNOWN_BLOCK_VOTES_PER_VALIDATOR_MAX: usize = 4;
+/// Most votes kept for unknown blocks.
+const UNKNOWN_BLOCK_VOTES_MAX: usize = 512;
+/// Number of epochs below the final one whose votes and proposals are kept, to detect late offences.
 pub(super) const HISTORY_EPOCHS: u64 = 8;
-/// Epochs of which votes are kept at most, when finality is late.
+/// Largest number of epochs whose votes are kept when finality stalls.
 const HISTORY_EPOCHS_MAX: u64 = 64;
 
 /// A vote for a block that is not in the tree.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct UnknownBlockVote {
     pub(super) from: ReplicaId,
     pub(super) vote: Arc<Vote>,
 }
 
-/// When a vote begins to count in fork choice.
+/// Time from which a vote counts in fork choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
-    /// At once.
+    /// Immediately.
     Now,
-    /// From the slot after its own, so that a late vote does not sway the others of its slot.
+    /// From the slot after its own, so that a late vote does not influence other votes of its slot.
     AfterItsSlot,
 }
 
@@ -38,7 +38,7 @@ impl Pos {
         let signer = vote.signer(&self.authenticator).map_err(MessageError::from)?;
         let (data, target) = (&vote.data, vote.data.target.epoch);
         if self.config.epoch_of(data.slot) != target || data.source.epoch > target {
-            return Err(MessageError::Malformed { what: "slot, target and source of a vote do not fit" }.into());
+            return Err(MessageError::Malformed { what: "slot, source and target of the vote are inconsistent" }.into());
         }
         if self.signer.as_ref().is_some_and(|own| own.address() == signer) && self.is_own(vote) {
             return Err(MessageError::Known.into());
@@ -46,7 +46,7 @@ impl Pos {
         if self.votes.get(&(signer, target)).is_some_and(|known| known.data == *data) {
             return Err(MessageError::Known.into());
         }
-        // Without a clock a vote comes with its block or before it.
+        // On demand a vote may arrive before its block.
         let latest = self.slot.saturating_add(if self.has_timers() { 1 } else { self.config.reach() });
         if data.slot > latest {
             return Err(MessageError::FutureSlot { slot: data.slot, now: self.slot }.into());
@@ -69,11 +69,13 @@ impl Pos {
         match state.current.attestation_slot(&self.config, &signer) {
             None => return Err(MessageError::NotValidator { signer, epoch: target }.into()),
             Some(duty) if data.slot < duty => {
-                return Err(MessageError::Malformed { what: "the vote is before its validator's duty" }.into());
+                return Err(
+                    MessageError::Malformed { what: "the vote is before its validator's attestation slot" }.into()
+                );
             }
             Some(_) => {}
         }
-        self.note_peer(from);
+        self.remember_peer(from);
         let counting = if self.has_timers() && data.slot >= self.slot { Counting::AfterItsSlot } else { Counting::Now };
         self.count(signer, Arc::new(vote.clone()), counting, effects);
         if !self.has_timers() {
@@ -83,9 +85,9 @@ impl Pos {
         Ok(())
     }
 
-    /// A vote that no longer counts may still prove an offence.
+    /// Checks a vote that no longer counts for an offence.
     fn on_old_vote(&mut self, signer: Address, vote: &Vote, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
-        match self.contradiction(&signer, vote) {
+        match self.find_offence(&signer, vote) {
             Some(offence) if self.is_new_offence(&signer, &offence) => {
                 self.report_offence(signer, offence, true, effects);
                 Ok(())
@@ -102,32 +104,38 @@ impl Pos {
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
         let key = (signer, vote.data.slot);
-        if self.waiting.contains_key(&key) {
+        if self.unknown_block_votes.contains_key(&key) {
             return Err(MessageError::Known.into());
         }
-        let of_validator = self.waiting.range((signer, 0)..=(signer, u64::MAX)).count();
-        if self.waiting.len() >= WAITING_MAX || of_validator >= WAITING_OF_VALIDATOR_MAX {
-            return Err(MessageError::Overloaded { limit: WAITING_MAX }.into());
+        let of_validator = self.unknown_block_votes.range((signer, 0)..=(signer, u64::MAX)).count();
+        if self.unknown_block_votes.len() >= UNKNOWN_BLOCK_VOTES_MAX
+            || of_validator >= UNKNOWN_BLOCK_VOTES_PER_VALIDATOR_MAX
+        {
+            return Err(MessageError::Overloaded { limit: UNKNOWN_BLOCK_VOTES_MAX }.into());
         }
         if vote.data.head.height <= self.tree.root().height {
             return Err(MessageError::NotFinal { block: vote.data.head }.into());
         }
         let head = vote.data.head;
-        self.waiting.insert(key, Waiting { from, vote: Arc::new(vote.clone()) });
-        let is_coming = self.is_waiting(&head);
-        if !is_coming && !self.is_far(head.height) {
+        self.unknown_block_votes.insert(key, UnknownBlockVote { from, vote: Arc::new(vote.clone()) });
+        let is_expected = self.is_waiting(&head);
+        if !is_expected && !self.is_far(head.height) {
             effects.push(Effect::Fetch { block: head, from });
             effects.push(Effect::Mark("pos/fetch-voted"));
         }
         Ok(())
     }
 
-    /// Processes the votes that waited for `block`.
+    /// Processes the votes for `block`, which was unknown before.
     pub(super) fn release_votes(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
-        let ready: Vec<_> =
-            self.waiting.iter().filter(|(_, waiting)| waiting.vote.data.head == block).map(|(key, _)| *key).collect();
+        let ready: Vec<_> = self
+            .unknown_block_votes
+            .iter()
+            .filter(|(_, unknown)| unknown.vote.data.head == block)
+            .map(|(key, _)| *key)
+            .collect();
         for key in ready {
-            if let Some(Waiting { from, vote }) = self.waiting.remove(&key)
+            if let Some(UnknownBlockVote { from, vote }) = self.unknown_block_votes.remove(&key)
                 && let Err(rejection) = self.on_vote(from, &vote, effects)
             {
                 effects.push(Effect::Reject(rejection));
@@ -135,17 +143,17 @@ impl Pos {
         }
     }
 
-    /// Keeps and counts a vote that belongs to its branch, and compares it with its validator's earlier votes.
+    /// Stores and counts a verified vote, and detects an offence together with its validator's earlier votes.
     pub(super) fn count(&mut self, signer: Address, vote: Arc<Vote>, counting: Counting, effects: &mut Vec<Effect>) {
         let epoch = vote.data.target.epoch;
-        if let Some(offence) = self.contradiction(&signer, &vote) {
+        if let Some(offence) = self.find_offence(&signer, &vote) {
             self.report_offence(signer, offence, true, effects);
         }
         if !self.votes.contains_key(&(signer, epoch)) {
             self.votes.insert((signer, epoch), vote.clone());
         }
         match counting {
-            Counting::AfterItsSlot => drop(self.fresh.insert(signer, vote)),
+            Counting::AfterItsSlot => drop(self.queued_votes.insert(signer, vote)),
             Counting::Now if self.tree.get(&vote.data.head.hash).is_some() => {
                 self.tree.vote(signer, epoch, vote.data.head.hash);
             }
@@ -153,26 +161,26 @@ impl Pos {
         }
     }
 
-    /// Counts the votes of earlier slots.
-    pub(super) fn count_fresh(&mut self) {
+    /// Counts the queued votes of earlier slots.
+    pub(super) fn count_queued_votes(&mut self) {
         let now = self.slot;
         let due: Vec<_> =
-            self.fresh.iter().filter(|(_, vote)| vote.data.slot < now).map(|(signer, _)| *signer).collect();
+            self.queued_votes.iter().filter(|(_, vote)| vote.data.slot < now).map(|(signer, _)| *signer).collect();
         for signer in due {
-            if let Some(vote) = self.fresh.remove(&signer) {
+            if let Some(vote) = self.queued_votes.remove(&signer) {
                 self.tree.vote(signer, vote.data.target.epoch, vote.data.head.hash);
             }
         }
     }
 
-    /// Returns the offence that this vote makes together with an earlier one.
-    fn contradiction(&self, signer: &Address, vote: &Vote) -> Option<Offence> {
+    /// Returns the offence of this vote and an earlier one of the same validator, if any.
+    fn find_offence(&self, signer: &Address, vote: &Vote) -> Option<Offence> {
         let of_signer = self.votes.range((*signer, 0)..=(*signer, u64::MAX));
         of_signer.map(|(_, known)| known).find_map(|known| Offence::of_votes(known, vote))
     }
 
     pub(super) fn on_offence(&mut self, offence: &Offence, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
-        let refuse = |_| MessageError::Malformed { what: "evidence proves nothing" };
+        let refuse = |_| MessageError::Malformed { what: "the evidence proves no offence" };
         let offender = offence.offender(&self.authenticator).map_err(refuse)?;
         if !self.is_new_offence(&offender, offence) {
             return Err(MessageError::Known.into());
@@ -187,14 +195,14 @@ impl Pos {
         Ok(())
     }
 
-    /// Whether an offence is the first that is known of its offender, or the first by votes: those take its votes out of fork
-    /// choice, whatever else it did before.
+    /// Whether an offence is the first known of its offender, or the first by votes, which also removes its votes from fork
+    /// choice.
     fn is_new_offence(&self, offender: &Address, offence: &Offence) -> bool {
         let by_votes = matches!(offence, Offence::Votes { .. });
         !self.offences.contains_key(offender) || (by_votes && !self.tree.forks.equivocators().contains(offender))
     }
 
-    /// Removes an offender's votes from fork choice, keeps the proof for a block, and reports it, once.
+    /// Stores new evidence for a block and reports it; an offence by votes removes the offender's votes from fork choice.
     pub(super) fn report_offence(
         &mut self,
         offender: Address,
@@ -218,18 +226,18 @@ impl Pos {
         }
     }
 
-    /// Drops votes and offences that are too old to matter.
-    pub(super) fn forget_old_votes(&mut self) {
+    /// Removes votes below the history kept and offences that can no longer be punished.
+    pub(super) fn remove_old_votes(&mut self) {
         let oldest = self.tree.finalized.epoch.saturating_sub(HISTORY_EPOCHS);
         let oldest = oldest.max(self.epoch().saturating_sub(HISTORY_EPOCHS_MAX));
-        forget(&mut self.votes, |(_, epoch), _| *epoch < oldest);
+        remove_old(&mut self.votes, |(_, epoch), _| *epoch < oldest);
         let oldest = self.epoch().saturating_sub(self.config.unbonding_epochs);
         let config = self.config;
-        forget(&mut self.offences, |_, offence| config.epoch_of(offence.slot()) < oldest);
+        remove_old(&mut self.offences, |_, offence| config.epoch_of(offence.slot()) < oldest);
     }
 
-    /// Whether it is this replica's own newest vote, received back.
+    /// Whether `vote` is this replica's own newest vote.
     fn is_own(&self, vote: &Vote) -> bool {
-        self.promises.vote.as_ref().is_some_and(|own| own.data == vote.data)
+        self.slashing_protection.vote.as_ref().is_some_and(|own| own.data == vote.data)
     }
 }

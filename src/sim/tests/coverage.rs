@@ -146,7 +146,10 @@ const POS: Marks = &[
 ];
 
 const DPOS: Marks = &[
-    ("dpos/below-watermark", Test("consensus/dpos/tests/faults.rs", "sleepers_come_back_to_what_they_implied")),
+    (
+        "dpos/below-watermark",
+        Test("consensus/dpos/tests/faults.rs", "restarted_producers_return_to_the_block_they_implied"),
+    ),
     ("dpos/double-production", Campaign),
     (
         "dpos/fetch-from-below",
@@ -179,10 +182,7 @@ const POA: Marks = &[
     ("poa/reorg", Campaign),
     (
         "poa/say-sealed-again",
-        Test(
-            "consensus/poa/tests.rs",
-            "sealed_blocks_that_are_lost_are_said_again_and_no_others_are_sealed_in_their_place",
-        ),
+        Test("consensus/poa/tests.rs", "lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place"),
     ),
     ("poa/stale-answer", Test("consensus/poa/tests.rs", "invalid_blocks_leave_the_state_as_it_was")),
     ("poa/stale-build", Test("consensus/poa/tests.rs", "a_replica_seals_once_a_height_and_announces_after_its_record")),

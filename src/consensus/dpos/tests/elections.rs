@@ -1,4 +1,4 @@
-//! Votes, schedules that wait, churn, and light verifiers that follow all that.
+//! Votes, pending schedules, churn, and light verifiers.
 
 use super::{super::*, lab::*};
 use crate::{
@@ -7,7 +7,7 @@ use crate::{
     system::{ValidatorUpdate, ValidatorUpdates},
 };
 
-/// Seven replicas of which the first four are validators of genesis; four produce.
+/// Returns seven replicas, the first four of which are validators of genesis; four produce.
 fn seven() -> Lab {
     Lab::with_config(7, 4, DposConfig::default().with_producers(4))
 }
@@ -23,7 +23,7 @@ fn producers(lab: &Lab, of: usize) -> Vec<usize> {
     (0..lab.signers.len()).filter(|index| set.contains(&lab.signers[*index].address())).collect()
 }
 
-/// Heights at which schedules were proposed and activated, as a replica's chain has them.
+/// Returns the heights at which schedules were proposed and activated on a replica's chain.
 fn changes(lab: &Lab, of: usize) -> (Vec<u64>, Vec<u64>) {
     let payload = |height: &u64| Payload::decode(&lab.sealed(of, *height).payload).unwrap();
     let heights = || 1..=lab.replica(of).head().height.get();
@@ -56,14 +56,14 @@ fn the_elected_produce_once_the_block_that_proposed_them_is_irreversible() {
 }
 
 #[test]
-fn a_pending_schedule_does_not_jump_the_line() {
+fn a_pending_schedule_is_not_activated_early() {
     let mut lab = seven();
     let first = weigh(&lab, &[(4, 9)]);
     let second = weigh(&lab, &[(5, 99)]);
     lab.updates.insert(Height::new(10), first);
     lab.updates.insert(Height::new(13), second);
     lab.slots(16);
-    // The first schedule is pending, and a round began with other votes meanwhile.
+    // The first schedule is pending, and a round with other votes has started.
     let pending = lab.link(0).state.pending().unwrap().clone();
     assert_eq!(pending.proposed_at, Height::new(12));
     // A block that proposes the second one now, or activates the first one now, is refused.
@@ -148,7 +148,7 @@ fn churn_and_forks_and_restarts_together_break_nothing() {
 }
 
 #[test]
-fn a_light_verifier_stays_where_it_was_on_bad_headers() {
+fn a_light_verifier_ignores_bad_headers() {
     let mut lab = seven();
     let votes = weigh(&lab, &[(4, 9)]);
     lab.updates.insert(Height::new(10), votes);

@@ -1,4 +1,4 @@
-//! Forks, crashes and double production; what happens without watermark and lock.
+//! Forks, crashes and double production, also without watermark and lock.
 
 use std::collections::BTreeSet;
 
@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-/// Random cuts, stops and restarts of four replicas over 60 slots, then 40 quiet ones.
+/// Runs four replicas with random partitions, crashes and restarts for 60 slots, then 40 slots without faults.
 fn random_run(seed: u64, per_turn: u32) -> Lab {
     let mut random = Dice(seed);
     let mut lab = Lab::with_config(4, 4, DposConfig::default().with_blocks_per_turn(per_turn));
@@ -37,7 +37,7 @@ fn random_run(seed: u64, per_turn: u32) -> Lab {
             _ => {}
         }
         if random.below(4) == 0 {
-            // Two slots' blocks cross each other.
+            // Blocks of two slots are reordered.
             lab.begin_slot();
             lab.begin_slot();
             lab.settle();
@@ -79,7 +79,7 @@ fn random_cuts_crashes_and_crossings_break_nothing() {
 }
 
 #[test]
-fn lost_promises_and_other_bugs_are_seen_by_the_checker() {
+fn lost_safety_states_and_other_bugs_are_detected_by_the_checker() {
     for (bug, want) in [
         (Mutation::DposPromiseForgotten, CONFIRMED_TWICE),
         (Mutation::DposConfirmsTwice, CONFIRMED_TWICE),
@@ -91,11 +91,11 @@ fn lost_promises_and_other_bugs_are_seen_by_the_checker() {
     }
 }
 
-/// Two of four were away for long, so that much becomes irreversible at once: one comes back and gives the last confirmation, the
-/// other (the loner) hears nothing of it. Nobody hears of the block that makes it irreversible either, and all but the loner
-/// sleep until its branch is longer. Then all wake up but the one who knows. By length alone they follow the loner, and
-/// a second block of the same height becomes irreversible.
-fn sleepers() -> Lab {
+/// Two of four producers were offline for long, so that many blocks become irreversible at once: one restarts and gives the last
+/// confirmation, the other is partitioned. No other replica receives the block that makes them irreversible, and all except the
+/// partitioned one stop until its branch is longer. Then all restart except the producer of that block. By length alone they
+/// follow the partitioned one, and a second block of the same height becomes irreversible.
+fn restarted_producers() -> Lab {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let (loner, back) = (lab.owner(0, 9), lab.owner(0, 10));
@@ -137,8 +137,8 @@ fn sleepers() -> Lab {
 }
 
 #[test]
-fn sleepers_come_back_to_what_they_implied() {
-    let lab = sleepers();
+fn restarted_producers_return_to_the_block_they_implied() {
+    let lab = restarted_producers();
     assert!(lab.violations.is_empty(), "{:?}", lab.violations);
     assert!(lab.is_agreed() && lab.irreversible(0) > 30);
     assert!(lab.mark("dpos/below-watermark") > 0);
@@ -147,15 +147,15 @@ fn sleepers_come_back_to_what_they_implied() {
 #[test]
 fn by_length_alone_and_without_locks_two_blocks_become_irreversible() {
     // Each of both rules is enough against this one.
-    let by_length = mutation::with(Mutation::DposLengthAlone, sleepers);
+    let by_length = mutation::with(Mutation::DposLengthAlone, restarted_producers);
     assert!(!by_length.is_violated(AGREEMENT), "{:?}", by_length.violations);
     assert!(by_length.mark("dpos/locked-out") > 0);
-    let classic = mutation::with(Mutation::DposClassic, sleepers);
+    let classic = mutation::with(Mutation::DposClassic, restarted_producers);
     assert!(classic.is_violated(AGREEMENT), "{:?}", classic.violations);
 }
 
 #[test]
-fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
+fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
@@ -205,7 +205,7 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_told() {
 }
 
 #[test]
-fn who_goes_on_upon_a_worse_branch_is_shown_the_better_one() {
+fn a_replica_that_extends_a_worse_branch_is_sent_the_better_head() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     // Two of four go on together, but nothing becomes irreversible.

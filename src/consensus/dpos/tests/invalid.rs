@@ -1,4 +1,4 @@
-//! What is refused leaves the state as it was.
+//! Rejected inputs leave the state unchanged.
 
 use super::{super::*, lab::*};
 use crate::{
@@ -10,7 +10,7 @@ fn message(block: &Arc<Block>) -> Event {
     Event::Message { from: ReplicaId::new(1), message: Message::Block(block.clone()) }
 }
 
-/// Delivers to replica 0 and demands that it refuses, for a reason that has `named`.
+/// Checks that replica 0 rejects the event with a reason that contains `named`.
 fn refuse(lab: &Lab, event: Event, named: &str) {
     let mut replica = lab.replica(0).clone();
     let mut effects = Vec::new();
@@ -127,21 +127,21 @@ fn evidence_that_proves_nothing_is_refused() {
     let cases = [
         ("ascending order", vec![swapped]),
         ("ascending order", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 8, 1, 0))]),
-        ("two slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
+        ("different slots", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(1, 7, 1, 0))]),
         ("last 8192 slots", vec![DoubleProduction::new(sealed(1, 80, 1, 0), sealed(1, 80, 2, 0))]),
-        ("one and the same producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
-        ("one and the same producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
-        ("told before", vec![good.clone(), good.clone()]),
+        ("the same active producer", vec![DoubleProduction::new(sealed(1, 8, 1, 0), sealed(2, 8, 2, 0))]),
+        ("the same active producer", vec![DoubleProduction::new(sealed(4, 8, 1, 0), sealed(4, 8, 2, 0))]),
+        ("is reported already", vec![good.clone(), good.clone()]),
     ];
     for (named, proofs) in cases {
         refuse(&lab, message(&lab.block(0, lab.fixture.now + 1, &with(proofs))), named);
     }
-    let told = lab.block(0, lab.fixture.now + 1, &with(vec![good.clone()]));
-    lab.announce(0, &told);
-    assert_eq!(lab.replica(0).head(), BlockId::of(&told));
+    let reported = lab.block(0, lab.fixture.now + 1, &with(vec![good.clone()]));
+    lab.announce(0, &reported);
+    assert_eq!(lab.replica(0).head(), BlockId::of(&reported));
     lab.fixture.now += 1;
     let again = payload(&lab, |payload| payload.evidence = vec![good]);
-    refuse(&lab, message(&lab.block(0, lab.fixture.now + 1, &again)), "told before");
+    refuse(&lab, message(&lab.block(0, lab.fixture.now + 1, &again)), "is reported already");
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
         replica.step(message(&Arc::new(block.with_seal(seal))), &mut effects);
     }
     assert_eq!(replica.intake.orphans.len(), 64);
-    // The others are heard all the same.
+    // Messages of the other replicas are still processed.
     lab.slots(30);
     assert_eq!(lab.irreversible(0), 35);
     assert_eq!(lab.replica(0).intake.orphans.len(), 0, "orphans at and below what is irreversible are forgotten");

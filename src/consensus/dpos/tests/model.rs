@@ -1,11 +1,11 @@
-//! Irreversibility as a pure model: steady lags, who may be away, elections. Interleavings on two forks and the wrap of the
+//! Irreversibility of a single branch: steady lags, absent producers, elections. Interleavings on two forks and the wrap of the
 //! confirmed count are scenarios (`sim/scenario/dpos/rules.rs`).
 
 use super::super::*;
 use crate::primitives::Height;
 
-/// A branch of `producers` that take turns of `per_turn` blocks; those in `away` miss theirs. Returns the lag of the last
-/// irreversible block behind the head, for each block of the last round.
+/// Extends a branch by `producers` that take turns of `per_turn` blocks; those in `away` miss theirs. Returns the lag of the
+/// last irreversible block behind the head, for each block of the last round.
 fn lags(producers: usize, per_turn: u64, away: usize, rounds: u64) -> Vec<u64> {
     let mut branch = Irreversibility::new(Height::GENESIS, producers);
     let mut lags = Vec::new();
@@ -24,7 +24,7 @@ fn lags(producers: usize, per_turn: u64, away: usize, rounds: u64) -> Vec<u64> {
 }
 
 #[test]
-fn the_steady_lag_is_that_of_the_source() {
+fn the_steady_lag_is_that_of_eosio() {
     for (producers, per_turn, least, most) in [(21, 12, 325, 336), (21, 1, 29, 29), (7, 6, 43, 48), (4, 1, 5, 5)] {
         let lags = lags(producers, per_turn, 0, 8);
         let bounds = (lags.iter().min().copied(), lags.iter().max().copied());
@@ -46,7 +46,7 @@ fn less_than_a_third_may_be_away_and_no_more() {
 }
 
 #[test]
-fn those_who_come_back_confirm_what_they_missed_and_the_lag_is_steady_again() {
+fn returning_producers_confirm_what_they_missed_and_the_lag_is_steady_again() {
     let mut branch = Irreversibility::new(Height::GENESIS, 4);
     let turn = |branch: &mut Irreversibility, places: core::ops::Range<usize>| {
         for place in places {
@@ -61,14 +61,14 @@ fn those_who_come_back_confirm_what_they_missed_and_the_lag_is_steady_again() {
 }
 
 #[test]
-fn no_range_is_taken_twice_on_one_branch_and_nothing_irreversible_is_confirmed() {
+fn no_range_is_confirmed_twice_on_one_branch_and_nothing_irreversible_is_confirmed() {
     let branch = Irreversibility::new(Height::new(10), 4);
     let one = branch.extend(2, 1).unwrap();
     assert_eq!(branch.extend(2, 2), Err(twice(2, 11, 10)));
     assert_eq!(one.extend(2, 2), Err(twice(2, 12, 11)));
     assert_eq!(one.extend(1, 2).unwrap().confirmers()[1].last, Height::new(12));
     assert_eq!(branch.extend(4, 1), Err(ConfirmError::NoProducer { place: 4, producers: 4 }));
-    // A block that confirms nothing leaves its producer's confirmations as they were, and lengthens the branch.
+    // A block that confirms nothing does not change its producer's confirmations, and extends the branch.
     let silent = one.extend(2, 0).unwrap();
     assert_eq!((silent.confirmers(), silent.height()), (one.confirmers(), Height::new(12)));
 }
@@ -78,7 +78,7 @@ fn twice(confirmed: u16, height: u64, before: u64) -> ConfirmError {
 }
 
 #[test]
-fn an_election_forgets_counts_and_keeps_the_word_of_those_who_stay() {
+fn an_election_drops_counts_and_keeps_the_confirmers_of_both_schedules() {
     let mut branch = Irreversibility::new(Height::GENESIS, 4);
     for place in [0, 1, 2, 3, 0, 1, 2, 3, 0] {
         branch = branch.extend(place, branch.confirmable(place, Height::GENESIS)).unwrap();
@@ -88,12 +88,12 @@ fn an_election_forgets_counts_and_keeps_the_word_of_those_who_stay() {
     assert_eq!((elected.height(), elected.irreversible()), (height, irreversible));
     assert_eq!(elected.confirmers()[0], branch.confirmers()[3]);
     assert_eq!(elected.confirmers()[1], Confirmer { last: irreversible, implied: irreversible });
-    // Three of the new ones have to confirm a block of their own time.
+    // Three of the new producers have to confirm a block of the new schedule.
     let one = elected.extend(1, elected.confirmable(1, Height::GENESIS)).unwrap();
     let two = one.extend(2, one.confirmable(2, Height::GENESIS)).unwrap();
     assert_eq!(two.proposed(), branch.proposed());
     let three = two.extend(3, two.confirmable(3, Height::GENESIS)).unwrap();
     assert_eq!(three.proposed(), height.next());
-    // A set of laggards never takes anything back.
+    // Lagging producers never revert irreversible blocks.
     assert!(three.irreversible() >= irreversible);
 }

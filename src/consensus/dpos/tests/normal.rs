@@ -1,4 +1,4 @@
-//! Nothing goes wrong, or little: lags, watermarks, locks, catching up, restarts.
+//! Normal operation: lags, watermarks, locks, catch-up, restarts.
 
 use super::{super::*, lab::*};
 use crate::{consensus::Verdict, primitives::Height};
@@ -32,7 +32,7 @@ fn turns_of_several_blocks_and_orders_of_one_round_work_alike() {
 }
 
 #[test]
-fn missed_slots_name_their_producers() {
+fn producers_of_missed_slots_are_absent() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     let owner = lab.owner(0, 9);
@@ -52,7 +52,7 @@ fn a_replica_that_was_away_catches_up_from_below_however_far_it_is_behind() {
         lab.slots(8);
         lab.split(&[0, 0, 0, 1]);
         lab.slots(away);
-        // Alone it made a branch of its own.
+        // Partitioned, it produced a branch of its own.
         assert_ne!(lab.heads()[0], lab.heads()[3]);
         assert_eq!(lab.irreversible(3), 3);
         lab.heal();
@@ -75,10 +75,10 @@ fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
     let mut above_watermark = 0;
     for slot in 18..26 {
         let owner = lab.owner(0, slot);
-        let (promise, head) = (*lab.replica(owner).promise(), lab.replica(owner).head());
-        let before = promise.confirmed.get().max(lab.irreversible(owner));
+        let (safety_state, head) = (*lab.replica(owner).safety_state(), lab.replica(owner).head());
+        let before = safety_state.confirmed.get().max(lab.irreversible(owner));
         let place = lab.link(owner).state.active().producers().index_of(&lab.signers[owner].address()).unwrap();
-        above_watermark += u32::from(lab.link(owner).state.progress().confirmed_before(place) < promise.confirmed);
+        above_watermark += u32::from(lab.link(owner).state.progress().confirmed_before(place) < safety_state.confirmed);
         lab.slot();
         let is_its = |block: &&Arc<Block>| block.timestamp().as_secs() == slot && block.parent_hash() == head.hash;
         let payload = Payload::decode(lab.nodes[owner].blocks.values().find(is_its).unwrap().payload()).unwrap();
@@ -89,7 +89,7 @@ fn a_producer_that_changes_its_branch_confirms_only_above_its_watermark() {
 }
 
 #[test]
-fn a_restarted_replica_knows_its_branch_and_its_promise() {
+fn a_restarted_replica_has_its_branch_and_safety_state() {
     let mut lab = Lab::new(4);
     lab.slots(8);
     lab.split(&[0, 0, 1, 1]);
@@ -98,10 +98,10 @@ fn a_restarted_replica_knows_its_branch_and_its_promise() {
     lab.slots(3);
     for index in 0..4 {
         let (head, finality) = (lab.replica(index).head(), lab.replica(index).finality());
-        let promise = *lab.replica(index).promise();
+        let safety_state = *lab.replica(index).safety_state();
         lab.restart(index);
         assert_eq!((lab.replica(index).head(), lab.replica(index).finality()), (head, finality));
-        assert_eq!(*lab.replica(index).promise(), promise);
+        assert_eq!(*lab.replica(index).safety_state(), safety_state);
         assert_eq!(lab.replica(index).tree.side_blocks(), 0);
         lab.slots(1);
     }
@@ -111,14 +111,14 @@ fn a_restarted_replica_knows_its_branch_and_its_promise() {
 }
 
 #[test]
-fn a_restored_network_goes_on_at_its_head() {
+fn a_restored_network_continues_at_its_head() {
     let mut lab = Lab::new(4);
     lab.slots(20);
     let head = lab.nodes[1].records[HEAD_KEY].clone();
     let restored =
         Dpos::restore(lab.fixture.config, &head, lab.authenticator.clone(), Some(lab.signers[1].clone())).unwrap();
     assert_eq!((restored.head(), restored.finality()), (lab.replica(1).head(), lab.replica(1).finality()));
-    assert_eq!(restored.promise().slot, lab.replica(1).promise().slot);
+    assert_eq!(restored.safety_state().slot, lab.replica(1).safety_state().slot);
     for bad in [&head[1..], &[head.as_ref(), &[0]].concat()] {
         let refused = Dpos::restore(lab.fixture.config, bad, lab.authenticator.clone(), None);
         assert!(matches!(refused, Err(DposError::Record { key: "head" })));
@@ -126,7 +126,7 @@ fn a_restored_network_goes_on_at_its_head() {
 }
 
 #[test]
-fn a_promise_is_durable_before_its_block_is_sent() {
+fn the_safety_state_is_durable_before_its_block_is_sent() {
     let mut lab = Lab::new(4);
     lab.slots(6);
     let slot = 7;
@@ -141,11 +141,11 @@ fn a_promise_is_durable_before_its_block_is_sent() {
     let unsealed = Arc::new(block.as_ref().clone().with_seal(Vec::new()));
     replica.step(Event::BlockBuilt { ticket: request.ticket, block: unsealed }, &mut effects);
     replica.step(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID }, &mut effects);
-    let promised = effects.iter().position(|effect| {
-        matches!(effect, Effect::Persist { records, .. } if records.iter().any(|record| *record.key == *PROMISE_KEY))
+    let persisted = effects.iter().position(|effect| {
+        matches!(effect, Effect::Persist { records, .. } if records.iter().any(|record| *record.key == *SAFETY_STATE_KEY))
     });
-    let (at, ticket) = match &effects[promised.unwrap()] {
-        Effect::Persist { ticket, .. } => (promised.unwrap(), *ticket),
+    let (at, ticket) = match &effects[persisted.unwrap()] {
+        Effect::Persist { ticket, .. } => (persisted.unwrap(), *ticket),
         other => panic!("{other:?}"),
     };
     let sent =

@@ -1,4 +1,4 @@
-//! EIP-225's table through really signed Clique headers, and damaged headers.
+//! EIP-225's test table with signed Clique headers, and invalid headers.
 
 use std::collections::BTreeMap;
 
@@ -117,7 +117,7 @@ fn every_case_of_eip_225() {
 }
 
 #[test]
-fn fields_come_back_from_the_bytes() {
+fn fields_round_trip() {
     let signer = Authenticator::secp256k1().signer(&KeyPair::from_seed(1, "clique"));
     let vanity = B256::repeat_byte(9);
     let target = Address::repeat_byte(3);
@@ -136,7 +136,7 @@ fn fields_come_back_from_the_bytes() {
 }
 
 #[test]
-fn damaged_headers_are_told() {
+fn invalid_headers_are_rejected() {
     let key = KeyPair::from_seed(1, "clique");
     let signer = Authenticator::secp256k1().signer(&key);
     let genesis = genesis(vec![key.address()]);

@@ -15,7 +15,7 @@ fn checkpoint(epoch: u64, byte: u8) -> Checkpoint {
     Checkpoint { epoch, block: BlockId { height: Height::GENESIS, hash: hash(byte) } }
 }
 
-/// Slots of four an epoch.
+/// Epochs of four slots.
 fn block(byte: u8, parent: u8, slot: u64) -> ForkBlock {
     let genesis = checkpoint(0, 1);
     let id = BlockId { height: Height::new(slot), hash: hash(byte) };
@@ -55,7 +55,7 @@ fn the_heaviest_subtree_wins_and_not_the_longest_chain() {
 }
 
 #[test]
-fn only_the_newest_vote_of_a_validator_counts_and_strangers_do_not() {
+fn only_the_newest_vote_of_a_validator_counts_and_others_do_not() {
     let (mut forks, set) = (forked(), equal(3));
     assert!(vote(&mut forks, 1, 1, 3));
     assert!(!vote(&mut forks, 1, 1, 5), "one vote an epoch");
@@ -68,7 +68,7 @@ fn only_the_newest_vote_of_a_validator_counts_and_strangers_do_not() {
 }
 
 #[test]
-fn an_equivocator_counts_nowhere_for_good() {
+fn an_equivocator_is_excluded_permanently() {
     let (mut forks, set) = (forked(), equal(3));
     vote(&mut forks, 1, 1, 3);
     forks.discount(address(1));
@@ -78,7 +78,7 @@ fn an_equivocator_counts_nowhere_for_good() {
 }
 
 #[test]
-fn the_boost_weighs_as_much_as_it_is_worth_and_goes() {
+fn the_boost_adds_its_weight_and_is_removed() {
     let (mut forks, set) = (forked(), equal(3));
     vote(&mut forks, 1, 0, 5);
     forks.set_boost(Some(hash(3)));
@@ -90,7 +90,7 @@ fn the_boost_weighs_as_much_as_it_is_worth_and_goes() {
 }
 
 #[test]
-fn a_branch_that_does_not_know_the_justified_checkpoint_is_left_out() {
+fn a_branch_without_the_justified_checkpoint_is_excluded() {
     let set = equal(3);
     let mut forks = ForkChoice::new(block(1, 0, 0));
     let aware = ForkBlock { justified: checkpoint(4, 1), unrealized: checkpoint(4, 1), ..block(2, 1, 21) };
@@ -136,7 +136,7 @@ fn pruning_keeps_what_is_built_upon_the_root() {
     assert_eq!(forks.head(&View { justified: checkpoint(0, 2), ..view(&equal(1)) }).hash, hash(7));
 }
 
-/// The specification, word for word and slow: every weight from scratch at every fork.
+/// A literal implementation of the specification: every weight is computed anew at every fork.
 mod naive {
     use super::*;
 
@@ -198,7 +198,7 @@ proptest! {
             let blocks: Vec<_> = forks.blocks().copied().collect();
             let parent = blocks[parent.index(blocks.len())];
             let slot = parent.slot + 1 + gap;
-            // Hashes in another order than the blocks came.
+            // Hashes in another order than the blocks were inserted.
             let mut id = hash(salt);
             id.0[31] = blocks.len() as u8;
             let block = BlockId { height: parent.block.height.next(), hash: id };
@@ -216,7 +216,7 @@ proptest! {
         let justified = Checkpoint { epoch: justified_epoch, block: ids[justified.index(ids.len())] };
         let view = View { justified, epoch, weights: &set, boost };
         prop_assert_eq!(forks.head(&view).hash, naive::head(&forks, &view));
-        // And the same after everything below the justified block is gone.
+        // The same after pruning below the justified block.
         let before = forks.head(&view);
         forks.prune(&justified.block.hash);
         prop_assert_eq!(forks.head(&view), before);

@@ -1,4 +1,4 @@
-//! Known attacks on Gasper, and what becomes of them.
+//! Known attacks on Gasper and their outcome.
 
 use std::collections::BTreeSet;
 
@@ -19,15 +19,15 @@ fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
     named.collect()
 }
 
-/// Sixteen validators, four a slot. The proposer of slot 10 keeps its block for itself, with a vote of one of that slot's
-/// attesters, and shows both when the block of slot 11 is there. Returns the two blocks and the honest head.
+/// Sixteen validators, four a slot. The proposer of slot 10 withholds its block and a vote of one of that slot's attesters, and
+/// publishes both after the block of slot 11. Returns the two blocks and the honest head.
 fn ex_ante(config: PosConfig) -> (B256, B256, B256) {
     let mut lab = Lab::with_config(16, config);
     lab.run(9);
     let parent = lab.heads()[0];
     let attacker = lab.committee(0, 10, parent)[0];
     let (late, timely) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 11, &[]));
-    // The attacker's own replica knows the block from the start.
+    // The attacker's own replica has the block from the start.
     let mut private = lab.clone();
     private.deliver(1, Event::Timer(SLOT_TIMER));
     private.give_block(1, &late);
@@ -56,7 +56,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     let mut lab = Lab::new(16);
     lab.run(8);
     let parent = lab.heads()[0];
-    // The proposer of slot 9 makes two blocks; half of the slot sees one first, half the other.
+    // The proposer of slot 9 makes two blocks; half of the attesters receive one first, half the other.
     let (left, right) = (lab.forge(0, parent, 9, &[]), lab.forge(0, parent, 9, &[]));
     let villain = lab.proposer(0, 9, parent);
     let committee = lab.committee(0, 9, parent);
@@ -77,7 +77,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     for replica in [x, y] {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
-    // A validator that votes in slot 10 for one block here and for the other there keeps the two apart.
+    // An equivocator of slot 10 that votes for one block on each side keeps the branches balanced.
     let swayer = lab.committee(x, 10, left.hash())[0];
     let (for_left, for_right) = (lab.vote(x, swayer, 10, left.hash()), lab.vote(x, swayer, 10, right.hash()));
     lab.give_vote(x, &for_left);
@@ -86,7 +86,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
     assert_eq!((lab.heads()[x], lab.heads()[y]), (left.hash(), right.hash()), "balanced");
-    // An honest block in time, on either side, gathers both; and the two votes meet.
+    // A timely honest block on either side wins on both sides, and the two votes are detected.
     let block = lab.forge(x, left.hash(), 11, &[]);
     [x, y].into_iter().for_each(|replica| lab.give_block(replica, &block));
     assert_eq!((lab.heads()[x], lab.heads()[y]), (block.hash(), block.hash()));
@@ -99,10 +99,10 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
 }
 
 #[test]
-fn a_withheld_justification_moves_nobody_back() {
+fn a_withheld_justification_reverts_no_head() {
     let mut lab = Lab::new(4);
     lab.run(18);
-    // The last block of epoch 4 has the votes that justify it; it is shown in the middle of epoch 5.
+    // The last block of epoch 4 has the votes that justify it; it is published in the middle of epoch 5.
     let parent = lab.heads()[0];
     let votes: Vec<_> =
         lab.replica(0).votes().filter(|(_, vote)| vote.data.target.epoch == 4).map(|(_, v)| v.clone()).collect();
@@ -130,7 +130,7 @@ fn a_withheld_justification_moves_nobody_back() {
 }
 
 #[test]
-fn nothing_at_stake_is_not_free() {
+fn nothing_at_stake_is_slashed() {
     let mut lab = Lab::new(7);
     lab.run(9);
     let parent = lab.heads()[0];
@@ -181,7 +181,7 @@ fn forged_history(config: PosConfig, slots: u64) -> Lab {
 }
 
 #[test]
-fn a_history_from_keys_whose_stake_has_left_is_refused() {
+fn a_history_from_keys_without_stake_is_rejected() {
     let config = config().with_unbonding_epochs(6);
     let mut lab = Lab::with_config(4, config);
     lab.run(60);
@@ -200,7 +200,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
     assert_eq!((lab.replica(0).head(), lab.replica(0).finalized()), (before.head(), before.finalized()));
     assert_eq!(lab.replica(0).intake.orphans.len(), new.len());
 
-    // A new replica can't distinguish the two, and accepts neither.
+    // A new replica cannot distinguish the two chains and accepts neither.
     let newcomer = |trusted: Option<(u64, B256)>| {
         let mut lab = Lab::with_config(4, trusted.map_or(config, |(epoch, block)| config.with_trusted(epoch, block)));
         lab.fixture.slot = 60;
@@ -236,7 +236,7 @@ fn a_history_from_keys_whose_stake_has_left_is_refused() {
 
 #[test]
 fn more_than_a_third_break_finality_and_are_named() {
-    // Validators 4, 5 and 6 of seven run on both sides of a cut, with one key each; two are enough on neither.
+    // Validators 4, 5 and 6 of seven run on both sides of a partition, with one key each; two would not suffice.
     let (mut left, mut right) = (Lab::new(7), Lab::new(7));
     for (lab, other_side) in [(&mut left, [2, 3]), (&mut right, [0, 1])] {
         other_side.into_iter().for_each(|index| lab.pause(index));
@@ -267,7 +267,7 @@ fn more_than_a_third_break_finality_and_are_named() {
 }
 
 #[test]
-fn a_surrounding_vote_is_found_however_late_it_comes() {
+fn a_surrounding_vote_is_detected_however_late_it_arrives() {
     let mut lab = Lab::new(4);
     lab.run(26);
     let epoch = lab.replica(0).epoch();
@@ -286,7 +286,7 @@ fn a_surrounding_vote_is_found_however_late_it_comes() {
 }
 
 #[test]
-fn evidence_travels_and_counts_once() {
+fn evidence_is_gossiped_and_counts_once() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let parent = lab.heads()[0];
@@ -310,7 +310,7 @@ fn evidence_travels_and_counts_once() {
     assert!(lab.replicas().all(is_alone));
 }
 
-/// Evidence against a voter does not take back what its vote has justified: others follow that already.
+/// Evidence against a voter does not undo a justification by its vote, which other replicas use already.
 #[test]
 fn evidence_undoes_no_justification() {
     let mut lab = Lab::new(4);
@@ -338,7 +338,7 @@ fn evidence_undoes_no_justification() {
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
 
-/// A validator that is known for two blocks in one slot and also votes twice must not keep two halves apart by its votes.
+/// A proposer of two blocks in one slot that also votes twice must not keep two halves apart with its votes.
 #[test]
 fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     let mut lab = Lab::new(5);

@@ -1,4 +1,4 @@
-//! Bad input: refused, named, and nothing has changed.
+//! Invalid inputs are rejected and change nothing.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::{
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
 
-/// Gives `event` to a clone of the replica: refused with nothing but words, and the state is as it was.
+/// Steps a clone of the replica with `event` and checks that it only rejects it and its state is unchanged.
 fn refuse(replica: &Pos, name: &str, event: Event) -> String {
     let (mut after, mut effects) = (replica.clone(), Vec::new());
     after.step(event, &mut effects);
@@ -115,8 +115,8 @@ fn refused_evidence_changes_nothing() {
     let of_stranger = [1, 2].map(|byte| Proposal::signed(9, id(byte), &stranger));
     let of_future = [1, 2].map(|byte| Proposal::signed(900, id(byte), &lab.signers[1]));
     for (name, offence, want) in [
-        ("two voters", Offence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves nothing"),
-        ("one vote twice", Offence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves nothing"),
+        ("two voters", Offence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves no offence"),
+        ("one vote twice", Offence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves no offence"),
         ("a stranger", Offence::of_proposals(&of_stranger[0], &of_stranger[1]).unwrap(), "no validator"),
         ("of the future", Offence::of_proposals(&of_future[0], &of_future[1]).unwrap(), "is over"),
     ] {
@@ -275,7 +275,7 @@ fn answers_to_nothing_change_nothing() {
 }
 
 #[test]
-fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
+fn an_invalid_verdict_drops_the_block_and_its_descendants() {
     let mut lab = Lab::new(4);
     lab.run(5);
     let parent = lab.heads()[0];
@@ -299,7 +299,7 @@ fn a_bad_verdict_forgets_the_block_and_what_is_upon_it() {
 }
 
 #[test]
-fn floods_of_signed_nonsense_stay_small() {
+fn floods_of_signed_invalid_messages_are_bounded() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let villain = lab.signers[3].clone();
@@ -318,23 +318,23 @@ fn floods_of_signed_nonsense_stay_small() {
     }
     let replica = lab.replica(0);
     assert!(
-        replica.waiting.len() <= 4 && replica.intake.orphans.len() <= 64,
+        replica.unknown_block_votes.len() <= 4 && replica.intake.orphans.len() <= 64,
         "{} {}",
-        replica.waiting.len(),
+        replica.unknown_block_votes.len(),
         replica.intake.orphans.len()
     );
     assert!(replica.votes.len() <= 4 * 12 && replica.proposals.len() <= 40);
     assert_eq!(replica.head(), before);
     assert!(replica.encoding().len() < 60_000, "{} bytes", replica.encoding().len());
-    // And the others still get along; the nonsense goes with the epochs.
+    // The other replicas still make progress, and the messages are dropped with their epochs.
     lab.run(24);
     assert!(lab.heads().windows(2).all(|pair| pair[0] == pair[1]));
-    assert!(lab.replica(0).waiting.is_empty());
+    assert!(lab.replica(0).unknown_block_votes.is_empty());
     assert_eq!(lab.replica(0).intake.orphans.len(), 0);
 }
 
 #[test]
-fn impossible_parameters_say_what_to_change() {
+fn invalid_parameters_are_rejected_with_a_hint() {
     for (config, want) in [
         (config().with_slots_per_epoch(1), PosError::SlotsPerEpoch { got: 1, max: 256 }),
         (config().with_slots_per_epoch(1_000), PosError::SlotsPerEpoch { got: 1_000, max: 256 }),
@@ -348,7 +348,7 @@ fn impossible_parameters_say_what_to_change() {
 }
 
 #[test]
-fn a_header_names_its_parent() {
+fn a_header_must_match_its_parent() {
     let mut lab = Lab::new(4);
     lab.run(3);
     let chain = lab.chain_of(0);

@@ -1,4 +1,4 @@
-//! The normal case, absence, restarts, catching up.
+//! Normal operation, absence, restarts, catch-up.
 
 use super::lab::{Lab, WEIGHT, config};
 use crate::{
@@ -64,7 +64,7 @@ fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
 }
 
 #[test]
-fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
+fn above_a_third_absent_stake_leaks_and_finality_resumes() {
     let mut lab = Lab::with_config(4, config().with_leak_quotient(256));
     [1, 2].into_iter().for_each(|index| lab.pause(index));
     let before = lab.replica(0).finalized().epoch;
@@ -91,12 +91,12 @@ fn above_a_third_absent_stake_leaks_and_finality_comes_back() {
         .flat_map(|accounting| accounting.penalties)
         .collect();
     let leaked: u64 = penalties.iter().filter(|(who, _)| *who == lab.address(1)).map(|(_, gwei)| gwei).sum();
-    // What is in force is one epoch behind what blocks committed to.
+    // The weights in force are one epoch behind the payloads.
     assert!(leaked >= WEIGHT - weight(&lab, 1) && leaked < WEIGHT, "{leaked}");
 }
 
 #[test]
-fn a_restarted_validator_goes_on_and_never_signs_twice() {
+fn a_restarted_validator_continues_and_never_signs_twice() {
     let mut lab = Lab::new(4);
     for slot in 0..60 {
         lab.tick();
@@ -108,7 +108,7 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
             lab.restart_in_slot((slot + 1) % 4);
         }
         lab.attest();
-        // Right after it signed, too.
+        // Also right after it signed.
         if slot % 2 == 0 {
             lab.restart_in_slot((slot + 2) % 4);
             (0..4).for_each(|index| lab.deliver(index, Event::Timer(super::super::ATTEST_TIMER)));
@@ -122,7 +122,7 @@ fn a_restarted_validator_goes_on_and_never_signs_twice() {
 }
 
 #[test]
-fn a_state_comes_back_from_its_records() {
+fn a_state_is_restored_from_its_records() {
     let mut lab = Lab::new(4);
     lab.run(27);
     let before = lab.replica(1).clone();
@@ -134,7 +134,7 @@ fn a_state_comes_back_from_its_records() {
     );
     assert_eq!(after.head_state(), before.head_state());
     assert_eq!(after.slot(), before.slot());
-    assert_eq!(after.promises, before.promises);
+    assert_eq!(after.slashing_protection, before.slashing_protection);
     // From the head alone, as a stored chain is opened.
     let record = &lab.nodes[1].records[super::super::HEAD_KEY];
     let opened = Pos::restore(lab.fixture.config, record, lab.authenticator.clone(), None).unwrap();
@@ -179,7 +179,7 @@ fn a_light_verifier_counts_the_votes_itself() {
     assert_eq!((light.finalized(), light.justified()), (state.casper.finalized, state.casper.justified));
     assert!(light.finalized().epoch >= 4);
     assert!(light.is_within_weak_subjectivity(200) && !light.is_within_weak_subjectivity(300));
-    // A header out of place, or with a seal of another, moves nothing.
+    // A header with another parent or with a seal of another validator changes nothing.
     let chain = lab.chain_of(0);
     let mut light = new().unwrap();
     assert!(light.follow(&chain[1].as_ref().into()).is_err());

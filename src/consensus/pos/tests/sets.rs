@@ -1,4 +1,4 @@
-//! Stake that changes by execution: committed to, final, and only then in force.
+//! Changes of stake by execution: committed to, finalized, and only then in force.
 
 use super::lab::{Lab, WEIGHT, config};
 use crate::{
@@ -54,7 +54,7 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
     assert_eq!(committed.unwrap().0, 8, "the first block of the epoch after the change");
     let in_force = in_force.unwrap();
     assert!(in_force > 16 && in_force % 4 == 0, "{in_force}");
-    // The one that joined votes and proposes, the one that left is not reported absent, and all replicas agree.
+    // The new validator votes and proposes, the one that left is not absent, and all replicas agree.
     let joined = lab.address(4);
     assert!(lab.votes_of(0).iter().any(|vote| vote.signer(&lab.authenticator) == Ok(joined)));
     assert!((0..5).all(|replica| set(&lab, replica) == set(&lab, 0)));
@@ -64,7 +64,7 @@ fn stake_is_in_force_once_the_block_that_commits_to_it_is_final() {
 }
 
 #[test]
-fn headers_announce_every_set_and_a_light_verifier_follows() {
+fn headers_commit_to_every_set_and_a_light_verifier_follows() {
     let mut lab = changing();
     lab.run(48);
     let chain = lab.chain_of(0);
