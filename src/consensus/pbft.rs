@@ -23,21 +23,26 @@
 
 mod certificate;
 mod checkpoint;
+mod committee_transition;
 mod config;
 mod council;
+mod double_signing;
 mod evidence;
 mod family;
+mod header_error;
 mod light;
 mod log;
 mod message;
 mod new_view;
 mod normal;
+mod payload;
 mod progress;
 mod proposing;
 mod record;
 mod rules;
 mod sync;
 mod view_change;
+mod vote;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,16 +62,20 @@ use super::{
 use crate::primitives::{Address, B256, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
+pub use committee_transition::Succession;
 pub use config::{PbftConfig, PbftError, Quorums};
-pub use council::{Council, Succession};
-pub use evidence::{DoubleSigning, EvidenceError, Payload, Promise};
+pub use council::Council;
+pub use double_signing::{DoubleSigning, EvidenceError};
 #[cfg(any(test, feature = "internals"))]
-pub use evidence::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
+pub use double_signing::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
+pub use header_error::HeaderError;
 pub use light::LightVerifier;
-pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange};
+pub use message::{Body, MessageError, NewView, PbftMessage, ViewChange};
+pub use payload::Payload;
 #[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
-pub use rules::{HeaderError, PbftRules};
+pub use rules::PbftRules;
+pub use vote::{InView, Promise, View};
 
 /// Fires when the primary may build its next block.
 pub const BUILD_TIMER: TimerId = TimerId::new(1);

@@ -2,7 +2,10 @@
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
-use super::{Body, Council, View, message::pre_prepare};
+use super::{
+    Council, Promise, View,
+    vote::{pre_prepare, vote},
+};
 use crate::{
     consensus::{Authenticator, BlockId, SealError},
     primitives::{Address, Bytes},
@@ -138,7 +141,7 @@ impl Certificate {
         if got != want {
             return Err(CertificateError::Count { got, want });
         }
-        let signed = Body::Commit { view: self.view, block }.hash_to_sign(authenticator);
+        let signed = authenticator.keccak(&vote(Promise::Commit, self.view, &block));
         let mut last = None;
         for signature in &self.signatures {
             let signer = authenticator.author(signed, signature)?;

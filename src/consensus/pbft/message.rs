@@ -1,65 +1,18 @@
 //! What replicas say to each other, signed.
 
-use core::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CertificateError, DoubleSigning, EvidenceError};
+use super::{
+    CertificateError, DoubleSigning, EvidenceError, InView, Promise, View,
+    vote::{VOTE_LEN, pre_prepare, vote},
+};
 use crate::{
     chain::Block,
     consensus::{Authenticator, BlockId, Encoder, SealError, Signer},
     primitives::{Address, B256, Bytes, Height, keccak256},
 };
-
-/// The first byte of what is signed.
-const PRE_PREPARE: u8 = 1;
-const PREPARE: u8 = 2;
-const COMMIT: u8 = 3;
-/// Length of a vote's encoding.
-const VOTE_LEN: usize = 1 + 8 + 8 + 32;
-
-/// A view's number, from 0. Its primary is `view mod n`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct View(u64);
-
-impl View {
-    /// The view with this number.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The plain number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-
-    /// The view after it; the largest is its own successor.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
-    }
-
-    /// Position, in the ascending order of addresses, of the validator that leads it among `validators` (at least 1).
-    pub const fn primary(self, validators: usize) -> usize {
-        (self.0 % validators as u64) as usize
-    }
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "view {}", self.0)
-    }
-}
-
-/// A block in the view in which it was agreed upon so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct InView {
-    /// Which block.
-    pub block: BlockId,
-    /// The latest view.
-    pub view: View,
-}
 
 /// A message and its sender's signature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -274,8 +227,8 @@ impl Body {
     fn vote(&self) -> Option<[u8; VOTE_LEN]> {
         match self {
             Self::PrePrepare { view, block } => Some(pre_prepare(*view, &BlockId::of(block))),
-            Self::Prepare { view, block } => Some(vote(PREPARE, *view, block)),
-            Self::Commit { view, block } => Some(vote(COMMIT, *view, block)),
+            Self::Prepare { view, block } => Some(vote(Promise::Prepare, *view, block)),
+            Self::Commit { view, block } => Some(vote(Promise::Commit, *view, block)),
             _ => None,
         }
     }
@@ -283,8 +236,8 @@ impl Body {
     fn encode(&self, out: &mut Encoder) {
         match self {
             Self::PrePrepare { view, block } => out.raw(&pre_prepare(*view, &BlockId::of(block))),
-            Self::Prepare { view, block } => out.raw(&vote(PREPARE, *view, block)),
-            Self::Commit { view, block } => out.raw(&vote(COMMIT, *view, block)),
+            Self::Prepare { view, block } => out.raw(&vote(Promise::Prepare, *view, block)),
+            Self::Commit { view, block } => out.raw(&vote(Promise::Commit, *view, block)),
             Self::Checkpoint { block } => {
                 out.u8(4);
                 block.encode(out);
@@ -317,26 +270,4 @@ impl ViewChange {
             out.list(entries.iter(), |out, entry| entry.encode(out));
         }
     }
-}
-
-impl InView {
-    pub(super) fn encode(&self, out: &mut Encoder) {
-        self.block.encode(out);
-        out.u64(self.view.get());
-    }
-}
-
-/// What the primary of `view` signs the keccak of, to propose `block`.
-pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
-    vote(PRE_PREPARE, view, block)
-}
-
-/// Kind, view, height and block hash.
-pub(super) fn vote(kind: u8, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
-    let mut bytes = [0; VOTE_LEN];
-    bytes[0] = kind;
-    bytes[1..9].copy_from_slice(&view.get().to_be_bytes());
-    bytes[9..17].copy_from_slice(&block.height.get().to_be_bytes());
-    bytes[17..].copy_from_slice(block.hash.as_slice());
-    bytes
 }

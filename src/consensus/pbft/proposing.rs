@@ -71,7 +71,7 @@ impl Pbft {
             return effects.push(Effect::Mark("pbft/stale-build"));
         }
         self.duty = Duty::Idle;
-        let signature = signer.sign(self.authenticator.keccak(&super::message::pre_prepare(self.view, &id)));
+        let signature = signer.sign(self.authenticator.keccak(&super::vote::pre_prepare(self.view, &id)));
         let sealed =
             Arc::new(Arc::unwrap_or_clone(block).with_seal(Seal::Proposal { view: self.view, signature }.encoded()));
         slot.proposal = Some(Proposal { hash: id.hash, standing: Standing::Judging, is_chosen: false });

@@ -1,59 +1,17 @@
 //! The rules that a header of PBFT obeys, verified from its parent and the changes of validators that wait there.
 
-use super::{
-    CertificateError, Council, EvidenceError, Payload, Pbft, PbftConfig, PbftError, Seal, Succession,
-    certificate::verify_proposal,
-};
+use super::{Council, HeaderError, Payload, Pbft, PbftConfig, Seal, Succession, certificate::verify_proposal};
 use crate::{
-    chain::{Block, RuleError},
+    chain::Block,
     consensus::{
-        Authenticator, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, UnverifiedHeader,
-        header::UnusedField,
+        Authenticator, CachedHeaderRules, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField,
     },
-    primitives::{Address, B256, Header, Timestamp},
+    primitives::{B256, Header, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
 /// The header rules of a PBFT chain, from the committee at genesis.
 pub type PbftRules = CachedHeaderRules<Pbft>;
-
-/// The rule that a header breaks.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HeaderError {
-    /// A standard field breaks a rule common to all protocols.
-    #[error(transparent)]
-    Field(#[from] HeaderFieldError),
-    /// The payload names no set of validators in its canonical form.
-    #[error("payload of {bytes} bytes names no set of validators")]
-    Payload {
-        /// Its length.
-        bytes: usize,
-    },
-    /// The payload does not name the validators who take over with this block.
-    #[error("payload names {got} validators who take over; expected {want} others")]
-    Successor {
-        /// Number of validators that it names; 0 for none.
-        got: usize,
-        /// Number of validators that take over; 0 for none.
-        want: usize,
-    },
-    /// The payload's evidence proves nothing.
-    #[error(transparent)]
-    Evidence(#[from] EvidenceError),
-    /// The payload names an impossible set of validators.
-    #[error(transparent)]
-    Council(#[from] PbftError),
-    /// The fees go to an account that is no validator.
-    #[error("beneficiary is {got}; expected a validator")]
-    Beneficiary {
-        /// Beneficiary in the header.
-        got: Address,
-    },
-    /// The seal is no certificate or proposal that verifies.
-    #[error(transparent)]
-    Seal(#[from] CertificateError),
-}
 
 /// Verifies everything but parent, payload and seal.
 ///
@@ -75,7 +33,7 @@ pub(super) fn check_fields(
 /// Verifies the seal: a certificate of the block, or the signature of the primary that proposes it.
 ///
 /// # Errors
-/// [`HeaderError::Seal`], and [`HeaderFieldError::Beneficiary`] when a proposal pays another than its primary.
+/// [`HeaderError::Seal`], and [`HeaderError::Field`] when a proposal pays another than its primary.
 fn check_seal(
     council: &Council,
     authenticator: &Authenticator,
@@ -135,17 +93,5 @@ impl HeaderChainRules for Pbft {
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, proof.height(), time));
         }
         Ok(calls)
-    }
-}
-
-impl From<HeaderError> for RuleError {
-    fn from(error: HeaderError) -> Self {
-        match error {
-            HeaderError::Field(error) => error.into(),
-            HeaderError::Beneficiary { got } => {
-                Self::Field { field: "miner", got: got.to_string(), want: "a validator".to_owned() }
-            }
-            other => Self::Seal { reason: other.to_string() },
-        }
     }
 }

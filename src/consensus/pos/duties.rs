@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ATTEST_TIMER, Duty, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Proposal, SLOT_TIMER, State, VOTES_MAX,
-    Vote, VoteData, forget, genesis_time, message::reveal_hash, rules::mixed, tree::state_in, votes::Counting,
+    Vote, VoteData, forget, genesis_time, proposal::reveal_hash, rules::mixed, tree::state_in, votes::Counting,
 };
 use crate::{
     chain::Block,

@@ -63,7 +63,7 @@ fn invalid_messages_leave_the_state_as_it_was() {
         let block = wrong_parent_lab.block(&elsewhere, 1);
         let header = crate::primitives::Header { number: 8, ..block.header().clone() };
         let block = crate::chain::Block::new(header, vec![], Bytes::new(), vec![]);
-        let signature = lab.signers[1].sign(keccak256(super::super::message::pre_prepare(view, &BlockId::of(&block))));
+        let signature = lab.signers[1].sign(keccak256(super::super::vote::pre_prepare(view, &BlockId::of(&block))));
         let seal = super::super::Seal::Proposal { view, signature: signature.clone() };
         PbftMessage { body: Body::PrePrepare { view, block: Arc::new(block.with_seal(seal.encoded())) }, signature }
     };

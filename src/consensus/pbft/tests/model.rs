@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::{
-    super::{log::Votes, message::pre_prepare, view_change::view_of, *},
+    super::{log::Votes, view_change::view_of, vote::pre_prepare, *},
     lab::config,
 };
 use crate::{
