@@ -23,9 +23,9 @@
 
 mod certificate;
 mod checkpoint;
+mod committee;
 mod committee_transition;
 mod config;
-mod council;
 mod double_signing;
 mod evidence;
 mod family;
@@ -62,9 +62,9 @@ use super::{
 use crate::primitives::{Address, B256, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
+pub use committee::Council;
 pub use committee_transition::Succession;
 pub use config::{PbftConfig, PbftError, Quorums};
-pub use council::Council;
 pub use double_signing::{DoubleSigning, EvidenceError};
 #[cfg(any(test, feature = "internals"))]
 pub use double_signing::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
