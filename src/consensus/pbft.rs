@@ -16,7 +16,7 @@
 //! - Messages are signed, view-changes too, so a new-view carries them whole and needs no acknowledgements.
 //!
 //! - The *validators* change at checkpoints only, by what executed blocks changed in the staking contracts (see
-//!   [`Succession`]). A block that puts others in force is a stable checkpoint at once, for its certificate proves it, and
+//!   [`CommitteeTransition`]). A block that puts others in force is a stable checkpoint at once, for its certificate proves it, and
 //!   the view goes on under its new primary.
 //! - Who contradicts itself is proved to by its two signatures (see [`DoubleSigning`]), told in a block and put out at the next
 //!   checkpoint; where there is stake, it is slashed.
@@ -62,8 +62,8 @@ use super::{
 use crate::primitives::{Address, B256, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
-pub use committee::Council;
-pub use committee_transition::Succession;
+pub use committee::Committee;
+pub use committee_transition::CommitteeTransition;
 pub use config::{PbftConfig, PbftError, Quorums};
 pub use double_signing::{DoubleSigning, EvidenceError};
 #[cfg(any(test, feature = "internals"))]
@@ -75,7 +75,7 @@ pub use payload::Payload;
 #[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
 pub use rules::PbftRules;
-pub use vote::{InView, Promise, View};
+pub use vote::{InView, Phase, View};
 
 /// Fires when the primary may build its next block.
 pub const BUILD_TIMER: TimerId = TimerId::new(1);
@@ -95,7 +95,7 @@ pub struct Pbft {
     config: PbftConfig,
     authenticator: Authenticator,
     /// Who decides on the block after the head.
-    succession: Succession,
+    transition: CommitteeTransition,
     signer: Option<Signer>,
     /// Its address while it is a validator; `None` for an observer.
     me: Option<Address>,
@@ -123,22 +123,22 @@ pub struct Pbft {
     evidence: BTreeMap<Address, DoubleSigning>,
     /// Requests made, so that the next one goes to another peer.
     requests: u64,
-    duty: Duty,
+    build_state: BuildState,
     /// Views in a row that brought no block.
     doublings: u32,
     /// Of the newest record; what is said again waits for it.
-    promised: Option<Ticket>,
+    last_write: Option<Ticket>,
     next_ticket: Ticket,
     journal: Journal,
 }
 
 /// What the primary is doing about the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Duty {
+enum BuildState {
     /// Nothing.
     Idle,
     /// The timer runs.
-    Waiting,
+    Scheduled,
     /// A block was asked for.
     Building(Ticket),
 }
@@ -155,9 +155,9 @@ impl Pbft {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
-        let succession = Succession::new(Council::new(&config, validators)?);
+        let transition = CommitteeTransition::new(Committee::new(&config, validators)?);
         let (head, timestamp) = genesis;
-        Ok(Self::at(config, authenticator, succession, signer, (head, timestamp), Log::new(head, config.log_window)))
+        Ok(Self::at(config, authenticator, transition, signer, (head, timestamp), Log::new(head, config.log_window)))
     }
 
     /// A replica that goes on at a stored head, when *all* replicas do, from the record under [`HEAD_KEY`] that was written
@@ -175,7 +175,7 @@ impl Pbft {
         let mut log = Log::new(head.stable, config.log_window);
         log.checkpoints.extend(head.checkpoints.iter().map(|block| (block.height, block.hash)));
         let top = (head.block, head.timestamp);
-        let mut replica = Self::at(config, authenticator, head.succession, signer, top, log);
+        let mut replica = Self::at(config, authenticator, head.transition, signer, top, log);
         replica.view = head.view;
         Ok(replica)
     }
@@ -194,38 +194,38 @@ impl Pbft {
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
         let found = record::recover(&config, genesis.0, records)?;
-        let (succession, top) = match found.head {
-            Some(head) => (head.succession, (head.block, head.timestamp)),
-            None => (Succession::new(Council::new(&config, validators)?), genesis),
+        let (transition, top) = match found.head {
+            Some(head) => (head.transition, (head.block, head.timestamp)),
+            None => (CommitteeTransition::new(Committee::new(&config, validators)?), genesis),
         };
-        let mut replica = Self::at(config, authenticator, succession, signer, top, found.log);
+        let mut replica = Self::at(config, authenticator, transition, signer, top, found.log);
         (replica.view, replica.journal) = (found.view, found.journal);
         replica.is_changing = found.is_changing && replica.me.is_some();
         Ok(replica)
     }
 
-    /// The succession that a record under [`HEAD_KEY`] holds, with the block that it is of.
-    pub(in crate::consensus) fn recorded_succession(
+    /// The transition that a record under [`HEAD_KEY`] holds, with the block that it is of.
+    pub(in crate::consensus) fn recorded_transition(
         config: &PbftConfig,
         head_record: &[u8],
-    ) -> Result<(B256, Succession), PbftError> {
+    ) -> Result<(B256, CommitteeTransition), PbftError> {
         let head = Head::of_record(config, head_record).ok_or(PbftError::Record { key: "head" })??;
-        Ok((head.block.hash, head.succession))
+        Ok((head.block.hash, head.transition))
     }
 
     fn at(
         config: PbftConfig,
         authenticator: Authenticator,
-        succession: Succession,
+        transition: CommitteeTransition,
         signer: Option<Signer>,
         (head, timestamp): (BlockId, Timestamp),
         log: Log,
     ) -> Self {
-        let me = signer.as_ref().map(Signer::address).filter(|address| succession.council().contains(address));
+        let me = signer.as_ref().map(Signer::address).filter(|address| transition.committee().contains(address));
         Self {
             config,
             authenticator,
-            succession,
+            transition,
             signer,
             me,
             head,
@@ -242,9 +242,9 @@ impl Pbft {
             wanted: BTreeSet::new(),
             evidence: BTreeMap::new(),
             requests: 0,
-            duty: Duty::Idle,
+            build_state: BuildState::Idle,
             doublings: 0,
-            promised: None,
+            last_write: None,
             next_ticket: Ticket::default(),
             journal: Journal::default(),
         }
@@ -262,17 +262,17 @@ impl Pbft {
 
     /// Who leads its view.
     pub fn primary(&self) -> Address {
-        self.council().primary(self.view)
+        self.committee().primary(self.view)
     }
 
     /// The validators in force, and their quorums.
-    pub const fn council(&self) -> &Council {
-        self.succession.council()
+    pub const fn committee(&self) -> &Committee {
+        self.transition.committee()
     }
 
     /// Why a change of the validators that waits would not be put in force now; `None` when nothing is wrong with it.
     pub fn refused_change(&self) -> Option<PbftError> {
-        self.succession.successor(&self.config).err()
+        self.transition.successor(&self.config).err()
     }
 
     /// The low and the high watermark: it agrees upon blocks above the first and up to the second.
@@ -309,7 +309,7 @@ impl Pbft {
     }
 
     const fn quorums(&self) -> &Quorums {
-        self.council().quorums()
+        self.committee().quorums()
     }
 
     /// Whether time means anything: blocks on demand come when they come.
@@ -394,12 +394,12 @@ impl Pbft {
     fn signed_by_validator(&self, message: &PbftMessage) -> Result<Address, MessageError> {
         let hash = message.body.hash_to_sign(&self.authenticator);
         let signer = self.authenticator.author(hash, &message.signature)?;
-        if self.council().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
+        if self.committee().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
     }
 
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
         match timer {
-            BUILD_TIMER if self.duty == Duty::Waiting => self.request_block(effects),
+            BUILD_TIMER if self.build_state == BuildState::Scheduled => self.request_block(effects),
             SUSPECT_TIMER if self.me.is_some() && !mutation::active(Mutation::PbftNeverSuspects) => {
                 effects.push(Effect::Mark("pbft/timeout"));
                 self.doublings = self.doublings.saturating_add(1);
@@ -451,13 +451,13 @@ impl Pbft {
     /// Makes durable what this replica may no longer contradict.
     fn persist(&mut self, effects: &mut Vec<Effect>) -> Ticket {
         let ticket = self.next_ticket.take_next();
-        self.promised = Some(ticket);
+        self.last_write = Some(ticket);
         effects.push(Effect::Persist { ticket, records: self.journal.take() });
         ticket
     }
 
     /// Signs and sends a promise once it is durable, and answers the message.
-    fn promise(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
+    fn sign_and_send(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
         let signature = self.signer.as_ref()?.sign(body.hash_to_sign(&self.authenticator));
         let message = Arc::new(PbftMessage { body, signature });
         let ticket = self.persist(effects);
@@ -468,7 +468,7 @@ impl Pbft {
     /// The head as it is recorded.
     fn head_record(&self) -> Head {
         Head {
-            succession: self.succession.clone(),
+            transition: self.transition.clone(),
             block: self.head,
             timestamp: self.timestamp,
             view: self.view,
@@ -526,7 +526,7 @@ impl Protocol for Pbft {
         let Self {
             config,
             authenticator: _,
-            succession,
+            transition,
             signer,
             me: _,
             head,
@@ -543,14 +543,14 @@ impl Protocol for Pbft {
             wanted,
             evidence,
             requests,
-            duty,
+            build_state,
             doublings,
-            promised,
+            last_write,
             next_ticket,
             journal,
         } = self;
         config.encode(out);
-        succession.encode(out);
+        transition.encode(out);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         head.encode(out);
         out.timestamp(*timestamp);
@@ -574,18 +574,18 @@ impl Protocol for Pbft {
         });
         out.list(wanted.iter(), |out, block| block.encode(out));
         out.u64(*requests);
-        let (kind, ticket) = match *duty {
-            Duty::Idle => (0, Ticket::default()),
-            Duty::Waiting => (1, Ticket::default()),
-            Duty::Building(ticket) => (2, ticket),
+        let (kind, ticket) = match *build_state {
+            BuildState::Idle => (0, Ticket::default()),
+            BuildState::Scheduled => (1, Ticket::default()),
+            BuildState::Building(ticket) => (2, ticket),
         };
         out.u8(kind);
         out.u64(ticket.get());
         out.u32(*doublings);
-        out.option(promised.as_ref(), |out, ticket| out.u64(ticket.get()));
+        out.option(last_write.as_ref(), |out, ticket| out.u64(ticket.get()));
         out.u64(next_ticket.get());
         journal.encode(out);
-        succession.encode_told(out);
+        transition.encode_convicted(out);
         if !evidence.is_empty() {
             out.list(evidence.values(), |out, proof| proof.encode_to(out));
         }
@@ -600,7 +600,7 @@ impl Protocol for Pbft {
     }
 
     fn validators(&self) -> ValidatorSet {
-        self.council().validators().clone()
+        self.committee().validators().clone()
     }
 }
 

@@ -3,7 +3,7 @@
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
 use super::{
-    Council, Promise, View,
+    Committee, Phase, View,
     vote::{pre_prepare, vote},
 };
 use crate::{
@@ -127,25 +127,25 @@ impl Seal {
 }
 
 impl Certificate {
-    /// Checks that a quorum of `council` committed `block`.
+    /// Checks that a quorum of `committee` committed `block`.
     ///
     /// # Errors
     /// [`CertificateError`]: the first thing that is wrong.
     pub fn verify(
         &self,
         block: BlockId,
-        council: &Council,
+        committee: &Committee,
         authenticator: &Authenticator,
     ) -> Result<(), CertificateError> {
-        let (got, want) = (self.signatures.len(), council.quorums().strong());
+        let (got, want) = (self.signatures.len(), committee.quorums().strong());
         if got != want {
             return Err(CertificateError::Count { got, want });
         }
-        let signed = authenticator.keccak(&vote(Promise::Commit, self.view, &block));
+        let signed = authenticator.keccak(&vote(Phase::Commit, self.view, &block));
         let mut last = None;
         for signature in &self.signatures {
             let signer = authenticator.author(signed, signature)?;
-            if !council.contains(&signer) {
+            if !committee.contains(&signer) {
                 return Err(CertificateError::Signer { signer });
             }
             if last.is_some_and(|last| last >= signer) {
@@ -162,11 +162,11 @@ pub(super) fn verify_proposal(
     view: View,
     signature: &[u8],
     block: BlockId,
-    council: &Council,
+    committee: &Committee,
     authenticator: &Authenticator,
 ) -> Result<Address, CertificateError> {
     let signer = authenticator.author(authenticator.keccak(&pre_prepare(view, &block)), signature)?;
-    if signer == council.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
+    if signer == committee.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ impl Pbft {
         let newest = self.log.own_checkpoints().last();
         let unstable = newest.filter(|block| block.height > self.log.stable.height);
         if let Some(message) = unstable.filter(|_| self.me.is_some()).and_then(|block| self.checkpoint_message(block)) {
-            broadcast(&message, self.promised, effects);
+            broadcast(&message, self.last_write, effects);
         }
     }
 

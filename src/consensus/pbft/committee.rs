@@ -5,13 +5,13 @@ use crate::{consensus::ValidatorSet, primitives::Address};
 
 /// The validators in force and the sizes of their quorums. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Council {
+pub struct Committee {
     validators: ValidatorSet,
     quorums: Quorums,
 }
 
-impl Council {
-    /// The council of these validators.
+impl Committee {
+    /// The committee of these validators.
     ///
     /// # Errors
     /// [`PbftError`] when there are too few.

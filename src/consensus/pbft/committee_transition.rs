@@ -10,37 +10,37 @@ use std::{
     sync::Arc,
 };
 
-use super::{Council, DoubleSigning, EvidenceError, HeaderError, Payload, PbftConfig, PbftError};
+use super::{Committee, DoubleSigning, EvidenceError, HeaderError, Payload, PbftConfig, PbftError};
 use crate::{
     consensus::{Authenticator, Encoder, Validator, ValidatorSet, encoding::Decoder},
     primitives::{Address, Bytes, Height},
     system::ValidatorUpdates,
 };
 
-/// The council after a block, and what waits for the next checkpoint. Cloning is O(1).
+/// The committee after a block, and what waits for the next checkpoint. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Succession {
-    council: Council,
+pub struct CommitteeTransition {
+    committee: Committee,
     /// New weights by address; 0 leaves.
     pending: Option<Arc<BTreeMap<Address, u64>>>,
-    /// Members of the council whom evidence convicted.
-    told: BTreeSet<Address>,
+    /// Members of the committee whom evidence convicted.
+    convicted: BTreeSet<Address>,
 }
 
-impl Succession {
-    /// A council at genesis.
-    pub const fn new(council: Council) -> Self {
-        Self { council, pending: None, told: BTreeSet::new() }
+impl CommitteeTransition {
+    /// A committee at genesis.
+    pub const fn new(committee: Committee) -> Self {
+        Self { committee, pending: None, convicted: BTreeSet::new() }
     }
 
     /// Who decides on the next block.
-    pub const fn council(&self) -> &Council {
-        &self.council
+    pub const fn committee(&self) -> &Committee {
+        &self.committee
     }
 
     /// Members whom evidence convicted and who are still there.
-    pub const fn told(&self) -> &BTreeSet<Address> {
-        &self.told
+    pub const fn convicted(&self) -> &BTreeSet<Address> {
+        &self.convicted
     }
 
     /// The same after what a block changed. Nothing changes for those whom evidence convicted.
@@ -49,7 +49,7 @@ impl Succession {
         if updates.is_empty() {
             return self.clone();
         }
-        let updates = updates.iter().filter(|update| !self.told.contains(&update.address));
+        let updates = updates.iter().filter(|update| !self.convicted.contains(&update.address));
         self.with_pending(updates.map(|update| (update.address, update.weight)))
     }
 
@@ -57,27 +57,27 @@ impl Succession {
         let mut pending = self.pending.as_deref().cloned().unwrap_or_default();
         pending.extend(weights);
         let pending = (!pending.is_empty()).then(|| Arc::new(pending));
-        Self { council: self.council.clone(), pending, told: self.told.clone() }
+        Self { committee: self.committee.clone(), pending, convicted: self.convicted.clone() }
     }
 
-    /// The council that a checkpoint would put in force now; `None` when nothing changes.
+    /// The committee that a checkpoint would put in force now; `None` when nothing changes.
     ///
     /// # Errors
     /// [`PbftError::NoValidators`], [`PbftError::TooFewValidators`]: the change waits until others join.
-    pub fn successor(&self, config: &PbftConfig) -> Result<Option<Council>, PbftError> {
+    pub fn successor(&self, config: &PbftConfig) -> Result<Option<Committee>, PbftError> {
         let Some(pending) = &self.pending else { return Ok(None) };
         let mut members: BTreeMap<_, _> =
-            self.council.validators().members().iter().map(|member| (member.address, member.weight)).collect();
+            self.committee.validators().members().iter().map(|member| (member.address, member.weight)).collect();
         members.extend(pending.iter().map(|(address, weight)| (*address, *weight)));
         let members = members.into_iter().filter(|(_, weight)| *weight > 0);
         let set = ValidatorSet::new(members.map(|(address, weight)| Validator { address, weight }));
         let set = set.map_err(|_| PbftError::NoValidators)?;
-        if set == *self.council.validators() { Ok(None) } else { Council::new(config, set).map(Some) }
+        if set == *self.committee.validators() { Ok(None) } else { Committee::new(config, set).map(Some) }
     }
 
     /// The payload of the block at `height` that tells this evidence.
     pub fn payload(&self, config: &PbftConfig, height: Height, evidence: Vec<DoubleSigning>) -> Bytes {
-        let successor = self.successor_at(config, height).map(|council| council.validators().clone());
+        let successor = self.successor_at(config, height).map(|committee| committee.validators().clone());
         Payload { successor, evidence }.encoded()
     }
 
@@ -97,9 +97,9 @@ impl Succession {
             return Ok(self.clone());
         }
         let Payload { successor: named, evidence } = Payload::decode(payload)?;
-        if named.as_ref() != successor.as_ref().map(Council::validators) {
+        if named.as_ref() != successor.as_ref().map(Committee::validators) {
             let (got, want) =
-                (named.map_or(0, |set| set.len()), successor.map_or(0, |council| council.validators().len()));
+                (named.map_or(0, |set| set.len()), successor.map_or(0, |committee| committee.validators().len()));
             return Err(HeaderError::Successor { got, want });
         }
         let offenders = self.offenders(height, &evidence, authenticator)?;
@@ -121,7 +121,7 @@ impl Succession {
         if let Some(set) = successor.as_ref().filter(|_| !config.is_checkpoint_height(height)) {
             return Err(HeaderError::Successor { got: set.len(), want: 0 });
         }
-        let successor = successor.map(|set| Council::new(config, set)).transpose()?;
+        let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
         let offenders = self.offenders(height, &evidence, authenticator)?;
         Ok(self.followed_by(successor, offenders))
     }
@@ -135,24 +135,24 @@ impl Succession {
     ) -> Result<BTreeSet<Address>, EvidenceError> {
         let mut found = BTreeSet::new();
         for proof in evidence {
-            let offender = proof.check(height, &self.council, &self.told, authenticator)?;
+            let offender = proof.check(height, &self.committee, &self.convicted, authenticator)?;
             if !found.insert(offender) {
-                return Err(EvidenceError::Told { offender });
+                return Err(EvidenceError::Convicted { offender });
             }
         }
         Ok(found)
     }
 
     /// Who takes over, if anybody does, and who has to leave next.
-    fn followed_by(&self, successor: Option<Council>, offenders: BTreeSet<Address>) -> Self {
+    fn followed_by(&self, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
         let mut after = successor.map_or_else(|| self.clone(), Self::new);
-        let remains = |offender: &&Address| after.council.contains(offender);
-        after.told = self.told.iter().chain(&offenders).filter(remains).copied().collect();
-        let leaving: Vec<_> = after.told.iter().map(|offender| (*offender, 0)).collect();
+        let remains = |offender: &&Address| after.committee.contains(offender);
+        after.convicted = self.convicted.iter().chain(&offenders).filter(remains).copied().collect();
+        let leaving: Vec<_> = after.convicted.iter().map(|offender| (*offender, 0)).collect();
         after.with_pending(leaving.into_iter())
     }
 
-    fn successor_at(&self, config: &PbftConfig, height: Height) -> Option<Council> {
+    fn successor_at(&self, config: &PbftConfig, height: Height) -> Option<Committee> {
         if self.pending.is_none() || !config.is_checkpoint_height(height) {
             return None;
         }
@@ -160,9 +160,9 @@ impl Succession {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Quorums follow from the parameters and the validators; `encode_told` writes who was told.
-        let Self { council, pending, told: _ } = self;
-        out.list(council.validators().members().iter(), |out, member| {
+        // Quorums follow from the parameters and the validators; `encode_convicted` writes who was told.
+        let Self { committee, pending, convicted: _ } = self;
+        out.list(committee.validators().members().iter(), |out, member| {
             out.address(&member.address);
             out.u64(member.weight);
         });
@@ -175,27 +175,27 @@ impl Succession {
     }
 
     /// Writes whom evidence convicted; no bytes for nobody.
-    pub(super) fn encode_told(&self, out: &mut Encoder) {
-        if !self.told.is_empty() {
-            out.list(self.told.iter(), |out, offender| out.address(offender));
+    pub(super) fn encode_convicted(&self, out: &mut Encoder) {
+        if !self.convicted.is_empty() {
+            out.list(self.convicted.iter(), |out, offender| out.address(offender));
         }
     }
 
-    /// The same with what [`Succession::encode_told`] wrote.
-    pub(super) fn with_told(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
+    /// The same with what [`CommitteeTransition::encode_convicted`] wrote.
+    pub(super) fn with_convicted(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
         if !bytes.is_empty() {
-            self.told = bytes.list(Decoder::address)?.into_iter().collect();
+            self.convicted = bytes.list(Decoder::address)?.into_iter().collect();
         }
         Some(self)
     }
 
-    /// Reads [`Succession::encode`]'s form; the inner error is that of an impossible council.
+    /// Reads [`CommitteeTransition::encode`]'s form; the inner error is that of an impossible committee.
     pub(super) fn decode(config: &PbftConfig, bytes: &mut Decoder<'_>) -> Option<Result<Self, PbftError>> {
         let members = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: bytes.u64()? }))?;
         let pending: BTreeMap<_, _> = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect();
         let pending = (!pending.is_empty()).then(|| Arc::new(pending));
         let set = ValidatorSet::new(members).ok()?;
-        Some(Council::new(config, set).map(|council| Self { council, pending, told: BTreeSet::new() }))
+        Some(Committee::new(config, set).map(|committee| Self { committee, pending, convicted: BTreeSet::new() }))
     }
 }
 
@@ -208,9 +208,9 @@ mod tests {
         Address::repeat_byte(byte)
     }
 
-    fn succession(count: u8) -> Succession {
+    fn transition(count: u8) -> CommitteeTransition {
         let set = ValidatorSet::equal((1..=count).map(address)).unwrap();
-        Succession::new(Council::new(&config(), set).unwrap())
+        CommitteeTransition::new(Committee::new(&config(), set).unwrap())
     }
 
     fn config() -> PbftConfig {
@@ -229,33 +229,33 @@ mod tests {
 
     #[test]
     fn changes_wait_for_a_checkpoint_and_its_payload_names_the_new_set() {
-        let before = succession(4).with(&updates(&[(9, 5)])).with(&updates(&[(1, 0), (8, 7)]));
+        let before = transition(4).with(&updates(&[(9, 5)])).with(&updates(&[(1, 0), (8, 7)]));
         let (config, height) = (config(), Height::new(8));
         assert_eq!(before.payload(&config, Height::new(7), Vec::new()), Bytes::new());
         let after = before.after(&config, Height::new(7), &Bytes::new(), &authority()).unwrap();
         assert_eq!(after, before);
         let payload = before.payload(&config, height, Vec::new());
         let after = before.after(&config, height, &payload, &authority()).unwrap();
-        assert_eq!(after.council().validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 8, 9].map(address));
-        assert_eq!(after.council().quorums().strong(), 4);
+        assert_eq!(after.committee().validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 8, 9].map(address));
+        assert_eq!(after.committee().quorums().strong(), 4);
         assert_eq!(after.payload(&config, Height::new(12), Vec::new()), Bytes::new());
-        assert_eq!(succession(4).after_proven(&config, height, &payload, &authority()).unwrap(), after);
+        assert_eq!(transition(4).after_proven(&config, height, &payload, &authority()).unwrap(), after);
         for (height, payload) in [(8, Bytes::new()), (7, payload.clone()), (8, vec![0xc0].into())] {
             assert!(before.after(&config, Height::new(height), &payload, &authority()).is_err());
         }
         for (height, payload) in [(7, payload.clone()), (8, vec![0xc0].into()), (8, payload.slice(1..))] {
-            assert!(succession(4).after_proven(&config, Height::new(height), &payload, &authority()).is_err());
+            assert!(transition(4).after_proven(&config, Height::new(height), &payload, &authority()).is_err());
         }
     }
 
     #[test]
     fn a_change_that_leaves_too_few_waits_for_others() {
         let config = config();
-        let short = succession(4).with(&updates(&[(1, 0)]));
+        let short = transition(4).with(&updates(&[(1, 0)]));
         let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
         assert_eq!(short.successor(&config), Err(want));
         assert_eq!(short.after(&config, Height::new(4), &Bytes::new(), &authority()).unwrap(), short);
-        let nobody = succession(4).with(&updates(&[(1, 0), (2, 0), (3, 0), (4, 0)]));
+        let nobody = transition(4).with(&updates(&[(1, 0), (2, 0), (3, 0), (4, 0)]));
         assert_eq!(nobody.successor(&config), Err(PbftError::NoValidators));
         let replaced = short.with(&updates(&[(5, 3)])).successor(&config).unwrap().unwrap();
         assert_eq!(replaced.validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 5].map(address));
@@ -263,10 +263,10 @@ mod tests {
 
     #[test]
     fn an_encoding_comes_back() {
-        let succession = succession(4).with(&updates(&[(9, 5)]));
+        let transition = transition(4).with(&updates(&[(9, 5)]));
         let mut out = Encoder::new();
-        succession.encode(&mut out);
-        let decoded = Succession::decode(&config(), &mut Decoder::new(out.as_bytes())).unwrap();
-        assert_eq!(decoded, Ok(succession));
+        transition.encode(&mut out);
+        let decoded = CommitteeTransition::decode(&config(), &mut Decoder::new(out.as_bytes())).unwrap();
+        assert_eq!(decoded, Ok(transition));
     }
 }

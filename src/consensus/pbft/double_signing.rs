@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use alloy_rlp::{RlpDecodable, RlpEncodable};
 use serde::{Deserialize, Serialize};
 
-use super::{Council, Promise, View, vote::vote};
+use super::{Committee, Phase, View, vote::vote};
 use crate::{
     consensus::{Authenticator, BlockId, Encoder, SealError},
     primitives::{Address, B256, Bytes, Height},
@@ -54,7 +54,7 @@ pub enum EvidenceError {
     },
     /// This validator's end is known already.
     #[error("evidence against {offender} was told before")]
-    Told {
+    Convicted {
         /// Who.
         offender: Address,
     },
@@ -71,10 +71,10 @@ pub enum EvidenceError {
 
 impl DoubleSigning {
     /// Evidence from two promises, in either order.
-    pub fn new(promise: Promise, view: View, height: Height, one: (B256, Bytes), other: (B256, Bytes)) -> Self {
+    pub fn new(phase: Phase, view: View, height: Height, one: (B256, Bytes), other: (B256, Bytes)) -> Self {
         let (first, second) = if one.0 < other.0 { (one, other) } else { (other, one) };
         Self {
-            kind: promise.code(),
+            kind: phase.code(),
             view: view.get(),
             height: height.get(),
             first: first.0,
@@ -85,8 +85,8 @@ impl DoubleSigning {
     }
 
     /// Which promise was given twice.
-    pub fn promise(&self) -> Option<Promise> {
-        Promise::ALL.into_iter().find(|promise| promise.code() == self.kind)
+    pub fn phase(&self) -> Option<Phase> {
+        Phase::ALL.into_iter().find(|phase| phase.code() == self.kind)
     }
 
     /// In which view.
@@ -109,22 +109,22 @@ impl DoubleSigning {
     /// # Errors
     /// [`EvidenceError::Form`], [`EvidenceError::Seal`], [`EvidenceError::Offender`].
     pub fn offender(&self, authenticator: &Authenticator) -> Result<Address, EvidenceError> {
-        let promise = self.promise().filter(|_| self.first < self.second).ok_or(EvidenceError::Form)?;
+        let phase = self.phase().filter(|_| self.first < self.second).ok_or(EvidenceError::Form)?;
         let signer = |hash, signature: &Bytes| {
             let block = BlockId { height: self.height(), hash };
-            authenticator.author(authenticator.keccak(&vote(promise, self.view(), &block)), signature)
+            authenticator.author(authenticator.keccak(&vote(phase, self.view(), &block)), signature)
         };
         let first = signer(self.first, &self.first_signature)?;
         let second = signer(self.second, &self.second_signature)?;
         if first == second { Ok(first) } else { Err(EvidenceError::Offender { first, second }) }
     }
 
-    /// The same in the eyes of `council` at a block of height `newest`, when it may still be told.
+    /// The same in the eyes of `committee` at a block of height `newest`, when it may still be told.
     pub(super) fn check(
         &self,
         newest: Height,
-        council: &Council,
-        told: &BTreeSet<Address>,
+        committee: &Committee,
+        convicted: &BTreeSet<Address>,
         authenticator: &Authenticator,
     ) -> Result<Address, EvidenceError> {
         let got = self.height();
@@ -132,10 +132,10 @@ impl DoubleSigning {
             return Err(EvidenceError::Age { got, newest });
         }
         let offender = self.offender(authenticator)?;
-        if !council.contains(&offender) {
+        if !committee.contains(&offender) {
             return Err(EvidenceError::Offender { first: offender, second: offender });
         }
-        if told.contains(&offender) { Err(EvidenceError::Told { offender }) } else { Ok(offender) }
+        if convicted.contains(&offender) { Err(EvidenceError::Convicted { offender }) } else { Ok(offender) }
     }
 
     pub(super) fn encode_to(&self, out: &mut Encoder) {

@@ -3,7 +3,7 @@
 //! Two signatures of one validator over two blocks at one height, in one view and of one kind (pre-prepare, prepare or
 //! commit) are something that no honest replica gives away: it makes every promise durable before it speaks. Whoever finds
 //! such a pair tells the others, and the next primaries put it in a block's payload. There every replica checks it again. The
-//! offender leaves the council at the next checkpoint, and on a chain with stake the staking contract slashes it.
+//! offender leaves the committee at the next checkpoint, and on a chain with stake the staking contract slashes it.
 
 use std::sync::Arc;
 
@@ -42,8 +42,8 @@ impl Pbft {
 
     /// Keeps evidence until a block tells it, one piece a validator.
     fn take_evidence(&mut self, proof: &DoubleSigning) -> Result<Address, MessageError> {
-        let (newest, council) = (self.log.high(), self.succession.council());
-        let offender = proof.check(newest, council, self.succession.told(), &self.authenticator)?;
+        let (newest, committee) = (self.log.high(), self.transition.committee());
+        let offender = proof.check(newest, committee, self.transition.convicted(), &self.authenticator)?;
         if self.evidence.contains_key(&offender) {
             return Err(MessageError::Known);
         }
@@ -66,14 +66,14 @@ impl Pbft {
     /// What a block at `height` tells.
     pub(super) fn evidence_for(&self, height: Height) -> Vec<DoubleSigning> {
         let is_due = |proof: &&DoubleSigning| {
-            proof.check(height, self.succession.council(), self.succession.told(), &self.authenticator).is_ok()
+            proof.check(height, self.transition.committee(), self.transition.convicted(), &self.authenticator).is_ok()
         };
         self.evidence.values().filter(is_due).take(EVIDENCE_PER_BLOCK_MAX).cloned().collect()
     }
 
     /// Lets go of evidence that was told, or is against nobody who is still there.
     pub(super) fn forget_evidence(&mut self) {
-        let (council, told) = (self.succession.council(), self.succession.told());
-        self.evidence.retain(|offender, _| council.contains(offender) && !told.contains(offender));
+        let (committee, convicted) = (self.transition.committee(), self.transition.convicted());
+        self.evidence.retain(|offender, _| committee.contains(offender) && !convicted.contains(offender));
     }
 }

@@ -29,7 +29,7 @@ pub enum HeaderError {
     Evidence(#[from] EvidenceError),
     /// The payload names an impossible set of validators.
     #[error(transparent)]
-    Council(#[from] PbftError),
+    Committee(#[from] PbftError),
     /// The fees go to an account that is no validator.
     #[error("beneficiary is {got}; expected a validator")]
     Beneficiary {

@@ -1,6 +1,6 @@
 //! Trusting a head from headers, their certificates and genesis alone.
 
-use super::{Council, HeaderError, PbftConfig, PbftError, Seal, Succession, rules::check_fields};
+use super::{Committee, CommitteeTransition, HeaderError, PbftConfig, PbftError, Seal, rules::check_fields};
 use crate::{
     consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Header, Height},
@@ -13,7 +13,7 @@ use crate::{
 pub struct LightVerifier {
     config: PbftConfig,
     authenticator: Authenticator,
-    succession: Succession,
+    transition: CommitteeTransition,
     head: Header,
     block: BlockId,
 }
@@ -30,8 +30,8 @@ impl LightVerifier {
         authenticator: Authenticator,
     ) -> Result<Self, PbftError> {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        let succession = Succession::new(Council::new(&config, validators)?);
-        Ok(Self { config, authenticator, succession, head: genesis.clone(), block })
+        let transition = CommitteeTransition::new(Committee::new(&config, validators)?);
+        Ok(Self { config, authenticator, transition, head: genesis.clone(), block })
     }
 
     /// Verifies and adopts the header after the head.
@@ -40,19 +40,19 @@ impl LightVerifier {
     /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
-        let (block, council, payload) = (next.id(), self.succession.council(), next.payload);
+        let (block, committee, payload) = (next.id(), self.transition.committee(), next.payload);
         next.check_parent(self.block)?;
-        check_fields(&self.config, council, &next, &self.head)?;
+        check_fields(&self.config, committee, &next, &self.head)?;
         let certificate = Seal::certificate(next.seal)?;
-        certificate.verify(block, council, &self.authenticator)?;
-        self.succession = self.succession.after_proven(&self.config, block.height, payload, &self.authenticator)?;
+        certificate.verify(block, committee, &self.authenticator)?;
+        self.transition = self.transition.after_proven(&self.config, block.height, payload, &self.authenticator)?;
         (self.head, self.block) = (next.header.clone(), block);
         Ok(block)
     }
 
     /// Who certifies the header after the head.
     pub const fn validators(&self) -> &ValidatorSet {
-        self.succession.council().validators()
+        self.transition.committee().validators()
     }
 
     /// The newest verified header, which is final.

@@ -75,22 +75,22 @@ pub(super) struct Vote {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Proposal {
     pub(super) hash: B256,
-    pub(super) standing: Standing,
+    pub(super) status: ProposalStatus,
     /// Whether the new-view chose it: nothing else may be taken at its height in this view, even after a restart.
     pub(super) is_chosen: bool,
 }
 
 /// How far this replica is with a proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ProposalStatus {
     /// Its body is being fetched, or its parent is not committed here.
     Waiting,
     /// It is being executed.
-    Judging,
+    Executing,
     /// It executed well, and this replica said so.
     Accepted,
     /// It did not.
-    Refused,
+    Rejected,
 }
 
 /// What a vote did.
@@ -181,7 +181,7 @@ impl Log {
     /// Blocks that this replica is bound to in the present view: it accepted them, or the new-view chose them.
     pub(super) fn bound(&self) -> Vec<BlockId> {
         let entry = |(height, slot): (&Height, &Slot)| {
-            let binding = |proposal: &Proposal| proposal.is_chosen || proposal.standing == Standing::Accepted;
+            let binding = |proposal: &Proposal| proposal.is_chosen || proposal.status == ProposalStatus::Accepted;
             let proposal = slot.proposal.filter(|proposal| slot.committed.is_none() && binding(proposal))?;
             Some(BlockId { height: *height, hash: proposal.hash })
         };
@@ -257,9 +257,9 @@ impl Slot {
 
     fn encode(&self, out: &mut Encoder) {
         let Self { proposal, early, committed, bodies, prepares, commits, updates, prepared, pre_prepared } = self;
-        out.option(proposal.as_ref(), |out, Proposal { hash, standing, is_chosen }| {
+        out.option(proposal.as_ref(), |out, Proposal { hash, status, is_chosen }| {
             out.hash(hash);
-            out.u8(*standing as u8);
+            out.u8(*status as u8);
             out.bool(*is_chosen);
         });
         out.option(early.as_ref(), |out, message| message.encode(out));

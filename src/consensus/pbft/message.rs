@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    CertificateError, DoubleSigning, EvidenceError, InView, Promise, View,
+    CertificateError, DoubleSigning, EvidenceError, InView, Phase, View,
     vote::{VOTE_LEN, pre_prepare, vote},
 };
 use crate::{
@@ -227,8 +227,8 @@ impl Body {
     fn vote(&self) -> Option<[u8; VOTE_LEN]> {
         match self {
             Self::PrePrepare { view, block } => Some(pre_prepare(*view, &BlockId::of(block))),
-            Self::Prepare { view, block } => Some(vote(Promise::Prepare, *view, block)),
-            Self::Commit { view, block } => Some(vote(Promise::Commit, *view, block)),
+            Self::Prepare { view, block } => Some(vote(Phase::Prepare, *view, block)),
+            Self::Commit { view, block } => Some(vote(Phase::Commit, *view, block)),
             _ => None,
         }
     }
@@ -236,8 +236,8 @@ impl Body {
     fn encode(&self, out: &mut Encoder) {
         match self {
             Self::PrePrepare { view, block } => out.raw(&pre_prepare(*view, &BlockId::of(block))),
-            Self::Prepare { view, block } => out.raw(&vote(Promise::Prepare, *view, block)),
-            Self::Commit { view, block } => out.raw(&vote(Promise::Commit, *view, block)),
+            Self::Prepare { view, block } => out.raw(&vote(Phase::Prepare, *view, block)),
+            Self::Commit { view, block } => out.raw(&vote(Phase::Commit, *view, block)),
             Self::Checkpoint { block } => {
                 out.u8(4);
                 block.encode(out);

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     Body, InView, MessageError, NewView, Pbft, PbftMessage, Quorums, VIEW_CHANGES_AHEAD_MAX, View, ViewChange,
     broadcast,
-    log::{Proposal, Standing},
+    log::{Proposal, ProposalStatus},
     view_change::view_of,
 };
 use crate::{
@@ -108,7 +108,7 @@ impl Pbft {
         let Some(signer) = self.signer.as_ref() else { return };
         let message = Arc::new(PbftMessage::signed(body, signer));
         self.enter(self.view, message.clone(), checkpoint, &chosen, effects);
-        broadcast(&message, self.promised, effects);
+        broadcast(&message, self.last_write, effects);
         self.take_up(&chosen, effects);
     }
 
@@ -126,7 +126,7 @@ impl Pbft {
         if got.get() > current.get().saturating_add(limit) {
             return Err(MessageError::FarView { got, current, limit });
         }
-        if sender != self.council().primary(got) {
+        if sender != self.committee().primary(got) {
             return Err(MessageError::NotPrimary { signer: sender, view: got });
         }
         let claims = self.check_view_changes(new_view)?;
@@ -148,7 +148,7 @@ impl Pbft {
     fn check_view_changes(&self, new_view: &NewView) -> Result<Vec<(Address, Height)>, MessageError> {
         let malformed = |what| MessageError::Malformed { what };
         let count = new_view.view_changes.len();
-        if count < self.quorums().strong() || count > self.council().validators().len() {
+        if count < self.quorums().strong() || count > self.committee().validators().len() {
             return Err(malformed("a new-view without a quorum of view-changes"));
         }
         let mut claims: Vec<(Address, Height)> = Vec::with_capacity(count);
@@ -206,7 +206,7 @@ impl Pbft {
         }
         for block in chosen {
             if let Some(slot) = self.log.slot_mut(block.height) {
-                slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
+                slot.proposal = Some(Proposal { hash: block.hash, status: ProposalStatus::Waiting, is_chosen: true });
                 // The new-view is its primary's pre-prepare of them, and others count it.
                 if is_primary {
                     slot.pre_prepare(view, block.hash);
@@ -232,7 +232,7 @@ impl Pbft {
                 Some((_, hash)) if hash == block.hash => self.agree(*block, effects),
                 Some(_) => {
                     effects.push(Effect::Mark("pbft/conflicting-new-view"));
-                    self.set_standing(block.height, Standing::Refused);
+                    self.set_status(block.height, ProposalStatus::Rejected);
                 }
                 None => {}
             }
@@ -256,7 +256,7 @@ impl Pbft {
             }
             slot.early = None;
             if view == self.view && !self.is_changing {
-                let primary = self.council().primary(view);
+                let primary = self.committee().primary(view);
                 if self.accept_proposal(primary, &block, effects).is_err() {
                     effects.push(Effect::Mark("pbft/useless-early-proposal"));
                 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Body, DoubleSigning, MessageError, Pbft, PbftMessage, Promise, Seal, VIEWS_AHEAD_MAX, View,
-    log::{Counted, Proposal, Standing, Vote},
+    Body, DoubleSigning, MessageError, Pbft, PbftMessage, Phase, Seal, VIEWS_AHEAD_MAX, View,
+    log::{Counted, Proposal, ProposalStatus, Vote},
 };
 use crate::{
     chain::Block,
@@ -25,7 +25,7 @@ impl Pbft {
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height())?;
-        if sender != self.council().primary(view) {
+        if sender != self.committee().primary(view) {
             return Err(MessageError::NotPrimary { signer: sender, view });
         }
         if *block.seal() != (Seal::Proposal { view, signature: message.signature.clone() }).encoded() {
@@ -76,7 +76,7 @@ impl Pbft {
         if id.height == head.height.next() && block.parent_hash() != head.hash {
             return Err(MessageError::Parent { got: block.parent_hash(), head });
         }
-        slot.proposal = Some(Proposal { hash: id.hash, standing: Standing::Waiting, is_chosen: false });
+        slot.proposal = Some(Proposal { hash: id.hash, status: ProposalStatus::Waiting, is_chosen: false });
         slot.bodies.insert(id.hash, block.clone());
         self.judge_next(effects);
         Ok(())
@@ -90,7 +90,7 @@ impl Pbft {
             _ => None,
         };
         let (one, other) = (signature(first)?, signature(second)?);
-        Some(DoubleSigning::new(Promise::PrePrepare, self.view, second.height(), one, other))
+        Some(DoubleSigning::new(Phase::PrePrepare, self.view, second.height(), one, other))
     }
 
     /// Shows whoever agrees to another block what the primary proposed here, so that it sees both.
@@ -114,7 +114,7 @@ impl Pbft {
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height)?;
-        if sender == self.council().primary(view) {
+        if sender == self.committee().primary(view) {
             return Err(MessageError::Malformed { what: "a primary prepares by proposing" });
         }
         let Some(slot) = self.log.slot_mut(block.height) else { return Err(MessageError::Known) };
@@ -126,7 +126,7 @@ impl Pbft {
         if counted == Counted::Yes && view == self.view && !self.is_changing {
             self.show_proposal(block.height, block.hash, from, effects);
         }
-        self.after_vote(Promise::Prepare, counted, (sender, signature), block, effects)
+        self.after_vote(Phase::Prepare, counted, (sender, signature), block, effects)
     }
 
     pub(super) fn on_commit(
@@ -144,12 +144,12 @@ impl Pbft {
         }
         let vote = Vote { view, hash: block.hash, signature: signature.clone() };
         let counted = slot.commits.count(sender, vote);
-        self.after_vote(Promise::Commit, counted, (sender, signature), block, effects)
+        self.after_vote(Phase::Commit, counted, (sender, signature), block, effects)
     }
 
     fn after_vote(
         &mut self,
-        promise: Promise,
+        phase: Phase,
         counted: Counted,
         (offender, signature): (Address, &Bytes),
         block: BlockId,
@@ -161,7 +161,7 @@ impl Pbft {
             Counted::Contradiction { first } => {
                 let (height, both) = (block.height, (first.hash, block.hash));
                 let (one, other) = ((first.hash, first.signature), (block.hash, signature.clone()));
-                let proof = DoubleSigning::new(promise, first.view, height, one, other);
+                let proof = DoubleSigning::new(phase, first.view, height, one, other);
                 if self.evidence.contains_key(&offender) {
                     return Err(MessageError::Contradiction { signer: offender });
                 }

@@ -21,8 +21,8 @@ use std::{
 };
 
 use super::{
-    InView, PbftConfig, PbftError, Succession, View,
-    log::{Log, Proposal, Standing},
+    CommitteeTransition, InView, PbftConfig, PbftError, View,
+    log::{Log, Proposal, ProposalStatus},
 };
 use crate::{
     chain::Block,
@@ -59,7 +59,7 @@ pub(super) const RECORD_KEYS: RecordKeys = RecordKeys {
 /// The head and what every replica of its chain has in common there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) succession: Succession,
+    pub(super) transition: CommitteeTransition,
     pub(super) block: BlockId,
     pub(super) timestamp: Timestamp,
     pub(super) view: View,
@@ -91,15 +91,15 @@ impl Journal {
 
     /// A block was pre-prepared.
     pub(super) fn pre_prepared(&mut self, view: View, block: BlockId) {
-        self.promise(PRE_PREPARED, view, block);
+        self.record_vote(PRE_PREPARED, view, block);
     }
 
     /// A block was prepared.
     pub(super) fn prepared(&mut self, view: View, block: BlockId) {
-        self.promise(PREPARED, view, block);
+        self.record_vote(PREPARED, view, block);
     }
 
-    fn promise(&mut self, kind: u8, view: View, block: BlockId) {
+    fn record_vote(&mut self, kind: u8, view: View, block: BlockId) {
         if self.kept.entry(block.height).or_default().insert((kind, view)) {
             let value = checked_record(32, |out| out.hash(&block.hash));
             self.waiting.push(Record::new(key_in(kind, block.height, view), value));
@@ -284,7 +284,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
     for block in chosen.into_iter().filter(|block| begun && block.height > top.height) {
         if let Some(slot) = log.slot_mut(block.height) {
             // Its body is fetched again where it is missing.
-            slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
+            slot.proposal = Some(Proposal { hash: block.hash, status: ProposalStatus::Waiting, is_chosen: true });
         }
     }
     Ok(Recovered { head, view, is_changing: !begun, log, journal })
@@ -292,16 +292,16 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
 
 impl Head {
     fn encoded(&self) -> Vec<u8> {
-        let Self { succession, block, timestamp, view, stable, checkpoints } = self;
-        let members = succession.council().validators().len();
+        let Self { transition, block, timestamp, view, stable, checkpoints } = self;
+        let members = transition.committee().validators().len();
         checked_record(160 + 28 * members + 40 * checkpoints.len(), |out| {
-            succession.encode(out);
+            transition.encode(out);
             block.encode(out);
             out.timestamp(*timestamp);
             out.u64(view.get());
             stable.encode(out);
             out.list(checkpoints.iter(), |out, checkpoint| checkpoint.encode(out));
-            succession.encode_told(out);
+            transition.encode_convicted(out);
         })
     }
 
@@ -312,19 +312,19 @@ impl Head {
 
     fn decode(config: &PbftConfig, content: &[u8]) -> Option<Result<Self, PbftError>> {
         let mut bytes = Decoder::new(content);
-        let succession = match Succession::decode(config, &mut bytes)? {
-            Ok(succession) => succession,
+        let transition = match CommitteeTransition::decode(config, &mut bytes)? {
+            Ok(transition) => transition,
             Err(error) => return Some(Err(error)),
         };
         let mut head = Self {
-            succession,
+            transition,
             block: BlockId::decode(&mut bytes)?,
             timestamp: Timestamp::from_secs(bytes.u64()?),
             view: View::new(bytes.u64()?),
             stable: BlockId::decode(&mut bytes)?,
             checkpoints: bytes.list(BlockId::decode)?,
         };
-        head.succession = head.succession.with_told(&mut bytes)?;
+        head.transition = head.transition.with_convicted(&mut bytes)?;
         bytes.is_empty().then_some(Ok(head))
     }
 }

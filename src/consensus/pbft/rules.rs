@@ -1,6 +1,8 @@
 //! The rules that a header of PBFT obeys, verified from its parent and the changes of validators that wait there.
 
-use super::{Council, HeaderError, Payload, Pbft, PbftConfig, Seal, Succession, certificate::verify_proposal};
+use super::{
+    Committee, CommitteeTransition, HeaderError, Payload, Pbft, PbftConfig, Seal, certificate::verify_proposal,
+};
 use crate::{
     chain::Block,
     consensus::{
@@ -19,7 +21,7 @@ pub type PbftRules = CachedHeaderRules<Pbft>;
 /// [`HeaderError`]: the first rule that the header breaks.
 pub(super) fn check_fields(
     config: &PbftConfig,
-    council: &Council,
+    committee: &Committee,
     candidate: &UnverifiedHeader<'_>,
     parent: &Header,
 ) -> Result<(), HeaderError> {
@@ -27,7 +29,7 @@ pub(super) fn check_fields(
     candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce, UnusedField::MixHash])?;
     candidate.check_extra_data()?;
     let got = candidate.header.beneficiary;
-    if council.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
+    if committee.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
 }
 
 /// Verifies the seal: a certificate of the block, or the signature of the primary that proposes it.
@@ -35,14 +37,14 @@ pub(super) fn check_fields(
 /// # Errors
 /// [`HeaderError::Seal`], and [`HeaderError::Field`] when a proposal pays another than its primary.
 fn check_seal(
-    council: &Council,
+    committee: &Committee,
     authenticator: &Authenticator,
     candidate: &UnverifiedHeader<'_>,
 ) -> Result<(), HeaderError> {
     match Seal::decode(candidate.seal)? {
-        Seal::Certificate(certificate) => Ok(certificate.verify(candidate.id(), council, authenticator)?),
+        Seal::Certificate(certificate) => Ok(certificate.verify(candidate.id(), committee, authenticator)?),
         Seal::Proposal { view, signature } => {
-            let primary = verify_proposal(view, &signature, candidate.id(), council, authenticator)?;
+            let primary = verify_proposal(view, &signature, candidate.id(), committee, authenticator)?;
             Ok(candidate.check_beneficiary(primary)?)
         }
     }
@@ -50,29 +52,34 @@ fn check_seal(
 
 impl HeaderChainRules for Pbft {
     type Config = PbftConfig;
-    type Genesis = Council;
-    type Context = Succession;
+    type Genesis = Committee;
+    type Context = CommitteeTransition;
     type Error = HeaderError;
 
-    fn genesis_context(_config: &PbftConfig, council: &Council, _hash: B256, _header: &Header) -> Succession {
-        Succession::new(council.clone())
+    fn genesis_context(
+        _config: &PbftConfig,
+        committee: &Committee,
+        _hash: B256,
+        _header: &Header,
+    ) -> CommitteeTransition {
+        CommitteeTransition::new(committee.clone())
     }
 
     fn verify_header(
         config: &PbftConfig,
         authenticator: &Authenticator,
-        parent: &ParentContext<'_, Succession>,
+        parent: &ParentContext<'_, CommitteeTransition>,
         block: &Block,
-    ) -> Result<Succession, HeaderError> {
+    ) -> Result<CommitteeTransition, HeaderError> {
         let (candidate, before) = (UnverifiedHeader::from(block), parent.context);
-        check_fields(config, before.council(), &candidate, parent.header)?;
+        check_fields(config, before.committee(), &candidate, parent.header)?;
         let after = before.after(config, block.height(), block.payload(), authenticator)?;
-        check_seal(before.council(), authenticator, &candidate)?;
+        check_seal(before.committee(), authenticator, &candidate)?;
         Ok(after)
     }
 
-    fn with_updates(succession: Succession, updates: &ValidatorUpdates) -> Succession {
-        succession.with(updates)
+    fn with_updates(transition: CommitteeTransition, updates: &ValidatorUpdates) -> CommitteeTransition {
+        transition.with(updates)
     }
 
     /// Returns `begin_block` with the proposer, then a `slash` for each validator that the block's evidence convicts. No

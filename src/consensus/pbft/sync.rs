@@ -120,8 +120,8 @@ impl Pbft {
             return Err(Rejection::Unexpected { what: "block" });
         };
         let certificate = Seal::certificate(block.seal()).map_err(MessageError::from)?;
-        let council = self.succession.council();
-        certificate.verify(id, council, &self.authenticator).map_err(MessageError::from)?;
+        let committee = self.transition.committee();
+        certificate.verify(id, committee, &self.authenticator).map_err(MessageError::from)?;
         fetched.block = Some(block);
         self.judge_fetched(effects);
         Ok(())

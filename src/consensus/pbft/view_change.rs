@@ -54,7 +54,7 @@ impl Pbft {
         });
         let Some(me) = self.me else { return };
         self.journal.view(self.view, None);
-        if let Some(message) = self.promise(body, effects) {
+        if let Some(message) = self.sign_and_send(body, effects) {
             self.view_changes.insert(me, message);
         }
         self.review_view_changes(effects);
@@ -77,7 +77,7 @@ impl Pbft {
             // Its sender missed how this view began.
             let message = self.new_view.clone().filter(|_| !self.is_changing);
             let message = Message::Pbft(message.ok_or(MessageError::OldView { got, current })?);
-            effects.push(Effect::Send { to: Recipients::One(from), message, after: self.promised });
+            effects.push(Effect::Send { to: Recipients::One(from), message, after: self.last_write });
             effects.push(Effect::Mark("pbft/new-view-resent"));
             return Ok(());
         }
@@ -118,7 +118,7 @@ impl Pbft {
 
     pub(super) fn resend_view_change(&self, effects: &mut Vec<Effect>) {
         if let Some(message) = self.me.as_ref().and_then(|me| self.view_changes.get(me)) {
-            broadcast(message, self.promised, effects);
+            broadcast(message, self.last_write, effects);
         }
     }
 

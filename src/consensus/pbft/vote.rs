@@ -54,7 +54,7 @@ pub struct InView {
 /// What a validator said twice in one place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Promise {
+pub enum Phase {
     /// It proposed.
     PrePrepare,
     /// It prepared.
@@ -63,7 +63,7 @@ pub enum Promise {
     Commit,
 }
 
-impl Promise {
+impl Phase {
     pub(super) const ALL: [Self; 3] = [Self::PrePrepare, Self::Prepare, Self::Commit];
 
     /// The kind in signed messages.
@@ -85,13 +85,13 @@ impl InView {
 
 /// What the primary of `view` signs the keccak of, to propose `block`.
 pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
-    vote(Promise::PrePrepare, view, block)
+    vote(Phase::PrePrepare, view, block)
 }
 
 /// Kind, view, height and block hash.
-pub(super) fn vote(promise: Promise, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
+pub(super) fn vote(phase: Phase, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
     let mut bytes = [0; VOTE_LEN];
-    bytes[0] = promise.code();
+    bytes[0] = phase.code();
     bytes[1..9].copy_from_slice(&view.get().to_be_bytes());
     bytes[9..17].copy_from_slice(&block.height.get().to_be_bytes());
     bytes[17..].copy_from_slice(block.hash.as_slice());
