@@ -1,25 +1,25 @@
-//! PBFT: Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (TOCS 2002), whole.
+//! PBFT: Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (TOCS 2002).
 //!
-//! `n = 3f + 1` validators agree on one block a height in three steps (pre-prepare, prepare, commit) and survive `f` of
-//! them that do anything at all. Committed is final: the head is safe and finalized, and its proof is a [`Certificate`]
-//! of `2f + 1` signatures kept beside the block.
+//! `n = 3f + 1` validators agree on one block per height in three phases (pre-prepare, prepare, commit) and tolerate `f`
+//! Byzantine ones. A committed block is final: the head is safe and finalized, and its proof is a [`Certificate`] of
+//! `2f + 1` signatures kept beside the block.
 //!
-//! How the paper's terms read here:
+//! The paper's terms, and where this implementation differs:
 //!
-//! - A *sequence number* is a height, a *request* a block. The primary builds it, backups execute it before they
-//!   prepare it. A client's transaction counts exactly once by its nonce.
+//! - A *sequence number* is a height, a *request* is a block. The primary builds it, backups execute it before they
+//!   prepare it. Nonces make a client's transaction execute exactly once.
 //! - A block extends its parent, so a replica pre-prepares a height only after it committed the one below. Heights
-//!   above wait in the log, between the watermarks `h < n <= h + L`. It follows that a view change never leaves a gap
-//!   below a chosen block, and a *null request* is a height that the new primary is free to propose anew.
-//! - A *checkpoint* is a block's hash, which covers its state. Every K blocks it is voted upon and stable at `2f + 1`.
-//! - *State transfer* is block sync: blocks come with their certificates, in order, and are executed.
-//! - Messages are signed, view-changes too, so a new-view carries them whole and needs no acknowledgements.
-//!
-//! - The *validators* change at checkpoints only, by what executed blocks changed in the staking contracts (see
-//!   [`CommitteeTransition`]). A block that puts others in force is a stable checkpoint at once, for its certificate proves it, and
-//!   the view goes on under its new primary.
-//! - Who contradicts itself is proved to by its two signatures (see [`DoubleSigning`]), told in a block and put out at the next
-//!   checkpoint; where there is stake, it is slashed.
+//!   above wait in the log, between the watermarks `h < n <= h + L`. A view change therefore never leaves a gap below a
+//!   chosen block, and a *null request* is a height for which the new primary may propose any block.
+//! - A *checkpoint* is a block's hash, which covers its state. Every K blocks replicas send checkpoint messages; `2f + 1` of
+//!   them make the checkpoint stable.
+//! - *State transfer* is block sync: blocks arrive with their certificates and are executed in order.
+//! - All messages are signed, view-changes included, so a new-view contains them whole and needs no acknowledgements.
+//! - The *validators* change at checkpoints only, by the staking contracts' changes in executed blocks (see
+//!   [`CommitteeTransition`]). A block that changes the committee is a stable checkpoint at once, since its certificate proves
+//!   it, and the view continues with the new committee's primary.
+//! - Equivocation is proven by two conflicting signatures (see [`DoubleSigning`]), included as evidence in a block; the
+//!   offender is removed at the next checkpoint and, on a chain with stake, slashed.
 
 mod certificate;
 mod checkpoint;
@@ -79,14 +79,14 @@ pub use vote::{InView, Phase, View};
 
 /// Fires when the primary may build its next block.
 pub const BUILD_TIMER: TimerId = TimerId::new(1);
-/// Fires when a block, or a new view that a quorum asked for, did not come in time.
+/// Fires when a block, or a new view that a quorum requests, is overdue.
 pub const SUSPECT_TIMER: TimerId = TimerId::new(2);
-/// Fires when it is time to say again what may have been lost.
+/// Fires when messages that may have been lost are due to be resent.
 pub const RESEND_TIMER: TimerId = TimerId::new(3);
 
-/// How many views ahead of its own a replica takes votes and proposals of.
+/// Greatest distance of votes and proposals above the replica's view, in views.
 pub const VIEWS_AHEAD_MAX: u64 = 64;
-/// How many views ahead it takes view-changes and new-views of; it keeps one a validator.
+/// Greatest distance of view-changes and new-views above the replica's view, in views; one per validator is kept.
 pub const VIEW_CHANGES_AHEAD_MAX: u64 = 65_536;
 
 /// One replica of PBFT.
@@ -94,60 +94,60 @@ pub const VIEW_CHANGES_AHEAD_MAX: u64 = 65_536;
 pub struct Pbft {
     config: PbftConfig,
     authenticator: Authenticator,
-    /// Who decides on the block after the head.
+    /// Committee for the block after the head, and its pending changes.
     transition: CommitteeTransition,
     signer: Option<Signer>,
-    /// Its address while it is a validator; `None` for an observer.
+    /// This replica's address while it is a validator; `None` for an observer.
     me: Option<Address>,
     head: BlockId,
     timestamp: Timestamp,
     view: View,
-    /// Whether this replica left the view before and waits for the new-view of `view`.
+    /// Whether this replica left the previous view and waits for the new-view of `view`.
     is_changing: bool,
-    /// Whether a quorum wants `view` too, so that its primary's time runs.
+    /// Whether a quorum requests `view` or a later one, so that the timeout of its primary runs.
     is_awaited: bool,
     log: Log,
     /// The latest view-change of each validator.
     view_changes: BTreeMap<Address, Arc<PbftMessage>>,
-    /// How the present view began, for those who missed it.
+    /// New-view message that started the current view, resent to replicas that missed it.
     new_view: Option<Arc<PbftMessage>>,
-    /// Over which link each validator was last heard.
+    /// Link of each validator's latest message.
     peers: BTreeMap<Address, ReplicaId>,
-    /// The highest block that each validator showed to have committed.
+    /// Greatest height that each validator's messages imply it committed.
     claims: BTreeMap<Address, Height>,
-    /// Blocks after the head that were asked of others.
+    /// Requested blocks above the head.
     fetching: BTreeMap<Height, Fetched>,
-    /// Chosen blocks whose bodies are missing.
+    /// Blocks chosen by the new-view whose bodies are missing.
     wanted: BTreeSet<BlockId>,
-    /// Proof against validators that no block has told yet.
+    /// Evidence that no block includes yet, by offender.
     evidence: BTreeMap<Address, DoubleSigning>,
-    /// Requests made, so that the next one goes to another peer.
+    /// Number of requests made; selects the next request's peer.
     requests: u64,
     build_state: BuildState,
-    /// Views in a row that brought no block.
+    /// Consecutive views that committed no block.
     doublings: u32,
-    /// Of the newest record; what is said again waits for it.
+    /// Ticket of the newest write, which resent messages wait for.
     last_write: Option<Ticket>,
     next_ticket: Ticket,
     journal: Journal,
 }
 
-/// What the primary is doing about the next block.
+/// Progress of the primary's next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BuildState {
-    /// Nothing.
+    /// No block is scheduled.
     Idle,
-    /// The timer runs.
+    /// The build timer runs.
     Scheduled,
-    /// A block was asked for.
+    /// A block is requested under this ticket.
     Building(Ticket),
 }
 
 impl Pbft {
-    /// A replica at genesis. Without a validator's `signer` it follows and never votes.
+    /// Returns a replica at genesis. Without a validator's `signer` it is an observer and never votes.
     ///
     /// # Errors
-    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
+    /// [`PbftError`] for invalid parameters or too few validators.
     pub fn new(
         config: PbftConfig,
         genesis: (BlockId, Timestamp),
@@ -160,8 +160,8 @@ impl Pbft {
         Ok(Self::at(config, authenticator, transition, signer, (head, timestamp), Log::new(head, config.log_window)))
     }
 
-    /// A replica that goes on at a stored head, when *all* replicas do, from the record under [`HEAD_KEY`] that was written
-    /// with it: what only one of them promised is forgotten. One that restarts alone needs [`Pbft::recover`].
+    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it. For restarts of *all*
+    /// replicas only, since votes above the head are lost; a replica that restarts alone needs [`Pbft::recover`].
     ///
     /// # Errors
     /// [`PbftError::Record`] when the record does not decode, otherwise as [`Pbft::new`].
@@ -180,8 +180,8 @@ impl Pbft {
         Ok(replica)
     }
 
-    /// A replica after a crash, from all of its records; without any it begins at genesis. A record whose write was cut short
-    /// counts as not written: nothing that depends on it was said.
+    /// Returns a replica after a crash, from all of its records; without any it starts at genesis. A partly written record
+    /// counts as not written: no message that depends on it was sent.
     ///
     /// # Errors
     /// As [`Pbft::restore`].
@@ -204,7 +204,7 @@ impl Pbft {
         Ok(replica)
     }
 
-    /// The transition that a record under [`HEAD_KEY`] holds, with the block that it is of.
+    /// Returns the block hash and the committee transition of a record under [`HEAD_KEY`].
     pub(in crate::consensus) fn recorded_transition(
         config: &PbftConfig,
         head_record: &[u8],
@@ -250,48 +250,48 @@ impl Pbft {
         }
     }
 
-    /// The view that it is in, or that it asks for.
+    /// Returns the current view, or the requested one during a view change.
     pub const fn view(&self) -> View {
         self.view
     }
 
-    /// Whether it waits for its view to begin.
+    /// Returns whether a view change is in progress.
     pub const fn is_changing(&self) -> bool {
         self.is_changing
     }
 
-    /// Who leads its view.
+    /// Returns the primary of the view.
     pub fn primary(&self) -> Address {
         self.committee().primary(self.view)
     }
 
-    /// The validators in force, and their quorums.
+    /// Returns the validators in force, with their quorums.
     pub const fn committee(&self) -> &Committee {
         self.transition.committee()
     }
 
-    /// Why a change of the validators that waits would not be put in force now; `None` when nothing is wrong with it.
+    /// Returns why the pending change of validators cannot take effect; `None` when it can, or nothing is pending.
     pub fn refused_change(&self) -> Option<PbftError> {
         self.transition.successor(&self.config).err()
     }
 
-    /// The low and the high watermark: it agrees upon blocks above the first and up to the second.
+    /// Returns the low and the high watermark (h, h + L): votes count above the first and up to the second.
     pub const fn watermarks(&self) -> (Height, Height) {
         (self.log.stable.height, self.log.high())
     }
 
-    /// The newest checkpoint that a quorum has.
+    /// Returns the stable checkpoint.
     pub const fn stable_checkpoint(&self) -> BlockId {
         self.log.stable
     }
 
-    /// The block that it has prepared at `height`, with the latest view; known above the stable checkpoint only.
+    /// Returns the block prepared at `height` with its latest view; known above the stable checkpoint only.
     pub fn prepared(&self, height: Height) -> Option<InView> {
         let (view, hash) = self.log.slot(height)?.prepared?;
         Some(InView { block: BlockId { height, hash }, view })
     }
 
-    /// The lowest and the highest block that its log holds something of: proposals, votes, votes for checkpoints.
+    /// Returns the lowest and the highest height with log entries: proposals, votes, checkpoint messages.
     pub fn logged(&self) -> Option<(Height, Height)> {
         let (slots, votes) = (&self.log.slots, &self.log.checkpoint_votes);
         let lowest = slots.keys().next().into_iter().chain(votes.keys().next()).min()?;
@@ -299,7 +299,7 @@ impl Pbft {
         Some((*lowest, *highest))
     }
 
-    /// The highest block that it has prepared.
+    /// Returns the highest prepared block.
     pub fn highest_prepared(&self) -> Option<InView> {
         self.log.slots.keys().rev().find_map(|height| self.prepared(*height))
     }
@@ -312,29 +312,29 @@ impl Pbft {
         self.committee().quorums()
     }
 
-    /// Whether time means anything: blocks on demand come when they come.
+    /// Returns whether timers run: for validators, unless blocks are made on demand.
     const fn has_timers(&self) -> bool {
         self.config.period > 0 && self.me.is_some()
     }
 
     fn start(&mut self, effects: &mut Vec<Effect>) {
         if self.is_changing {
-            self.ask_for_view(effects);
+            self.request_view(effects);
         } else {
             let head = self.head.height;
             let above = self.log.bound().into_iter().filter(|block| block.height > head);
             for block in above {
                 if self.misses_body(&block) {
-                    self.want(block, effects);
+                    self.fetch_body(block, effects);
                 }
             }
-            self.expect_block(effects);
-            self.judge_next(effects);
-            self.plan(effects);
+            self.arm_suspect(effects);
+            self.execute_next(effects);
+            self.schedule_block(effects);
         }
         self.arm_resend(effects);
         if self.config.period == 0 {
-            // On demand nothing is said again later.
+            // On demand no resend timer runs.
             self.vote_again(effects);
         }
     }
@@ -350,16 +350,16 @@ impl Pbft {
             return Err(MessageError::Known);
         }
         let claim = match &message.body {
-            // Whoever speaks of a block has committed its parent.
+            // A replica votes on a block only after it committed the parent.
             Body::PrePrepare { block, .. } => block.height().parent(),
             Body::Prepare { block, .. } | Body::Commit { block, .. } => block.height.parent(),
             Body::Checkpoint { block } => Some(block.height),
             Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
             Body::NewView(_) | Body::Evidence(_) => None,
         };
-        let is_new_offence =
+        let is_new_claim =
             claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
-        let was_new = is_new_offence || !self.peers.contains_key(&sender);
+        let was_new = is_new_claim || !self.peers.contains_key(&sender);
         let outcome = match &message.body {
             Body::PrePrepare { view, block } => self.on_pre_prepare(sender, *view, block, message, effects),
             Body::Prepare { view, block } => {
@@ -372,8 +372,8 @@ impl Pbft {
             Body::Evidence(proof) => self.on_evidence(proof, effects),
         };
         match outcome {
-            // It can't be counted here, and still tells that its sender is ahead.
-            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_new_offence => {
+            // Not counted, but it shows that its sender is ahead.
+            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_new_claim => {
                 effects.push(Effect::Mark("pbft/behind"));
             }
             other => other?,
@@ -381,7 +381,7 @@ impl Pbft {
         if self.peers.get(&sender) != Some(&from) {
             self.peers.insert(sender, from);
         }
-        if let Some(claim) = claim.filter(|_| is_new_offence) {
+        if let Some(claim) = claim.filter(|_| is_new_claim) {
             self.claim(sender, claim);
         }
         if was_new {
@@ -390,7 +390,7 @@ impl Pbft {
         Ok(())
     }
 
-    /// Which validator signed.
+    /// Returns the validator that signed the message.
     fn signed_by_validator(&self, message: &PbftMessage) -> Result<Address, MessageError> {
         let hash = message.body.hash_to_sign(&self.authenticator);
         let signer = self.authenticator.author(hash, &message.signature)?;
@@ -410,7 +410,7 @@ impl Pbft {
         }
     }
 
-    /// A client's transaction is left out of block after block: whoever leads is suspected as if it made none.
+    /// Suspects a primary that omits a client's transaction from its blocks, as if it made none.
     fn on_overdue(&mut self, effects: &mut Vec<Effect>) {
         if self.has_timers() && !self.is_changing && !self.is_primary() {
             effects.push(Effect::Mark("pbft/overdue"));
@@ -418,7 +418,7 @@ impl Pbft {
         }
     }
 
-    /// Says again what may have been lost, and asks others for what did not come.
+    /// Resends messages and requests that may have been lost.
     fn resend(&mut self, effects: &mut Vec<Effect>) {
         self.arm_resend(effects);
         if self.is_changing {
@@ -431,7 +431,7 @@ impl Pbft {
         self.fetch_again(effects);
     }
 
-    /// Observers, too: what they asked for may be lost.
+    /// Arms the resend timer; on observers too, whose requests may be lost.
     fn arm_resend(&self, effects: &mut Vec<Effect>) {
         if self.config.period > 0 {
             let nanos = self.config.timeout_nanos(0) / 2;
@@ -439,8 +439,8 @@ impl Pbft {
         }
     }
 
-    /// Gives the primary until the next block is due, and then some.
-    fn expect_block(&self, effects: &mut Vec<Effect>) {
+    /// Arms the suspect timer for the block period plus the timeout.
+    fn arm_suspect(&self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
             let period = self.config.period.saturating_mul(1_000_000_000);
             let nanos = period.saturating_add(self.config.timeout_nanos(self.doublings));
@@ -448,7 +448,7 @@ impl Pbft {
         }
     }
 
-    /// Makes durable what this replica may no longer contradict.
+    /// Writes the journal's pending records.
     fn persist(&mut self, effects: &mut Vec<Effect>) -> Ticket {
         let ticket = self.next_ticket.take_next();
         self.last_write = Some(ticket);
@@ -456,7 +456,7 @@ impl Pbft {
         ticket
     }
 
-    /// Signs and sends a promise once it is durable, and answers the message.
+    /// Signs a message and sends it once the pending records are durable; returns it. `None` without a signer.
     fn sign_and_send(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
         let signature = self.signer.as_ref()?.sign(body.hash_to_sign(&self.authenticator));
         let message = Arc::new(PbftMessage { body, signature });
@@ -465,7 +465,7 @@ impl Pbft {
         Some(message)
     }
 
-    /// The head as it is recorded.
+    /// Returns the head's record.
     fn head_record(&self) -> Head {
         Head {
             transition: self.transition.clone(),
@@ -511,7 +511,7 @@ impl Protocol for Pbft {
             }
             Event::Admin(_) => {
                 let reason =
-                    "pbft takes no wishes: its validators change by what blocks do in the staking contracts".to_owned();
+                    "pbft supports no admin commands: change its validators by staking transactions".to_owned();
                 Err(Rejection::Admin { reason })
             }
         };
@@ -521,7 +521,7 @@ impl Protocol for Pbft {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; the address identifies a signer.
         // `me` follows from signer and validators.
         let Self {
             config,

@@ -11,31 +11,31 @@ pub struct Committee {
 }
 
 impl Committee {
-    /// The committee of these validators.
+    /// Returns the committee of these validators.
     ///
     /// # Errors
-    /// [`PbftError`] when there are too few.
+    /// [`PbftError`] for invalid parameters or too few validators.
     pub fn new(config: &PbftConfig, validators: ValidatorSet) -> Result<Self, PbftError> {
         let quorums = config.quorums(&validators)?;
         Ok(Self { validators, quorums })
     }
 
-    /// Its members.
+    /// Returns the members.
     pub const fn validators(&self) -> &ValidatorSet {
         &self.validators
     }
 
-    /// Its quorums; each member counts once, whatever it weighs.
+    /// Returns the quorums; each member counts once, whatever its weight.
     pub const fn quorums(&self) -> &Quorums {
         &self.quorums
     }
 
-    /// Who leads `view`.
+    /// Returns the primary of `view`.
     pub fn primary(&self, view: View) -> Address {
         self.validators.members()[view.primary(self.validators.len())].address
     }
 
-    /// Whether `address` may vote.
+    /// Returns whether `address` is a member.
     pub fn contains(&self, address: &Address) -> bool {
         self.validators.contains(address)
     }

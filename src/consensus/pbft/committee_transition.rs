@@ -1,9 +1,9 @@
-//! Who agrees: the validators in force, and how they change at checkpoints.
+//! The committee in force, and its changes at checkpoints.
 //!
-//! What executed blocks change in the staking contracts is collected and takes effect with the next block whose height is
-//! a multiple of K. That block is agreed upon by the validators before it, and its payload names those after it, so that
-//! headers and certificates alone tell who may certify what. Whom evidence in a payload convicts leaves in the same way, with
-//! or without stake. Without changes and evidence payloads are empty.
+//! Changes of the staking contracts in executed blocks are collected and take effect with the next block whose height is a
+//! multiple of K. The committee before that block agrees on it, and its payload names the committee after it, so that
+//! headers and certificates suffice to verify which validators may certify a block. Validators convicted by evidence in a
+//! payload are removed in the same way, with or without stake. Payloads are empty without changes and evidence.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,33 +17,33 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// The committee after a block, and what waits for the next checkpoint. Cloning is O(1).
+/// The committee after a block, and the changes that are pending until the next checkpoint. Cloning is O(1).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitteeTransition {
     committee: Committee,
-    /// New weights by address; 0 leaves.
+    /// New weights by address; 0 removes the validator.
     pending: Option<Arc<BTreeMap<Address, u64>>>,
-    /// Members of the committee whom evidence convicted.
+    /// Members convicted by evidence.
     convicted: BTreeSet<Address>,
 }
 
 impl CommitteeTransition {
-    /// A committee at genesis.
+    /// Returns a committee at genesis, without pending changes.
     pub const fn new(committee: Committee) -> Self {
         Self { committee, pending: None, convicted: BTreeSet::new() }
     }
 
-    /// Who decides on the next block.
+    /// Returns the committee of the next block.
     pub const fn committee(&self) -> &Committee {
         &self.committee
     }
 
-    /// Members whom evidence convicted and who are still there.
+    /// Returns members that are convicted by evidence and not removed yet.
     pub const fn convicted(&self) -> &BTreeSet<Address> {
         &self.convicted
     }
 
-    /// The same after what a block changed. Nothing changes for those whom evidence convicted.
+    /// Returns the transition with a block's updates pending. Updates of convicted members are ignored.
     #[must_use]
     pub fn with(&self, updates: &ValidatorUpdates) -> Self {
         if updates.is_empty() {
@@ -60,10 +60,10 @@ impl CommitteeTransition {
         Self { committee: self.committee.clone(), pending, convicted: self.convicted.clone() }
     }
 
-    /// The committee that a checkpoint would put in force now; `None` when nothing changes.
+    /// Returns the committee that a checkpoint would put in force now; `None` when nothing changes.
     ///
     /// # Errors
-    /// [`PbftError::NoValidators`], [`PbftError::TooFewValidators`]: the change waits until others join.
+    /// [`PbftError::NoValidators`], [`PbftError::TooFewValidators`]: the change stays pending until more validators join.
     pub fn successor(&self, config: &PbftConfig) -> Result<Option<Committee>, PbftError> {
         let Some(pending) = &self.pending else { return Ok(None) };
         let mut members: BTreeMap<_, _> =
@@ -75,16 +75,16 @@ impl CommitteeTransition {
         if set == *self.committee.validators() { Ok(None) } else { Committee::new(config, set).map(Some) }
     }
 
-    /// The payload of the block at `height` that tells this evidence.
+    /// Returns the payload of the block at `height` with this evidence.
     pub fn payload(&self, config: &PbftConfig, height: Height, evidence: Vec<DoubleSigning>) -> Bytes {
         let successor = self.successor_at(config, height).map(|committee| committee.validators().clone());
         Payload { successor, evidence }.encoded()
     }
 
-    /// After the block at `height` with this payload, but for what executing that block changes.
+    /// Returns the transition after the block at `height` with this payload, without the updates by that block's execution.
     ///
     /// # Errors
-    /// [`HeaderError`] when others take over, or for evidence that proves nothing.
+    /// [`HeaderError`] when the payload names another successor than the pending changes give, or has invalid evidence.
     pub fn after(
         &self,
         config: &PbftConfig,
@@ -106,10 +106,10 @@ impl CommitteeTransition {
         Ok(self.followed_by(successor, offenders))
     }
 
-    /// The same for somebody who knows headers alone, and believes those who certified them.
+    /// Like [`CommitteeTransition::after`] for a light verifier, which trusts the successor named in a certified header.
     ///
     /// # Errors
-    /// [`HeaderError`] for a payload that is none, a change that is not at a checkpoint, or evidence that proves nothing.
+    /// [`HeaderError`] for a malformed payload, a change that is not at a checkpoint, or invalid evidence.
     pub fn after_proven(
         &self,
         config: &PbftConfig,
@@ -126,7 +126,7 @@ impl CommitteeTransition {
         Ok(self.followed_by(successor, offenders))
     }
 
-    /// Whom evidence in the block at `height` convicts: members, each once.
+    /// Returns the members convicted by evidence in the block at `height`, each at most once.
     fn offenders(
         &self,
         height: Height,
@@ -143,7 +143,7 @@ impl CommitteeTransition {
         Ok(found)
     }
 
-    /// Who takes over, if anybody does, and who has to leave next.
+    /// Returns the transition after a change to `successor`, with `offenders` pending removal.
     fn followed_by(&self, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
         let mut after = successor.map_or_else(|| self.clone(), Self::new);
         let remains = |offender: &&Address| after.committee.contains(offender);
@@ -160,7 +160,7 @@ impl CommitteeTransition {
     }
 
     pub(super) fn encode(&self, out: &mut Encoder) {
-        // Quorums follow from the parameters and the validators; `encode_convicted` writes who was told.
+        // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted members.
         let Self { committee, pending, convicted: _ } = self;
         out.list(committee.validators().members().iter(), |out, member| {
             out.address(&member.address);
@@ -174,14 +174,14 @@ impl CommitteeTransition {
         }
     }
 
-    /// Writes whom evidence convicted; no bytes for nobody.
+    /// Encodes the convicted members; no bytes when there are none.
     pub(super) fn encode_convicted(&self, out: &mut Encoder) {
         if !self.convicted.is_empty() {
             out.list(self.convicted.iter(), |out, offender| out.address(offender));
         }
     }
 
-    /// The same with what [`CommitteeTransition::encode_convicted`] wrote.
+    /// Returns the transition with the convicted members of [`CommitteeTransition::encode_convicted`].
     pub(super) fn with_convicted(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
         if !bytes.is_empty() {
             self.convicted = bytes.list(Decoder::address)?.into_iter().collect();
@@ -189,7 +189,7 @@ impl CommitteeTransition {
         Some(self)
     }
 
-    /// Reads [`CommitteeTransition::encode`]'s form; the inner error is that of an impossible committee.
+    /// Decodes [`CommitteeTransition::encode`]; the inner error is that of an invalid committee.
     pub(super) fn decode(config: &PbftConfig, bytes: &mut Decoder<'_>) -> Option<Result<Self, PbftError>> {
         let members = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: bytes.u64()? }))?;
         let pending: BTreeMap<_, _> = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect();
@@ -255,14 +255,14 @@ mod tests {
         let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
         assert_eq!(short.successor(&config), Err(want));
         assert_eq!(short.after(&config, Height::new(4), &Bytes::new(), &authority()).unwrap(), short);
-        let nobody = transition(4).with(&updates(&[(1, 0), (2, 0), (3, 0), (4, 0)]));
-        assert_eq!(nobody.successor(&config), Err(PbftError::NoValidators));
+        let empty = transition(4).with(&updates(&[(1, 0), (2, 0), (3, 0), (4, 0)]));
+        assert_eq!(empty.successor(&config), Err(PbftError::NoValidators));
         let replaced = short.with(&updates(&[(5, 3)])).successor(&config).unwrap().unwrap();
         assert_eq!(replaced.validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 5].map(address));
     }
 
     #[test]
-    fn an_encoding_comes_back() {
+    fn encoding_round_trips() {
         let transition = transition(4).with(&updates(&[(9, 5)]));
         let mut out = Encoder::new();
         transition.encode(&mut out);

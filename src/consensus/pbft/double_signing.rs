@@ -13,13 +13,13 @@ use crate::{
 
 /// Pieces of evidence in one block.
 pub const EVIDENCE_PER_BLOCK_MAX: usize = 4;
-/// Blocks after which evidence is too old to be told.
+/// Age after which evidence is invalid, in blocks.
 pub const EVIDENCE_BLOCKS_MAX: u64 = 8_192;
 
-/// Two promises of one validator in one view at one height, for two blocks; the one of the lower hash first.
+/// Votes of one validator in one view, height and phase for two blocks, in ascending order of hash.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, RlpEncodable, RlpDecodable)]
 pub struct DoubleSigning {
-    /// Its number in signed messages: 1 pre-prepare, 2 prepare, 3 commit.
+    /// Number of the phase in signed messages: 1 pre-prepare, 2 prepare, 3 commit.
     pub(super) kind: u8,
     pub(super) view: u64,
     pub(super) height: u64,
@@ -29,48 +29,48 @@ pub struct DoubleSigning {
     pub(super) second_signature: Bytes,
 }
 
-/// Why it proves nothing, or is of no use.
+/// Invalid evidence.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EvidenceError {
-    /// One block twice, blocks not in the order of their hashes, or promises of no kind.
+    /// The blocks are equal or out of order, or the phase is unknown.
     #[error("evidence is not of two blocks in ascending order of hash")]
     Form,
-    /// It is of a height that is not reached, or long past.
+    /// The height is in the future or too far in the past.
     #[error("evidence of height {got} is not of the last {EVIDENCE_BLOCKS_MAX} heights up to {newest}")]
     Age {
-        /// Of the promises.
+        /// Height of the votes.
         got: Height,
-        /// The newest height that may be.
+        /// Greatest valid height.
         newest: Height,
     },
-    /// Signatures of two, or of somebody who is no validator.
-    #[error("{first} and {second} signed what evidence shows; expected one and the same validator")]
+    /// The signers differ, or the signer is no validator.
+    #[error("evidence is signed by {first} and {second}; expected one validator of the committee")]
     Offender {
-        /// Who signed for the first block.
+        /// Signer of the first block.
         first: Address,
-        /// Who signed for the second.
+        /// Signer of the second block.
         second: Address,
     },
-    /// This validator's end is known already.
-    #[error("evidence against {offender} was told before")]
+    /// The validator is already convicted.
+    #[error("{offender} is already convicted by earlier evidence")]
     Convicted {
-        /// Who.
+        /// The validator.
         offender: Address,
     },
-    /// More than a block may tell.
+    /// A block has too much evidence.
     #[error("{got} pieces of evidence in one block; at most {EVIDENCE_PER_BLOCK_MAX} are allowed")]
     TooMuch {
-        /// How many.
+        /// Number of pieces.
         got: usize,
     },
-    /// A signature of nobody.
+    /// A signature is malformed or has no signer.
     #[error(transparent)]
     Seal(#[from] SealError),
 }
 
 impl DoubleSigning {
-    /// Evidence from two promises, in either order.
+    /// Returns evidence of two votes, given in either order.
     pub fn new(phase: Phase, view: View, height: Height, one: (B256, Bytes), other: (B256, Bytes)) -> Self {
         let (first, second) = if one.0 < other.0 { (one, other) } else { (other, one) };
         Self {
@@ -84,27 +84,27 @@ impl DoubleSigning {
         }
     }
 
-    /// Which promise was given twice.
+    /// Returns the phase of both votes; `None` when it is unknown.
     pub fn phase(&self) -> Option<Phase> {
         Phase::ALL.into_iter().find(|phase| phase.code() == self.kind)
     }
 
-    /// In which view.
+    /// Returns the view of both votes.
     pub const fn view(&self) -> View {
         View::new(self.view)
     }
 
-    /// At which height.
+    /// Returns the height of both blocks.
     pub const fn height(&self) -> Height {
         Height::new(self.height)
     }
 
-    /// The two blocks.
+    /// Returns the hashes of the two blocks.
     pub const fn blocks(&self) -> (B256, B256) {
         (self.first, self.second)
     }
 
-    /// Who gave both promises; nothing is said about whether that is a validator.
+    /// Returns the signer of both votes, without checking that it is a validator.
     ///
     /// # Errors
     /// [`EvidenceError::Form`], [`EvidenceError::Seal`], [`EvidenceError::Offender`].
@@ -119,7 +119,7 @@ impl DoubleSigning {
         if first == second { Ok(first) } else { Err(EvidenceError::Offender { first, second }) }
     }
 
-    /// The same in the eyes of `committee` at a block of height `newest`, when it may still be told.
+    /// Returns the offender if a block at height `newest` of `committee` may include this evidence.
     pub(super) fn check(
         &self,
         newest: Height,

@@ -1,9 +1,9 @@
-//! Proof that a validator contradicted itself, and what a block does with it.
+//! Evidence of equivocation: collection, gossip and inclusion in blocks.
 //!
-//! Two signatures of one validator over two blocks at one height, in one view and of one kind (pre-prepare, prepare or
-//! commit) are something that no honest replica gives away: it makes every promise durable before it speaks. Whoever finds
-//! such a pair tells the others, and the next primaries put it in a block's payload. There every replica checks it again. The
-//! offender leaves the committee at the next checkpoint, and on a chain with stake the staking contract slashes it.
+//! No honest replica signs two blocks at one height, in one view and phase, since its votes are durable before they are sent.
+//! A replica that receives such a pair broadcasts it, and the next primaries include it in a block's payload, where every
+//! replica verifies it. The offender is removed from the committee at the next checkpoint, and on a chain with stake the
+//! staking contract slashes it.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Pbft {
-    /// Takes note of a contradiction that this replica saw itself, with the proof where it has it, and tells the others.
-    pub(super) fn accuse(
+    /// Reports equivocation that this replica observed; with a proof, also stores and broadcasts it.
+    pub(super) fn report_equivocation(
         &mut self,
         offender: Address,
         height: Height,
@@ -27,11 +27,11 @@ impl Pbft {
         let Some(proof) = proof else { return };
         if self.take_evidence(&proof).is_ok() {
             effects.push(Effect::Mark("pbft/evidence"));
-            self.tell_evidence(&proof, effects);
+            self.broadcast_evidence(&proof, effects);
         }
     }
 
-    /// Another validator tells of a contradiction.
+    /// Handles evidence from another validator.
     pub(super) fn on_evidence(&mut self, proof: &DoubleSigning, effects: &mut Vec<Effect>) -> Result<(), MessageError> {
         let offender = self.take_evidence(proof)?;
         let (height, (first, second)) = (proof.height(), proof.blocks());
@@ -40,7 +40,7 @@ impl Pbft {
         Ok(())
     }
 
-    /// Keeps evidence until a block tells it, one piece a validator.
+    /// Stores evidence until a block includes it, one piece per validator.
     fn take_evidence(&mut self, proof: &DoubleSigning) -> Result<Address, MessageError> {
         let (newest, committee) = (self.log.high(), self.transition.committee());
         let offender = proof.check(newest, committee, self.transition.convicted(), &self.authenticator)?;
@@ -51,19 +51,19 @@ impl Pbft {
         Ok(offender)
     }
 
-    /// Says again what no block has told yet.
+    /// Resends evidence that no block includes yet.
     pub(super) fn resend_evidence(&self, effects: &mut Vec<Effect>) {
-        self.evidence.values().for_each(|proof| self.tell_evidence(proof, effects));
+        self.evidence.values().for_each(|proof| self.broadcast_evidence(proof, effects));
     }
 
-    fn tell_evidence(&self, proof: &DoubleSigning, effects: &mut Vec<Effect>) {
+    fn broadcast_evidence(&self, proof: &DoubleSigning, effects: &mut Vec<Effect>) {
         if let (Some(_), Some(signer)) = (self.me, &self.signer) {
             let message = PbftMessage::signed(Body::Evidence(proof.clone()), signer);
             broadcast(&Arc::new(message), None, effects);
         }
     }
 
-    /// What a block at `height` tells.
+    /// Returns the evidence for a block at `height`.
     pub(super) fn evidence_for(&self, height: Height) -> Vec<DoubleSigning> {
         let is_due = |proof: &&DoubleSigning| {
             proof.check(height, self.transition.committee(), self.transition.convicted(), &self.authenticator).is_ok()
@@ -71,7 +71,7 @@ impl Pbft {
         self.evidence.values().filter(is_due).take(EVIDENCE_PER_BLOCK_MAX).cloned().collect()
     }
 
-    /// Lets go of evidence that was told, or is against nobody who is still there.
+    /// Drops evidence against validators that are convicted or no longer members.
     pub(super) fn forget_evidence(&mut self) {
         let (committee, convicted) = (self.transition.committee(), self.transition.convicted());
         self.evidence.retain(|offender, _| committee.contains(offender) && !convicted.contains(offender));

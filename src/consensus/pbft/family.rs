@@ -1,4 +1,4 @@
-//! PBFT as the dispatch over all protocols sees it.
+//! PBFT's implementation of the interface common to all protocols.
 
 use std::sync::Arc;
 

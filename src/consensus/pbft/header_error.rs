@@ -1,4 +1,4 @@
-//! Errors of header verification.
+//! Errors of header and payload verification.
 
 use super::{CertificateError, EvidenceError, PbftError};
 use crate::{chain::RuleError, consensus::HeaderFieldError, primitives::Address};
@@ -10,33 +10,33 @@ pub enum HeaderError {
     /// A standard field breaks a rule common to all protocols.
     #[error(transparent)]
     Field(#[from] HeaderFieldError),
-    /// The payload names no set of validators in its canonical form.
-    #[error("payload of {bytes} bytes names no set of validators")]
+    /// The payload is not in canonical form.
+    #[error("payload of {bytes} bytes is malformed; expected a set of validators and evidence in canonical form")]
     Payload {
-        /// Its length.
+        /// Length of the payload, in bytes.
         bytes: usize,
     },
-    /// The payload does not name the validators who take over with this block.
-    #[error("payload names {got} validators who take over; expected {want} others")]
+    /// The payload does not name the validators of the next committee.
+    #[error("payload names a next committee of {got} validators; expected another one of {want}")]
     Successor {
-        /// Number of validators that it names; 0 for none.
+        /// Number of validators that it names; 0 for no change.
         got: usize,
-        /// Number of validators that take over; 0 for none.
+        /// Number of validators of the next committee; 0 for no change.
         want: usize,
     },
-    /// The payload's evidence proves nothing.
+    /// The payload's evidence is invalid.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
-    /// The payload names an impossible set of validators.
+    /// The payload names an invalid committee.
     #[error(transparent)]
     Committee(#[from] PbftError),
-    /// The fees go to an account that is no validator.
+    /// The beneficiary is no validator.
     #[error("beneficiary is {got}; expected a validator")]
     Beneficiary {
         /// Beneficiary in the header.
         got: Address,
     },
-    /// The seal is no certificate or proposal that verifies.
+    /// The seal is invalid.
     #[error(transparent)]
     Seal(#[from] CertificateError),
 }

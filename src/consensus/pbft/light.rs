@@ -1,4 +1,4 @@
-//! Trusting a head from headers, their certificates and genesis alone.
+//! Light verification of a head from headers, their certificates and genesis alone.
 
 use super::{Committee, CommitteeTransition, HeaderError, PbftConfig, PbftError, Seal, rules::check_fields};
 use crate::{
@@ -6,9 +6,9 @@ use crate::{
     primitives::{Header, Height},
 };
 
-/// Follows a chain by its headers: every one needs a quorum's certificate, so every one taken is final.
+/// Follows a chain by its headers: each needs a quorum's certificate, so each accepted one is final.
 ///
-/// A header that changes the validators names the new ones in its payload, and those before them certified it.
+/// A header that changes the committee names the new one in its payload and is certified by the old one.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: PbftConfig,
@@ -19,10 +19,10 @@ pub struct LightVerifier {
 }
 
 impl LightVerifier {
-    /// Starts at genesis.
+    /// Returns a verifier at genesis.
     ///
     /// # Errors
-    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
+    /// [`PbftError`] for invalid parameters or too few validators.
     pub fn new(
         config: PbftConfig,
         genesis: &Header,
@@ -50,12 +50,12 @@ impl LightVerifier {
         Ok(block)
     }
 
-    /// Who certifies the header after the head.
+    /// Returns the validators that certify the header after the head.
     pub const fn validators(&self) -> &ValidatorSet {
         self.transition.committee().validators()
     }
 
-    /// The newest verified header, which is final.
+    /// Returns the newest verified header, which is final.
     pub const fn head(&self) -> BlockId {
         self.block
     }

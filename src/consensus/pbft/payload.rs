@@ -8,15 +8,15 @@ use crate::{
     primitives::{Address, Bytes},
 };
 
-/// What a block says beside its header; nothing at all in most blocks.
+/// The consensus payload of a block; empty in most blocks.
 ///
-/// Encoding: no bytes, or RLP of `[validators, evidence]`: the validators who take over as `[address, weight]` in ascending order of
-/// address (empty: nobody), evidence as `[kind, view, height, hash, signature, hash, signature]`.
+/// Encoding: no bytes, or RLP of `[validators, evidence]`: the next committee as `[address, weight]` in ascending order of
+/// address (empty: no change), evidence as `[kind, view, height, hash, signature, hash, signature]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Payload {
-    /// Who certifies the blocks after this one, where that changes.
+    /// Committee of the blocks after this one; `None` when it does not change.
     pub successor: Option<ValidatorSet>,
-    /// Proof against validators of whom nothing was told before.
+    /// Evidence against validators that are not convicted yet.
     pub evidence: Vec<DoubleSigning>,
 }
 
@@ -33,7 +33,7 @@ struct Member {
 }
 
 impl Payload {
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
         if self.successor.is_none() && self.evidence.is_empty() {
             return Bytes::new();
@@ -43,7 +43,7 @@ impl Payload {
         alloy_rlp::encode(Fields { members, evidence: self.evidence.clone() }).into()
     }
 
-    /// Reads [`Payload::encoded`]'s form and no other.
+    /// Decodes the canonical encoding.
     ///
     /// # Errors
     /// [`HeaderError::Payload`], and [`EvidenceError::TooMuch`] in [`HeaderError::Evidence`].

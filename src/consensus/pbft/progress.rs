@@ -1,4 +1,4 @@
-//! What follows from a proposal and its votes: execution, prepared, committed, the next height.
+//! Progress of a proposal: execution, prepared, committed, then the next height.
 
 use std::sync::Arc;
 
@@ -17,8 +17,8 @@ use crate::{
 };
 
 impl Pbft {
-    /// Has the proposal for the next height executed, if its body is here.
-    pub(super) fn judge_next(&mut self, effects: &mut Vec<Effect>) {
+    /// Requests execution of the proposal at the next height, if its body is available.
+    pub(super) fn execute_next(&mut self, effects: &mut Vec<Effect>) {
         let head = self.head;
         if self.is_changing {
             return;
@@ -44,7 +44,7 @@ impl Pbft {
         verdict: Verdict,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
-        let is_proposed = !self.is_changing && self.is_being_judged(id);
+        let is_proposed = !self.is_changing && self.is_executing(id);
         let synced = self.take_synced(id);
         if !is_proposed && synced.is_none() {
             effects.push(Effect::Mark("pbft/stale-answer"));
@@ -65,7 +65,7 @@ impl Pbft {
             if let Some(slot) = self.log.slot_mut(id.height) {
                 slot.updates = updates.clone();
             }
-            self.agree(id, effects);
+            self.vote_for(id, effects);
         }
         if let Some(block) = synced.filter(|_| id.height == self.head.height.next()) {
             effects.push(Effect::Mark("pbft/synced"));
@@ -77,7 +77,7 @@ impl Pbft {
         Ok(())
     }
 
-    fn is_being_judged(&self, id: BlockId) -> bool {
+    fn is_executing(&self, id: BlockId) -> bool {
         let proposal = self.log.slot(id.height).and_then(|slot| slot.proposal);
         proposal.is_some_and(|proposal| proposal.hash == id.hash && proposal.status == ProposalStatus::Executing)
     }
@@ -89,8 +89,8 @@ impl Pbft {
         }
     }
 
-    /// The proposal is good: says so, by the pre-prepare if it is one's own and new.
-    pub(super) fn agree(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
+    /// Votes for a valid proposal: a prepare, or the pre-prepare of an own new block.
+    pub(super) fn vote_for(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
         let (view, is_primary) = (self.view, self.is_primary());
         self.set_status(id.height, ProposalStatus::Accepted);
         let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
@@ -118,7 +118,7 @@ impl Pbft {
         self.sign_and_send(body, effects)
     }
 
-    /// Prepares and commits what has votes enough.
+    /// Updates the height's phase from its votes: sends the commit once prepared, commits the block with a quorum.
     pub(super) fn progress(&mut self, height: Height, effects: &mut Vec<Effect>) {
         let (view, quorums, me) = (self.view, *self.quorums(), self.me);
         if self.is_changing {
@@ -133,12 +133,12 @@ impl Pbft {
         if is_prepared && !was_prepared {
             slot.prepared = Some((view, hash));
         }
-        // After a restart a replica knows that it prepared, and says so again.
+        // After a restart the block is already prepared, and the commit is sent again.
         let may_commit = me.is_some_and(|me| slot.commits.of(&me).is_none_or(|vote| !vote.is(view, hash)));
         if is_prepared && may_commit {
             self.journal.prepared(view, id);
-            let promised = self.sign_and_send(Body::Commit { view, block: id }, effects);
-            if let (Some(me), Some(message), Some(slot)) = (me, promised, self.log.slots.get_mut(&height)) {
+            let sent = self.sign_and_send(Body::Commit { view, block: id }, effects);
+            if let (Some(me), Some(message), Some(slot)) = (me, sent, self.log.slots.get_mut(&height)) {
                 let vote = Vote { view, hash, signature: message.signature.clone() };
                 slot.commits.count(me, vote);
             }
@@ -156,7 +156,7 @@ impl Pbft {
         self.advance(effects);
     }
 
-    /// Makes a block with its certificate the head, for good.
+    /// Makes a block with its certificate the head, finally.
     fn commit(
         &mut self,
         id: BlockId,
@@ -168,7 +168,7 @@ impl Pbft {
         let old = core::mem::replace(&mut self.head, id);
         self.timestamp = block.timestamp();
         self.doublings = 0;
-        self.forget_plan(effects);
+        self.cancel_build(effects);
         let view = self.view;
         if let Some(slot) = self.log.slot_mut(id.height) {
             slot.committed = Some((view, id.hash));
@@ -184,7 +184,7 @@ impl Pbft {
             self.log.checkpoints.insert(id.height, id.hash);
         }
         let was_member = self.me.is_some();
-        let changes_committee = self.succeed(id, block, updates, effects);
+        let changes_committee = self.apply_committee_change(id, block, updates, effects);
         self.journal.head(&self.head_record());
         if changes_committee {
             self.make_stable(id);
@@ -194,7 +194,7 @@ impl Pbft {
         effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth: 0 }));
         effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: Some(seal) }));
         if changes_committee {
-            // Stable already; said once more for those who are behind, also by who leaves.
+            // Already stable; sent for replicas that are behind, also by a member that leaves.
             let message = self.checkpoint_message(id).filter(|_| was_member);
             message.into_iter().for_each(|message| broadcast(&message, Some(ticket), effects));
         } else if is_checkpoint {
@@ -202,11 +202,17 @@ impl Pbft {
         }
     }
 
-    /// Collects what a new head changes in the set of validators, and puts in force whom it names. Answers whether it does.
-    fn succeed(&mut self, id: BlockId, block: &Block, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) -> bool {
+    /// Applies a new head's validator updates and the next committee in its payload; returns whether the committee changed.
+    fn apply_committee_change(
+        &mut self,
+        id: BlockId,
+        block: &Block,
+        updates: &ValidatorUpdates,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
         let after = match self.transition.after(&self.config, id.height, block.payload(), &self.authenticator) {
             Ok(after) => after,
-            // Those who certified it saw a change that this replica did not; the chain judged it right.
+            // The certified payload differs from the pending changes of this replica; the chain verified the block.
             Err(_) => {
                 let proven =
                     self.transition.after_proven(&self.config, id.height, block.payload(), &self.authenticator);
@@ -230,7 +236,7 @@ impl Pbft {
         self.log.keep_votes(|who| committee.contains(who), |view| committee.primary(view));
         self.view_changes.retain(|who, _| committee.contains(who));
         self.claims.retain(|who, _| committee.contains(who));
-        // It shows how those before began the view; those now have nothing to take along.
+        // The new-view was signed by the old committee; the new one has no blocks to carry over.
         self.new_view = None;
         match (was_member, self.me.is_some()) {
             (false, true) => {
@@ -239,7 +245,7 @@ impl Pbft {
             (true, false) => {
                 effects.push(Effect::Mark("pbft/left"));
                 if self.is_changing {
-                    // It stays in the view that it asked for, whose proposals are others than those before.
+                    // An observer stays in the requested view; proposals of earlier views no longer count.
                     self.log.begin_view(self.view);
                 }
                 self.is_changing = false;
@@ -250,21 +256,21 @@ impl Pbft {
         true
     }
 
-    /// Goes on with the height after a new head.
+    /// Continues with the height after a new head.
     pub(super) fn advance(&mut self, effects: &mut Vec<Effect>) {
         if self.is_changing {
-            // A primary that was behind may know enough now.
+            // A primary that was behind may be able to start its view now.
             self.try_new_view(effects);
         } else {
-            self.expect_block(effects);
-            self.judge_next(effects);
-            self.plan(effects);
+            self.arm_suspect(effects);
+            self.execute_next(effects);
+            self.schedule_block(effects);
         }
-        self.judge_fetched(effects);
+        self.execute_fetched(effects);
         self.catch_up(effects);
     }
 
-    /// Repeats what this replica said about the next height.
+    /// Resends this replica's messages about the next height.
     pub(super) fn resend_votes(&self, effects: &mut Vec<Effect>) {
         let height = self.head.height.next();
         let (Some(me), Some(slot)) = (self.me, self.log.slot(height)) else { return };

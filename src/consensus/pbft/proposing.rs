@@ -1,4 +1,4 @@
-//! What a primary does: when it asks for a block, and that it proposes the block.
+//! Block production by the primary: requesting and proposing blocks.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use crate::{
 };
 
 impl Pbft {
-    /// Decides anew what to do about the block after the head.
-    pub(super) fn plan(&mut self, effects: &mut Vec<Effect>) {
+    /// Schedules or requests the block after the head, if this replica is the primary.
+    pub(super) fn schedule_block(&mut self, effects: &mut Vec<Effect>) {
         let height = self.head.height.next();
         if self.is_changing || !self.is_primary() || self.build_state != BuildState::Idle {
             return;
@@ -36,8 +36,8 @@ impl Pbft {
         effects.push(Effect::ArmTimer { timer: BUILD_TIMER, deadline });
     }
 
-    /// Stops whatever was planned.
-    pub(super) fn forget_plan(&mut self, effects: &mut Vec<Effect>) {
+    /// Cancels a scheduled or requested block.
+    pub(super) fn cancel_build(&mut self, effects: &mut Vec<Effect>) {
         match core::mem::replace(&mut self.build_state, BuildState::Idle) {
             BuildState::Idle => {}
             BuildState::Scheduled => effects.push(Effect::DisarmTimer(BUILD_TIMER)),
@@ -61,7 +61,7 @@ impl Pbft {
         }));
     }
 
-    /// Executes one's own block as everybody's; it is proposed once that went well.
+    /// Handles a built block: has it executed like any other; it is proposed once it is valid.
     pub(super) fn on_built(&mut self, ticket: Ticket, block: Arc<Block>, effects: &mut Vec<Effect>) {
         let id = BlockId::of(&block);
         let (Some(signer), Some(slot)) = (self.signer.as_ref(), self.log.slot_mut(id.height)) else {
@@ -82,14 +82,14 @@ impl Pbft {
         effects.push(Effect::Validate { block: sealed });
     }
 
-    /// Sends one's own new block. What a new-view took along was proposed by it.
+    /// Sends the pre-prepare of an own new block. The new-view already proposed the blocks that it chose.
     pub(super) fn propose(&mut self, body: Option<&Arc<Block>>, effects: &mut Vec<Effect>) {
         let Some(message) = body.and_then(|body| self.proposal_of_view(body)) else { return };
         let ticket = self.persist(effects);
         broadcast(&message, Some(ticket), effects);
     }
 
-    /// The pre-prepare of a block that was made in this view.
+    /// Returns the pre-prepare of a block that was proposed in this view; `None` for one of an earlier view.
     pub(super) fn proposal_of_view(&self, body: &Arc<Block>) -> Option<Arc<PbftMessage>> {
         match Seal::decode(body.seal()) {
             Ok(Seal::Proposal { view, signature }) if view == self.view => {

@@ -1,4 +1,4 @@
-//! The rules that a header of PBFT obeys, verified from its parent and the changes of validators that wait there.
+//! PBFT's header rules, verified from the parent and its pending changes of validators.
 
 use super::{
     Committee, CommitteeTransition, HeaderError, Payload, Pbft, PbftConfig, Seal, certificate::verify_proposal,

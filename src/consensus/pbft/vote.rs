@@ -9,28 +9,28 @@ use crate::consensus::{BlockId, Encoder};
 /// Length of a vote's encoding, in bytes.
 pub(super) const VOTE_LEN: usize = 1 + 8 + 8 + 32;
 
-/// A view's number, from 0. Its primary is `view mod n`.
+/// A view's number, from 0. The primary of a view is validator `view mod n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct View(u64);
 
 impl View {
-    /// The view with this number.
+    /// Returns the view with this number.
     pub const fn new(number: u64) -> Self {
         Self(number)
     }
 
-    /// The plain number.
+    /// Returns the number.
     pub const fn get(self) -> u64 {
         self.0
     }
 
-    /// The view after it; the largest is its own successor.
+    /// Returns the next view; the largest is its own successor.
     #[must_use]
     pub const fn next(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 
-    /// Position, in the ascending order of addresses, of the validator that leads it among `validators` (at least 1).
+    /// Returns the index, in ascending order of addresses, of the view's primary among `validators` (at least 1).
     pub const fn primary(self, validators: usize) -> usize {
         (self.0 % validators as u64) as usize
     }
@@ -42,31 +42,31 @@ impl fmt::Display for View {
     }
 }
 
-/// A block in the view in which it was agreed upon so far.
+/// A block with the latest view in which it was pre-prepared or prepared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct InView {
-    /// Which block.
+    /// The block.
     pub block: BlockId,
-    /// The latest view.
+    /// Latest view.
     pub view: View,
 }
 
-/// What a validator said twice in one place.
+/// A phase of the agreement on a block, in which each validator votes once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It proposed.
+    /// The primary proposes the block.
     PrePrepare,
-    /// It prepared.
+    /// Backups agree to the block's place.
     Prepare,
-    /// It committed.
+    /// Replicas that have the block prepared commit it.
     Commit,
 }
 
 impl Phase {
     pub(super) const ALL: [Self; 3] = [Self::PrePrepare, Self::Prepare, Self::Commit];
 
-    /// The kind in signed messages.
+    /// Returns the first byte of the phase's signed messages.
     pub(super) const fn code(self) -> u8 {
         match self {
             Self::PrePrepare => 1,
@@ -83,12 +83,12 @@ impl InView {
     }
 }
 
-/// What the primary of `view` signs the keccak of, to propose `block`.
+/// Returns the bytes whose keccak the primary of `view` signs to propose `block`.
 pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
     vote(Phase::PrePrepare, view, block)
 }
 
-/// Kind, view, height and block hash.
+/// Returns a vote's encoding: phase, view, height and block hash.
 pub(super) fn vote(phase: Phase, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
     let mut bytes = [0; VOTE_LEN];
     bytes[0] = phase.code();
