@@ -137,7 +137,7 @@ pub enum MessageError {
         /// Greatest accepted height (h + L).
         high: Height,
     },
-    /// An equal or newer message of the signer is already known.
+    /// The message is already known, or its height is already committed.
     #[error("already known")]
     Known,
     /// The message conflicts with an earlier one of the signer.

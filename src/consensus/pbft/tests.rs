@@ -1,4 +1,4 @@
-//! The state machines alone: four replicas, a queue that the test controls, timers fired by hand.
+//! Replicas without a simulator: a message queue and timers that the test controls.
 
 mod byzantine;
 mod committee_transition;

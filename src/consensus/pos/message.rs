@@ -8,18 +8,18 @@ use crate::{
     primitives::{Address, B256},
 };
 
-/// What replicas say besides blocks.
+/// Messages between replicas besides blocks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum PosMessage {
     /// An attester's vote.
     Vote(Vote),
-    /// Proof of an offence, for proposers to pack.
+    /// Evidence of an offence, for proposers to include in a block.
     Offence(Offence),
 }
 
 impl PosMessage {
-    /// The kind, for filters, traces and digests.
+    /// Returns the kind, for filters, traces and digests.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::Vote(_) => "vote",
@@ -27,7 +27,7 @@ impl PosMessage {
         }
     }
 
-    /// Length in bytes, as a link's bandwidth counts it.
+    /// Returns the encoded length in bytes, which a link's bandwidth limits.
     pub fn size_bytes(&self) -> usize {
         let mut out = Encoder::new();
         self.encode(&mut out);
@@ -48,76 +48,76 @@ impl PosMessage {
     }
 }
 
-/// Why a message was refused.
+/// Invalid message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// Signed by nobody.
+    /// The signature does not verify.
     #[error(transparent)]
     Signature(#[from] SealError),
-    /// Signed by somebody without a vote in that epoch.
+    /// The signer is not a validator of that epoch.
     #[error("{signer} is no validator of epoch {epoch}")]
     NotValidator {
-        /// Who.
+        /// Signer of the message.
         signer: Address,
-        /// Which epoch.
+        /// Epoch of the message.
         epoch: u64,
     },
-    /// Of a slot that is not here yet.
+    /// The slot is in the future.
     #[error("slot {slot} is in the future; it is slot {now}")]
     FutureSlot {
-        /// The message's.
+        /// Slot of the message.
         slot: u64,
-        /// The replica's.
+        /// Current slot of the replica.
         now: u64,
     },
-    /// Of an epoch that no longer counts.
+    /// The epoch no longer counts.
     #[error("epoch {epoch} is over; it is epoch {now}")]
     OldEpoch {
-        /// The message's.
+        /// Epoch of the message.
         epoch: u64,
-        /// The replica's.
+        /// Current epoch of the replica.
         now: u64,
     },
-    /// The same was said before.
+    /// The message was received before.
     #[error("already known")]
     Known,
-    /// As many wait already as may.
+    /// Too many votes for unknown blocks are kept.
     #[error("{limit} messages wait for blocks already")]
     Overloaded {
-        /// The bound.
+        /// Number allowed.
         limit: usize,
     },
-    /// A form that no honest replica sends.
+    /// The message contradicts itself or its branch.
     #[error("malformed: {what}")]
     Malformed {
         /// What is wrong.
         what: &'static str,
     },
-    /// The block is built upon something that finality has left behind.
+    /// The block does not descend from the final checkpoint.
     #[error("{block} is not built upon the final checkpoint")]
     NotFinal {
-        /// Which block.
+        /// The block.
         block: BlockId,
     },
-    /// This replica has been away for longer than stake stays slashable, and can't tell the true chain from a forged one.
+    /// The replica was offline for longer than stake stays slashable and cannot distinguish the chain from a forged one.
     #[error("the newest final epoch {finalized} is more than {limit} before epoch {now}: give a trusted checkpoint")]
     WeakSubjectivity {
-        /// The newest final epoch that it knows.
+        /// Newest final epoch that the replica has.
         finalized: u64,
-        /// The present epoch.
+        /// Current epoch.
         now: u64,
-        /// How many epochs it may be away.
+        /// Largest number of epochs between the two.
         limit: u64,
     },
-    /// The branch does not hold the block that the operator trusts.
+    /// The branch does not include the checkpoint that the operator trusts.
     #[error("epoch {epoch} begins with {got}, the operator trusts {want}")]
     Untrusted {
-        /// Of the trusted checkpoint.
+        /// Epoch of the trusted checkpoint.
         epoch: u64,
-        /// What the branch has.
+        /// Checkpoint of the branch.
         got: B256,
-        /// What it must have.
+        /// Checkpoint that the operator trusts.
         want: B256,
     },
 }

@@ -12,12 +12,12 @@ const PROPOSAL_BYTES: usize = 4 + 21 + 8 + 40;
 /// Length of a reveal's signed bytes.
 const REVEAL_BYTES: usize = 4 + 19 + 8;
 
-/// A block that was sealed for a slot. The seal beside a block is this signature.
+/// A block that was sealed for a slot. The block's seal is this signature.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Proposal {
-    /// For which slot.
+    /// Slot of the block.
     pub slot: u64,
-    /// Which block.
+    /// The block.
     pub block: BlockId,
     /// The proposer's signature over [`proposal_hash`].
     pub signature: Bytes,
@@ -29,10 +29,10 @@ impl Proposal {
         Self { slot, block, signature: signer.sign(proposal_hash(slot, &block)) }
     }
 
-    /// Who signed.
+    /// Returns the signer.
     ///
     /// # Errors
-    /// [`SealError`] when nobody did.
+    /// [`SealError`] when the signature does not verify.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
         proposer_of(authenticator, self.slot, &self.block, &self.signature)
     }
@@ -53,13 +53,13 @@ impl Proposal {
     }
 }
 
-/// What the proposer of `slot` signs to propose `block`. It names the slot, so that two of them prove a double proposal
-/// without the blocks.
+/// Returns the hash that the proposer of `slot` signs to propose `block`. It covers the slot, so that two signatures prove a
+/// double proposal without the blocks.
 pub fn proposal_hash(slot: u64, block: &BlockId) -> B256 {
     keccak256(proposal_message(slot, block).as_bytes())
 }
 
-/// Who proposed `block` for `slot` by this signature; the hash is made once for all who ask.
+/// Returns the signer of a proposal. The authenticator caches the hash.
 pub(super) fn proposer_of(
     authenticator: &Authenticator,
     slot: u64,
@@ -78,15 +78,15 @@ fn proposal_message(slot: u64, block: &BlockId) -> Encoder {
     out
 }
 
-/// What a proposer signs to reveal its part of the randomness of `epoch`.
+/// Returns the hash that a proposer signs as its contribution to the randomness of `epoch` (RANDAO reveal).
 ///
-/// The signatures that are made here are deterministic (RFC 6979), so an honest proposer has one reveal an epoch. Unlike
-/// Ethereum's BLS signatures they are not unique: a dishonest one may choose among many.
+/// Signatures here are deterministic (RFC 6979), so an honest proposer has one reveal an epoch. Unlike Ethereum's BLS
+/// signatures they are not unique: a dishonest proposer may choose among many.
 pub fn reveal_hash(epoch: u64) -> B256 {
     keccak256(reveal_message(epoch).as_bytes())
 }
 
-/// Who made this reveal for `epoch`; the hash is made once for all who ask.
+/// Returns the signer of a randomness reveal for `epoch`. The authenticator caches the hash.
 pub(super) fn revealer_of(authenticator: &Authenticator, epoch: u64, reveal: &[u8]) -> Result<Address, SealError> {
     authenticator.author(authenticator.keccak(reveal_message(epoch).as_bytes()), reveal)
 }

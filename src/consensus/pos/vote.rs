@@ -11,21 +11,21 @@ use crate::{
 /// Length of a vote's signed bytes.
 const VOTE_BYTES: usize = 4 + 17 + 8 + 3 * 40 + 2 * 8;
 
-/// What an attester says: which block is the head, and from which checkpoint to which its epoch goes on.
+/// Contents of a vote (attestation): the head, and the source and target checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct VoteData {
-    /// When.
+    /// Slot of the vote.
     pub slot: u64,
-    /// The head (LMD-GHOST).
+    /// Head block (LMD-GHOST).
     pub head: BlockId,
-    /// The justified checkpoint that it starts from (Casper).
+    /// Justified checkpoint that the vote starts from (Casper FFG source).
     pub source: Checkpoint,
-    /// The checkpoint of its epoch.
+    /// Checkpoint of the vote's epoch (Casper FFG target).
     pub target: Checkpoint,
 }
 
 impl VoteData {
-    /// What is signed: keccak of the kind and the canonical encoding.
+    /// Returns the hash that is signed: keccak of the kind and the canonical encoding.
     pub fn signing_hash(&self) -> B256 {
         keccak256(self.message().as_bytes())
     }
@@ -37,17 +37,17 @@ impl VoteData {
         out
     }
 
-    /// Whether signing both is an offence: two votes for one epoch, or one that surrounds the other (`s1 < s2`, `t2 < t1`).
+    /// Whether signing both is slashable: two votes for one target epoch, or one that surrounds the other (`s1 < s2`, `t2 < t1`).
     pub fn conflicts(&self, other: &Self) -> bool {
         self.is_double(other) || self.surrounds(other) || other.surrounds(self)
     }
 
-    /// Whether both are for one target epoch, and differ.
+    /// Whether the votes differ and have the same target epoch.
     pub fn is_double(&self, other: &Self) -> bool {
         self != other && self.target.epoch == other.target.epoch
     }
 
-    /// Whether this one's source is older and its target newer.
+    /// Whether this vote's source epoch is lower and its target epoch higher than the other's.
     pub const fn surrounds(&self, other: &Self) -> bool {
         self.source.epoch < other.source.epoch && other.target.epoch < self.target.epoch
     }
@@ -73,7 +73,7 @@ impl VoteData {
 /// A vote and its signature.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Vote {
-    /// What is said.
+    /// Contents that are signed.
     pub data: VoteData,
     /// The attester's signature over [`VoteData::signing_hash`].
     pub signature: Bytes,
@@ -85,10 +85,10 @@ impl Vote {
         Self { data, signature: signer.sign(data.signing_hash()) }
     }
 
-    /// Who signed.
+    /// Returns the signer.
     ///
     /// # Errors
-    /// [`SealError`] when nobody did.
+    /// [`SealError`] when the signature does not verify.
     pub fn signer(&self, authenticator: &Authenticator) -> Result<Address, SealError> {
         authenticator.author(authenticator.keccak(self.data.message().as_bytes()), &self.signature)
     }
