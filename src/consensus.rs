@@ -54,11 +54,12 @@ pub mod testing;
 pub use any::{AdminError, AnyProtocol, ConsensusConfig, ConsensusError, ConsensusKind, FollowError, LightVerifier};
 use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_encoding};
 pub use common::{
-    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
+    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
     encoding::Encoder,
-    event::{Admin, BlockId, Event, Message, ReplicaId, Ticket, Verdict},
+    event::{Admin, Event, Message, Verdict},
     family::StakeUse,
     finality::{Finality, FinalityKind},
+    id::{BlockId, ReplicaId, Ticket, TimerId},
     light::SealedHeader,
     protocol::Protocol,
     records::{Record, Records},

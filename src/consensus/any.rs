@@ -11,9 +11,10 @@ use super::{
     common::{
         effect::{Effect, Rejection},
         encoding::Encoder,
-        event::{BlockId, Event, ReplicaId},
+        event::Event,
         family::{ProtocolFamily, ProtocolInfo, RoundStatus, StakeUse},
         finality::Finality,
+        id::{BlockId, ReplicaId},
         light::FollowHeaders,
         protocol::Protocol,
         records::Records,

@@ -11,6 +11,7 @@ pub(super) mod finality;
 pub(super) mod header;
 #[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
 pub(super) mod header_rules;
+pub(super) mod id;
 pub(super) mod intake;
 pub(super) mod light;
 pub(crate) mod mutation;

@@ -1,43 +1,48 @@
-//! PBFT: Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (TOCS 2002), whole.
+//! PBFT: Castro and Liskov, "Practical Byzantine Fault Tolerance and Proactive Recovery" (TOCS 2002).
 //!
-//! `n = 3f + 1` validators agree on one block a height in three steps (pre-prepare, prepare, commit) and survive `f` of
-//! them that do anything at all. Committed is final: the head is safe and finalized, and its proof is a [`Certificate`]
-//! of `2f + 1` signatures kept beside the block.
+//! `n = 3f + 1` validators agree on one block per height in three phases (pre-prepare, prepare, commit) and tolerate `f`
+//! Byzantine ones. A committed block is final: the head is safe and finalized, and its proof is a [`Certificate`] of
+//! `2f + 1` signatures kept beside the block.
 //!
-//! How the paper's terms read here:
+//! The paper's terms, and where this implementation differs:
 //!
-//! - A *sequence number* is a height, a *request* a block. The primary builds it, backups execute it before they
-//!   prepare it. A client's transaction counts exactly once by its nonce.
+//! - A *sequence number* is a height, a *request* is a block. The primary builds it, backups execute it before they
+//!   prepare it. Nonces make a client's transaction execute exactly once.
 //! - A block extends its parent, so a replica pre-prepares a height only after it committed the one below. Heights
-//!   above wait in the log, between the watermarks `h < n <= h + L`. It follows that a view change never leaves a gap
-//!   below a chosen block, and a *null request* is a height that the new primary is free to propose anew.
-//! - A *checkpoint* is a block's hash, which covers its state. Every K blocks it is voted upon and stable at `2f + 1`.
-//! - *State transfer* is block sync: blocks come with their certificates, in order, and are executed.
-//! - Messages are signed, view-changes too, so a new-view carries them whole and needs no acknowledgements.
-//!
-//! - The *validators* change at checkpoints only, by what executed blocks changed in the staking contracts (see
-//!   [`Succession`]). A block that puts others in force is a stable checkpoint at once, for its certificate proves it, and
-//!   the view goes on under its new primary.
-//! - Who contradicts itself is proved to by its two signatures (see [`DoubleSigning`]), told in a block and put out at the next
-//!   checkpoint; where there is stake, it is slashed.
+//!   above wait in the log, between the watermarks `h < n <= h + L`. A view change therefore never leaves a gap below a
+//!   chosen block, and a *null request* is a height for which the new primary may propose any block.
+//! - A *checkpoint* is a block's hash, which covers its state. Every K blocks replicas send checkpoint messages; `2f + 1` of
+//!   them make the checkpoint stable.
+//! - *State transfer* is block sync: blocks arrive with their certificates and are executed in order.
+//! - All messages are signed, view-changes included, so a new-view contains them whole and needs no acknowledgements.
+//! - The *validators* change at checkpoints only, by the staking contracts' changes in executed blocks (see
+//!   [`CommitteeTransition`]). A block that changes the committee is a stable checkpoint at once, since its certificate proves
+//!   it, and the view continues with the new committee's primary.
+//! - Equivocation is proven by two conflicting signatures (see [`DoubleSigning`]), included as evidence in a block; the
+//!   offender is removed at the next checkpoint and, on a chain with stake, slashed.
 
 mod certificate;
 mod checkpoint;
+mod committee;
+mod committee_transition;
 mod config;
-mod council;
+mod double_signing;
 mod evidence;
 mod family;
+mod header_error;
 mod light;
 mod log;
 mod message;
 mod new_view;
 mod normal;
+mod payload;
 mod progress;
 mod proposing;
 mod record;
 mod rules;
 mod sync;
 mod view_change;
+mod vote;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -57,27 +62,31 @@ use super::{
 use crate::primitives::{Address, B256, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
+pub use committee::Committee;
+pub use committee_transition::CommitteeTransition;
 pub use config::{PbftConfig, PbftError, Quorums};
-pub use council::{Council, Succession};
-pub use evidence::{DoubleSigning, EvidenceError, Payload, Promise};
+pub use double_signing::{DoubleSigning, EvidenceError};
 #[cfg(any(test, feature = "internals"))]
-pub use evidence::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
+pub use double_signing::{EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX};
+pub use header_error::HeaderError;
 pub use light::LightVerifier;
-pub use message::{Body, InView, MessageError, NewView, PbftMessage, View, ViewChange};
+pub use message::{Body, MessageError, NewView, PbftMessage, ViewChange};
+pub use payload::Payload;
 #[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
-pub use rules::{HeaderError, PbftRules};
+pub use rules::PbftRules;
+pub use vote::{InView, Phase, View};
 
 /// Fires when the primary may build its next block.
 pub const BUILD_TIMER: TimerId = TimerId::new(1);
-/// Fires when a block, or a new view that a quorum asked for, did not come in time.
+/// Fires when a block, or a new view that a quorum requests, is overdue.
 pub const SUSPECT_TIMER: TimerId = TimerId::new(2);
-/// Fires when it is time to say again what may have been lost.
+/// Fires when messages that may have been lost are due to be resent.
 pub const RESEND_TIMER: TimerId = TimerId::new(3);
 
-/// How many views ahead of its own a replica takes votes and proposals of.
+/// Greatest distance of votes and proposals above the replica's view, in views.
 pub const VIEWS_AHEAD_MAX: u64 = 64;
-/// How many views ahead it takes view-changes and new-views of; it keeps one a validator.
+/// Greatest distance of view-changes and new-views above the replica's view, in views; one per validator is kept.
 pub const VIEW_CHANGES_AHEAD_MAX: u64 = 65_536;
 
 /// One replica of PBFT.
@@ -85,60 +94,60 @@ pub const VIEW_CHANGES_AHEAD_MAX: u64 = 65_536;
 pub struct Pbft {
     config: PbftConfig,
     authenticator: Authenticator,
-    /// Who decides on the block after the head.
-    succession: Succession,
+    /// Committee for the block after the head, and its pending changes.
+    transition: CommitteeTransition,
     signer: Option<Signer>,
-    /// Its address while it is a validator; `None` for an observer.
+    /// This replica's address while it is a validator; `None` for an observer.
     me: Option<Address>,
     head: BlockId,
     timestamp: Timestamp,
     view: View,
-    /// Whether this replica left the view before and waits for the new-view of `view`.
+    /// Whether this replica left the previous view and waits for the new-view of `view`.
     is_changing: bool,
-    /// Whether a quorum wants `view` too, so that its primary's time runs.
+    /// Whether a quorum requests `view` or a later one, so that the timeout of its primary runs.
     is_awaited: bool,
     log: Log,
     /// The latest view-change of each validator.
     view_changes: BTreeMap<Address, Arc<PbftMessage>>,
-    /// How the present view began, for those who missed it.
+    /// New-view message that started the current view, resent to replicas that missed it.
     new_view: Option<Arc<PbftMessage>>,
-    /// Over which link each validator was last heard.
+    /// Link of each validator's latest message.
     peers: BTreeMap<Address, ReplicaId>,
-    /// The highest block that each validator showed to have committed.
+    /// Greatest height that each validator's messages imply it committed.
     claims: BTreeMap<Address, Height>,
-    /// Blocks after the head that were asked of others.
+    /// Requested blocks above the head.
     fetching: BTreeMap<Height, Fetched>,
-    /// Chosen blocks whose bodies are missing.
+    /// Blocks chosen by the new-view whose bodies are missing.
     wanted: BTreeSet<BlockId>,
-    /// Proof against validators that no block has told yet.
+    /// Evidence that no block includes yet, by offender.
     evidence: BTreeMap<Address, DoubleSigning>,
-    /// Requests made, so that the next one goes to another peer.
+    /// Number of requests made; selects the next request's peer.
     requests: u64,
-    duty: Duty,
-    /// Views in a row that brought no block.
+    build_state: BuildState,
+    /// Consecutive views that committed no block.
     doublings: u32,
-    /// Of the newest record; what is said again waits for it.
-    promised: Option<Ticket>,
+    /// Ticket of the newest write, which resent messages wait for.
+    last_write: Option<Ticket>,
     next_ticket: Ticket,
     journal: Journal,
 }
 
-/// What the primary is doing about the next block.
+/// Progress of the primary's next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Duty {
-    /// Nothing.
+enum BuildState {
+    /// No block is scheduled.
     Idle,
-    /// The timer runs.
-    Waiting,
-    /// A block was asked for.
+    /// The build timer runs.
+    Scheduled,
+    /// A block is requested under this ticket.
     Building(Ticket),
 }
 
 impl Pbft {
-    /// A replica at genesis. Without a validator's `signer` it follows and never votes.
+    /// Returns a replica at genesis. Without a validator's `signer` it is an observer and never votes.
     ///
     /// # Errors
-    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
+    /// [`PbftError`] for invalid parameters or too few validators.
     pub fn new(
         config: PbftConfig,
         genesis: (BlockId, Timestamp),
@@ -146,13 +155,13 @@ impl Pbft {
         authenticator: Authenticator,
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
-        let succession = Succession::new(Council::new(&config, validators)?);
+        let transition = CommitteeTransition::new(Committee::new(&config, validators)?);
         let (head, timestamp) = genesis;
-        Ok(Self::at(config, authenticator, succession, signer, (head, timestamp), Log::new(head, config.log_window)))
+        Ok(Self::at(config, authenticator, transition, signer, (head, timestamp), Log::new(head, config.log_window)))
     }
 
-    /// A replica that goes on at a stored head, when *all* replicas do, from the record under [`HEAD_KEY`] that was written
-    /// with it: what only one of them promised is forgotten. One that restarts alone needs [`Pbft::recover`].
+    /// Returns a replica at a stored head, from the record under [`HEAD_KEY`] that was written with it. For restarts of *all*
+    /// replicas only, since votes above the head are lost; a replica that restarts alone needs [`Pbft::recover`].
     ///
     /// # Errors
     /// [`PbftError::Record`] when the record does not decode, otherwise as [`Pbft::new`].
@@ -166,13 +175,13 @@ impl Pbft {
         let mut log = Log::new(head.stable, config.log_window);
         log.checkpoints.extend(head.checkpoints.iter().map(|block| (block.height, block.hash)));
         let top = (head.block, head.timestamp);
-        let mut replica = Self::at(config, authenticator, head.succession, signer, top, log);
+        let mut replica = Self::at(config, authenticator, head.transition, signer, top, log);
         replica.view = head.view;
         Ok(replica)
     }
 
-    /// A replica after a crash, from all of its records; without any it begins at genesis. A record whose write was cut short
-    /// counts as not written: nothing that depends on it was said.
+    /// Returns a replica after a crash, from all of its records; without any it starts at genesis. A partly written record
+    /// counts as not written: no message that depends on it was sent.
     ///
     /// # Errors
     /// As [`Pbft::restore`].
@@ -185,38 +194,38 @@ impl Pbft {
         signer: Option<Signer>,
     ) -> Result<Self, PbftError> {
         let found = record::recover(&config, genesis.0, records)?;
-        let (succession, top) = match found.head {
-            Some(head) => (head.succession, (head.block, head.timestamp)),
-            None => (Succession::new(Council::new(&config, validators)?), genesis),
+        let (transition, top) = match found.head {
+            Some(head) => (head.transition, (head.block, head.timestamp)),
+            None => (CommitteeTransition::new(Committee::new(&config, validators)?), genesis),
         };
-        let mut replica = Self::at(config, authenticator, succession, signer, top, found.log);
+        let mut replica = Self::at(config, authenticator, transition, signer, top, found.log);
         (replica.view, replica.journal) = (found.view, found.journal);
         replica.is_changing = found.is_changing && replica.me.is_some();
         Ok(replica)
     }
 
-    /// The succession that a record under [`HEAD_KEY`] holds, with the block that it is of.
-    pub(in crate::consensus) fn recorded_succession(
+    /// Returns the block hash and the committee transition of a record under [`HEAD_KEY`].
+    pub(in crate::consensus) fn recorded_transition(
         config: &PbftConfig,
         head_record: &[u8],
-    ) -> Result<(B256, Succession), PbftError> {
+    ) -> Result<(B256, CommitteeTransition), PbftError> {
         let head = Head::of_record(config, head_record).ok_or(PbftError::Record { key: "head" })??;
-        Ok((head.block.hash, head.succession))
+        Ok((head.block.hash, head.transition))
     }
 
     fn at(
         config: PbftConfig,
         authenticator: Authenticator,
-        succession: Succession,
+        transition: CommitteeTransition,
         signer: Option<Signer>,
         (head, timestamp): (BlockId, Timestamp),
         log: Log,
     ) -> Self {
-        let me = signer.as_ref().map(Signer::address).filter(|address| succession.council().contains(address));
+        let me = signer.as_ref().map(Signer::address).filter(|address| transition.committee().contains(address));
         Self {
             config,
             authenticator,
-            succession,
+            transition,
             signer,
             me,
             head,
@@ -233,56 +242,56 @@ impl Pbft {
             wanted: BTreeSet::new(),
             evidence: BTreeMap::new(),
             requests: 0,
-            duty: Duty::Idle,
+            build_state: BuildState::Idle,
             doublings: 0,
-            promised: None,
+            last_write: None,
             next_ticket: Ticket::default(),
             journal: Journal::default(),
         }
     }
 
-    /// The view that it is in, or that it asks for.
+    /// Returns the current view, or the requested one during a view change.
     pub const fn view(&self) -> View {
         self.view
     }
 
-    /// Whether it waits for its view to begin.
+    /// Returns whether a view change is in progress.
     pub const fn is_changing(&self) -> bool {
         self.is_changing
     }
 
-    /// Who leads its view.
+    /// Returns the primary of the view.
     pub fn primary(&self) -> Address {
-        self.council().primary(self.view)
+        self.committee().primary(self.view)
     }
 
-    /// The validators in force, and their quorums.
-    pub const fn council(&self) -> &Council {
-        self.succession.council()
+    /// Returns the validators in force, with their quorums.
+    pub const fn committee(&self) -> &Committee {
+        self.transition.committee()
     }
 
-    /// Why a change of the validators that waits would not be put in force now; `None` when nothing is wrong with it.
+    /// Returns why the pending change of validators cannot take effect; `None` when it can, or nothing is pending.
     pub fn refused_change(&self) -> Option<PbftError> {
-        self.succession.successor(&self.config).err()
+        self.transition.successor(&self.config).err()
     }
 
-    /// The low and the high watermark: it agrees upon blocks above the first and up to the second.
+    /// Returns the low and the high watermark (h, h + L): votes count above the first and up to the second.
     pub const fn watermarks(&self) -> (Height, Height) {
         (self.log.stable.height, self.log.high())
     }
 
-    /// The newest checkpoint that a quorum has.
+    /// Returns the stable checkpoint.
     pub const fn stable_checkpoint(&self) -> BlockId {
         self.log.stable
     }
 
-    /// The block that it has prepared at `height`, with the latest view; known above the stable checkpoint only.
+    /// Returns the block prepared at `height` with its latest view; known above the stable checkpoint only.
     pub fn prepared(&self, height: Height) -> Option<InView> {
         let (view, hash) = self.log.slot(height)?.prepared?;
         Some(InView { block: BlockId { height, hash }, view })
     }
 
-    /// The lowest and the highest block that its log holds something of: proposals, votes, votes for checkpoints.
+    /// Returns the lowest and the highest height with log entries: proposals, votes, checkpoint messages.
     pub fn logged(&self) -> Option<(Height, Height)> {
         let (slots, votes) = (&self.log.slots, &self.log.checkpoint_votes);
         let lowest = slots.keys().next().into_iter().chain(votes.keys().next()).min()?;
@@ -290,7 +299,7 @@ impl Pbft {
         Some((*lowest, *highest))
     }
 
-    /// The highest block that it has prepared.
+    /// Returns the highest prepared block.
     pub fn highest_prepared(&self) -> Option<InView> {
         self.log.slots.keys().rev().find_map(|height| self.prepared(*height))
     }
@@ -300,32 +309,32 @@ impl Pbft {
     }
 
     const fn quorums(&self) -> &Quorums {
-        self.council().quorums()
+        self.committee().quorums()
     }
 
-    /// Whether time means anything: blocks on demand come when they come.
+    /// Returns whether timers run: for validators, unless blocks are made on demand.
     const fn has_timers(&self) -> bool {
         self.config.period > 0 && self.me.is_some()
     }
 
     fn start(&mut self, effects: &mut Vec<Effect>) {
         if self.is_changing {
-            self.ask_for_view(effects);
+            self.request_view(effects);
         } else {
             let head = self.head.height;
             let above = self.log.bound().into_iter().filter(|block| block.height > head);
             for block in above {
                 if self.misses_body(&block) {
-                    self.want(block, effects);
+                    self.fetch_body(block, effects);
                 }
             }
-            self.expect_block(effects);
-            self.judge_next(effects);
-            self.plan(effects);
+            self.arm_suspect(effects);
+            self.execute_next(effects);
+            self.schedule_block(effects);
         }
         self.arm_resend(effects);
         if self.config.period == 0 {
-            // On demand nothing is said again later.
+            // On demand no resend timer runs.
             self.vote_again(effects);
         }
     }
@@ -341,16 +350,16 @@ impl Pbft {
             return Err(MessageError::Known);
         }
         let claim = match &message.body {
-            // Whoever speaks of a block has committed its parent.
+            // A replica votes on a block only after it committed the parent.
             Body::PrePrepare { block, .. } => block.height().parent(),
             Body::Prepare { block, .. } | Body::Commit { block, .. } => block.height.parent(),
             Body::Checkpoint { block } => Some(block.height),
             Body::ViewChange(view_change) => view_change.checkpoints.last().map(|block| block.height),
             Body::NewView(_) | Body::Evidence(_) => None,
         };
-        let is_new_offence =
+        let is_new_claim =
             claim.is_some_and(|claim| claim > self.claims.get(&sender).copied().unwrap_or(self.head.height));
-        let was_new = is_new_offence || !self.peers.contains_key(&sender);
+        let was_new = is_new_claim || !self.peers.contains_key(&sender);
         let outcome = match &message.body {
             Body::PrePrepare { view, block } => self.on_pre_prepare(sender, *view, block, message, effects),
             Body::Prepare { view, block } => {
@@ -363,8 +372,8 @@ impl Pbft {
             Body::Evidence(proof) => self.on_evidence(proof, effects),
         };
         match outcome {
-            // It can't be counted here, and still tells that its sender is ahead.
-            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_new_offence => {
+            // Not counted, but it shows that its sender is ahead.
+            Err(MessageError::Watermarks { .. } | MessageError::OldView { .. }) if is_new_claim => {
                 effects.push(Effect::Mark("pbft/behind"));
             }
             other => other?,
@@ -372,7 +381,7 @@ impl Pbft {
         if self.peers.get(&sender) != Some(&from) {
             self.peers.insert(sender, from);
         }
-        if let Some(claim) = claim.filter(|_| is_new_offence) {
+        if let Some(claim) = claim.filter(|_| is_new_claim) {
             self.claim(sender, claim);
         }
         if was_new {
@@ -381,16 +390,16 @@ impl Pbft {
         Ok(())
     }
 
-    /// Which validator signed.
+    /// Returns the validator that signed the message.
     fn signed_by_validator(&self, message: &PbftMessage) -> Result<Address, MessageError> {
         let hash = message.body.hash_to_sign(&self.authenticator);
         let signer = self.authenticator.author(hash, &message.signature)?;
-        if self.council().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
+        if self.committee().contains(&signer) { Ok(signer) } else { Err(MessageError::NotValidator { signer }) }
     }
 
     fn on_timer(&mut self, timer: TimerId, effects: &mut Vec<Effect>) {
         match timer {
-            BUILD_TIMER if self.duty == Duty::Waiting => self.request_block(effects),
+            BUILD_TIMER if self.build_state == BuildState::Scheduled => self.request_block(effects),
             SUSPECT_TIMER if self.me.is_some() && !mutation::active(Mutation::PbftNeverSuspects) => {
                 effects.push(Effect::Mark("pbft/timeout"));
                 self.doublings = self.doublings.saturating_add(1);
@@ -401,7 +410,7 @@ impl Pbft {
         }
     }
 
-    /// A client's transaction is left out of block after block: whoever leads is suspected as if it made none.
+    /// Suspects a primary that omits a client's transaction from its blocks, as if it made none.
     fn on_overdue(&mut self, effects: &mut Vec<Effect>) {
         if self.has_timers() && !self.is_changing && !self.is_primary() {
             effects.push(Effect::Mark("pbft/overdue"));
@@ -409,7 +418,7 @@ impl Pbft {
         }
     }
 
-    /// Says again what may have been lost, and asks others for what did not come.
+    /// Resends messages and requests that may have been lost.
     fn resend(&mut self, effects: &mut Vec<Effect>) {
         self.arm_resend(effects);
         if self.is_changing {
@@ -422,7 +431,7 @@ impl Pbft {
         self.fetch_again(effects);
     }
 
-    /// Observers, too: what they asked for may be lost.
+    /// Arms the resend timer; on observers too, whose requests may be lost.
     fn arm_resend(&self, effects: &mut Vec<Effect>) {
         if self.config.period > 0 {
             let nanos = self.config.timeout_nanos(0) / 2;
@@ -430,8 +439,8 @@ impl Pbft {
         }
     }
 
-    /// Gives the primary until the next block is due, and then some.
-    fn expect_block(&self, effects: &mut Vec<Effect>) {
+    /// Arms the suspect timer for the block period plus the timeout.
+    fn arm_suspect(&self, effects: &mut Vec<Effect>) {
         if self.has_timers() {
             let period = self.config.period.saturating_mul(1_000_000_000);
             let nanos = period.saturating_add(self.config.timeout_nanos(self.doublings));
@@ -439,16 +448,16 @@ impl Pbft {
         }
     }
 
-    /// Makes durable what this replica may no longer contradict.
+    /// Writes the journal's pending records.
     fn persist(&mut self, effects: &mut Vec<Effect>) -> Ticket {
         let ticket = self.next_ticket.take_next();
-        self.promised = Some(ticket);
+        self.last_write = Some(ticket);
         effects.push(Effect::Persist { ticket, records: self.journal.take() });
         ticket
     }
 
-    /// Signs and sends a promise once it is durable, and answers the message.
-    fn promise(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
+    /// Signs a message and sends it once the pending records are durable; returns it. `None` without a signer.
+    fn sign_and_send(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
         let signature = self.signer.as_ref()?.sign(body.hash_to_sign(&self.authenticator));
         let message = Arc::new(PbftMessage { body, signature });
         let ticket = self.persist(effects);
@@ -456,10 +465,10 @@ impl Pbft {
         Some(message)
     }
 
-    /// The head as it is recorded.
+    /// Returns the head's record.
     fn head_record(&self) -> Head {
         Head {
-            succession: self.succession.clone(),
+            transition: self.transition.clone(),
             block: self.head,
             timestamp: self.timestamp,
             view: self.view,
@@ -502,7 +511,7 @@ impl Protocol for Pbft {
             }
             Event::Admin(_) => {
                 let reason =
-                    "pbft takes no wishes: its validators change by what blocks do in the staking contracts".to_owned();
+                    "pbft supports no admin commands: change its validators by staking transactions".to_owned();
                 Err(Rejection::Admin { reason })
             }
         };
@@ -512,12 +521,12 @@ impl Protocol for Pbft {
     }
 
     fn encode(&self, out: &mut Encoder) {
-        // The authenticator judges signatures alike in every replica of a chain; a signer is known by its address.
+        // The authenticator is the same in every replica of a chain; the address identifies a signer.
         // `me` follows from signer and validators.
         let Self {
             config,
             authenticator: _,
-            succession,
+            transition,
             signer,
             me: _,
             head,
@@ -534,14 +543,14 @@ impl Protocol for Pbft {
             wanted,
             evidence,
             requests,
-            duty,
+            build_state,
             doublings,
-            promised,
+            last_write,
             next_ticket,
             journal,
         } = self;
         config.encode(out);
-        succession.encode(out);
+        transition.encode(out);
         out.option(signer.as_ref(), |out, signer| out.address(&signer.address()));
         head.encode(out);
         out.timestamp(*timestamp);
@@ -565,18 +574,18 @@ impl Protocol for Pbft {
         });
         out.list(wanted.iter(), |out, block| block.encode(out));
         out.u64(*requests);
-        let (kind, ticket) = match *duty {
-            Duty::Idle => (0, Ticket::default()),
-            Duty::Waiting => (1, Ticket::default()),
-            Duty::Building(ticket) => (2, ticket),
+        let (kind, ticket) = match *build_state {
+            BuildState::Idle => (0, Ticket::default()),
+            BuildState::Scheduled => (1, Ticket::default()),
+            BuildState::Building(ticket) => (2, ticket),
         };
         out.u8(kind);
         out.u64(ticket.get());
         out.u32(*doublings);
-        out.option(promised.as_ref(), |out, ticket| out.u64(ticket.get()));
+        out.option(last_write.as_ref(), |out, ticket| out.u64(ticket.get()));
         out.u64(next_ticket.get());
         journal.encode(out);
-        succession.encode_told(out);
+        transition.encode_convicted(out);
         if !evidence.is_empty() {
             out.list(evidence.values(), |out, proof| proof.encode_to(out));
         }
@@ -591,7 +600,7 @@ impl Protocol for Pbft {
     }
 
     fn validators(&self) -> ValidatorSet {
-        self.council().validators().clone()
+        self.committee().validators().clone()
     }
 }
 

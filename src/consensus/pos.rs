@@ -28,12 +28,14 @@ mod message;
 mod offence;
 mod payload;
 mod proof;
+mod proposal;
 mod record;
 mod rules;
 mod shuffling;
 mod state;
 mod sync;
 mod tree;
+mod vote;
 mod votes;
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -69,12 +71,13 @@ pub use config::{PosConfig, PosError, Trusted};
 pub use fork_choice::ForkBlock;
 pub use fork_choice::{ForkChoice, LatestMessage, View};
 pub use light::LightVerifier;
-pub use message::{MessageError, PosMessage, Proposal, Vote, VoteData};
-#[cfg(any(test, feature = "internals"))]
-pub use message::{proposal_hash, reveal_hash};
+pub use message::{MessageError, PosMessage};
 pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{EpochAccounting, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
+pub use proposal::Proposal;
+#[cfg(any(test, feature = "internals"))]
+pub use proposal::{proposal_hash, reveal_hash};
 pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
@@ -82,6 +85,7 @@ pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, check_header}
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use state::{Epoch, State};
+pub use vote::{Vote, VoteData};
 
 /// Fires when the next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);

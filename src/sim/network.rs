@@ -6,6 +6,7 @@ pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;
 pub(super) mod genesis_stakes;
+pub(super) mod invariant;
 pub(super) mod links;
 pub(super) mod produce;
 pub(super) mod production;
@@ -19,9 +20,11 @@ pub(super) mod validator_action;
 
 use std::sync::Arc;
 
-use self::{builder::NetworkBuilder, environment::Environment, error::NetworkError, replica::Replica, shared::Shared};
+use self::{
+    builder::NetworkBuilder, environment::Environment, error::NetworkError, invariant::Invariant, replica::Replica,
+    shared::Shared,
+};
 use super::{
-    check::invariant::Invariant,
     engine::{clock::SimTime, digest::RunDigest},
     faults::plan::FaultPlan,
     trace::{Incident, Trace, TraceEntry},

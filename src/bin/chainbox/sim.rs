@@ -15,22 +15,14 @@ use chainbox::{
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::{banner::FAINT, files, progress, sim_args::SimOptions, sim_report as report};
+use crate::{
+    banner::FAINT,
+    files, progress,
+    sim_args::SimOptions,
+    sim_report::{self as report, Ran},
+};
 
 type Failure = Box<dyn Error>;
-
-/// Result of a run with or without a scenario.
-pub(crate) struct Ran {
-    pub(crate) name: String,
-    pub(crate) summary: String,
-    pub(crate) must: String,
-    /// The observed outcome, or the failure.
-    pub(crate) outcome: Result<String, String>,
-    /// `None` for a scenario without a network.
-    pub(crate) network: Option<Network>,
-    pub(crate) seed: u64,
-    window: Option<(SimTime, SimTime)>,
-}
 
 /// Invalid options: nothing was run.
 #[derive(Debug, thiserror::Error)]

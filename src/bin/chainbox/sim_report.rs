@@ -5,7 +5,7 @@ use std::time::Duration;
 use chainbox::{
     consensus::ConsensusKind,
     sim::{
-        FaultPlan, Network,
+        FaultPlan, Network, SimTime,
         scenario::{self, Scenario, Script},
     },
 };
@@ -13,10 +13,23 @@ use serde_json::{Value, json};
 
 use crate::{
     banner::{ERROR, FAINT, GOOD, HEADING},
-    sim::Ran,
     sim_args::SimOptions,
     table::Table,
 };
+
+/// Result of a run with or without a scenario.
+pub(crate) struct Ran {
+    pub(crate) name: String,
+    pub(crate) summary: String,
+    pub(crate) must: String,
+    /// The observed outcome, or the failure.
+    pub(crate) outcome: Result<String, String>,
+    /// `None` for a scenario without a network.
+    pub(crate) network: Option<Network>,
+    pub(crate) seed: u64,
+    /// Excerpt that a diagram shows by default, as its first and last moment.
+    pub(crate) window: Option<(SimTime, SimTime)>,
+}
 
 /// Iterates over the scenarios of a protocol, or all.
 fn chosen(protocol: Option<ConsensusKind>) -> impl Iterator<Item = (ConsensusKind, &'static Scenario)> {

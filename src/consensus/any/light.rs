@@ -1,7 +1,7 @@
 //! Verifying a chain from its headers and genesis alone, on every protocol.
 
 use super::{AnyLight, FollowError, FollowHeaders};
-use crate::consensus::common::{event::BlockId, light::SealedHeader, validators::ValidatorSet};
+use crate::consensus::common::{id::BlockId, light::SealedHeader, validators::ValidatorSet};
 
 /// Follows a chain by its headers, through every change of its validators.
 ///

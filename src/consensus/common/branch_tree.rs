@@ -7,7 +7,7 @@ use imbl::OrdMap;
 
 use super::{
     effect::{ChainEvent, Effect},
-    event::BlockId,
+    id::BlockId,
 };
 use crate::primitives::Height;
 

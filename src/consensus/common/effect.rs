@@ -5,8 +5,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    event::{BlockId, Message, ReplicaId, Ticket},
+    event::Message,
     finality::Finality,
+    id::{BlockId, ReplicaId, Ticket, TimerId},
     records::Record,
     signing::SealError,
 };
@@ -18,22 +19,6 @@ use crate::{
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
 };
-
-/// One of a protocol's timers; arming it again replaces its deadline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TimerId(u64);
-
-impl TimerId {
-    /// Returns the timer with this number, whose meaning is the protocol's.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// Returns the number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
 
 /// The time at which a timer fires. Durations are nanoseconds of the replica's own clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

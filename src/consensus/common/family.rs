@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{
-    event::ReplicaId,
+    id::ReplicaId,
     light::FollowHeaders,
     protocol::Protocol,
     record_class::RecordKeys,

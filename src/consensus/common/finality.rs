@@ -1,6 +1,6 @@
 //! Finality, whose meaning differs between protocols.
 
-use super::event::BlockId;
+use super::id::BlockId;
 use crate::primitives::Height;
 
 /// The sense in which a block is final.

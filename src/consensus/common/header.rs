@@ -1,7 +1,7 @@
 //! Checks of the header fields that all protocols treat alike: parent, time, unused fields, `extraData` and beneficiary.
 
 use super::{
-    event::BlockId,
+    id::BlockId,
     signing::{Authenticator, SealError},
 };
 use crate::{

@@ -9,7 +9,8 @@ use imbl::OrdMap;
 use super::{
     effect::{Effect, Rejection},
     encoding::Encoder,
-    event::{BlockId, ReplicaId, Ticket, Verdict},
+    event::Verdict,
+    id::{BlockId, ReplicaId, Ticket},
     orphans::{Orphan, Orphans},
 };
 use crate::{

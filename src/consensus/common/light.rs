@@ -1,6 +1,6 @@
 //! Headers as light verifiers read them.
 
-use super::{event::BlockId, validators::ValidatorSet};
+use super::{id::BlockId, validators::ValidatorSet};
 use crate::{
     chain::Block,
     primitives::{Bytes, Header},

@@ -6,7 +6,7 @@ use imbl::OrdMap;
 
 use super::{
     encoding::Encoder,
-    event::{BlockId, ReplicaId},
+    id::{BlockId, ReplicaId},
 };
 use crate::{
     chain::Block,

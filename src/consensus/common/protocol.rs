@@ -3,11 +3,7 @@
 use core::{fmt::Debug, hash::Hash};
 
 use super::{
-    effect::Effect,
-    encoding::Encoder,
-    event::{BlockId, Event},
-    finality::Finality,
-    validators::ValidatorSet,
+    effect::Effect, encoding::Encoder, event::Event, finality::Finality, id::BlockId, validators::ValidatorSet,
 };
 use crate::primitives::B256;
 

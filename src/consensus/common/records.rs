@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::{
     encoding::{Decoder, Encoder},
-    event::BlockId,
+    id::BlockId,
 };
 use crate::primitives::{Bytes, maps::PersistentMap};
 

@@ -1,8 +1,11 @@
-//! What is kept beside a block: its primary's signature while it is proposed, a commit certificate from then on.
+//! Seals: the primary's signature beside a proposed block, a commit certificate beside a committed one.
 
 use alloy_rlp::{Decodable, RlpDecodable, RlpEncodable};
 
-use super::{Body, Council, View, message::pre_prepare};
+use super::{
+    Committee, Phase, View,
+    vote::{pre_prepare, vote},
+};
 use crate::{
     consensus::{Authenticator, BlockId, SealError},
     primitives::{Address, Bytes},
@@ -13,63 +16,63 @@ use crate::{
 /// Encoding: RLP of `[kind, view, signatures]`: kind 1 (proposal, one signature) or 2 (certificate).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Seal {
-    /// Of a block that is not committed yet: the signature of the primary that proposed it.
+    /// Signature of the primary that proposed the block, which is not committed yet.
     Proposal {
-        /// In which view.
+        /// View of the proposal.
         view: View,
-        /// Over view, height and block hash.
+        /// Signature over view, height and block hash.
         signature: Bytes,
     },
-    /// Of a committed block.
+    /// Certificate of a committed block.
     Certificate(Certificate),
 }
 
-/// A quorum's commits in one view: proof that a block is final.
+/// Commits of a quorum in one view: proof that a block is final.
 ///
-/// A commit signs the view beside height and block hash. Signatures over the hash alone, gathered in several views,
-/// would prove nothing: a later view may choose another block though each of them was honest.
+/// A commit signs the view, height and block hash. Signatures over the hash alone, collected in several views, would prove
+/// nothing: a later view may choose another block although every signer is honest.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Certificate {
-    /// The view of all commits.
+    /// View of all commits.
     pub view: View,
-    /// Exactly a quorum of them, in ascending order of the signers' addresses.
+    /// Exactly a quorum of signatures, in ascending order of the signers' addresses.
     pub signatures: Vec<Bytes>,
 }
 
-/// Why a seal proves nothing.
+/// Invalid seal.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CertificateError {
-    /// Not the expected RLP.
+    /// The seal is not the expected RLP.
     #[error("invalid pbft seal: {0}")]
     Rlp(#[from] alloy_rlp::Error),
-    /// RLP, but not the one form that these contents have.
+    /// The seal is RLP but not in canonical form.
     #[error("invalid pbft seal: not in canonical form")]
     NotCanonical,
-    /// A proposal, where a certificate is needed.
-    #[error("the block is proposed, not committed: its seal is no certificate")]
+    /// The seal is a proposal's; expected a certificate.
+    #[error("the block is proposed, not committed: expected a certificate as its seal")]
     NotCommitted,
-    /// Not a quorum.
+    /// The number of signatures is not a quorum.
     #[error("certificate has {got} signatures; a quorum is {want}")]
     Count {
-        /// How many there are.
+        /// Number of signatures.
         got: usize,
-        /// How many it takes.
+        /// Size of a quorum.
         want: usize,
     },
-    /// A signature of nobody.
+    /// A signature is malformed or has no signer.
     #[error(transparent)]
     Signature(#[from] SealError),
-    /// A signature of somebody who may not give it.
-    #[error("{signer} may not sign this")]
+    /// The signer is no validator, or not the primary for a proposal.
+    #[error("{signer} may not sign this seal")]
     Signer {
-        /// Who.
+        /// The signer.
         signer: Address,
     },
-    /// Signers are not in ascending order, or one is there twice.
-    #[error("certificate names {signer} twice or out of order")]
+    /// Signers are not in ascending order, or one is duplicate.
+    #[error("certificate has {signer} twice or out of order")]
     Order {
-        /// The first that is not above its predecessor.
+        /// First signer that is not above its predecessor.
         signer: Address,
     },
 }
@@ -82,7 +85,7 @@ struct Fields {
 }
 
 impl Seal {
-    /// The canonical bytes.
+    /// Returns the canonical encoding.
     pub fn encoded(&self) -> Bytes {
         let fields = match self {
             Self::Proposal { view, signature } => {
@@ -95,7 +98,7 @@ impl Seal {
         alloy_rlp::encode(fields).into()
     }
 
-    /// Reads [`Seal::encoded`]'s form and no other.
+    /// Decodes the canonical encoding.
     ///
     /// # Errors
     /// [`CertificateError::Rlp`], [`CertificateError::NotCanonical`].
@@ -111,7 +114,7 @@ impl Seal {
         if rest.is_empty() && *seal.encoded() == *bytes { Ok(seal) } else { Err(CertificateError::NotCanonical) }
     }
 
-    /// The certificate in these bytes.
+    /// Decodes a certificate.
     ///
     /// # Errors
     /// As [`Seal::decode`], and [`CertificateError::NotCommitted`].
@@ -124,25 +127,25 @@ impl Seal {
 }
 
 impl Certificate {
-    /// Checks that a quorum of `council` committed `block`.
+    /// Verifies that a quorum of `committee` committed `block`.
     ///
     /// # Errors
-    /// [`CertificateError`]: the first thing that is wrong.
+    /// [`CertificateError`]: the first rule that the certificate breaks.
     pub fn verify(
         &self,
         block: BlockId,
-        council: &Council,
+        committee: &Committee,
         authenticator: &Authenticator,
     ) -> Result<(), CertificateError> {
-        let (got, want) = (self.signatures.len(), council.quorums().strong());
+        let (got, want) = (self.signatures.len(), committee.quorums().strong());
         if got != want {
             return Err(CertificateError::Count { got, want });
         }
-        let signed = Body::Commit { view: self.view, block }.hash_to_sign(authenticator);
+        let signed = authenticator.keccak(&vote(Phase::Commit, self.view, &block));
         let mut last = None;
         for signature in &self.signatures {
             let signer = authenticator.author(signed, signature)?;
-            if !council.contains(&signer) {
+            if !committee.contains(&signer) {
                 return Err(CertificateError::Signer { signer });
             }
             if last.is_some_and(|last| last >= signer) {
@@ -154,16 +157,16 @@ impl Certificate {
     }
 }
 
-/// Checks that the primary of `view` signed `block`, and answers who that is.
+/// Verifies that the primary of `view` signed `block`, and returns its address.
 pub(super) fn verify_proposal(
     view: View,
     signature: &[u8],
     block: BlockId,
-    council: &Council,
+    committee: &Committee,
     authenticator: &Authenticator,
 ) -> Result<Address, CertificateError> {
     let signer = authenticator.author(authenticator.keccak(&pre_prepare(view, &block)), signature)?;
-    if signer == council.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
+    if signer == committee.primary(view) { Ok(signer) } else { Err(CertificateError::Signer { signer }) }
 }
 
 #[cfg(test)]
@@ -174,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn seals_come_back(kind in any::<bool>(), view in any::<u64>(), count in 0_usize..5, byte in any::<u8>()) {
+        fn seals_round_trip(kind in any::<bool>(), view in any::<u64>(), count in 0_usize..5, byte in any::<u8>()) {
             let signatures = vec![Bytes::from(vec![byte; 65]); count];
             let seal = match signatures.first() {
                 Some(signature) if kind => Seal::Proposal { view: View::new(view), signature: signature.clone() },
@@ -184,7 +187,7 @@ mod tests {
         }
 
         #[test]
-        fn what_decodes_is_canonical(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
+        fn decoded_seals_are_canonical(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             if let Ok(seal) = Seal::decode(&bytes) {
                 prop_assert_eq!(seal.encoded(), bytes);
             }

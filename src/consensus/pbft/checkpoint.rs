@@ -9,7 +9,7 @@ use crate::{
 };
 
 impl Pbft {
-    /// Tells everybody, once `after` is durable, that this replica's head is or was this checkpoint.
+    /// Broadcasts, once `after` is durable, that this replica committed this checkpoint.
     pub(super) fn vote_checkpoint(&mut self, block: BlockId, after: Option<Ticket>, effects: &mut Vec<Effect>) {
         if let (Some(me), Some(message)) = (self.me, self.checkpoint_message(block)) {
             broadcast(&message, after, effects);
@@ -28,7 +28,7 @@ impl Pbft {
     ) -> Result<(), MessageError> {
         let (height, (low, high)) = (block.height, self.watermarks());
         if !self.config.is_checkpoint(&block) {
-            return Err(MessageError::Malformed { what: "no checkpoint is due at this height" });
+            return Err(MessageError::Malformed { what: "height is not a checkpoint height" });
         }
         if !self.log.contains(height) {
             return Err(MessageError::Watermarks { height, low, high });
@@ -49,7 +49,7 @@ impl Pbft {
         }
     }
 
-    /// Raises the low watermark to this replica's own checkpoint at `height` once a quorum has it.
+    /// Raises the low watermark to this replica's own checkpoint at `height` once a quorum voted for it.
     fn stabilize(&mut self, height: Height, effects: &mut Vec<Effect>) {
         let Some(hash) = self.log.checkpoints.get(&height).copied() else { return };
         let Some(votes) = self.log.checkpoint_votes.get(&height) else { return };
@@ -57,14 +57,14 @@ impl Pbft {
         if agreeing >= self.quorums().strong() {
             self.make_stable(BlockId { height, hash });
             effects.push(Effect::Mark("pbft/stable-checkpoint"));
-            self.plan(effects);
+            self.schedule_block(effects);
         } else if votes.len() - agreeing >= self.quorums().strong() {
             effects.push(Effect::Mark("pbft/conflicting-checkpoint"));
         }
     }
 
-    /// After a block came with its certificate: its quorum had committed the parent, so the newest own checkpoint below
-    /// is one that a quorum has, though the votes for it may be lost.
+    /// Makes the newest own checkpoint below a synced head stable: the quorum that certified the head committed its parent,
+    /// so it has the checkpoint too, even where the votes for it were lost.
     pub(super) fn trust_proven_checkpoint(&mut self) {
         let newest = self.log.checkpoints.range(..self.head.height).next_back();
         let newest = newest.map(|(height, hash)| BlockId { height: *height, hash: *hash });
@@ -73,7 +73,7 @@ impl Pbft {
         }
     }
 
-    /// Raises the low watermark to a checkpoint that a quorum has, and forgets with the next write what that makes useless.
+    /// Raises the low watermark to a checkpoint that a quorum has; the next write deletes the records below it.
     pub(super) fn make_stable(&mut self, checkpoint: BlockId) {
         if checkpoint.height <= self.log.stable.height {
             return;
@@ -82,7 +82,7 @@ impl Pbft {
         self.journal.stable(checkpoint, self.head.height);
     }
 
-    /// Votes again for its checkpoints that are not stable: when everybody comes back at once, nobody has the votes any more.
+    /// Votes again for its checkpoints that are not stable: after a restart of all replicas the votes are lost.
     pub(super) fn vote_again(&mut self, effects: &mut Vec<Effect>) {
         let stable = self.log.stable.height;
         let unstable: Vec<_> = self.log.own_checkpoints().filter(|block| block.height > stable).collect();
@@ -95,7 +95,7 @@ impl Pbft {
         let newest = self.log.own_checkpoints().last();
         let unstable = newest.filter(|block| block.height > self.log.stable.height);
         if let Some(message) = unstable.filter(|_| self.me.is_some()).and_then(|block| self.checkpoint_message(block)) {
-            broadcast(&message, self.promised, effects);
+            broadcast(&message, self.last_write, effects);
         }
     }
 

@@ -30,38 +30,38 @@ pub struct PbftConfig {
     pub(crate) faulty: Option<u32>,
 }
 
-/// Refused parameters, validators or records of PBFT.
+/// Invalid parameters, validators or records of PBFT.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PbftError {
     /// Fewer than `3f + 1` validators.
-    #[error("pbft: {validators} validators don't survive {faulty} faulty ones; add validators up to {want}")]
+    #[error("pbft: {validators} validators don't tolerate {faulty} faulty ones; add validators up to {want}")]
     TooFewValidators {
-        /// How many there are.
+        /// Number of validators.
         validators: usize,
-        /// How many faulty ones are to be survived.
+        /// Faulty validators to tolerate (f).
         faulty: u32,
-        /// How many validators that takes.
+        /// Number of validators needed.
         want: u64,
     },
-    /// Checkpoints every zero blocks, or so rarely that the log fills before.
+    /// A checkpoint interval of 0, or one longer than the log window.
     #[error("pbft: checkpointEvery is {every} and logWindow {window}; give at least 1, and a window of at least that")]
     Checkpoints {
-        /// K.
+        /// Blocks between two checkpoints (K).
         every: u64,
-        /// L.
+        /// Blocks in the log (L).
         window: u64,
     },
-    /// A wait of nothing, or one whose bound is below it.
+    /// A timeout of 0, or one above its bound.
     #[error("pbft: timeoutMs is {timeout} and timeoutMsMax {max}; give at least 1, and a maximum of at least that")]
     Timeout {
-        /// The first wait.
+        /// First timeout, in milliseconds.
         timeout: u64,
-        /// The longest.
+        /// Bound of the doubled timeout, in milliseconds.
         max: u64,
     },
-    /// Everybody would leave.
-    #[error("pbft: nobody would be left; let another validator join before the last one leaves")]
+    /// Every validator would leave.
+    #[error("pbft: no validator would be left; let another one join before the last one leaves")]
     NoValidators,
     /// A stored record does not decode.
     #[error("pbft: stored record {key:?} does not decode")]
@@ -109,7 +109,7 @@ impl PbftConfig {
         self
     }
 
-    /// Returns the configuration with a first wait of `timeout_ms` milliseconds.
+    /// Returns the configuration with a first timeout of `timeout_ms` milliseconds.
     #[must_use]
     pub const fn with_timeout_ms(mut self, timeout_ms: u64) -> Self {
         self.timeout_ms = timeout_ms;
@@ -130,12 +130,12 @@ impl PbftConfig {
         self
     }
 
-    /// The earliest time of a block after one at `parent`.
+    /// Returns the earliest timestamp of a block whose parent has timestamp `parent`.
     pub const fn earliest_after(&self, parent: Timestamp) -> Timestamp {
         parent.saturating_add_secs(self.period)
     }
 
-    /// Whether `block` is one that validators vote a checkpoint for.
+    /// Returns whether `block` is at a checkpoint height.
     pub const fn is_checkpoint(&self, block: &BlockId) -> bool {
         self.is_checkpoint_height(block.height)
     }
@@ -144,7 +144,7 @@ impl PbftConfig {
         height.get().is_multiple_of(self.checkpoint_every)
     }
 
-    /// A wait after `doublings` views without a block, in nanoseconds.
+    /// Returns the timeout after `doublings` views without a block, in nanoseconds.
     pub const fn timeout_nanos(&self, doublings: u32) -> u64 {
         let factor = if doublings < 63 { 1_u64 << doublings } else { u64::MAX };
         let doubled = self.timeout_ms.saturating_mul(factor);
@@ -162,11 +162,11 @@ impl PbftConfig {
         out.option(*faulty, Encoder::u32);
     }
 
-    /// The quorums of this set; each member counts once, whatever its weight.
+    /// Returns the quorums of this set; each member counts once, whatever its weight.
     ///
     /// # Errors
-    /// [`PbftError`]. A single validator is allowed, for development: it survives no fault. Neither would two or three,
-    /// which are refused as a mistake unless `faulty` says 0.
+    /// [`PbftError`]. A single validator is valid, for development, and tolerates no fault. Two or three tolerate none
+    /// either and are refused unless `faulty` is 0.
     pub fn quorums(&self, validators: &ValidatorSet) -> Result<Quorums, PbftError> {
         if self.checkpoint_every == 0 || self.log_window < self.checkpoint_every {
             return Err(PbftError::Checkpoints { every: self.checkpoint_every, window: self.log_window });
@@ -186,18 +186,18 @@ impl PbftConfig {
 }
 
 impl Quorums {
-    /// `2f + 1` of `3f + 1`: any two share an honest member.
+    /// Returns `2f + 1` of `3f + 1`: any two such sets share an honest member.
     pub fn strong(&self) -> usize {
         let shared = if mutation::active(Mutation::PbftQuorumOneShort) { 0 } else { 1 };
         (self.validators + self.faulty) / 2 + shared
     }
 
-    /// `f + 1`: one of them at least is honest.
+    /// Returns `f + 1`: at least one of them is honest.
     pub const fn weak(&self) -> usize {
         self.faulty + 1
     }
 
-    /// `f`.
+    /// Returns `f`.
     pub const fn faulty(&self) -> usize {
         self.faulty
     }
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_configurations_are_told() {
+    fn invalid_configurations_are_refused() {
         let config = PbftConfig::default();
         for count in [2, 3] {
             let want = PbftError::TooFewValidators { validators: count.into(), faulty: 1, want: 4 };
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_double_up_to_their_bound() {
+    fn timeouts_double_up_to_their_bound() {
         let config = PbftConfig::default();
         assert_eq!([0, 1, 4, 5, 200].map(|n| config.timeout_nanos(n) / 1_000_000_000), [2, 4, 32, 60, 60]);
     }

@@ -1,8 +1,8 @@
-//! PBFT as the dispatch over all protocols sees it.
+//! PBFT's implementation of the interface common to all protocols.
 
 use std::sync::Arc;
 
-use super::{Council, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, PbftRules, record};
+use super::{Committee, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, PbftRules, record};
 use crate::{
     chain::{Block, HeaderRules},
     consensus::{
@@ -76,10 +76,10 @@ impl ProtocolFamily for Pbft {
         authenticator: Authenticator,
         head_record: Option<&[u8]>,
     ) -> Result<Arc<dyn HeaderRules>, PbftError> {
-        let rules = PbftRules::new(*config, Council::new(config, validators)?, authenticator);
+        let rules = PbftRules::new(*config, Committee::new(config, validators)?, authenticator);
         if let Some(record) = head_record {
-            let (hash, succession) = Self::recorded_succession(config, record)?;
-            rules.remember(hash, succession);
+            let (hash, transition) = Self::recorded_transition(config, record)?;
+            rules.remember(hash, transition);
         }
         Ok(Arc::new(rules))
     }

@@ -1,28 +1,28 @@
-//! Trusting a head from headers, their certificates and genesis alone.
+//! Light verification of a head from headers, their certificates and genesis alone.
 
-use super::{Council, HeaderError, PbftConfig, PbftError, Seal, Succession, rules::check_fields};
+use super::{Committee, CommitteeTransition, HeaderError, PbftConfig, PbftError, Seal, rules::check_fields};
 use crate::{
     consensus::{Authenticator, BlockId, SealedHeader, UnverifiedHeader, ValidatorSet},
     primitives::{Header, Height},
 };
 
-/// Follows a chain by its headers: every one needs a quorum's certificate, so every one taken is final.
+/// Follows a chain by its headers: each needs a quorum's certificate, so each accepted one is final.
 ///
-/// A header that changes the validators names the new ones in its payload, and those before them certified it.
+/// A header that changes the committee names the new one in its payload and is certified by the old one.
 #[derive(Clone, Debug)]
 pub struct LightVerifier {
     config: PbftConfig,
     authenticator: Authenticator,
-    succession: Succession,
+    transition: CommitteeTransition,
     head: Header,
     block: BlockId,
 }
 
 impl LightVerifier {
-    /// Starts at genesis.
+    /// Returns a verifier at genesis.
     ///
     /// # Errors
-    /// [`PbftError`] for parameters or a number of validators that PBFT refuses.
+    /// [`PbftError`] for invalid parameters or too few validators.
     pub fn new(
         config: PbftConfig,
         genesis: &Header,
@@ -30,8 +30,8 @@ impl LightVerifier {
         authenticator: Authenticator,
     ) -> Result<Self, PbftError> {
         let block = BlockId { height: Height::GENESIS, hash: genesis.hash_slow() };
-        let succession = Succession::new(Council::new(&config, validators)?);
-        Ok(Self { config, authenticator, succession, head: genesis.clone(), block })
+        let transition = CommitteeTransition::new(Committee::new(&config, validators)?);
+        Ok(Self { config, authenticator, transition, head: genesis.clone(), block })
     }
 
     /// Verifies and adopts the header after the head.
@@ -40,22 +40,22 @@ impl LightVerifier {
     /// [`HeaderError`]; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         let next = UnverifiedHeader::from(next);
-        let (block, council, payload) = (next.id(), self.succession.council(), next.payload);
+        let (block, committee, payload) = (next.id(), self.transition.committee(), next.payload);
         next.check_parent(self.block)?;
-        check_fields(&self.config, council, &next, &self.head)?;
+        check_fields(&self.config, committee, &next, &self.head)?;
         let certificate = Seal::certificate(next.seal)?;
-        certificate.verify(block, council, &self.authenticator)?;
-        self.succession = self.succession.after_proven(&self.config, block.height, payload, &self.authenticator)?;
+        certificate.verify(block, committee, &self.authenticator)?;
+        self.transition = self.transition.after_proven(&self.config, block.height, payload, &self.authenticator)?;
         (self.head, self.block) = (next.header.clone(), block);
         Ok(block)
     }
 
-    /// Who certifies the header after the head.
+    /// Returns the validators that certify the header after the head.
     pub const fn validators(&self) -> &ValidatorSet {
-        self.succession.council().validators()
+        self.transition.committee().validators()
     }
 
-    /// The newest verified header, which is final.
+    /// Returns the newest verified header, which is final.
     pub const fn head(&self) -> BlockId {
         self.block
     }

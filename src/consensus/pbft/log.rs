@@ -1,5 +1,4 @@
-//! The log between the watermarks: for each height what was proposed, who voted for what, and what must be told when
-//! the view changes.
+//! The log between the watermarks: proposals, votes, and the P and Q entries of view-changes, by height.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -14,56 +13,56 @@ use crate::{
     system::ValidatorUpdates,
 };
 
-/// Blocks a height that a replica remembers to have pre-prepared. One more joins in a view at most; the one of the
-/// oldest view is forgotten, which can delay a view change and never misleads it.
+/// Pre-prepared blocks kept per height. A view adds at most one; the one of the oldest view is dropped, which can delay a
+/// view change but not make it unsafe.
 pub(super) const PRE_PREPARED_MAX: usize = 16;
 
-/// Everything above the stable checkpoint.
+/// Messages and votes above the stable checkpoint.
 #[derive(Clone, Debug)]
 pub(super) struct Log {
-    /// The newest checkpoint that a quorum has: the low watermark (h).
+    /// Stable checkpoint: the low watermark (h).
     pub(super) stable: BlockId,
-    /// L.
+    /// Greatest height above the stable checkpoint (L), in blocks.
     window: u64,
     pub(super) slots: BTreeMap<Height, Slot>,
-    /// This replica's own checkpoints, the stable one among them (C).
+    /// This replica's own checkpoints, including the stable one (C).
     pub(super) checkpoints: BTreeMap<Height, B256>,
     /// Checkpoint votes above the stable one, by height and validator.
     pub(super) checkpoint_votes: BTreeMap<Height, BTreeMap<Address, B256>>,
 }
 
-/// One height.
+/// The log entry of one height.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Slot {
-    /// What the primary of the present view proposed.
+    /// Proposal of the current view's primary.
     pub(super) proposal: Option<Proposal>,
-    /// A pre-prepare of a later view, whose new-view message is still on its way; the one of the lowest such view.
+    /// Pre-prepare of the lowest later view whose new-view has not arrived.
     pub(super) early: Option<Arc<PbftMessage>>,
-    /// The block that this replica committed here, and the view that it was in: votes up to it count no more.
+    /// Committed block, and the replica's view at that time: votes up to this view no longer count.
     pub(super) committed: Option<(View, B256)>,
-    /// Bodies of blocks that were proposed and are not committed.
+    /// Bodies of proposed blocks that are not committed.
     pub(super) bodies: BTreeMap<B256, Arc<Block>>,
     /// Latest prepare of each validator.
     pub(super) prepares: Votes,
     /// Latest commit of each validator.
     pub(super) commits: Votes,
-    /// What executing the accepted proposal changed in the set of validators.
+    /// Changes of the validator set by the accepted proposal's execution.
     pub(super) updates: ValidatorUpdates,
-    /// The block that was prepared here, with the latest view (an entry of P).
+    /// Prepared block with its latest view (an entry of P).
     pub(super) prepared: Option<(View, B256)>,
-    /// Blocks that were pre-prepared here, each with its latest view (entries of Q).
+    /// Pre-prepared blocks, each with its latest view (entries of Q).
     pub(super) pre_prepared: BTreeMap<B256, View>,
 }
 
-/// The latest vote of each validator, and how many agree.
+/// The latest vote of each validator, with counts by view and block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Votes {
     cast: BTreeMap<Address, Vote>,
-    /// How many of them are for the same; follows from them.
+    /// Number of votes by view and block; follows from `cast`.
     tally: Vec<(View, B256, usize)>,
 }
 
-/// One validator's word.
+/// A validator's vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Vote {
     pub(super) view: View,
@@ -71,29 +70,29 @@ pub(super) struct Vote {
     pub(super) signature: Bytes,
 }
 
-/// What is agreed upon now.
+/// A height's proposal in the current view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Proposal {
     pub(super) hash: B256,
-    pub(super) standing: Standing,
-    /// Whether the new-view chose it: nothing else may be taken at its height in this view, even after a restart.
+    pub(super) status: ProposalStatus,
+    /// Whether the new-view chose it: no other proposal is accepted at its height in this view, even after a restart.
     pub(super) is_chosen: bool,
 }
 
-/// How far this replica is with a proposal.
+/// Status of a proposal at this replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum ProposalStatus {
     /// Its body is being fetched, or its parent is not committed here.
     Waiting,
     /// It is being executed.
-    Judging,
-    /// It executed well, and this replica said so.
+    Executing,
+    /// It is valid, and this replica pre-prepared it.
     Accepted,
-    /// It did not.
-    Refused,
+    /// It is invalid.
+    Rejected,
 }
 
-/// What a vote did.
+/// Outcome of counting a vote.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Counted {
     Yes,
@@ -102,7 +101,7 @@ pub(super) enum Counted {
 }
 
 impl Log {
-    /// An empty log above a checkpoint that everybody has, such as genesis.
+    /// Returns an empty log above a stable checkpoint, such as genesis.
     pub(super) fn new(stable: BlockId, window: u64) -> Self {
         Self {
             stable,
@@ -113,12 +112,12 @@ impl Log {
         }
     }
 
-    /// The high watermark (h + L).
+    /// Returns the high watermark (h + L).
     pub(super) const fn high(&self) -> Height {
         Height::new(self.stable.height.get().saturating_add(self.window))
     }
 
-    /// Whether `height` is between the watermarks: `h < n <= h + L`.
+    /// Returns whether `height` is between the watermarks: `h < n <= h + L`.
     pub(super) fn contains(&self, height: Height) -> bool {
         self.stable.height < height && height <= self.high()
     }
@@ -127,17 +126,17 @@ impl Log {
         self.slots.get(&height)
     }
 
-    /// The slot of a height between the watermarks.
+    /// Returns the slot of a height between the watermarks, created on demand.
     pub(super) fn slot_mut(&mut self, height: Height) -> Option<&mut Slot> {
         self.contains(height).then(|| self.slots.entry(height).or_default())
     }
 
-    /// This replica's own checkpoints, the stable one first.
+    /// Iterates over this replica's own checkpoints, the stable one first.
     pub(super) fn own_checkpoints(&self) -> impl Iterator<Item = BlockId> + '_ {
         self.checkpoints.iter().map(|(height, hash)| BlockId { height: *height, hash: *hash })
     }
 
-    /// Raises the low watermark and lets go of everything at and below it.
+    /// Raises the low watermark and drops all entries at and below it.
     pub(super) fn make_stable(&mut self, checkpoint: BlockId) {
         let height = checkpoint.height;
         self.stable = checkpoint;
@@ -147,7 +146,7 @@ impl Log {
         self.checkpoints.insert(height, checkpoint.hash);
     }
 
-    /// Forgets what only counts in views before `view`.
+    /// Drops proposals and votes of views before `view`.
     pub(super) fn begin_view(&mut self, view: View) {
         for slot in self.slots.values_mut() {
             slot.proposal = None;
@@ -159,7 +158,7 @@ impl Log {
         }
     }
 
-    /// The entries of P: what this replica prepared above the stable checkpoint.
+    /// Returns the entries of P: prepared blocks above the stable checkpoint.
     pub(super) fn prepared(&self) -> Vec<InView> {
         let entry = |(height, slot): (&Height, &Slot)| {
             slot.prepared.map(|(view, hash)| InView { block: BlockId { height: *height, hash }, view })
@@ -167,7 +166,7 @@ impl Log {
         self.slots.iter().filter_map(entry).collect()
     }
 
-    /// The entries of Q: what it pre-prepared there.
+    /// Returns the entries of Q: pre-prepared blocks above the stable checkpoint.
     pub(super) fn pre_prepared(&self) -> Vec<InView> {
         let entries = |(height, slot): (&Height, &Slot)| {
             let height = *height;
@@ -178,17 +177,17 @@ impl Log {
         self.slots.iter().flat_map(entries).collect()
     }
 
-    /// Blocks that this replica is bound to in the present view: it accepted them, or the new-view chose them.
+    /// Returns uncommitted blocks that this replica accepted, or the new-view chose, in the current view.
     pub(super) fn bound(&self) -> Vec<BlockId> {
         let entry = |(height, slot): (&Height, &Slot)| {
-            let binding = |proposal: &Proposal| proposal.is_chosen || proposal.standing == Standing::Accepted;
+            let binding = |proposal: &Proposal| proposal.is_chosen || proposal.status == ProposalStatus::Accepted;
             let proposal = slot.proposal.filter(|proposal| slot.committed.is_none() && binding(proposal))?;
             Some(BlockId { height: *height, hash: proposal.hash })
         };
         self.slots.iter().filter_map(entry).collect()
     }
 
-    /// Forgets the votes of those who left, and prepares of those who lead now; what they voted on was not theirs.
+    /// Drops votes of former members, and prepares of validators that are now the primary of the vote's view.
     pub(super) fn keep_votes(&mut self, may_vote: impl Fn(&Address) -> bool, primary: impl Fn(View) -> Address) {
         for slot in self.slots.values_mut() {
             slot.prepares.retain(|who, vote| may_vote(who) && *who != primary(vote.view));
@@ -220,7 +219,7 @@ impl Log {
 }
 
 impl Slot {
-    /// Remembers that a block was pre-prepared in `view`.
+    /// Records that a block was pre-prepared in `view`.
     pub(super) fn pre_prepare(&mut self, view: View, hash: B256) {
         self.pre_prepared.insert(hash, view);
         while self.pre_prepared.len() > PRE_PREPARED_MAX {
@@ -229,18 +228,18 @@ impl Slot {
         }
     }
 
-    /// Whether another block than `hash` was pre-prepared in `view`, even if only the record of it is left.
+    /// Returns whether another block than `hash` was pre-prepared in `view`, also when only its record is left.
     pub(super) fn has_other_in(&self, view: View, hash: B256) -> bool {
         self.pre_prepared.iter().any(|(other, at)| *at == view && *other != hash)
     }
 
-    /// Whether enough backups agree to the proposal in `view`: one fewer than a quorum, for the primary's own word is
-    /// the pre-prepare, and its prepares are not taken.
+    /// Returns whether enough backups prepared the proposal in `view`: one fewer than a quorum, since the pre-prepare is the
+    /// primary's vote and prepares of the primary are refused.
     pub(super) fn is_prepared(&self, view: View, hash: B256, quorums: &Quorums) -> bool {
         self.prepares.agreeing(view, hash) + 1 >= quorums.strong()
     }
 
-    /// A quorum's commits of a block in `view`, if there is one, in ascending order of their signers.
+    /// Returns a quorum's commits of a block in `view`, in ascending order of signers; `None` without a quorum.
     pub(super) fn commits_of(&self, view: View, hash: B256, quorums: &Quorums) -> Option<Vec<Bytes>> {
         let strong = quorums.strong();
         if self.commits.agreeing(view, hash) < strong {
@@ -250,16 +249,16 @@ impl Slot {
         Some(agreeing.take(strong).map(|vote| vote.signature.clone()).collect())
     }
 
-    /// Whether votes of `view` have no more to decide here.
+    /// Returns whether the height is committed, so that votes of `view` no longer count.
     pub(super) fn is_settled(&self, view: View) -> bool {
         self.committed.is_some_and(|(settled, _)| view <= settled)
     }
 
     fn encode(&self, out: &mut Encoder) {
         let Self { proposal, early, committed, bodies, prepares, commits, updates, prepared, pre_prepared } = self;
-        out.option(proposal.as_ref(), |out, Proposal { hash, standing, is_chosen }| {
+        out.option(proposal.as_ref(), |out, Proposal { hash, status, is_chosen }| {
             out.hash(hash);
-            out.u8(*standing as u8);
+            out.u8(*status as u8);
             out.bool(*is_chosen);
         });
         out.option(early.as_ref(), |out, message| message.encode(out));
@@ -303,7 +302,7 @@ impl Vote {
 }
 
 impl Votes {
-    /// Counts a validator's vote; one of a later view takes the place of an earlier one.
+    /// Counts a validator's vote; one of a later view replaces an earlier one.
     pub(super) fn count(&mut self, validator: Address, vote: Vote) -> Counted {
         let (view, hash) = (vote.view, vote.hash);
         match self.cast.entry(validator) {
@@ -326,13 +325,13 @@ impl Votes {
         Counted::Yes
     }
 
-    /// How many are for this block in this view.
+    /// Returns the number of votes for this block in this view.
     pub(super) fn agreeing(&self, view: View, hash: B256) -> usize {
         let same = self.tally.iter().find(|(at, block, _)| *at == view && *block == hash);
         same.map_or(0, |(_, _, count)| *count)
     }
 
-    /// What a validator said last.
+    /// Returns a validator's latest vote.
     pub(super) fn of(&self, validator: &Address) -> Option<&Vote> {
         self.cast.get(validator)
     }
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_pre_prepared_is_bounded_and_the_latest_views_stay() {
+    fn pre_prepared_blocks_are_bounded_and_the_latest_views_stay() {
         let mut slot = Slot::default();
         for view in 0..100_u8 {
             slot.pre_prepare(View::new(view.into()), B256::repeat_byte(view));

@@ -1,70 +1,23 @@
-//! What replicas say to each other, signed.
+//! Signed messages between replicas.
 
-use core::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CertificateError, DoubleSigning, EvidenceError};
+use super::{
+    CertificateError, DoubleSigning, EvidenceError, InView, Phase, View,
+    vote::{VOTE_LEN, pre_prepare, vote},
+};
 use crate::{
     chain::Block,
     consensus::{Authenticator, BlockId, Encoder, SealError, Signer},
     primitives::{Address, B256, Bytes, Height, keccak256},
 };
 
-/// The first byte of what is signed.
-const PRE_PREPARE: u8 = 1;
-const PREPARE: u8 = 2;
-const COMMIT: u8 = 3;
-/// Length of a vote's encoding.
-const VOTE_LEN: usize = 1 + 8 + 8 + 32;
-
-/// A view's number, from 0. Its primary is `view mod n`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct View(u64);
-
-impl View {
-    /// The view with this number.
-    pub const fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// The plain number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-
-    /// The view after it; the largest is its own successor.
-    #[must_use]
-    pub const fn next(self) -> Self {
-        Self(self.0.saturating_add(1))
-    }
-
-    /// Position, in the ascending order of addresses, of the validator that leads it among `validators` (at least 1).
-    pub const fn primary(self, validators: usize) -> usize {
-        (self.0 % validators as u64) as usize
-    }
-}
-
-impl fmt::Display for View {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "view {}", self.0)
-    }
-}
-
-/// A block in the view in which it was agreed upon so far.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct InView {
-    /// Which block.
-    pub block: BlockId,
-    /// The latest view.
-    pub view: View,
-}
-
 /// A message and its sender's signature.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct PbftMessage {
-    /// What is said.
+    /// The content.
     pub body: Body,
     /// The sender's signature over [`Body::signing_hash`].
     pub signature: Bytes,
@@ -75,142 +28,142 @@ pub struct PbftMessage {
 pub enum Body {
     /// The primary proposes a block; its seal is the same signature ([`super::Seal::Proposal`]).
     PrePrepare {
-        /// In which view.
+        /// View of the proposal.
         view: View,
         /// The whole block.
         block: Arc<Block>,
     },
     /// A backup has executed the proposal and agrees to its place.
     Prepare {
-        /// In which view.
+        /// View of the vote.
         view: View,
-        /// To what.
+        /// The proposed block.
         block: BlockId,
     },
     /// A replica has the block prepared.
     Commit {
-        /// In which view.
+        /// View of the vote.
         view: View,
-        /// Which block.
+        /// The prepared block.
         block: BlockId,
     },
-    /// A replica has this block, whose hash covers its state, as its committed head.
+    /// A replica committed this checkpoint block, whose hash covers its state.
     Checkpoint {
         /// The block.
         block: BlockId,
     },
-    /// A replica wants another view.
+    /// A replica requests another view.
     ViewChange(ViewChange),
-    /// The primary of a new view shows why it is one, and what it takes along.
+    /// The primary of a new view starts it, with proof.
     NewView(NewView),
-    /// A validator contradicted itself.
+    /// Evidence of a validator's equivocation.
     Evidence(DoubleSigning),
 }
 
-/// What a replica knows when it leaves a view. Lists ascend and name nothing twice.
+/// A replica's state when it leaves a view. Lists are in ascending order without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ViewChange {
-    /// The view that it wants.
+    /// The requested view.
     pub view: View,
-    /// Its stable checkpoint (h).
+    /// The replica's stable checkpoint (h).
     pub stable: BlockId,
-    /// Its checkpoints, the stable one first (C).
+    /// The replica's checkpoints, the stable one first (C).
     pub checkpoints: Vec<BlockId>,
-    /// Blocks that it has prepared above the stable checkpoint, one a height (P).
+    /// Blocks prepared above the stable checkpoint, one per height (P).
     pub prepared: Vec<InView>,
-    /// Blocks that it has pre-prepared there, each with its latest view (Q).
+    /// Blocks pre-prepared above the stable checkpoint, each with its latest view (Q).
     pub pre_prepared: Vec<InView>,
 }
 
-/// How a view begins.
+/// The start of a view.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct NewView {
     /// The view.
     pub view: View,
     /// At least a quorum of view-changes to it, in ascending order of the signers' addresses (V).
     pub view_changes: Vec<PbftMessage>,
-    /// Where it starts.
+    /// Checkpoint that the view starts from.
     pub checkpoint: BlockId,
-    /// What is proposed again, from the height after the checkpoint on (X).
+    /// Blocks proposed again, from the height after the checkpoint on (X).
     pub chosen: Vec<BlockId>,
 }
 
-/// Why a message was refused.
+/// A refused message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum MessageError {
-    /// Signed by nobody.
+    /// The signature is malformed or has no signer.
     #[error(transparent)]
     Signature(#[from] SealError),
-    /// Signed by somebody without a vote.
+    /// The signer is no validator.
     #[error("{signer} is not a validator")]
     NotValidator {
-        /// Who.
+        /// The signer.
         signer: Address,
     },
-    /// Signed by another validator than the one that leads the view.
-    #[error("{signer} does not lead {view}")]
+    /// The signer is not the view's primary.
+    #[error("{signer} is not the primary of {view}")]
     NotPrimary {
-        /// Who.
+        /// The signer.
         signer: Address,
         /// The view.
         view: View,
     },
-    /// Of a view that is over.
+    /// The message's view is over.
     #[error("message of {got}, the replica is in {current}")]
     OldView {
-        /// The message's.
+        /// View of the message.
         got: View,
-        /// The replica's.
+        /// View of the replica.
         current: View,
     },
-    /// Too many views ahead.
+    /// The message's view is too far ahead.
     #[error("message of {got}, more than {limit} ahead of {current}")]
     FarView {
-        /// The message's.
+        /// View of the message.
         got: View,
-        /// The replica's.
+        /// View of the replica.
         current: View,
-        /// How far it may be ahead.
+        /// Greatest distance, in views.
         limit: u64,
     },
-    /// Not between the watermarks, and no news either.
+    /// The height is not between the watermarks.
     #[error("height {height} is not above {low} and at most {high}")]
     Watermarks {
-        /// The message's.
+        /// Height of the message.
         height: Height,
-        /// The stable checkpoint's (h).
+        /// Height of the stable checkpoint (h).
         low: Height,
-        /// The highest allowed (h + L).
+        /// Greatest accepted height (h + L).
         high: Height,
     },
-    /// The same was said before.
+    /// The message is already known, or its height is already committed.
     #[error("already known")]
     Known,
-    /// The opposite was said before.
-    #[error("{signer} said otherwise before")]
+    /// The message conflicts with an earlier one of the signer.
+    #[error("message conflicts with an earlier one of {signer}")]
     Contradiction {
-        /// Who.
+        /// The signer.
         signer: Address,
     },
     /// A form that no honest replica sends.
     #[error("malformed: {what}")]
     Malformed {
-        /// What is wrong.
+        /// The malformed part, or the rule that it breaks.
         what: &'static str,
     },
     /// The proposed block does not extend the committed head.
     #[error("proposed block extends {got}, the head is {head}")]
     Parent {
-        /// The parent in its header.
+        /// Parent in the block's header.
         got: B256,
         /// The committed head.
         head: BlockId,
     },
-    /// Evidence that proves nothing.
+    /// The evidence is invalid.
     #[error(transparent)]
     Evidence(#[from] EvidenceError),
-    /// A block came with a seal that proves nothing.
+    /// The certificate of a synced block is invalid.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
 }
@@ -222,7 +175,7 @@ impl PbftMessage {
         Self { body, signature }
     }
 
-    /// Length in bytes, as a link's bandwidth counts it.
+    /// Returns the length, in bytes, as a link's bandwidth counts it.
     pub fn size_bytes(&self) -> usize {
         if let Body::PrePrepare { block, .. } = &self.body {
             return block.size() + 8 + self.signature.len();
@@ -240,7 +193,7 @@ impl PbftMessage {
 }
 
 impl Body {
-    /// The kind, for filters, traces and digests.
+    /// Returns the kind, for filters, traces and digests.
     pub const fn label(&self) -> &'static str {
         match self {
             Self::PrePrepare { .. } => "pre-prepare",
@@ -253,7 +206,7 @@ impl Body {
         }
     }
 
-    /// What is signed: keccak of the canonical encoding, which begins with the kind.
+    /// Returns the signed hash: keccak of the canonical encoding, whose first byte is the kind.
     pub fn signing_hash(&self) -> B256 {
         match self.vote() {
             Some(vote) => keccak256(vote),
@@ -265,17 +218,17 @@ impl Body {
         }
     }
 
-    /// The same; of a vote, hashed once for all that vote so.
+    /// Returns [`Body::signing_hash`]; the authenticator caches the hash of a vote.
     pub(super) fn hash_to_sign(&self, authenticator: &Authenticator) -> B256 {
         self.vote().map_or_else(|| self.signing_hash(), |vote| authenticator.keccak(&vote))
     }
 
-    /// The encoding, if it is a vote on a block.
+    /// Returns the encoding of a vote on a block; `None` for other messages.
     fn vote(&self) -> Option<[u8; VOTE_LEN]> {
         match self {
             Self::PrePrepare { view, block } => Some(pre_prepare(*view, &BlockId::of(block))),
-            Self::Prepare { view, block } => Some(vote(PREPARE, *view, block)),
-            Self::Commit { view, block } => Some(vote(COMMIT, *view, block)),
+            Self::Prepare { view, block } => Some(vote(Phase::Prepare, *view, block)),
+            Self::Commit { view, block } => Some(vote(Phase::Commit, *view, block)),
             _ => None,
         }
     }
@@ -283,8 +236,8 @@ impl Body {
     fn encode(&self, out: &mut Encoder) {
         match self {
             Self::PrePrepare { view, block } => out.raw(&pre_prepare(*view, &BlockId::of(block))),
-            Self::Prepare { view, block } => out.raw(&vote(PREPARE, *view, block)),
-            Self::Commit { view, block } => out.raw(&vote(COMMIT, *view, block)),
+            Self::Prepare { view, block } => out.raw(&vote(Phase::Prepare, *view, block)),
+            Self::Commit { view, block } => out.raw(&vote(Phase::Commit, *view, block)),
             Self::Checkpoint { block } => {
                 out.u8(4);
                 block.encode(out);
@@ -317,26 +270,4 @@ impl ViewChange {
             out.list(entries.iter(), |out, entry| entry.encode(out));
         }
     }
-}
-
-impl InView {
-    pub(super) fn encode(&self, out: &mut Encoder) {
-        self.block.encode(out);
-        out.u64(self.view.get());
-    }
-}
-
-/// What the primary of `view` signs the keccak of, to propose `block`.
-pub(super) fn pre_prepare(view: View, block: &BlockId) -> [u8; VOTE_LEN] {
-    vote(PRE_PREPARE, view, block)
-}
-
-/// Kind, view, height and block hash.
-pub(super) fn vote(kind: u8, view: View, block: &BlockId) -> [u8; VOTE_LEN] {
-    let mut bytes = [0; VOTE_LEN];
-    bytes[0] = kind;
-    bytes[1..9].copy_from_slice(&view.get().to_be_bytes());
-    bytes[9..17].copy_from_slice(&block.height.get().to_be_bytes());
-    bytes[17..].copy_from_slice(block.hash.as_slice());
-    bytes
 }

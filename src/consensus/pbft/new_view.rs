@@ -1,11 +1,11 @@
-//! Beginning a view: what its primary takes along, and how everybody checks that (section 5.4 of the paper).
+//! Starting a view: the primary's choice of blocks, and its verification by the backups (section 5.4 of the paper).
 
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     Body, InView, MessageError, NewView, Pbft, PbftMessage, Quorums, VIEW_CHANGES_AHEAD_MAX, View, ViewChange,
     broadcast,
-    log::{Proposal, Standing},
+    log::{Proposal, ProposalStatus},
     view_change::view_of,
 };
 use crate::{
@@ -13,19 +13,19 @@ use crate::{
     primitives::{Address, Height},
 };
 
-/// What follows from a set of view-changes.
+/// Outcome of the decision procedure over a set of view-changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Decision {
-    /// Where the view starts.
+    /// Checkpoint that the view starts from.
     pub(super) checkpoint: BlockId,
-    /// What is proposed again, from the height after the checkpoint on.
+    /// Blocks proposed again, from the height after the checkpoint on.
     pub(super) chosen: Vec<BlockId>,
 }
 
-/// The paper's decision procedure; `None` when it takes more view-changes.
+/// Applies the paper's decision procedure; `None` when it needs more view-changes.
 ///
-/// A height that nothing was prepared at gets the null request. Whoever pre-prepares a block has committed its parent, so
-/// nothing is chosen above such a height, and the primary is free from there on.
+/// A height without a prepared block gets the null request. A replica pre-prepares a block only after it committed the
+/// parent, so no block is chosen above such a height, and the primary may propose any block from there on.
 pub(super) fn decide(view_changes: &[&ViewChange], quorums: &Quorums, window: u64) -> Option<Decision> {
     let checkpoint = start_checkpoint(view_changes, quorums)?;
     let mut chosen = Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn decide(view_changes: &[&ViewChange], quorums: &Quorums, window: u6
     Some(Decision { checkpoint, chosen })
 }
 
-/// The highest checkpoint that `f + 1` have and that a quorum still has the log above.
+/// Returns the highest checkpoint that `f + 1` replicas have and above which a quorum has the log.
 fn start_checkpoint(view_changes: &[&ViewChange], quorums: &Quorums) -> Option<BlockId> {
     let candidates: BTreeSet<_> = view_changes.iter().flat_map(|message| &message.checkpoints).collect();
     let holds = |block: &BlockId| {
@@ -62,10 +62,10 @@ fn choose(height: Height, view_changes: &[&ViewChange], quorums: &Quorums) -> Ch
     let with_log = || view_changes.iter().filter(|message| message.stable.height < height);
     let prepared = |message: &ViewChange| message.prepared.iter().find(|entry| entry.block.height == height).copied();
     let verifies = |candidate: &InView| {
-        // A1: a quorum has prepared nothing else since.
+        // A1: a quorum has prepared no other block in this view or later.
         let unopposed = with_log()
             .filter(|message| prepared(message).is_none_or(|other| other.view < candidate.view || other == *candidate));
-        // A2: one honest replica at least vouches that the block was proposed.
+        // A2: at least one honest replica pre-prepared the block.
         let vouching = view_changes.iter().filter(|message| {
             message.pre_prepared.iter().any(|entry| entry.block == candidate.block && entry.view >= candidate.view)
         });
@@ -76,13 +76,13 @@ fn choose(height: Height, view_changes: &[&ViewChange], quorums: &Quorums) -> Ch
     if let Some(candidate) = candidates.iter().find(|candidate| verifies(candidate)) {
         return Choice::Block(candidate.block);
     }
-    // B: a quorum has prepared nothing.
+    // B: a quorum has prepared no block.
     let without = with_log().filter(|message| prepared(message).is_none()).count();
     if without >= quorums.strong() { Choice::Null } else { Choice::Open }
 }
 
 impl Pbft {
-    /// As primary: begins the view as soon as the view-changes allow and all chosen bodies are here.
+    /// As primary: starts the view once the view-changes decide it and all chosen bodies are available.
     pub(super) fn try_new_view(&mut self, effects: &mut Vec<Effect>) {
         if !self.is_changing || !self.is_primary() {
             return;
@@ -98,18 +98,18 @@ impl Pbft {
         if checkpoint.height > self.head.height {
             return effects.push(Effect::Mark("pbft/primary-behind"));
         }
-        // A3: the primary has what it proposes.
+        // A3: the primary has the bodies that it proposes.
         let missing: Vec<_> = chosen.iter().filter(|block| self.misses_body(block)).copied().collect();
         if !missing.is_empty() {
-            return missing.into_iter().for_each(|block| self.want(block, effects));
+            return missing.into_iter().for_each(|block| self.fetch_body(block, effects));
         }
         let body =
             Body::NewView(NewView { view: self.view, view_changes: messages, checkpoint, chosen: chosen.clone() });
         let Some(signer) = self.signer.as_ref() else { return };
         let message = Arc::new(PbftMessage::signed(body, signer));
         self.enter(self.view, message.clone(), checkpoint, &chosen, effects);
-        broadcast(&message, self.promised, effects);
-        self.take_up(&chosen, effects);
+        broadcast(&message, self.last_write, effects);
+        self.resume_chosen(&chosen, effects);
     }
 
     pub(super) fn on_new_view(
@@ -126,7 +126,7 @@ impl Pbft {
         if got.get() > current.get().saturating_add(limit) {
             return Err(MessageError::FarView { got, current, limit });
         }
-        if sender != self.council().primary(got) {
+        if sender != self.committee().primary(got) {
             return Err(MessageError::NotPrimary { signer: sender, view: got });
         }
         let claims = self.check_view_changes(new_view)?;
@@ -138,23 +138,23 @@ impl Pbft {
         for (validator, height) in claims {
             self.claim(validator, height);
         }
-        self.forget_plan(effects);
+        self.cancel_build(effects);
         self.enter(got, message.clone(), checkpoint, &chosen, effects);
-        self.take_up(&chosen, effects);
+        self.resume_chosen(&chosen, effects);
         Ok(())
     }
 
-    /// Checks a new-view's proof, and answers who showed to have which checkpoint.
+    /// Verifies a new-view's view-changes, and returns the height of each signer's newest checkpoint.
     fn check_view_changes(&self, new_view: &NewView) -> Result<Vec<(Address, Height)>, MessageError> {
         let malformed = |what| MessageError::Malformed { what };
         let count = new_view.view_changes.len();
-        if count < self.quorums().strong() || count > self.council().validators().len() {
+        if count < self.quorums().strong() || count > self.committee().validators().len() {
             return Err(malformed("a new-view without a quorum of view-changes"));
         }
         let mut claims: Vec<(Address, Height)> = Vec::with_capacity(count);
         for message in &new_view.view_changes {
             let Body::ViewChange(view_change) = &message.body else {
-                return Err(malformed("a new-view with something else than view-changes"));
+                return Err(malformed("a new-view with a message that is not a view-change"));
             };
             if view_change.view != new_view.view {
                 return Err(malformed("a new-view with a view-change to another view"));
@@ -177,13 +177,13 @@ impl Pbft {
         decide(&bodies.collect::<Vec<_>>(), self.quorums(), self.config.log_window)
     }
 
-    /// Whether a chosen block is neither committed nor held here.
+    /// Returns whether the body of a chosen block that is not committed is missing.
     pub(super) fn misses_body(&self, block: &BlockId) -> bool {
         let held = self.log.slot(block.height).is_some_and(|slot| slot.bodies.contains_key(&block.hash));
         block.height > self.head.height && !held
     }
 
-    /// Begins the view: what was chosen is proposed in it.
+    /// Enters the view and sets the chosen blocks as its proposals.
     fn enter(
         &mut self,
         view: View,
@@ -206,8 +206,8 @@ impl Pbft {
         }
         for block in chosen {
             if let Some(slot) = self.log.slot_mut(block.height) {
-                slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
-                // The new-view is its primary's pre-prepare of them, and others count it.
+                slot.proposal = Some(Proposal { hash: block.hash, status: ProposalStatus::Waiting, is_chosen: true });
+                // The new-view counts as its primary's pre-prepare of the chosen blocks.
                 if is_primary {
                     slot.pre_prepare(view, block.hash);
                     self.journal.pre_prepared(view, *block);
@@ -220,30 +220,30 @@ impl Pbft {
         effects.push(Effect::Mark("pbft/new-view"));
     }
 
-    /// Goes on in a view that began: agrees to what is committed here already, executes or fetches what is not, and then
-    /// takes proposals that came before the new-view did.
-    fn take_up(&mut self, chosen: &[BlockId], effects: &mut Vec<Effect>) {
+    /// Resumes in a new view: votes for chosen blocks that are already committed, executes or fetches the others, then
+    /// handles proposals that arrived before the new-view.
+    fn resume_chosen(&mut self, chosen: &[BlockId], effects: &mut Vec<Effect>) {
         for block in chosen {
             if self.misses_body(block) {
-                self.want(*block, effects);
+                self.fetch_body(*block, effects);
             }
             let committed = self.log.slot(block.height).and_then(|slot| slot.committed);
             match committed {
-                Some((_, hash)) if hash == block.hash => self.agree(*block, effects),
+                Some((_, hash)) if hash == block.hash => self.vote_for(*block, effects),
                 Some(_) => {
                     effects.push(Effect::Mark("pbft/conflicting-new-view"));
-                    self.set_standing(block.height, Standing::Refused);
+                    self.set_status(block.height, ProposalStatus::Rejected);
                 }
                 None => {}
             }
         }
-        self.expect_block(effects);
-        self.judge_next(effects);
-        self.take_early(effects);
-        self.plan(effects);
+        self.arm_suspect(effects);
+        self.execute_next(effects);
+        self.accept_early_proposals(effects);
+        self.schedule_block(effects);
     }
 
-    fn take_early(&mut self, effects: &mut Vec<Effect>) {
+    fn accept_early_proposals(&mut self, effects: &mut Vec<Effect>) {
         let heights: Vec<_> = self.log.slots.keys().copied().collect();
         for height in heights {
             let Some(slot) = self.log.slots.get_mut(&height) else { continue };
@@ -256,7 +256,7 @@ impl Pbft {
             }
             slot.early = None;
             if view == self.view && !self.is_changing {
-                let primary = self.council().primary(view);
+                let primary = self.committee().primary(view);
                 if self.accept_proposal(primary, &block, effects).is_err() {
                     effects.push(Effect::Mark("pbft/useless-early-proposal"));
                 }

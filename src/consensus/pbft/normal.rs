@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Body, DoubleSigning, MessageError, Pbft, PbftMessage, Promise, Seal, VIEWS_AHEAD_MAX, View,
-    log::{Counted, Proposal, Standing, Vote},
+    Body, DoubleSigning, MessageError, Pbft, PbftMessage, Phase, Seal, VIEWS_AHEAD_MAX, View,
+    log::{Counted, Proposal, ProposalStatus, Vote},
 };
 use crate::{
     chain::Block,
@@ -25,7 +25,7 @@ impl Pbft {
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height())?;
-        if sender != self.council().primary(view) {
+        if sender != self.committee().primary(view) {
             return Err(MessageError::NotPrimary { signer: sender, view });
         }
         if *block.seal() != (Seal::Proposal { view, signature: message.signature.clone() }).encoded() {
@@ -49,7 +49,7 @@ impl Pbft {
         }
     }
 
-    /// Takes a proposal of the present view, unless its primary proposed another.
+    /// Accepts a proposal of the current view, unless its primary proposed another block.
     pub(super) fn accept_proposal(
         &mut self,
         primary: Address,
@@ -65,7 +65,7 @@ impl Pbft {
         match slot.proposal.map(|proposal| proposal.hash).or(earlier) {
             Some(first) if first != id.hash => {
                 let proof = self.double_proposal(first, block);
-                self.accuse(offender, id.height, (first, id.hash), proof, effects);
+                self.report_equivocation(offender, id.height, (first, id.hash), proof, effects);
                 effects.push(Effect::Mark("pbft/equivocating-primary"));
                 self.start_view_change(view.next(), effects);
                 return Ok(());
@@ -76,13 +76,13 @@ impl Pbft {
         if id.height == head.height.next() && block.parent_hash() != head.hash {
             return Err(MessageError::Parent { got: block.parent_hash(), head });
         }
-        slot.proposal = Some(Proposal { hash: id.hash, standing: Standing::Waiting, is_chosen: false });
+        slot.proposal = Some(Proposal { hash: id.hash, status: ProposalStatus::Waiting, is_chosen: false });
         slot.bodies.insert(id.hash, block.clone());
-        self.judge_next(effects);
+        self.execute_next(effects);
         Ok(())
     }
 
-    /// Proof that the primary of this view proposed `second` beside another block, whose proposal is here.
+    /// Returns the proof that the primary of this view proposed both `first` and `second`, if the body of `first` is available.
     fn double_proposal(&self, first: B256, second: &Block) -> Option<DoubleSigning> {
         let first = self.log.slot(second.height())?.bodies.get(&first)?;
         let signature = |block: &Block| match Seal::decode(block.seal()) {
@@ -90,10 +90,10 @@ impl Pbft {
             _ => None,
         };
         let (one, other) = (signature(first)?, signature(second)?);
-        Some(DoubleSigning::new(Promise::PrePrepare, self.view, second.height(), one, other))
+        Some(DoubleSigning::new(Phase::PrePrepare, self.view, second.height(), one, other))
     }
 
-    /// Shows whoever agrees to another block what the primary proposed here, so that it sees both.
+    /// Sends the primary's proposal to a replica that prepares another block, as proof of equivocation.
     fn show_proposal(&self, height: Height, hash: B256, to: ReplicaId, effects: &mut Vec<Effect>) {
         let slot = self.log.slot(height);
         let Some((slot, proposal)) = slot.and_then(|slot| Some((slot, slot.proposal?))) else { return };
@@ -114,8 +114,8 @@ impl Pbft {
         effects: &mut Vec<Effect>,
     ) -> Result<(), MessageError> {
         self.check_place(view, block.height)?;
-        if sender == self.council().primary(view) {
-            return Err(MessageError::Malformed { what: "a primary prepares by proposing" });
+        if sender == self.committee().primary(view) {
+            return Err(MessageError::Malformed { what: "a primary sends no prepare; its pre-prepare counts as one" });
         }
         let Some(slot) = self.log.slot_mut(block.height) else { return Err(MessageError::Known) };
         if slot.is_settled(view) {
@@ -126,7 +126,7 @@ impl Pbft {
         if counted == Counted::Yes && view == self.view && !self.is_changing {
             self.show_proposal(block.height, block.hash, from, effects);
         }
-        self.after_vote(Promise::Prepare, counted, (sender, signature), block, effects)
+        self.after_vote(Phase::Prepare, counted, (sender, signature), block, effects)
     }
 
     pub(super) fn on_commit(
@@ -144,12 +144,12 @@ impl Pbft {
         }
         let vote = Vote { view, hash: block.hash, signature: signature.clone() };
         let counted = slot.commits.count(sender, vote);
-        self.after_vote(Promise::Commit, counted, (sender, signature), block, effects)
+        self.after_vote(Phase::Commit, counted, (sender, signature), block, effects)
     }
 
     fn after_vote(
         &mut self,
-        promise: Promise,
+        phase: Phase,
         counted: Counted,
         (offender, signature): (Address, &Bytes),
         block: BlockId,
@@ -161,17 +161,17 @@ impl Pbft {
             Counted::Contradiction { first } => {
                 let (height, both) = (block.height, (first.hash, block.hash));
                 let (one, other) = ((first.hash, first.signature), (block.hash, signature.clone()));
-                let proof = DoubleSigning::new(promise, first.view, height, one, other);
+                let proof = DoubleSigning::new(phase, first.view, height, one, other);
                 if self.evidence.contains_key(&offender) {
                     return Err(MessageError::Contradiction { signer: offender });
                 }
-                self.accuse(offender, height, both, Some(proof), effects);
+                self.report_equivocation(offender, height, both, Some(proof), effects);
             }
         }
         Ok(())
     }
 
-    /// Whether votes and proposals of this view and height are taken.
+    /// Checks that the view is not too old or too far ahead and that the height is between the watermarks.
     fn check_place(&self, got: View, height: Height) -> Result<(), MessageError> {
         let (current, limit) = (self.view, VIEWS_AHEAD_MAX);
         if got < current {

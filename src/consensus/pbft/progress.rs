@@ -1,10 +1,10 @@
-//! What follows from a proposal and its votes: execution, prepared, committed, the next height.
+//! Progress of a proposal: execution, prepared, committed, then the next height.
 
 use std::sync::Arc;
 
 use super::{
     Body, Certificate, Pbft, PbftMessage, SUSPECT_TIMER, Seal, broadcast,
-    log::{Proposal, Standing, Vote},
+    log::{Proposal, ProposalStatus, Vote},
 };
 use crate::{
     chain::Block,
@@ -17,22 +17,23 @@ use crate::{
 };
 
 impl Pbft {
-    /// Has the proposal for the next height executed, if its body is here.
-    pub(super) fn judge_next(&mut self, effects: &mut Vec<Effect>) {
+    /// Requests execution of the proposal at the next height, if its body is available.
+    pub(super) fn execute_next(&mut self, effects: &mut Vec<Effect>) {
         let head = self.head;
         if self.is_changing {
             return;
         }
         let Some(slot) = self.log.slots.get_mut(&head.height.next()) else { return };
-        let Some(proposal) = slot.proposal.as_mut().filter(|proposal| proposal.standing == Standing::Waiting) else {
+        let Some(proposal) = slot.proposal.as_mut().filter(|proposal| proposal.status == ProposalStatus::Waiting)
+        else {
             return;
         };
         let Some(body) = slot.bodies.get(&proposal.hash) else { return };
         if body.parent_hash() == head.hash {
-            proposal.standing = Standing::Judging;
+            proposal.status = ProposalStatus::Executing;
             effects.push(Effect::Validate { block: body.clone() });
         } else {
-            proposal.standing = Standing::Refused;
+            proposal.status = ProposalStatus::Rejected;
             self.start_view_change(self.view.next(), effects);
         }
     }
@@ -43,7 +44,7 @@ impl Pbft {
         verdict: Verdict,
         effects: &mut Vec<Effect>,
     ) -> Result<(), Rejection> {
-        let is_proposed = !self.is_changing && self.is_being_judged(id);
+        let is_proposed = !self.is_changing && self.is_executing(id);
         let synced = self.take_synced(id);
         if !is_proposed && synced.is_none() {
             effects.push(Effect::Mark("pbft/stale-answer"));
@@ -53,7 +54,7 @@ impl Pbft {
             Verdict::Valid { updates } => updates,
             Verdict::Invalid { reason } => {
                 if is_proposed {
-                    self.set_standing(id.height, Standing::Refused);
+                    self.set_status(id.height, ProposalStatus::Rejected);
                     self.start_view_change(self.view.next(), effects);
                 }
                 return Err(Rejection::Header { block: id, reason });
@@ -64,7 +65,7 @@ impl Pbft {
             if let Some(slot) = self.log.slot_mut(id.height) {
                 slot.updates = updates.clone();
             }
-            self.agree(id, effects);
+            self.vote_for(id, effects);
         }
         if let Some(block) = synced.filter(|_| id.height == self.head.height.next()) {
             effects.push(Effect::Mark("pbft/synced"));
@@ -76,22 +77,22 @@ impl Pbft {
         Ok(())
     }
 
-    fn is_being_judged(&self, id: BlockId) -> bool {
+    fn is_executing(&self, id: BlockId) -> bool {
         let proposal = self.log.slot(id.height).and_then(|slot| slot.proposal);
-        proposal.is_some_and(|proposal| proposal.hash == id.hash && proposal.standing == Standing::Judging)
+        proposal.is_some_and(|proposal| proposal.hash == id.hash && proposal.status == ProposalStatus::Executing)
     }
 
-    pub(super) fn set_standing(&mut self, height: Height, standing: Standing) {
+    pub(super) fn set_status(&mut self, height: Height, status: ProposalStatus) {
         let slot = self.log.slots.get_mut(&height);
         if let Some(proposal) = slot.and_then(|slot| slot.proposal.as_mut()) {
-            proposal.standing = standing;
+            proposal.status = status;
         }
     }
 
-    /// The proposal is good: says so, by the pre-prepare if it is one's own and new.
-    pub(super) fn agree(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
+    /// Votes for a valid proposal: a prepare, or the pre-prepare of an own new block.
+    pub(super) fn vote_for(&mut self, id: BlockId, effects: &mut Vec<Effect>) {
         let (view, is_primary) = (self.view, self.is_primary());
-        self.set_standing(id.height, Standing::Accepted);
+        self.set_status(id.height, ProposalStatus::Accepted);
         let Some(slot) = self.log.slots.get_mut(&id.height) else { return };
         slot.pre_prepare(view, id.hash);
         let body = slot.bodies.get(&id.hash).cloned();
@@ -102,7 +103,7 @@ impl Pbft {
         if is_primary {
             self.propose(body.as_ref(), effects);
         } else if let (Some(me), Some(message)) =
-            (self.me, self.promise_as_member(Body::Prepare { view, block: id }, effects))
+            (self.me, self.vote_as_member(Body::Prepare { view, block: id }, effects))
         {
             let vote = Vote { view, hash: id.hash, signature: message.signature.clone() };
             if let Some(slot) = self.log.slots.get_mut(&id.height) {
@@ -112,19 +113,19 @@ impl Pbft {
         self.progress(id.height, effects);
     }
 
-    fn promise_as_member(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
+    fn vote_as_member(&mut self, body: Body, effects: &mut Vec<Effect>) -> Option<Arc<PbftMessage>> {
         self.me?;
-        self.promise(body, effects)
+        self.sign_and_send(body, effects)
     }
 
-    /// Prepares and commits what has votes enough.
+    /// Updates the height's phase from its votes: sends the commit once prepared, commits the block with a quorum.
     pub(super) fn progress(&mut self, height: Height, effects: &mut Vec<Effect>) {
         let (view, quorums, me) = (self.view, *self.quorums(), self.me);
         if self.is_changing {
             return;
         }
         let Some(slot) = self.log.slots.get_mut(&height) else { return };
-        let Some(Proposal { hash, standing: Standing::Accepted, .. }) = slot.proposal else { return };
+        let Some(Proposal { hash, status: ProposalStatus::Accepted, .. }) = slot.proposal else { return };
         let id = BlockId { height, hash };
         let was_prepared = slot.prepared == Some((view, hash));
         let is_prepared =
@@ -132,12 +133,12 @@ impl Pbft {
         if is_prepared && !was_prepared {
             slot.prepared = Some((view, hash));
         }
-        // After a restart a replica knows that it prepared, and says so again.
+        // After a restart the block is already prepared, and the commit is sent again.
         let may_commit = me.is_some_and(|me| slot.commits.of(&me).is_none_or(|vote| !vote.is(view, hash)));
         if is_prepared && may_commit {
             self.journal.prepared(view, id);
-            let promised = self.promise(Body::Commit { view, block: id }, effects);
-            if let (Some(me), Some(message), Some(slot)) = (me, promised, self.log.slots.get_mut(&height)) {
+            let sent = self.sign_and_send(Body::Commit { view, block: id }, effects);
+            if let (Some(me), Some(message), Some(slot)) = (me, sent, self.log.slots.get_mut(&height)) {
                 let vote = Vote { view, hash, signature: message.signature.clone() };
                 slot.commits.count(me, vote);
             }
@@ -155,7 +156,7 @@ impl Pbft {
         self.advance(effects);
     }
 
-    /// Makes a block with its certificate the head, for good.
+    /// Makes a block with its certificate the head, finally.
     fn commit(
         &mut self,
         id: BlockId,
@@ -167,7 +168,7 @@ impl Pbft {
         let old = core::mem::replace(&mut self.head, id);
         self.timestamp = block.timestamp();
         self.doublings = 0;
-        self.forget_plan(effects);
+        self.cancel_build(effects);
         let view = self.view;
         if let Some(slot) = self.log.slot_mut(id.height) {
             slot.committed = Some((view, id.hash));
@@ -183,17 +184,17 @@ impl Pbft {
             self.log.checkpoints.insert(id.height, id.hash);
         }
         let was_member = self.me.is_some();
-        let changes_council = self.succeed(id, block, updates, effects);
+        let changes_committee = self.apply_committee_change(id, block, updates, effects);
         self.journal.head(&self.head_record());
-        if changes_council {
+        if changes_committee {
             self.make_stable(id);
         }
         let ticket = self.persist(effects);
         effects.push(Effect::Chain(ChainEvent::Sealed { block: id, seal: seal.clone() }));
         effects.push(Effect::Chain(ChainEvent::HeadMoved { old, new: id, reorg_depth: 0 }));
         effects.push(Effect::Chain(ChainEvent::Final { finality: self.finality(), proof: Some(seal) }));
-        if changes_council {
-            // Stable already; said once more for those who are behind, also by who leaves.
+        if changes_committee {
+            // Already stable; sent for replicas that are behind, also by a member that leaves.
             let message = self.checkpoint_message(id).filter(|_| was_member);
             message.into_iter().for_each(|message| broadcast(&message, Some(ticket), effects));
         } else if is_checkpoint {
@@ -201,35 +202,41 @@ impl Pbft {
         }
     }
 
-    /// Collects what a new head changes in the set of validators, and puts in force whom it names. Answers whether it does.
-    fn succeed(&mut self, id: BlockId, block: &Block, updates: &ValidatorUpdates, effects: &mut Vec<Effect>) -> bool {
-        let after = match self.succession.after(&self.config, id.height, block.payload(), &self.authenticator) {
+    /// Applies a new head's validator updates and the next committee in its payload; returns whether the committee changed.
+    fn apply_committee_change(
+        &mut self,
+        id: BlockId,
+        block: &Block,
+        updates: &ValidatorUpdates,
+        effects: &mut Vec<Effect>,
+    ) -> bool {
+        let after = match self.transition.after(&self.config, id.height, block.payload(), &self.authenticator) {
             Ok(after) => after,
-            // Those who certified it saw a change that this replica did not; the chain judged it right.
+            // The certified payload differs from the pending changes of this replica; the chain verified the block.
             Err(_) => {
                 let proven =
-                    self.succession.after_proven(&self.config, id.height, block.payload(), &self.authenticator);
+                    self.transition.after_proven(&self.config, id.height, block.payload(), &self.authenticator);
                 proven.unwrap_or_else(|error| {
                     let reason = error.to_string();
                     effects.push(Effect::Reject(Rejection::Header { block: id, reason }));
-                    self.succession.clone()
+                    self.transition.clone()
                 })
             }
         };
-        let before = core::mem::replace(&mut self.succession, after.with(updates));
+        let before = core::mem::replace(&mut self.transition, after.with(updates));
         self.forget_evidence();
-        if before.council() == self.council() {
+        if before.committee() == self.committee() {
             return false;
         }
         effects.push(Effect::Mark("pbft/validators-changed"));
         let own = self.signer.as_ref().map(crate::consensus::Signer::address);
         let was_member = self.me.is_some();
-        self.me = own.filter(|own| self.succession.council().contains(own));
-        let council = self.succession.council();
-        self.log.keep_votes(|who| council.contains(who), |view| council.primary(view));
-        self.view_changes.retain(|who, _| council.contains(who));
-        self.claims.retain(|who, _| council.contains(who));
-        // It shows how those before began the view; those now have nothing to take along.
+        self.me = own.filter(|own| self.transition.committee().contains(own));
+        let committee = self.transition.committee();
+        self.log.keep_votes(|who| committee.contains(who), |view| committee.primary(view));
+        self.view_changes.retain(|who, _| committee.contains(who));
+        self.claims.retain(|who, _| committee.contains(who));
+        // The new-view was signed by the old committee; the new one has no blocks to carry over.
         self.new_view = None;
         match (was_member, self.me.is_some()) {
             (false, true) => {
@@ -238,7 +245,7 @@ impl Pbft {
             (true, false) => {
                 effects.push(Effect::Mark("pbft/left"));
                 if self.is_changing {
-                    // It stays in the view that it asked for, whose proposals are others than those before.
+                    // An observer stays in the requested view; proposals of earlier views no longer count.
                     self.log.begin_view(self.view);
                 }
                 self.is_changing = false;
@@ -249,36 +256,36 @@ impl Pbft {
         true
     }
 
-    /// Goes on with the height after a new head.
+    /// Continues with the height after a new head.
     pub(super) fn advance(&mut self, effects: &mut Vec<Effect>) {
         if self.is_changing {
-            // A primary that was behind may know enough now.
+            // A primary that was behind may be able to start its view now.
             self.try_new_view(effects);
         } else {
-            self.expect_block(effects);
-            self.judge_next(effects);
-            self.plan(effects);
+            self.arm_suspect(effects);
+            self.execute_next(effects);
+            self.schedule_block(effects);
         }
-        self.judge_fetched(effects);
+        self.execute_fetched(effects);
         self.catch_up(effects);
     }
 
-    /// Repeats what this replica said about the next height.
+    /// Resends this replica's messages about the next height.
     pub(super) fn resend_votes(&self, effects: &mut Vec<Effect>) {
         let height = self.head.height.next();
         let (Some(me), Some(slot)) = (self.me, self.log.slot(height)) else { return };
-        let Some(Proposal { hash, standing: Standing::Accepted, .. }) = slot.proposal else { return };
+        let Some(Proposal { hash, status: ProposalStatus::Accepted, .. }) = slot.proposal else { return };
         let (view, block) = (self.view, BlockId { height, hash });
         if let Some(message) =
             slot.bodies.get(&hash).filter(|_| self.is_primary()).and_then(|b| self.proposal_of_view(b))
         {
-            broadcast(&message, self.promised, effects);
+            broadcast(&message, self.last_write, effects);
         }
         let prepare = slot.prepares.of(&me).map(|vote| (Body::Prepare { view, block }, vote));
         let commit = slot.commits.of(&me).map(|vote| (Body::Commit { view, block }, vote));
         for (body, vote) in [prepare, commit].into_iter().flatten().filter(|(_, vote)| vote.view == view) {
             let message = PbftMessage { body, signature: vote.signature.clone() };
-            broadcast(&Arc::new(message), self.promised, effects);
+            broadcast(&Arc::new(message), self.last_write, effects);
         }
     }
 }

@@ -1,19 +1,18 @@
-//! What a replica makes durable, a small record for each promise, and how it goes on from them after a crash.
+//! Durable records: a small one for each vote, and recovery from them after a crash.
 //!
 //! | key | value | written |
 //! |---|---|---|
 //! | `head` | head, time, validators, view, checkpoints | with every head |
-//! | `c/` height | the same | with every head, in case the write of `head` is cut short |
+//! | `c/` height | the same | with every head, in case the write of `head` is incomplete |
 //! | `s/` height | hash of the stable checkpoint | when it moves |
-//! | `b/` height, first 8 bytes of the hash | block that was pre-prepared, until its height is committed | with the next |
+//! | `b/` height, first 8 bytes of the hash | block that was pre-prepared, until its height is committed | with the `q/` record |
 //! | `q/` height, view | hash that was pre-prepared | before a pre-prepare or prepare is sent |
 //! | `p/` height, view | hash that was prepared | before a commit is sent |
-//! | `v/` view, 0 or 1 | wanted (0) or begun (1), and what its new-view chose | before a view-change or new-view is sent |
+//! | `v/` view, 0 or 1 | requested (0) or started (1), and the blocks that its new-view chose | before a view-change or new-view is sent |
 //!
-//! Numbers in keys are 8 bytes, big-endian. Every value begins with a checksum. No key but `head` is written twice, so that
-//! a write that a crash cuts short takes nothing away that was promised before; such a record counts as not written. What a
-//! stable checkpoint makes useless is forgotten by the write after the one that notes the checkpoint, or by the same one
-//! after that note.
+//! Numbers in keys are 8 bytes, big-endian. Every value starts with a checksum. Only the key `head` is written twice, so an
+//! incomplete write damages no earlier vote; an incomplete record counts as not written. Records below a stable checkpoint
+//! are deleted after the checkpoint's record is written, in the same write or the next.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -21,8 +20,8 @@ use std::{
 };
 
 use super::{
-    InView, PbftConfig, PbftError, Succession, View,
-    log::{Log, Proposal, Standing},
+    CommitteeTransition, InView, PbftConfig, PbftError, View,
+    log::{Log, Proposal, ProposalStatus},
 };
 use crate::{
     chain::Block,
@@ -38,7 +37,7 @@ use crate::{
     primitives::{B256, Bytes, Height, Timestamp},
 };
 
-/// Key of what is written with every head.
+/// Key of the record that is written with every head.
 pub const HEAD_KEY: &[u8] = b"head";
 
 const COMMITTED: u8 = b'c';
@@ -48,7 +47,7 @@ const PREPARED: u8 = b'p';
 const BODY: u8 = b'b';
 const VIEW: u8 = b'v';
 
-/// The records by their keys: each committed height and the stable checkpoint have records of their own beside the head's.
+/// Classes of records by key: besides the head's, each committed height and the stable checkpoint have a record.
 pub(super) const RECORD_KEYS: RecordKeys = RecordKeys {
     head: HEAD_KEY,
     head_prefixes: &[HEAD_KEY, &[COMMITTED, b'/'], &[STABLE, b'/']],
@@ -56,10 +55,10 @@ pub(super) const RECORD_KEYS: RecordKeys = RecordKeys {
     attested_prefixes: &[&[PRE_PREPARED, b'/'], &[PREPARED, b'/'], &[BODY, b'/']],
 };
 
-/// The head and what every replica of its chain has in common there.
+/// The head and the state that all replicas of its chain share there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Head {
-    pub(super) succession: Succession,
+    pub(super) transition: CommitteeTransition,
     pub(super) block: BlockId,
     pub(super) timestamp: Timestamp,
     pub(super) view: View,
@@ -67,20 +66,20 @@ pub(super) struct Head {
     pub(super) checkpoints: Vec<BlockId>,
 }
 
-/// Records on their way to the disk, and the keys of those that are of use.
+/// Records to be written, and the keys of those that are in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Journal {
-    /// In the order in which they are written.
+    /// Records to be written, in order.
     waiting: Vec<Record>,
-    /// To be forgotten after the waiting ones are written.
+    /// Keys of records to be deleted after the waiting ones are written.
     useless: Vec<Bytes>,
-    /// Kind and view of what was written at each height.
+    /// Kind and view of the written records, by height.
     kept: BTreeMap<Height, BTreeSet<(u8, View)>>,
     views: BTreeSet<(View, bool)>,
 }
 
 impl Journal {
-    /// The block itself, which others may miss when everybody comes back at once.
+    /// Records a block's body, which other replicas may lack after a restart of all.
     pub(super) fn body(&mut self, block: &Block) {
         let (height, place) = (block.height(), body_place(&block.hash()));
         if self.kept.entry(height).or_default().insert((BODY, place)) {
@@ -89,24 +88,24 @@ impl Journal {
         }
     }
 
-    /// A block was pre-prepared.
+    /// Records that a block was pre-prepared.
     pub(super) fn pre_prepared(&mut self, view: View, block: BlockId) {
-        self.promise(PRE_PREPARED, view, block);
+        self.record_vote(PRE_PREPARED, view, block);
     }
 
-    /// A block was prepared.
+    /// Records that a block was prepared.
     pub(super) fn prepared(&mut self, view: View, block: BlockId) {
-        self.promise(PREPARED, view, block);
+        self.record_vote(PREPARED, view, block);
     }
 
-    fn promise(&mut self, kind: u8, view: View, block: BlockId) {
+    fn record_vote(&mut self, kind: u8, view: View, block: BlockId) {
         if self.kept.entry(block.height).or_default().insert((kind, view)) {
             let value = checked_record(32, |out| out.hash(&block.hash));
             self.waiting.push(Record::new(key_in(kind, block.height, view), value));
         }
     }
 
-    /// A view is wanted, or began with these blocks.
+    /// Records that a view was requested, or started with the chosen blocks.
     pub(super) fn view(&mut self, view: View, chosen: Option<&[BlockId]>) {
         let blocks = chosen.unwrap_or_default();
         let value =
@@ -119,7 +118,7 @@ impl Journal {
         self.views.insert(newest);
     }
 
-    /// The head moved.
+    /// Records a new head.
     pub(super) fn head(&mut self, head: &Head) {
         let value = head.encoded();
         let (height, none) = (head.block.height, View::default());
@@ -130,14 +129,13 @@ impl Journal {
                 self.useless.push(key_in(BODY, height, body.1));
             }
         }
-        // A checkpoint that is stable at once needs no second copy: it has nothing below it that could be lost.
         self.kept.entry(height).or_default().insert((COMMITTED, none));
         let value = Bytes::from(value);
         self.waiting.push(Record::new(key(COMMITTED, height), value.clone()));
         self.waiting.push(Record::new(HEAD_KEY, value));
     }
 
-    /// The stable checkpoint moved: what is at and below it is of no more use, but for the newest head.
+    /// Records a new stable checkpoint; records at and below it are deleted, except the newest head's.
     pub(super) fn stable(&mut self, stable: BlockId, head: Height) {
         let value = checked_record(32, |out| out.hash(&stable.hash));
         self.waiting.push(Record::new(key(STABLE, stable.height), value));
@@ -154,7 +152,7 @@ impl Journal {
         self.kept.entry(stable.height).or_default().insert((STABLE, View::default()));
     }
 
-    /// What is to be written now, in order; no bytes: forget.
+    /// Takes the records to write now, in order; one without a value deletes its key.
     pub(super) fn take(&mut self) -> Vec<Record> {
         let mut records = core::mem::take(&mut self.waiting);
         records.extend(core::mem::take(&mut self.useless).into_iter().map(Record::forgotten));
@@ -182,7 +180,7 @@ impl Journal {
     }
 }
 
-/// Everything that was found.
+/// State recovered from the records.
 #[derive(Clone, Debug)]
 pub(super) struct Recovered {
     pub(super) head: Option<Head>,
@@ -197,7 +195,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
     let mut head: Option<Head> = None;
     let mut stable = genesis;
     let (mut journal, mut view, mut chosen) = (Journal::default(), (View::default(), true), Vec::new());
-    let (mut committed, mut promises, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut committed, mut votes, mut bodies) = (Vec::new(), Vec::new(), Vec::new());
     for (key, record) in records {
         let Some(content) = check_record(record) else { continue };
         let (kind, numbers) = match parse(key) {
@@ -236,7 +234,7 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
                 let found = BlockId { height, hash };
                 journal.kept.entry(height).or_default().insert((kind, in_view));
                 if kind != STABLE {
-                    promises.push((kind, InView { block: found, view: in_view }));
+                    votes.push((kind, InView { block: found, view: in_view }));
                 } else if height > stable.height {
                     stable = found;
                 }
@@ -262,11 +260,11 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
         }
     }
     if mutation::active(Mutation::PbftForgetsPromises) {
-        promises.clear();
+        votes.clear();
     }
-    // Earlier views first: the latest counts.
-    promises.sort_by_key(|(_, entry)| entry.view);
-    for (kind, InView { block, view: at }) in promises {
+    // Earlier views first, so that the latest overwrites them.
+    votes.sort_by_key(|(_, entry)| entry.view);
+    for (kind, InView { block, view: at }) in votes {
         let Some(slot) = log.slot_mut(block.height) else { continue };
         match kind {
             PREPARED => slot.prepared = Some((at, block.hash)),
@@ -283,8 +281,8 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
     }
     for block in chosen.into_iter().filter(|block| begun && block.height > top.height) {
         if let Some(slot) = log.slot_mut(block.height) {
-            // Its body is fetched again where it is missing.
-            slot.proposal = Some(Proposal { hash: block.hash, standing: Standing::Waiting, is_chosen: true });
+            // A missing body is fetched again.
+            slot.proposal = Some(Proposal { hash: block.hash, status: ProposalStatus::Waiting, is_chosen: true });
         }
     }
     Ok(Recovered { head, view, is_changing: !begun, log, journal })
@@ -292,16 +290,16 @@ pub(super) fn recover(config: &PbftConfig, genesis: BlockId, records: &Records) 
 
 impl Head {
     fn encoded(&self) -> Vec<u8> {
-        let Self { succession, block, timestamp, view, stable, checkpoints } = self;
-        let members = succession.council().validators().len();
+        let Self { transition, block, timestamp, view, stable, checkpoints } = self;
+        let members = transition.committee().validators().len();
         checked_record(160 + 28 * members + 40 * checkpoints.len(), |out| {
-            succession.encode(out);
+            transition.encode(out);
             block.encode(out);
             out.timestamp(*timestamp);
             out.u64(view.get());
             stable.encode(out);
             out.list(checkpoints.iter(), |out, checkpoint| checkpoint.encode(out));
-            succession.encode_told(out);
+            transition.encode_convicted(out);
         })
     }
 
@@ -312,19 +310,19 @@ impl Head {
 
     fn decode(config: &PbftConfig, content: &[u8]) -> Option<Result<Self, PbftError>> {
         let mut bytes = Decoder::new(content);
-        let succession = match Succession::decode(config, &mut bytes)? {
-            Ok(succession) => succession,
+        let transition = match CommitteeTransition::decode(config, &mut bytes)? {
+            Ok(transition) => transition,
             Err(error) => return Some(Err(error)),
         };
         let mut head = Self {
-            succession,
+            transition,
             block: BlockId::decode(&mut bytes)?,
             timestamp: Timestamp::from_secs(bytes.u64()?),
             view: View::new(bytes.u64()?),
             stable: BlockId::decode(&mut bytes)?,
             checkpoints: bytes.list(BlockId::decode)?,
         };
-        head.succession = head.succession.with_told(&mut bytes)?;
+        head.transition = head.transition.with_convicted(&mut bytes)?;
         bytes.is_empty().then_some(Ok(head))
     }
 }

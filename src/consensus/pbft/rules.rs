@@ -1,59 +1,19 @@
-//! The rules that a header of PBFT obeys, verified from its parent and the changes of validators that wait there.
+//! PBFT's header rules, verified from the parent and its pending changes of validators.
 
 use super::{
-    CertificateError, Council, EvidenceError, Payload, Pbft, PbftConfig, PbftError, Seal, Succession,
-    certificate::verify_proposal,
+    Committee, CommitteeTransition, HeaderError, Payload, Pbft, PbftConfig, Seal, certificate::verify_proposal,
 };
 use crate::{
-    chain::{Block, RuleError},
+    chain::Block,
     consensus::{
-        Authenticator, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, UnverifiedHeader,
-        header::UnusedField,
+        Authenticator, CachedHeaderRules, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField,
     },
-    primitives::{Address, B256, Header, Timestamp},
+    primitives::{B256, Header, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
 
 /// The header rules of a PBFT chain, from the committee at genesis.
 pub type PbftRules = CachedHeaderRules<Pbft>;
-
-/// The rule that a header breaks.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum HeaderError {
-    /// A standard field breaks a rule common to all protocols.
-    #[error(transparent)]
-    Field(#[from] HeaderFieldError),
-    /// The payload names no set of validators in its canonical form.
-    #[error("payload of {bytes} bytes names no set of validators")]
-    Payload {
-        /// Its length.
-        bytes: usize,
-    },
-    /// The payload does not name the validators who take over with this block.
-    #[error("payload names {got} validators who take over; expected {want} others")]
-    Successor {
-        /// Number of validators that it names; 0 for none.
-        got: usize,
-        /// Number of validators that take over; 0 for none.
-        want: usize,
-    },
-    /// The payload's evidence proves nothing.
-    #[error(transparent)]
-    Evidence(#[from] EvidenceError),
-    /// The payload names an impossible set of validators.
-    #[error(transparent)]
-    Council(#[from] PbftError),
-    /// The fees go to an account that is no validator.
-    #[error("beneficiary is {got}; expected a validator")]
-    Beneficiary {
-        /// Beneficiary in the header.
-        got: Address,
-    },
-    /// The seal is no certificate or proposal that verifies.
-    #[error(transparent)]
-    Seal(#[from] CertificateError),
-}
 
 /// Verifies everything but parent, payload and seal.
 ///
@@ -61,7 +21,7 @@ pub enum HeaderError {
 /// [`HeaderError`]: the first rule that the header breaks.
 pub(super) fn check_fields(
     config: &PbftConfig,
-    council: &Council,
+    committee: &Committee,
     candidate: &UnverifiedHeader<'_>,
     parent: &Header,
 ) -> Result<(), HeaderError> {
@@ -69,22 +29,22 @@ pub(super) fn check_fields(
     candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce, UnusedField::MixHash])?;
     candidate.check_extra_data()?;
     let got = candidate.header.beneficiary;
-    if council.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
+    if committee.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }
 }
 
 /// Verifies the seal: a certificate of the block, or the signature of the primary that proposes it.
 ///
 /// # Errors
-/// [`HeaderError::Seal`], and [`HeaderFieldError::Beneficiary`] when a proposal pays another than its primary.
+/// [`HeaderError::Seal`], and [`HeaderError::Field`] when a proposal pays another than its primary.
 fn check_seal(
-    council: &Council,
+    committee: &Committee,
     authenticator: &Authenticator,
     candidate: &UnverifiedHeader<'_>,
 ) -> Result<(), HeaderError> {
     match Seal::decode(candidate.seal)? {
-        Seal::Certificate(certificate) => Ok(certificate.verify(candidate.id(), council, authenticator)?),
+        Seal::Certificate(certificate) => Ok(certificate.verify(candidate.id(), committee, authenticator)?),
         Seal::Proposal { view, signature } => {
-            let primary = verify_proposal(view, &signature, candidate.id(), council, authenticator)?;
+            let primary = verify_proposal(view, &signature, candidate.id(), committee, authenticator)?;
             Ok(candidate.check_beneficiary(primary)?)
         }
     }
@@ -92,29 +52,34 @@ fn check_seal(
 
 impl HeaderChainRules for Pbft {
     type Config = PbftConfig;
-    type Genesis = Council;
-    type Context = Succession;
+    type Genesis = Committee;
+    type Context = CommitteeTransition;
     type Error = HeaderError;
 
-    fn genesis_context(_config: &PbftConfig, council: &Council, _hash: B256, _header: &Header) -> Succession {
-        Succession::new(council.clone())
+    fn genesis_context(
+        _config: &PbftConfig,
+        committee: &Committee,
+        _hash: B256,
+        _header: &Header,
+    ) -> CommitteeTransition {
+        CommitteeTransition::new(committee.clone())
     }
 
     fn verify_header(
         config: &PbftConfig,
         authenticator: &Authenticator,
-        parent: &ParentContext<'_, Succession>,
+        parent: &ParentContext<'_, CommitteeTransition>,
         block: &Block,
-    ) -> Result<Succession, HeaderError> {
+    ) -> Result<CommitteeTransition, HeaderError> {
         let (candidate, before) = (UnverifiedHeader::from(block), parent.context);
-        check_fields(config, before.council(), &candidate, parent.header)?;
+        check_fields(config, before.committee(), &candidate, parent.header)?;
         let after = before.after(config, block.height(), block.payload(), authenticator)?;
-        check_seal(before.council(), authenticator, &candidate)?;
+        check_seal(before.committee(), authenticator, &candidate)?;
         Ok(after)
     }
 
-    fn with_updates(succession: Succession, updates: &ValidatorUpdates) -> Succession {
-        succession.with(updates)
+    fn with_updates(transition: CommitteeTransition, updates: &ValidatorUpdates) -> CommitteeTransition {
+        transition.with(updates)
     }
 
     /// Returns `begin_block` with the proposer, then a `slash` for each validator that the block's evidence convicts. No
@@ -135,17 +100,5 @@ impl HeaderChainRules for Pbft {
             calls.push(staking::slash(offender, staking::Offence::DoubleSign, proof.height(), time));
         }
         Ok(calls)
-    }
-}
-
-impl From<HeaderError> for RuleError {
-    fn from(error: HeaderError) -> Self {
-        match error {
-            HeaderError::Field(error) => error.into(),
-            HeaderError::Beneficiary { got } => {
-                Self::Field { field: "miner", got: got.to_string(), want: "a validator".to_owned() }
-            }
-            other => Self::Seal { reason: other.to_string() },
-        }
     }
 }

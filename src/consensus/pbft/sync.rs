@@ -1,4 +1,4 @@
-//! Catching up: blocks of others with their certificates, one after the other, and bodies that a new view needs.
+//! State transfer: certified blocks of other replicas in order, and bodies that a new view needs.
 
 use std::{collections::btree_map::Entry, sync::Arc};
 
@@ -9,38 +9,38 @@ use crate::{
     primitives::{Address, B256, Height},
 };
 
-/// Blocks asked for at one time at most.
+/// Greatest number of blocks above the head that are requested at once.
 const FETCH_MAX: u64 = 32;
 
-/// A block above the head, asked of a peer.
+/// A block above the head that is requested from a peer.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fetched {
-    /// It came, with its certificate.
+    /// The block with its verified certificate, once it arrived.
     pub(super) block: Option<Arc<Block>>,
-    /// It is being executed.
-    pub(super) is_judging: bool,
+    /// Whether it is being executed.
+    pub(super) is_executing: bool,
 }
 
 impl Fetched {
     pub(super) fn encode(&self, out: &mut Encoder) {
-        let Self { block, is_judging } = self;
+        let Self { block, is_executing } = self;
         out.option(block.as_ref(), |out, block| {
             BlockId::of(block).encode(out);
             out.bytes(block.seal());
         });
-        out.bool(*is_judging);
+        out.bool(*is_executing);
     }
 }
 
 impl Pbft {
-    /// Takes note of what a validator showed to have committed.
+    /// Records the height that a validator's message implies it committed.
     pub(super) fn claim(&mut self, validator: Address, height: Height) {
         let claim = self.claims.entry(validator).or_insert(height);
         *claim = height.max(*claim);
     }
 
-    /// Asks for the blocks after the head that `f + 1` validators have, one of them honest: several at once, up to the next
-    /// checkpoint, for the validators who certify what is beyond may be others.
+    /// Requests the blocks above the head that `f + 1` validators have, at least one of them honest: several at once, but only
+    /// up to the next checkpoint, since another committee may certify the blocks beyond.
     pub(super) fn catch_up(&mut self, effects: &mut Vec<Effect>) {
         let next = self.head.height.next();
         let mut ahead: Vec<Height> = self.claims.values().copied().filter(|height| *height >= next).collect();
@@ -59,15 +59,15 @@ impl Pbft {
         }
     }
 
-    /// Asks for the body of a chosen block.
-    pub(super) fn want(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
+    /// Requests the body of a chosen block.
+    pub(super) fn fetch_body(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
         if self.wanted.insert(block) {
             effects.push(Effect::Mark("pbft/fetch-chosen"));
             self.fetch(block, effects);
         }
     }
 
-    /// Asks other peers for what did not come.
+    /// Requests missing blocks again, from other peers.
     pub(super) fn fetch_again(&mut self, effects: &mut Vec<Effect>) {
         let missing: Vec<_> = self.fetching.iter().filter(|(_, f)| f.block.is_none()).map(|(h, _)| *h).collect();
         for height in missing {
@@ -77,13 +77,13 @@ impl Pbft {
             self.fetch(block, effects);
         }
         self.catch_up(effects);
-        self.ask_who_is_ahead(effects);
+        self.fetch_on_single_claim(effects);
     }
 
-    /// When views go by without a block, one validator's word is enough to ask for the next one. Those who committed a block
-    /// that changes the validators vote with their successors, and those who did not may be too few to agree on it again;
-    /// the block proves itself by its certificate.
-    fn ask_who_is_ahead(&mut self, effects: &mut Vec<Effect>) {
+    /// Requests the next block on a single validator's claim when several views passed without one. Replicas that committed
+    /// a block that changes the committee vote in the new committee, and the others may be too few to commit it again; its
+    /// certificate proves the block.
+    fn fetch_on_single_claim(&mut self, effects: &mut Vec<Effect>) {
         let height = self.head.height.next();
         let is_stuck = self.is_changing && self.doublings > 1 && self.fetching.is_empty();
         if is_stuck && self.claims.values().any(|claim| *claim >= height) {
@@ -93,7 +93,7 @@ impl Pbft {
         }
     }
 
-    /// Asks the validators that were heard of, each in its turn; for a committed block, those that showed to have it.
+    /// Requests a block from the known peers in turn; a committed block only from validators that claim to have it.
     fn fetch(&mut self, block: BlockId, effects: &mut Vec<Effect>) {
         let has = |validator: &Address| {
             block.hash != B256::ZERO || self.claims.get(validator).is_some_and(|height| *height >= block.height)
@@ -104,7 +104,7 @@ impl Pbft {
         effects.push(Effect::Fetch { block, from: peers[turn as usize] });
     }
 
-    /// A block came: the next one with its certificate, or the body of a chosen one, which its hash proves.
+    /// Handles a synced block: a committed one, proven by its certificate, or the body of a chosen one, proven by its hash.
     pub(super) fn on_synced(&mut self, block: Arc<Block>, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
         let id = BlockId::of(&block);
         if self.wanted.remove(&id) {
@@ -112,7 +112,7 @@ impl Pbft {
                 slot.bodies.insert(id.hash, block);
             }
             self.try_new_view(effects);
-            self.judge_next(effects);
+            self.execute_next(effects);
             return Ok(());
         }
         let is_asked = |fetched: &&mut Fetched| fetched.block.is_none();
@@ -120,38 +120,38 @@ impl Pbft {
             return Err(Rejection::Unexpected { what: "block" });
         };
         let certificate = Seal::certificate(block.seal()).map_err(MessageError::from)?;
-        let council = self.succession.council();
-        certificate.verify(id, council, &self.authenticator).map_err(MessageError::from)?;
+        let committee = self.transition.committee();
+        certificate.verify(id, committee, &self.authenticator).map_err(MessageError::from)?;
         fetched.block = Some(block);
-        self.judge_fetched(effects);
+        self.execute_fetched(effects);
         Ok(())
     }
 
-    /// Has the block after the head executed, if it came.
-    pub(super) fn judge_fetched(&mut self, effects: &mut Vec<Effect>) {
+    /// Requests execution of the fetched block after the head, if it arrived.
+    pub(super) fn execute_fetched(&mut self, effects: &mut Vec<Effect>) {
         let head = self.head;
-        let Some(fetched) = self.fetching.get_mut(&head.height.next()).filter(|fetched| !fetched.is_judging) else {
+        let Some(fetched) = self.fetching.get_mut(&head.height.next()).filter(|fetched| !fetched.is_executing) else {
             return;
         };
         let Some(block) = &fetched.block else { return };
         if block.parent_hash() == head.hash {
-            fetched.is_judging = true;
+            fetched.is_executing = true;
             effects.push(Effect::Validate { block: block.clone() });
         } else {
             effects.push(Effect::Mark("pbft/conflicting-certificate"));
         }
     }
 
-    /// The fetched block with this id, once it was executed.
+    /// Takes the fetched block with this id after its execution.
     pub(super) fn take_synced(&mut self, id: BlockId) -> Option<Arc<Block>> {
-        let fetched = self.fetching.get(&id.height).filter(|fetched| fetched.is_judging)?;
+        let fetched = self.fetching.get(&id.height).filter(|fetched| fetched.is_executing)?;
         if fetched.block.as_ref().is_none_or(|block| BlockId::of(block) != id) {
             return None;
         }
         self.fetching.remove(&id.height)?.block
     }
 
-    /// Forgets requests that the head has overtaken.
+    /// Drops requests at and below the head.
     pub(super) fn forget_fetched(&mut self) {
         let head = self.head.height;
         self.wanted.retain(|block| block.height > head);

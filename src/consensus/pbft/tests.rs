@@ -1,6 +1,7 @@
-//! The state machines alone: four replicas, a queue that the test controls, timers fired by hand.
+//! Replicas without a simulator: a message queue and timers that the test controls.
 
 mod byzantine;
+mod committee_transition;
 mod evidence;
 mod faults;
 mod invalid;
@@ -9,4 +10,3 @@ mod model;
 mod normal;
 mod random;
 mod restart;
-mod succession;

@@ -1,4 +1,4 @@
-//! Leaving a view (section 5.3 of the paper; messages are signed here, so they need no acknowledgements).
+//! Leaving a view (section 5.3 of the paper; signed messages need no acknowledgements).
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ use crate::{
 };
 
 impl Pbft {
-    /// Leaves the present view for a later one and says so. Observers stay: they have no say.
+    /// Leaves the current view for a later one and broadcasts a view-change. Observers do nothing.
     pub(super) fn start_view_change(&mut self, view: View, effects: &mut Vec<Effect>) {
         if self.me.is_none() || view <= self.view {
             return;
         }
         self.view = view;
         self.is_changing = !mutation::active(Mutation::PbftSkipsNewView);
-        self.forget_plan(effects);
+        self.cancel_build(effects);
         self.wanted.clear();
         effects.push(Effect::Mark("pbft/view-change"));
-        self.ask_for_view(effects);
+        self.request_view(effects);
     }
 
-    /// A certificate of a later view shows that this replica missed how that view began, such as an old primary that was
-    /// down: it asks for the view, and those who are in it tell.
+    /// Requests the view of a certificate when it is later than this replica's, which missed its start (an old primary after
+    /// downtime, for example); replicas in that view resend its new-view.
     pub(super) fn follow_view_of(&mut self, certified: &Block, effects: &mut Vec<Effect>) {
         if let Ok(certificate) = Seal::certificate(certified.seal())
             && certificate.view > self.view
@@ -40,8 +40,8 @@ impl Pbft {
         }
     }
 
-    /// Says that it wants its view to begin.
-    pub(super) fn ask_for_view(&mut self, effects: &mut Vec<Effect>) {
+    /// Broadcasts the view-change that requests this replica's view.
+    pub(super) fn request_view(&mut self, effects: &mut Vec<Effect>) {
         self.is_awaited = false;
         effects.push(Effect::DisarmTimer(SUSPECT_TIMER));
         let forgets = mutation::active(Mutation::PbftForgetsPrepared);
@@ -54,7 +54,7 @@ impl Pbft {
         });
         let Some(me) = self.me else { return };
         self.journal.view(self.view, None);
-        if let Some(message) = self.promise(body, effects) {
+        if let Some(message) = self.sign_and_send(body, effects) {
             self.view_changes.insert(me, message);
         }
         self.review_view_changes(effects);
@@ -74,10 +74,10 @@ impl Pbft {
         }
         self.check_form(view_change)?;
         if got < current || (got == current && !self.is_changing) {
-            // Its sender missed how this view began.
+            // The sender missed the start of this view.
             let message = self.new_view.clone().filter(|_| !self.is_changing);
             let message = Message::Pbft(message.ok_or(MessageError::OldView { got, current })?);
-            effects.push(Effect::Send { to: Recipients::One(from), message, after: self.promised });
+            effects.push(Effect::Send { to: Recipients::One(from), message, after: self.last_write });
             effects.push(Effect::Mark("pbft/new-view-resent"));
             return Ok(());
         }
@@ -89,13 +89,13 @@ impl Pbft {
         Ok(())
     }
 
-    /// Joins others, starts the new primary's time, or begins the view as its primary.
+    /// Joins a later view change, arms the new primary's timeout, or starts the view as its primary.
     fn review_view_changes(&mut self, effects: &mut Vec<Effect>) {
         let ahead = self.view_changes.values().map(|message| view_of(message)).filter(|view| *view > self.view);
         let (count, smallest) = ahead.fold((0, None), |(count, smallest): (usize, Option<View>), view| {
             (count + 1, Some(smallest.map_or(view, |smallest| smallest.min(view))))
         });
-        // One of `f + 1` is honest and has a reason.
+        // At least one of `f + 1` is honest.
         if let Some(view) = smallest.filter(|_| count >= self.quorums().weak() && self.me.is_some()) {
             effects.push(Effect::Mark("pbft/join-view-change"));
             return self.start_view_change(view, effects);
@@ -103,8 +103,8 @@ impl Pbft {
         if !self.is_changing {
             return;
         }
-        // Whoever wants a later view wanted this one before, though that message may be lost or overtaken: counting only
-        // this view's, a faulty validator that asks one replica alone can part the others for good.
+        // A request for a later view counts for this one, whose own message may be lost or replaced: otherwise a faulty
+        // validator that requests a view from one replica alone could separate it from the others for good.
         let wanting = self.view_changes.values().filter(|message| view_of(message) >= self.view).count();
         if wanting >= self.quorums().strong() && !self.is_awaited {
             self.is_awaited = true;
@@ -118,11 +118,11 @@ impl Pbft {
 
     pub(super) fn resend_view_change(&self, effects: &mut Vec<Effect>) {
         if let Some(message) = self.me.as_ref().and_then(|me| self.view_changes.get(me)) {
-            broadcast(message, self.promised, effects);
+            broadcast(message, self.last_write, effects);
         }
     }
 
-    /// Whether an honest replica could say this: everything between its own watermarks, in order, of earlier views.
+    /// Checks the form: entries in order, between the sender's watermarks, of earlier views.
     pub(super) fn check_form(&self, view_change: &ViewChange) -> Result<(), MessageError> {
         let ViewChange { view, stable, checkpoints, prepared, pre_prepared } = view_change;
         let (config, low) = (&self.config, stable.height);
@@ -151,7 +151,7 @@ impl Pbft {
     }
 }
 
-/// The view that a view-change asks for.
+/// Returns the view that a view-change requests.
 pub(super) fn view_of(message: &PbftMessage) -> View {
     match &message.body {
         Body::ViewChange(view_change) => view_change.view,

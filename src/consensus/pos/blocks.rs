@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{
     MessageError, Payload, Pos, Proposal,
     config::Trusted,
-    message::proposer_of,
+    proposal::proposer_of,
     record,
     rules::{HeaderContext, StakeSource, check_header},
     tree::Node,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ATTEST_TIMER, OFFENCES_MAX, PROPOSE_TIMER, Payload, Pos, PosMessage, Production, Proposal, SLOT_TIMER, State,
-    VOTES_MAX, Vote, VoteData, genesis_time, message::reveal_hash, remove_old, rules::mixed, tree::state_in,
+    VOTES_MAX, Vote, VoteData, genesis_time, proposal::reveal_hash, remove_old, rules::mixed, tree::state_in,
     votes::Counting,
 };
 use crate::{

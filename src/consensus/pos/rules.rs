@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{
     Checkpoint, Offence, OffenceError, Payload, PayloadError, Pos, PosConfig, State, Vote,
-    message::{proposer_of, revealer_of},
     payload::{OFFENCES_MAX, VOTES_MAX},
+    proposal::{proposer_of, revealer_of},
 };
 use crate::{
     chain::{Block, RuleError},

@@ -13,7 +13,7 @@ use self::run::Run;
 use crate::{
     primitives::B256,
     sim::{
-        check::invariant::Violation,
+        check::violation::Violation,
         faults::plan::FaultPlan,
         network::{Network, error::NetworkError},
         trace::{Incident, Trace},

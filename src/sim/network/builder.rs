@@ -14,7 +14,7 @@ use crate::{
     chain::ExecutionCache,
     consensus::{ReplicaId, SealScheme},
     primitives::KeyPair,
-    sim::{check::invariant::Invariant, faults::plan::FaultPlan},
+    sim::{faults::plan::FaultPlan, network::invariant::Invariant},
     state::StateStore,
     store::KeyValue,
 };

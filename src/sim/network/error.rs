@@ -6,7 +6,7 @@ use crate::{
     consensus::{BlockId, ConsensusError, Rejection, ReplicaId},
     primitives::{Height, Timestamp},
     sim::{
-        check::invariant::Violation,
+        check::violation::Violation,
         engine::{clock::SimTime, scheduler::SchedulerError},
         faults::plan::PlanError,
     },

@@ -122,9 +122,9 @@ fn equivocating_primary(stage: &mut Stage<'_>) -> Result<String, ScenarioError> 
     }
     let liar = stage.replica(primary).address().unwrap_or_default();
     let is_out = |stage: &Stage<'_>| {
-        others.iter().all(|number| pbft(stage, *number).is_some_and(|pbft| !pbft.council().contains(&liar)))
+        others.iter().all(|number| pbft(stage, *number).is_some_and(|pbft| !pbft.committee().contains(&liar)))
     };
-    stage.run_until(120_000, "a council without the liar", is_out)?;
+    stage.run_until(120_000, "a committee without the liar", is_out)?;
     let found: u64 = others.iter().map(|number| stage.evidence(*number)).sum();
     let view = others.iter().map(|number| view(stage, *number)).max().unwrap_or_default();
     let out = stage.highest();

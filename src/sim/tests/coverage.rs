@@ -46,11 +46,17 @@ const PBFT: Marks = &[
     ("pbft/join-view-change", Campaign),
     (
         "pbft/joined",
-        Test("consensus/pbft/tests/succession.rs", "joiners_vote_and_leavers_follow_from_the_next_checkpoint_on"),
+        Test(
+            "consensus/pbft/tests/committee_transition.rs",
+            "joiners_vote_and_leavers_follow_from_the_next_checkpoint_on",
+        ),
     ),
     (
         "pbft/left",
-        Test("consensus/pbft/tests/succession.rs", "joiners_vote_and_leavers_follow_from_the_next_checkpoint_on"),
+        Test(
+            "consensus/pbft/tests/committee_transition.rs",
+            "joiners_vote_and_leavers_follow_from_the_next_checkpoint_on",
+        ),
     ),
     (
         "pbft/log-full",
@@ -83,7 +89,10 @@ const PBFT: Marks = &[
     ("pbft/useless-early-proposal", Guard("an honest primary proposes what its own new view allows")),
     (
         "pbft/validators-changed",
-        Test("consensus/pbft/tests/succession.rs", "joiners_vote_and_leavers_follow_from_the_next_checkpoint_on"),
+        Test(
+            "consensus/pbft/tests/committee_transition.rs",
+            "joiners_vote_and_leavers_follow_from_the_next_checkpoint_on",
+        ),
     ),
     ("pbft/view-change", Campaign),
     ("pbft/view-missed", Test("consensus/pbft/tests/faults.rs", "a_silent_primary_is_replaced_and_comes_back")),

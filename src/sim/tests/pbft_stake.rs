@@ -50,11 +50,11 @@ fn join() -> ValidatorAction {
     ValidatorAction::Join { stake: ether(40), commission_bps: 100 }
 }
 
-/// Whether these replicas' validators are the ones that every replica's council has.
-fn is_council(network: &Network, seed: u64, members: &[u32]) -> bool {
+/// Whether these replicas' validators are the ones that every replica's committee has.
+fn is_committee(network: &Network, seed: u64, members: &[u32]) -> bool {
     let want: Vec<_> = members.iter().map(|index| key(seed, *index).address()).collect();
     (0..network.replicas().len()).all(|index| {
-        let set = pbft(network, index).council().validators();
+        let set = pbft(network, index).committee().validators();
         set.len() == want.len() && want.iter().all(|address| set.contains(address))
     })
 }
@@ -83,7 +83,7 @@ fn follow_by_headers(network: &Network, index: usize) -> Vec<u64> {
         assert_eq!(named.as_ref().unwrap_or(&before), light.validators());
         changes.extend((*light.validators() != before).then_some(height));
     }
-    assert_eq!(light.validators(), pbft(network, index).council().validators());
+    assert_eq!(light.validators(), pbft(network, index).committee().validators());
     changes
 }
 
@@ -95,8 +95,8 @@ fn transactions_change_who_agrees_at_checkpoints_and_headers_alone_show_it() {
     for newcomer in [4, 5] {
         network.validator_action(&key(seed.get(), newcomer), &join()).unwrap();
     }
-    assert!(is_council(&network, seed.get(), &[0, 1, 2, 3]));
-    network.run_until(LONG, |network| is_council(network, seed.get(), &[0, 1, 2, 3, 4, 5])).unwrap();
+    assert!(is_committee(&network, seed.get(), &[0, 1, 2, 3]));
+    network.run_until(LONG, |network| is_committee(network, seed.get(), &[0, 1, 2, 3, 4, 5])).unwrap();
     assert_eq!((mark(&network, 4, "pbft/joined"), mark(&network, 6, "pbft/joined")), (1, 0));
 
     // Of six a quorum is four: without the first two nothing goes on but by the votes of the newcomers.
@@ -113,8 +113,8 @@ fn transactions_change_who_agrees_at_checkpoints_and_headers_alone_show_it() {
     // A growing stake appears in the set; a validator that exits follows without a vote.
     network.validator_action(&key(seed.get(), 1), &ValidatorAction::Stake { amount: ether(8) }).unwrap();
     network.validator_action(&key(seed.get(), 0), &ValidatorAction::Exit).unwrap();
-    network.run_until(LONG, |network| is_council(network, seed.get(), &[1, 2, 3, 4, 5])).unwrap();
-    let set = pbft(&network, 6).council().validators().clone();
+    network.run_until(LONG, |network| is_committee(network, seed.get(), &[1, 2, 3, 4, 5])).unwrap();
+    let set = pbft(&network, 6).committee().validators().clone();
     let weight = |index| set.members()[set.index_of(&key(seed.get(), index).address()).unwrap()].weight;
     assert_eq!([1, 2, 4].map(weight), [40_000_000_000, 32_000_000_000, 40_000_000_000]);
     assert_eq!(mark(&network, 0, "pbft/left"), 1);
@@ -128,7 +128,7 @@ fn transactions_change_who_agrees_at_checkpoints_and_headers_alone_show_it() {
         let block = chain.block(chain.hash_at(Height::new(above)).unwrap()).unwrap();
         let certificate = Seal::certificate(block.block().seal()).unwrap();
         assert_ne!(block.block().header().beneficiary, own);
-        assert_eq!(certificate.signatures.len(), pbft(&network, 0).council().quorums().strong());
+        assert_eq!(certificate.signatures.len(), pbft(&network, 0).committee().quorums().strong());
     }
     let gone = record(&network, own);
     assert!(!gone.validates && matches!(gone.status, ValidatorStatus::Unbonding | ValidatorStatus::Unbonded));
@@ -159,7 +159,7 @@ fn sets_change_under_loss_and_crashes() {
         let actors = [(4, join()), (5, join()), (1, ValidatorAction::Exit)];
         for (actor, action) in actors {
             let done = |network: &Network| {
-                let set = pbft(network, 6).council().validators();
+                let set = pbft(network, 6).committee().validators();
                 set.contains(&key(seed.get(), actor).address()) != (actor == 1)
             };
             let mut tries = 0;
@@ -175,7 +175,7 @@ fn sets_change_under_loss_and_crashes() {
                 network.run_for(Duration::from_secs(3)).unwrap();
             }
         }
-        network.run_until(LONG, |network| is_council(network, seed.get(), &[0, 2, 3, 4, 5])).unwrap();
+        network.run_until(LONG, |network| is_committee(network, seed.get(), &[0, 2, 3, 4, 5])).unwrap();
         let goal = network.replicas()[6].head().height.get() + 5;
         network.run_to_height(goal).unwrap();
         assert!(follow_by_headers(&network, 6).len() >= 2);

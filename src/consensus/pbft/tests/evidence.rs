@@ -8,28 +8,28 @@ use crate::{
         BlockId, Event, Evidence, Message, Protocol, ReplicaId, SealedHeader,
         pbft::{
             Body, DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, HeaderError,
-            LightVerifier, MessageError, Payload, Promise, View,
+            LightVerifier, MessageError, Payload, Phase, View,
         },
     },
     primitives::{Address, B256, Bytes, Height},
 };
 
-/// What two promises of `signer` prove.
-fn proof(lab: &Lab, signer: usize, promise: Promise, view: u64, height: u64) -> DoubleSigning {
+/// Double signing of `signer` in one phase.
+fn proof(lab: &Lab, signer: usize, phase: Phase, view: u64, height: u64) -> DoubleSigning {
     let (view, height) = (View::new(view), Height::new(height));
     let signed = |byte: u8| {
         let block = BlockId { height, hash: B256::repeat_byte(byte) };
-        let body = match promise {
-            Promise::Commit => Body::Commit { view, block },
+        let body = match phase {
+            Phase::Commit => Body::Commit { view, block },
             _ => Body::Prepare { view, block },
         };
         (block.hash, lab.signed(signer, body).signature)
     };
-    DoubleSigning::new(promise, view, height, signed(2), signed(1))
+    DoubleSigning::new(phase, view, height, signed(2), signed(1))
 }
 
-fn told(lab: &Lab, index: usize) -> Vec<Address> {
-    lab.replica(index).succession.told().iter().copied().collect()
+fn convicted(lab: &Lab, index: usize) -> Vec<Address> {
+    lab.replica(index).transition.convicted().iter().copied().collect()
 }
 
 /// The primary shows one half of the others one block, and the other half another.
@@ -59,11 +59,11 @@ fn two_proposals_are_found_by_the_votes_for_them_and_put_the_primary_out() {
     let first = Payload::decode(lab.canonical(1, 1).payload()).unwrap();
     assert_eq!((first.evidence.len(), first.successor), (1, None));
     assert_eq!(first.evidence[0].offender(&lab.authenticator), Ok(offender));
-    assert!((1..7).all(|index| told(&lab, index) == [offender] && lab.replica(index).evidence.is_empty()));
+    assert!((1..7).all(|index| convicted(&lab, index) == [offender] && lab.replica(index).evidence.is_empty()));
     // It is known after a restart, too.
     lab.restart(5);
     lab.settle();
-    assert_eq!(told(&lab, 5), [offender]);
+    assert_eq!(convicted(&lab, 5), [offender]);
     (0..3).for_each(|_| lab.produce());
     let change = Payload::decode(lab.canonical(5, 4).payload()).unwrap();
     assert!(
@@ -71,14 +71,14 @@ fn two_proposals_are_found_by_the_votes_for_them_and_put_the_primary_out() {
     );
     (0..4).for_each(|_| lab.produce());
     for index in 1..7 {
-        assert!(!lab.replica(index).council().contains(&offender) && told(&lab, index).is_empty());
+        assert!(!lab.replica(index).committee().contains(&offender) && convicted(&lab, index).is_empty());
         assert!(lab.heights()[index] >= 7, "{:?}", lab.heights());
     }
     let mut light = LightVerifier::new(config(), lab.genesis.header(), lab.set(), lab.authenticator.clone()).unwrap();
     for height in 1..=lab.heights()[3] {
         light.follow(&SealedHeader::from(lab.canonical(3, height).as_ref())).unwrap();
     }
-    assert_eq!(light.validators(), lab.replica(3).council().validators());
+    assert_eq!(light.validators(), lab.replica(3).committee().validators());
 }
 
 #[test]
@@ -89,21 +89,21 @@ fn of_four_nobody_can_be_spared_and_the_evidence_is_told_once() {
     lab.isolate(0);
     (0..6).for_each(|_| lab.produce());
     let offender = lab.signers[0].address();
-    assert!(lab.heights()[1] >= 5 && told(&lab, 1) == [offender], "{:?}", lab.heights());
+    assert!(lab.heights()[1] >= 5 && convicted(&lab, 1) == [offender], "{:?}", lab.heights());
     let pieces = (1..=lab.heights()[1]).map(|height| Payload::decode(lab.canonical(1, height).payload()).unwrap());
     assert_eq!(pieces.map(|payload| payload.evidence.len()).sum::<usize>(), 1);
-    assert_eq!(lab.replica(1).council().validators().len(), 4);
+    assert_eq!(lab.replica(1).committee().validators().len(), 4);
 }
 
 #[test]
 fn two_votes_of_one_backup_are_told_too() {
-    for promise in [Promise::Prepare, Promise::Commit] {
+    for phase in [Phase::Prepare, Phase::Commit] {
         let mut lab = Lab::new(7);
         lab.nodes[6].is_faulty = true;
         for byte in [1, 2] {
             let (view, block) = (View::new(0), BlockId { height: Height::new(1), hash: B256::repeat_byte(byte) });
-            let body = match promise {
-                Promise::Commit => Body::Commit { view, block },
+            let body = match phase {
+                Phase::Commit => Body::Commit { view, block },
                 _ => Body::Prepare { view, block },
             };
             let message = lab.signed(6, body);
@@ -111,30 +111,30 @@ fn two_votes_of_one_backup_are_told_too() {
         }
         lab.settle();
         let offender = lab.signers[6].address();
-        assert!((0..6).all(|index| lab.replica(index).evidence.contains_key(&offender)), "{promise:?}");
+        assert!((0..6).all(|index| lab.replica(index).evidence.contains_key(&offender)), "{phase:?}");
         lab.produce();
-        assert_eq!(told(&lab, 0), [offender]);
+        assert_eq!(convicted(&lab, 0), [offender]);
     }
 }
 
 #[test]
 fn what_proves_nothing_changes_nothing() {
     let lab = Lab::new(4);
-    let good = proof(&lab, 3, Promise::Prepare, 0, 2);
+    let good = proof(&lab, 3, Phase::Prepare, 0, 2);
     assert_eq!(good.offender(&lab.authenticator), Ok(lab.signers[3].address()));
-    let other = proof(&lab, 2, Promise::Prepare, 0, 2);
+    let other = proof(&lab, 2, Phase::Prepare, 0, 2);
     let stranger = {
         let elsewhere = Lab::with_validators(7, 4, config());
         let index = elsewhere.signers.iter().position(|one| !lab.set().contains(&one.address())).unwrap();
-        proof(&elsewhere, index, Promise::Prepare, 0, 2)
+        proof(&elsewhere, index, Phase::Prepare, 0, 2)
     };
     let cases = [
         ("one block twice", DoubleSigning { second: good.first, ..good.clone() }),
         ("out of order", DoubleSigning { first: B256::repeat_byte(9), ..good.clone() }),
-        ("no such promise", DoubleSigning { kind: 9, ..good.clone() }),
-        ("another promise than signed", DoubleSigning { kind: 3, ..good.clone() }),
+        ("no such phase", DoubleSigning { kind: 9, ..good.clone() }),
+        ("another phase than signed", DoubleSigning { kind: 3, ..good.clone() }),
         ("another view than signed", DoubleSigning { view: 1, ..good.clone() }),
-        ("a height far ahead", proof(&lab, 3, Promise::Prepare, 0, 99)),
+        ("a height far ahead", proof(&lab, 3, Phase::Prepare, 0, 99)),
         ("two signers", DoubleSigning { second_signature: other.second_signature, ..good.clone() }),
         ("no signature", DoubleSigning { first_signature: Bytes::new(), ..good.clone() }),
         ("a stranger", stranger),
@@ -151,7 +151,7 @@ fn what_proves_nothing_changes_nothing() {
         assert!(refused && replica == before, "{name}: {effects:?}");
         // Nor does it count in a block.
         let payload = Payload { successor: None, evidence: vec![proof] }.encoded();
-        let after = before.succession.after(&config(), Height::new(2), &payload, &lab.authenticator);
+        let after = before.transition.after(&config(), Height::new(2), &payload, &lab.authenticator);
         assert!(matches!(after, Err(HeaderError::Evidence(_))), "{name}: {after:?}");
     }
 }
@@ -159,21 +159,21 @@ fn what_proves_nothing_changes_nothing() {
 #[test]
 fn a_block_tells_few_pieces_each_once_and_none_that_is_old() {
     let lab = Lab::new(7);
-    let succession = lab.replica(1).succession.clone();
+    let transition = lab.replica(1).transition.clone();
     let judge = |height: u64, evidence: Vec<DoubleSigning>| {
         let payload = Payload { successor: None, evidence }.encoded();
-        succession.after(&config(), Height::new(height), &payload, &lab.authenticator)
+        transition.after(&config(), Height::new(height), &payload, &lab.authenticator)
     };
-    let good = proof(&lab, 3, Promise::Commit, 5, 2);
+    let good = proof(&lab, 3, Phase::Commit, 5, 2);
     let after = judge(3, vec![good.clone()]).unwrap();
-    assert_eq!(after.told(), &BTreeSet::from([lab.signers[3].address()]));
+    assert_eq!(after.convicted(), &BTreeSet::from([lab.signers[3].address()]));
     let offender = lab.signers[3].address();
-    let twice = judge(3, vec![good.clone(), proof(&lab, 3, Promise::Prepare, 0, 1)]);
-    assert_eq!(twice, Err(EvidenceError::Told { offender }.into()));
+    let twice = judge(3, vec![good.clone(), proof(&lab, 3, Phase::Prepare, 0, 1)]);
+    assert_eq!(twice, Err(EvidenceError::Convicted { offender }.into()));
     let payload = Payload { successor: None, evidence: vec![good.clone()] }.encoded();
     let again = after.after(&config(), Height::new(5), &payload, &lab.authenticator);
-    assert_eq!(again, Err(EvidenceError::Told { offender }.into()));
-    let many: Vec<_> = (1..=5).map(|signer| proof(&lab, signer, Promise::Prepare, 0, 1)).collect();
+    assert_eq!(again, Err(EvidenceError::Convicted { offender }.into()));
+    let many: Vec<_> = (1..=5).map(|signer| proof(&lab, signer, Phase::Prepare, 0, 1)).collect();
     assert_eq!(judge(3, many.clone()), Err(EvidenceError::TooMuch { got: EVIDENCE_PER_BLOCK_MAX + 1 }.into()));
     assert!(judge(3, many[1..].to_vec()).is_ok());
     assert!(judge(2 + EVIDENCE_BLOCKS_MAX, vec![good.clone()]).is_ok());
@@ -181,10 +181,10 @@ fn a_block_tells_few_pieces_each_once_and_none_that_is_old() {
     assert!(matches!(old, Err(HeaderError::Evidence(EvidenceError::Age { .. }))), "{old:?}");
     // At a checkpoint it stands beside the set that takes over, and the next one puts the offender out.
     let joins = crate::system::ValidatorUpdate { address: Address::repeat_byte(0xaa), weight: 3 };
-    let waiting = succession.with(&crate::system::ValidatorUpdates::new([joins]));
+    let waiting = transition.with(&crate::system::ValidatorUpdates::new([joins]));
     let payload = waiting.payload(&config(), Height::new(4), vec![good]);
     let after = waiting.after(&config(), Height::new(4), &payload, &lab.authenticator).unwrap();
-    assert_eq!((after.council().validators().len(), after.told().len()), (8, 1));
-    assert_eq!(succession.after_proven(&config(), Height::new(4), &payload, &lab.authenticator), Ok(after.clone()));
+    assert_eq!((after.committee().validators().len(), after.convicted().len()), (8, 1));
+    assert_eq!(transition.after_proven(&config(), Height::new(4), &payload, &lab.authenticator), Ok(after.clone()));
     assert_eq!(after.successor(&config()).unwrap().unwrap().validators().len(), 7);
 }

@@ -170,7 +170,7 @@ fn the_new_views_time_runs_from_a_quorum_on_and_doubles() {
             let mut copy = lab.replica(2).clone();
             copy.doublings += 1;
             let mut effects = Vec::new();
-            copy.expect_block(&mut effects);
+            copy.arm_suspect(&mut effects);
             lab.replica_mut(2).doublings += 1;
             match effects.as_slice() {
                 [Effect::ArmTimer { deadline: Deadline::After { nanos }, .. }] => *nanos - 1_000_000_000,

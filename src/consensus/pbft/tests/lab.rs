@@ -128,7 +128,7 @@ impl Lab {
     pub(super) fn proposal(&mut self, parent: &Block, author: usize, view: u64) -> (BlockId, PbftMessage) {
         let block = self.block(parent, author);
         let (id, view) = (BlockId::of(&block), View::new(view));
-        let signature = self.signers[author].sign(keccak256(super::super::message::pre_prepare(view, &id)));
+        let signature = self.signers[author].sign(keccak256(super::super::vote::pre_prepare(view, &id)));
         let block = Arc::new(block.with_seal(Seal::Proposal { view, signature: signature.clone() }.encoded()));
         (id, PbftMessage { body: Body::PrePrepare { view, block }, signature })
     }

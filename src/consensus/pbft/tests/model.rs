@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::{
-    super::{log::Votes, message::pre_prepare, view_change::view_of, *},
+    super::{log::Votes, view_change::view_of, vote::pre_prepare, *},
     lab::config,
 };
 use crate::{
@@ -183,11 +183,11 @@ impl Setup for OneLiar {
     fn normalize(&self, replica: &mut Replica<Pbft>) {
         let number = replica.number as usize;
         let pbft = &mut replica.protocol;
-        assert!(!matches!(pbft.duty, Duty::Building(_)));
+        assert!(!matches!(pbft.build_state, BuildState::Building(_)));
         let others = (0..REPLICAS).filter(|peer| *peer != number);
         pbft.peers = others.map(|peer| (self.signers[peer].address(), ReplicaId::new(peer as u32))).collect();
         core::mem::take(&mut pbft.journal);
-        (pbft.next_ticket, pbft.promised, pbft.requests, pbft.doublings) = (Ticket::new(1), None, 0, 0);
+        (pbft.next_ticket, pbft.last_write, pbft.requests, pbft.doublings) = (Ticket::new(1), None, 0, 0);
         replica.armed.remove(&RESEND_TIMER);
         let (view, is_changing) = (pbft.view(), pbft.is_changing());
         let is_last = view.get() == self.views;

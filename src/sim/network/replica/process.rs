@@ -7,7 +7,7 @@ use crate::{
     chain::ChainError,
     consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox, is_whole_record},
     sim::{
-        check::invariant::Violation,
+        check::violation::Violation,
         faults::{byzantine::Misbehaviour, plan::FaultKind},
         network::{
             environment::{Environment, SimEvent},

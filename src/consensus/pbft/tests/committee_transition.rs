@@ -24,7 +24,7 @@ fn change(lab: &mut Lab, height: u64, weights: &[(usize, u64)]) {
 }
 
 fn members(lab: &Lab, index: usize) -> Vec<usize> {
-    let set = lab.replica(index).council().validators().clone();
+    let set = lab.replica(index).committee().validators().clone();
     (0..lab.signers.len()).filter(|other| set.contains(&lab.signers[*other].address())).collect()
 }
 
@@ -38,7 +38,7 @@ fn follow_by_headers(lab: &Lab, index: usize) {
         assert!(light.follow(&forged).is_err());
         light.follow(&SealedHeader::from(block.as_ref())).unwrap();
     }
-    assert_eq!(light.validators(), lab.replica(index).council().validators());
+    assert_eq!(light.validators(), lab.replica(index).committee().validators());
 }
 
 #[test]

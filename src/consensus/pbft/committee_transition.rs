@@ -1,0 +1,272 @@
+//! The committee in force, and its changes at checkpoints.
+//!
+//! Changes of the staking contracts in executed blocks are collected and take effect with the next block whose height is a
+//! multiple of K. The committee before that block agrees on it, and its payload names the committee after it, so that
+//! headers and certificates suffice to verify which validators may certify a block. Validators convicted by evidence in a
+//! payload are removed in the same way, with or without stake. Payloads are empty without changes and evidence.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{Committee, DoubleSigning, EvidenceError, HeaderError, Payload, PbftConfig, PbftError};
+use crate::{
+    consensus::{Authenticator, Encoder, Validator, ValidatorSet, encoding::Decoder},
+    primitives::{Address, Bytes, Height},
+    system::ValidatorUpdates,
+};
+
+/// The committee after a block, and the changes that are pending until the next checkpoint. Cloning is O(1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitteeTransition {
+    committee: Committee,
+    /// New weights by address; 0 removes the validator.
+    pending: Option<Arc<BTreeMap<Address, u64>>>,
+    /// Members convicted by evidence.
+    convicted: BTreeSet<Address>,
+}
+
+impl CommitteeTransition {
+    /// Returns a committee at genesis, without pending changes.
+    pub const fn new(committee: Committee) -> Self {
+        Self { committee, pending: None, convicted: BTreeSet::new() }
+    }
+
+    /// Returns the committee of the next block.
+    pub const fn committee(&self) -> &Committee {
+        &self.committee
+    }
+
+    /// Returns members that are convicted by evidence and not removed yet.
+    pub const fn convicted(&self) -> &BTreeSet<Address> {
+        &self.convicted
+    }
+
+    /// Returns the transition with a block's updates pending. Updates of convicted members are ignored.
+    #[must_use]
+    pub fn with(&self, updates: &ValidatorUpdates) -> Self {
+        if updates.is_empty() {
+            return self.clone();
+        }
+        let updates = updates.iter().filter(|update| !self.convicted.contains(&update.address));
+        self.with_pending(updates.map(|update| (update.address, update.weight)))
+    }
+
+    fn with_pending(&self, weights: impl Iterator<Item = (Address, u64)>) -> Self {
+        let mut pending = self.pending.as_deref().cloned().unwrap_or_default();
+        pending.extend(weights);
+        let pending = (!pending.is_empty()).then(|| Arc::new(pending));
+        Self { committee: self.committee.clone(), pending, convicted: self.convicted.clone() }
+    }
+
+    /// Returns the committee that a checkpoint would put in force now; `None` when nothing changes.
+    ///
+    /// # Errors
+    /// [`PbftError::NoValidators`], [`PbftError::TooFewValidators`]: the change stays pending until more validators join.
+    pub fn successor(&self, config: &PbftConfig) -> Result<Option<Committee>, PbftError> {
+        let Some(pending) = &self.pending else { return Ok(None) };
+        let mut members: BTreeMap<_, _> =
+            self.committee.validators().members().iter().map(|member| (member.address, member.weight)).collect();
+        members.extend(pending.iter().map(|(address, weight)| (*address, *weight)));
+        let members = members.into_iter().filter(|(_, weight)| *weight > 0);
+        let set = ValidatorSet::new(members.map(|(address, weight)| Validator { address, weight }));
+        let set = set.map_err(|_| PbftError::NoValidators)?;
+        if set == *self.committee.validators() { Ok(None) } else { Committee::new(config, set).map(Some) }
+    }
+
+    /// Returns the payload of the block at `height` with this evidence.
+    pub fn payload(&self, config: &PbftConfig, height: Height, evidence: Vec<DoubleSigning>) -> Bytes {
+        let successor = self.successor_at(config, height).map(|committee| committee.validators().clone());
+        Payload { successor, evidence }.encoded()
+    }
+
+    /// Returns the transition after the block at `height` with this payload, without the updates by that block's execution.
+    ///
+    /// # Errors
+    /// [`HeaderError`] when the payload names another successor than the pending changes give, or has invalid evidence.
+    pub fn after(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        payload: &Bytes,
+        authenticator: &Authenticator,
+    ) -> Result<Self, HeaderError> {
+        let successor = self.successor_at(config, height);
+        if payload.is_empty() && successor.is_none() {
+            return Ok(self.clone());
+        }
+        let Payload { successor: named, evidence } = Payload::decode(payload)?;
+        if named.as_ref() != successor.as_ref().map(Committee::validators) {
+            let (got, want) =
+                (named.map_or(0, |set| set.len()), successor.map_or(0, |committee| committee.validators().len()));
+            return Err(HeaderError::Successor { got, want });
+        }
+        let offenders = self.offenders(height, &evidence, authenticator)?;
+        Ok(self.followed_by(successor, offenders))
+    }
+
+    /// Like [`CommitteeTransition::after`] for a light verifier, which trusts the successor named in a certified header.
+    ///
+    /// # Errors
+    /// [`HeaderError`] for a malformed payload, a change that is not at a checkpoint, or invalid evidence.
+    pub fn after_proven(
+        &self,
+        config: &PbftConfig,
+        height: Height,
+        payload: &Bytes,
+        authenticator: &Authenticator,
+    ) -> Result<Self, HeaderError> {
+        let Payload { successor, evidence } = Payload::decode(payload)?;
+        if let Some(set) = successor.as_ref().filter(|_| !config.is_checkpoint_height(height)) {
+            return Err(HeaderError::Successor { got: set.len(), want: 0 });
+        }
+        let successor = successor.map(|set| Committee::new(config, set)).transpose()?;
+        let offenders = self.offenders(height, &evidence, authenticator)?;
+        Ok(self.followed_by(successor, offenders))
+    }
+
+    /// Returns the members convicted by evidence in the block at `height`, each at most once.
+    fn offenders(
+        &self,
+        height: Height,
+        evidence: &[DoubleSigning],
+        authenticator: &Authenticator,
+    ) -> Result<BTreeSet<Address>, EvidenceError> {
+        let mut found = BTreeSet::new();
+        for proof in evidence {
+            let offender = proof.check(height, &self.committee, &self.convicted, authenticator)?;
+            if !found.insert(offender) {
+                return Err(EvidenceError::Convicted { offender });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the transition after a change to `successor`, with `offenders` pending removal.
+    fn followed_by(&self, successor: Option<Committee>, offenders: BTreeSet<Address>) -> Self {
+        let mut after = successor.map_or_else(|| self.clone(), Self::new);
+        let remains = |offender: &&Address| after.committee.contains(offender);
+        after.convicted = self.convicted.iter().chain(&offenders).filter(remains).copied().collect();
+        let leaving: Vec<_> = after.convicted.iter().map(|offender| (*offender, 0)).collect();
+        after.with_pending(leaving.into_iter())
+    }
+
+    fn successor_at(&self, config: &PbftConfig, height: Height) -> Option<Committee> {
+        if self.pending.is_none() || !config.is_checkpoint_height(height) {
+            return None;
+        }
+        self.successor(config).ok().flatten()
+    }
+
+    pub(super) fn encode(&self, out: &mut Encoder) {
+        // Quorums follow from the parameters and the validators; `encode_convicted` writes the convicted members.
+        let Self { committee, pending, convicted: _ } = self;
+        out.list(committee.validators().members().iter(), |out, member| {
+            out.address(&member.address);
+            out.u64(member.weight);
+        });
+        let pending = pending.as_deref();
+        out.len(pending.map_or(0, BTreeMap::len));
+        for (address, weight) in pending.into_iter().flatten() {
+            out.address(address);
+            out.u64(*weight);
+        }
+    }
+
+    /// Encodes the convicted members; no bytes when there are none.
+    pub(super) fn encode_convicted(&self, out: &mut Encoder) {
+        if !self.convicted.is_empty() {
+            out.list(self.convicted.iter(), |out, offender| out.address(offender));
+        }
+    }
+
+    /// Returns the transition with the convicted members of [`CommitteeTransition::encode_convicted`].
+    pub(super) fn with_convicted(mut self, bytes: &mut Decoder<'_>) -> Option<Self> {
+        if !bytes.is_empty() {
+            self.convicted = bytes.list(Decoder::address)?.into_iter().collect();
+        }
+        Some(self)
+    }
+
+    /// Decodes [`CommitteeTransition::encode`]; the inner error is that of an invalid committee.
+    pub(super) fn decode(config: &PbftConfig, bytes: &mut Decoder<'_>) -> Option<Result<Self, PbftError>> {
+        let members = bytes.list(|bytes| Some(Validator { address: bytes.address()?, weight: bytes.u64()? }))?;
+        let pending: BTreeMap<_, _> = bytes.list(|bytes| Some((bytes.address()?, bytes.u64()?)))?.into_iter().collect();
+        let pending = (!pending.is_empty()).then(|| Arc::new(pending));
+        let set = ValidatorSet::new(members).ok()?;
+        Some(Committee::new(config, set).map(|committee| Self { committee, pending, convicted: BTreeSet::new() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::ValidatorUpdate;
+
+    fn address(byte: u8) -> Address {
+        Address::repeat_byte(byte)
+    }
+
+    fn transition(count: u8) -> CommitteeTransition {
+        let set = ValidatorSet::equal((1..=count).map(address)).unwrap();
+        CommitteeTransition::new(Committee::new(&config(), set).unwrap())
+    }
+
+    fn config() -> PbftConfig {
+        PbftConfig::default().with_checkpoints(4, 8)
+    }
+
+    fn authority() -> Authenticator {
+        Authenticator::symbolic(7)
+    }
+
+    fn updates(list: &[(u8, u64)]) -> ValidatorUpdates {
+        ValidatorUpdates::new(
+            list.iter().map(|(byte, weight)| ValidatorUpdate { address: address(*byte), weight: *weight }),
+        )
+    }
+
+    #[test]
+    fn changes_wait_for_a_checkpoint_and_its_payload_names_the_new_set() {
+        let before = transition(4).with(&updates(&[(9, 5)])).with(&updates(&[(1, 0), (8, 7)]));
+        let (config, height) = (config(), Height::new(8));
+        assert_eq!(before.payload(&config, Height::new(7), Vec::new()), Bytes::new());
+        let after = before.after(&config, Height::new(7), &Bytes::new(), &authority()).unwrap();
+        assert_eq!(after, before);
+        let payload = before.payload(&config, height, Vec::new());
+        let after = before.after(&config, height, &payload, &authority()).unwrap();
+        assert_eq!(after.committee().validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 8, 9].map(address));
+        assert_eq!(after.committee().quorums().strong(), 4);
+        assert_eq!(after.payload(&config, Height::new(12), Vec::new()), Bytes::new());
+        assert_eq!(transition(4).after_proven(&config, height, &payload, &authority()).unwrap(), after);
+        for (height, payload) in [(8, Bytes::new()), (7, payload.clone()), (8, vec![0xc0].into())] {
+            assert!(before.after(&config, Height::new(height), &payload, &authority()).is_err());
+        }
+        for (height, payload) in [(7, payload.clone()), (8, vec![0xc0].into()), (8, payload.slice(1..))] {
+            assert!(transition(4).after_proven(&config, Height::new(height), &payload, &authority()).is_err());
+        }
+    }
+
+    #[test]
+    fn a_change_that_leaves_too_few_waits_for_others() {
+        let config = config();
+        let short = transition(4).with(&updates(&[(1, 0)]));
+        let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
+        assert_eq!(short.successor(&config), Err(want));
+        assert_eq!(short.after(&config, Height::new(4), &Bytes::new(), &authority()).unwrap(), short);
+        let empty = transition(4).with(&updates(&[(1, 0), (2, 0), (3, 0), (4, 0)]));
+        assert_eq!(empty.successor(&config), Err(PbftError::NoValidators));
+        let replaced = short.with(&updates(&[(5, 3)])).successor(&config).unwrap().unwrap();
+        assert_eq!(replaced.validators().addresses().collect::<Vec<_>>(), [2, 3, 4, 5].map(address));
+    }
+
+    #[test]
+    fn encoding_round_trips() {
+        let transition = transition(4).with(&updates(&[(9, 5)]));
+        let mut out = Encoder::new();
+        transition.encode(&mut out);
+        let decoded = CommitteeTransition::decode(&config(), &mut Decoder::new(out.as_bytes())).unwrap();
+        assert_eq!(decoded, Ok(transition));
+    }
+}
