@@ -11,8 +11,9 @@ use std::{collections::VecDeque, sync::Arc};
 use imbl::Vector;
 
 use super::{
-    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection, TimerId},
-    event::{BlockId, Event, Message, ReplicaId, Ticket, Verdict},
+    effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
+    event::{Event, Message, Verdict},
+    id::{BlockId, ReplicaId, Ticket, TimerId},
     records::Record,
 };
 use crate::chain::Block;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{super::message::pre_prepare, lab::Lab};
+use super::{super::vote::pre_prepare, lab::Lab};
 use crate::{
     chain::Block,
     consensus::{

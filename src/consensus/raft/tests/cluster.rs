@@ -96,7 +96,7 @@ impl Cluster {
 
     /// The first part of a replica's patience is over: its leader's lease has run out.
     pub(super) fn lose_lease(&mut self, number: usize) {
-        if self.replica(number).patience == Patience::Lease {
+        if self.replica(number).election_timeout == ElectionTimeout::Lease {
             self.deliver(number, Event::Timer(ELECTION_TIMER));
         }
     }

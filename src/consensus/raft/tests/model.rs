@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use stateright::{Checker, HasDiscoveries, Model, Property};
 
 use super::{
-    super::production::Duty,
+    super::production::BuildState,
     super::*,
     cluster::{address, id, key},
 };
@@ -126,14 +126,14 @@ impl Setup for ThreeReplicas {
         if let Some(request) = &mut replica.wanted {
             request.ticket = zero;
         }
-        match &mut raft.part {
-            Part::Candidate { own, .. } => *own = zero,
-            Part::Leader(Leader { duty: Duty::Building(ticket), .. }) => *ticket = zero,
+        match &mut raft.state {
+            ServerState::Candidate { own, .. } => *own = zero,
+            ServerState::Leader(Leader { build_state: BuildState::Building(ticket), .. }) => *ticket = zero,
             _ => {}
         }
         // A lease is over whenever it matters: a request that it turns down is as good as lost.
         if !raft.is_leader() {
-            raft.patience = Patience::Last;
+            raft.election_timeout = ElectionTimeout::Randomized;
         }
         raft.next_ticket = Ticket::new(1);
     }
@@ -143,7 +143,7 @@ impl Setup for ThreeReplicas {
         View {
             term: raft.term,
             is_leader: raft.is_leader(),
-            is_candidate: matches!(raft.part, Part::Candidate { .. }),
+            is_candidate: matches!(raft.state, ServerState::Candidate { .. }),
             log: slots(raft),
             committed: raft.committed_index() as usize,
             durable: slots(&self.recover(replica.number, &replica.records)),

@@ -8,7 +8,7 @@ fn set_log(cluster: &mut Cluster, number: usize, term: u64, terms: &[u64]) {
     for (index, term) in (1..).zip(terms) {
         raft.log.append(Entry::new(*term, index, None));
     }
-    raft.log.all_durable();
+    raft.log.mark_all_durable();
     raft.term = term;
 }
 
