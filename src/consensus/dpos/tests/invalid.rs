@@ -77,7 +77,7 @@ fn old_far_and_repeated_blocks_leave_the_state_as_it_was() {
         lab.raw(parent, author, Bytes::new(), 99, &Odd::default())
     };
     refuse(&lab, message(&nowhere(20_000, 0)), "above");
-    refuse(&lab, message(&nowhere(12, 4)), "no candidate");
+    refuse(&lab, message(&nowhere(12, 4)), "not a candidate");
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_strangers_block_waits_when_a_producer_built_upon_it() {
     lab.slots(10);
     let below = BlockId { height: Height::new(11), hash: B256::repeat_byte(9) };
     let strange = lab.raw(below, 4, Bytes::new(), 12, &Odd::default());
-    refuse(&lab, message(&strange), "no candidate");
+    refuse(&lab, message(&strange), "not a candidate");
     let upon = lab.raw(BlockId::of(&strange), 0, Bytes::new(), 13, &Odd::default());
     let mut replica = lab.replica(0).clone();
     for (block, missing) in [(&upon, BlockId::of(&strange)), (&strange, below)] {

@@ -77,7 +77,7 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
     for (why, block) in [
         ("seal", good.as_ref().clone().with_seal(Bytes::from_static(&[1, 2]))),
         ("not by its author", good.as_ref().clone().with_seal(stranger)),
-        ("not on the one before", elsewhere.with_seal(elsewhere_seal)),
+        ("not a child of the one before", elsewhere.with_seal(elsewhere_seal)),
         ("invalid raft payload", Block::new(good.header().clone(), Vec::new(), Bytes::new(), Vec::new())),
     ] {
         refuse(&mut cluster, 1, with(2, block), why);
@@ -96,7 +96,7 @@ fn answers_to_nothing_change_nothing() {
     refuse(&mut cluster, 1, Event::BlockJudged { block, verdict: Verdict::VALID }, "verdict");
     let foreign = Admin::Vote { target: address(1), authorize: true };
     refuse(&mut cluster, 0, Event::Admin(foreign), "members change by");
-    refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "does not lead");
+    refuse(&mut cluster, 1, Event::Admin(Admin::TransferLeader { to: id(2) }), "is not the leader");
     refuse(&mut cluster, 0, Event::Admin(Admin::TransferLeader { to: id(0) }), "another voter");
     let before = cluster.replica(0).clone();
     let block = cluster.replica(0).entry(2).unwrap().block.clone().unwrap();
@@ -126,7 +126,7 @@ fn strangers_are_not_heard() {
             Body::AppendRejected { rejected: 1, hint_index: 0, hint_term: 0 },
             Body::HeartbeatResponse { round: 0 },
         ] {
-            refuse(&mut cluster, 0, message(3, term, body), "no member");
+            refuse(&mut cluster, 0, message(3, term, body), "not a member");
         }
     }
     refuse(&mut cluster, 1, message(2, 1, Body::TimeoutNow), "another leader");
@@ -146,7 +146,7 @@ fn what_is_no_replica_says_nothing() {
         Body::Snapshot { index: 2, entry_term: 1, block },
         Body::TimeoutNow,
     ] {
-        refuse(&mut cluster, 1, message(9, 2, body), "no replica");
+        refuse(&mut cluster, 1, message(9, 2, body), "not a replica");
     }
     // An observer is one.
     cluster.deliver(1, message(3, 2, Body::RequestVote { pre: true, last_index: 0, last_term: 0, transfer: false }));
