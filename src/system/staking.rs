@@ -10,7 +10,7 @@
 //!   one pool divided into shares; its weight is the pool in gwei while it is bonded, else 0.
 //! - Undelegated stake waits for the unbonding period, counted from when the validator was unbonded if that was earlier.
 //! - A slash burns a part of the pool at once, and the same part of each unbonding begun at the infraction's height or
-//! later, once it is withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here the delegators of the
+//!   later, once it is withdrawn. (The Cosmos SDK charges the pool at the infraction's height; here the delegators of the
 //!   pool now are charged.)
 //! - Double signing tombstones. Absence in more than half of a window of blocks slashes and jails; jail clears the window.
 //! - Rewards are minted for a block's proposer: its commission first, the rest for its pool pro rata. Other income of the
