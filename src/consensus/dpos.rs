@@ -1,6 +1,6 @@
 //! Delegated proof of stake: elected producers with a last irreversible block, after EOSIO's DPOS 3.
 //!
-//! Holders of the native token delegate stake to candidates; the [`DposConfig::producers`] candidates with the most stake are
+//! Holders of the native token delegate stake to candidates; the `producers` candidates with the most stake are
 //! the producers, and take turns in slots of fixed length. A block's payload states how many of the newest blocks its producer
 //! confirms. A block is irreversible once two thirds of the producers confirmed it and two thirds built upon that
 //! ([`Irreversibility`]). The chain may fork above the last irreversible block; the branch with the greatest [`ForkChoiceKey`]
@@ -58,11 +58,13 @@ pub use config::BLOCKS_PER_TURN_MAX;
 pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
 pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
 pub use fork_choice::ForkChoiceKey;
+#[cfg(any(test, feature = "internals"))]
+pub use irreversibility::Confirmer;
+#[cfg(feature = "internals")]
+pub use irreversibility::TRACKED_MAX;
 #[cfg(any(feature = "internals", feature = "scenarios"))]
 pub use irreversibility::quorum;
 pub use irreversibility::{ConfirmError, Irreversibility};
-#[cfg(feature = "internals")]
-pub use irreversibility::{Confirmer, TRACKED_MAX};
 pub use light::LightVerifier;
 #[cfg(feature = "internals")]
 pub use payload::PAYLOAD_BYTES_MAX;
@@ -72,9 +74,11 @@ pub use record::ROOT_KEY;
 pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, SAFETY_STATE_KEY, SafetyState};
 pub use rules::{DposRules, HeaderError, check_header};
 pub use schedule::{Schedule, elect};
+#[cfg(any(test, feature = "internals"))]
+pub use state::DerivedPayload;
 pub use state::{BlockInputs, Election, HeaderContext};
 #[cfg(feature = "internals")]
-pub use state::{Candidates, DerivedPayload, Pending, State};
+pub use state::{Candidates, Pending, State};
 
 /// Fires when the replica's next slot begins.
 pub const SLOT_TIMER: TimerId = TimerId::new(1);

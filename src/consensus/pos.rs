@@ -76,8 +76,10 @@ pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{EpochAccounting, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use proposal::Proposal;
+#[cfg(feature = "internals")]
+pub use proposal::proposal_hash;
 #[cfg(any(test, feature = "internals"))]
-pub use proposal::{proposal_hash, reveal_hash};
+pub use proposal::reveal_hash;
 pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
