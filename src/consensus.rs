@@ -13,11 +13,11 @@
 //!
 //! | module | protocol |
 //! |---|---|
-//! | [`dpos`] | delegated proof of stake: elected producers with a last irreversible block |
-//! | [`pbft`] | practical Byzantine fault tolerance (Castro and Liskov): final at once, with certificates |
-//! | [`poa`] | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
-//! | [`pos`] | proof of stake: Gasper (LMD-GHOST and Casper FFG), with an inactivity leak and slashing |
-//! | [`raft`] | Raft: a replicated log of blocks under an elected leader; crash faults only |
+//! | `dpos` | delegated proof of stake: elected producers with a last irreversible block |
+//! | `pbft` | practical Byzantine fault tolerance (Castro and Liskov): final at once, with certificates |
+//! | `poa` | proof of authority: Clique (EIP-225) with the block choice of EIP-3436 |
+//! | `pos` | proof of stake: Gasper (LMD-GHOST and Casper FFG), with an inactivity leak and slashing |
+//! | `raft` | Raft: a replicated log of blocks under an elected leader; crash faults only |
 
 mod any;
 mod common;

@@ -17,7 +17,7 @@ use chainbox::{
             interface as sol, penalize, slash,
         },
     },
-    vm::{BlockContext, HaltReason, Message, MessageKind, FrameOutcome, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, HaltReason, Message, MessageKind, TemplateRegistry, execute},
 };
 use chainbox_fuzz::{FUNDS, Who, rich_state};
 use libfuzzer_sys::fuzz_target;

@@ -8,7 +8,7 @@ use chainbox::{
     primitives::Gas,
     state::Journal,
     templates::{self, Erc20Features, Erc20Params},
-    vm::{BlockContext, HaltReason, Message, FrameOutcome, execute},
+    vm::{BlockContext, FrameOutcome, HaltReason, Message, execute},
 };
 use chainbox_fuzz::{Who, funded_state};
 use libfuzzer_sys::fuzz_target;

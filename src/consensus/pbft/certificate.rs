@@ -130,7 +130,7 @@ impl Certificate {
     /// Verifies that a quorum of `committee` committed `block`.
     ///
     /// # Errors
-    /// [`CertificateError`]: the first rule that the certificate breaks.
+    /// `CertificateError`: the first rule that the certificate breaks.
     pub fn verify(
         &self,
         block: BlockId,

@@ -41,7 +41,7 @@ impl LightVerifier {
     /// Verifies and adopts the header after the head.
     ///
     /// # Errors
-    /// [`HeaderError`]; the verifier is unchanged.
+    /// `HeaderError`; the verifier is unchanged.
     pub fn follow(&mut self, next: &SealedHeader) -> Result<BlockId, HeaderError> {
         self.head = check_header(&self.config, &self.authenticator, &self.head, &next.into(), StakeSource::FromHeader)?;
         Ok(self.head.block)

@@ -11,7 +11,7 @@ use chainbox::{
     primitives::{Gas, Height, Timestamp},
     state::{Journal, MemoryState, StateStore},
     templates::{self, Erc20Features, Erc20Params},
-    vm::{BlockContext, Message, FrameOutcome, execute},
+    vm::{BlockContext, FrameOutcome, Message, execute},
 };
 use revm::{
     Context, ExecuteCommitEvm, MainBuilder, MainContext,
