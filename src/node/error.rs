@@ -115,6 +115,14 @@ pub enum LoadError {
         /// The first part that does not decode.
         reason: String,
     },
+    /// A transaction of the dump's pool is not a signed transaction.
+    #[error("dump: pooled transaction {index}: {source}")]
+    PooledTransaction {
+        /// Index in the dump's pool.
+        index: usize,
+        /// The decoding error.
+        source: TransactionError,
+    },
     /// The dump's consensus record is of another block than its head.
     #[error("dump: its consensus record is of {got}, its head is {want}")]
     OtherHead {
@@ -148,6 +156,12 @@ pub enum InterventionError {
     /// Only chains whose genesis has `allowInterventions` take them.
     #[error("genesis allows no interventions; set its field `allowInterventions`")]
     NotAllowed,
+    /// The address is the caller of system calls: nothing but the chain itself acts under it.
+    #[error("{address} is the caller of system calls and can't be impersonated")]
+    SystemAddress {
+        /// The address.
+        address: Address,
+    },
     /// The state could not be changed.
     #[error(transparent)]
     Engine(#[from] EngineError),

@@ -72,7 +72,24 @@ impl Node {
     /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as
     /// [`Node::send`].
     pub fn send_request(&self, request: CallRequest) -> Result<B256, SendError> {
+        self.send_draft(self.draft(request)?)
+    }
+
+    /// As [`Node::send_request`], of one of the node's accounts alone: impersonation does not count. For callers other than
+    /// development tools, such as the service.
+    ///
+    /// # Errors
+    /// As [`Node::send_request`]; [`SendError::UnknownAccount`] for an impersonated sender too.
+    pub fn send_as_account(&self, request: CallRequest) -> Result<B256, SendError> {
         let draft = self.draft(request)?;
+        let address = draft.from;
+        if self.inner.key_of(address).is_none() {
+            return Err(SendError::UnknownAccount { address });
+        }
+        self.send_draft(draft)
+    }
+
+    fn send_draft(&self, draft: Draft) -> Result<B256, SendError> {
         // The nonce is read under the writer's lock, so that two callers never get the same one.
         let mut writer = self.write();
         let transaction = self.finish(draft)?;

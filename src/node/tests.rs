@@ -200,7 +200,7 @@ fn interventions_are_visible_at_once_and_recorded_by_the_next_block() {
         node.send_request(CallRequest { from: Some(account), to: Some(account), ..Default::default() }),
         Err(SendError::UnknownAccount { address }) if address == account
     ));
-    node.impersonate(account);
+    node.impersonate(account).unwrap();
     let mined = node.transfer(account, Address::ZERO, ether(1)).unwrap();
     assert_eq!(mined.transaction().nonce(), 9);
     node.stop_impersonating(account);
@@ -354,7 +354,7 @@ fn reads_do_not_wait_for_the_writer() {
         .build()
         .unwrap();
     let (alice, stranger) = (node.accounts()[0], Address::repeat_byte(0x33));
-    node.impersonate(stranger);
+    node.impersonate(stranger).unwrap();
     node.increase_time(Duration::from_secs(100));
     let start = node.now();
 

@@ -10,6 +10,7 @@ use crate::{
     sim::validator_records,
     state::{Account, AccountProof, StateView},
     system::staking::ValidatorRecord,
+    vm::SYSTEM_ADDRESS,
 };
 
 /// Names a block (Ethereum execution APIs, block number or tag).
@@ -83,6 +84,14 @@ pub(super) struct Settings {
     pub(super) impersonated: Arc<BTreeSet<Address>>,
     /// Whether every address sends without its key.
     pub(super) impersonates_all: bool,
+}
+
+impl Settings {
+    /// Whether transactions of `address` are sent without its key.
+    pub(super) fn impersonates(&self, address: Address) -> bool {
+        let is_on = self.impersonates_all || self.impersonated.contains(&address);
+        is_on && address != SYSTEM_ADDRESS
+    }
 }
 
 impl NodeView {
@@ -171,7 +180,7 @@ impl NodeView {
 
     /// Whether transactions of `address` are sent without its key.
     pub fn impersonates(&self, address: Address) -> bool {
-        self.settings.impersonates_all || self.settings.impersonated.contains(&address)
+        self.settings.impersonates(address)
     }
 
     /// The block that `id` names; `Pending` names the head.

@@ -111,7 +111,13 @@ impl Writer {
     }
 
     /// Adds a transaction to the pool and notifies subscribers.
+    ///
+    /// An impersonated sender must be impersonated at this moment.
     pub(super) fn submit(&mut self, inner: &NodeInner, transaction: Arc<Transaction>) -> Result<(), SendError> {
+        let address = transaction.sender();
+        if transaction.is_impersonated() && !self.settings.impersonates(address) {
+            return Err(SendError::UnknownAccount { address });
+        }
         let submitted = self.network.submit(Arc::clone(&transaction), ReplicaId::new(0));
         submitted.map_err(SendError::from_network)?;
         inner.subscribers.send(&NodeEvent::Pending(transaction));

@@ -151,7 +151,7 @@ impl Deployment {
                 return Err(PlatformError::Conflict { message });
             }
         }
-        let transaction_hash = node.send_request(request).map_err(PlatformError::from_send)?;
+        let transaction_hash = node.send_as_account(request).map_err(PlatformError::from_send)?;
         Ok(Self { id, spec, from, transaction_hash, created_at_ms: now_ms })
     }
 

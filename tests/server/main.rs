@@ -2,6 +2,7 @@
 
 #![cfg(feature = "server")]
 
+mod authenticity;
 mod binary;
 mod framing;
 mod http;

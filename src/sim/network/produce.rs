@@ -13,7 +13,7 @@ use super::{
     replica::{Replica, process::ProcessState},
 };
 use crate::{
-    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
+    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool},
     consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
     primitives::{B256, Bytes, Height, Transaction},
     sim::trace::Incident,
@@ -163,7 +163,7 @@ impl Network {
     /// # Errors
     /// [`NetworkError::OtherHead`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
     /// refused, [`NetworkError::Chain`] when the dump is; nothing is changed then.
-    pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<(), NetworkError> {
+    pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<LoadSummary, NetworkError> {
         let height = dump.blocks.last().map_or(0, |block| block.number);
         let head = BlockId { height: Height::new(height), hash: dump.head };
         let chain = self.primary().chain();
@@ -174,9 +174,14 @@ impl Network {
         let key = self.shared.config.kind().head_key();
         let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
         let records = head_record.map(head_of).unwrap_or_default();
+        let mut summary = LoadSummary::default();
         self.change_chain(vec![records; protocols.len()], |replicas| {
             let mut pairs = replicas.iter_mut().zip(protocols);
-            pairs.try_for_each(|(replica, protocol)| replica.load(dump, protocol, head_record))
+            let Some((primary, protocol)) = pairs.next() else { return Ok(()) };
+            // The dump is checked once: the others take the primary's chain.
+            summary = primary.load(dump, protocol, head_record)?;
+            let loaded = primary.chain().clone();
+            pairs.try_for_each(|(replica, protocol)| replica.switch_chain(&loaded, protocol, head_record))
         })?;
         for replica in (0..).take(self.replicas.len()) {
             self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
@@ -184,7 +189,7 @@ impl Network {
         for replica in &mut self.replicas {
             replica.handle(Event::Start, &mut self.env)?;
         }
-        Ok(())
+        Ok(summary)
     }
 
     /// Returns an independent copy that writes nothing durable.

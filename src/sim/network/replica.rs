@@ -24,7 +24,7 @@ use super::{
 use crate::{
     chain::{
         AddOutcome, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
-        InvalidTransaction, Pool, RuleError,
+        InvalidTransaction, LoadSummary, Pool, RuleError,
     },
     consensus::{
         AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection,
@@ -255,15 +255,32 @@ impl Replica {
         dump: &ChainDump,
         protocol: AnyProtocol,
         head_record: Option<&[u8]>,
+    ) -> Result<LoadSummary, NetworkError> {
+        let summary = self.chain.load(dump).map_err(|source| self.chain_error(source))?;
+        self.start_over(protocol, head_record);
+        Ok(summary)
+    }
+
+    /// As [`Replica::load`], by the chain of a replica that loaded the dump.
+    pub(in crate::sim) fn switch_chain(
+        &mut self,
+        loaded: &Chain,
+        protocol: AnyProtocol,
+        head_record: Option<&[u8]>,
     ) -> Result<(), NetworkError> {
-        self.chain.load(dump).map_err(|source| self.chain_error(source))?;
+        self.chain.restore(loaded).map_err(|source| self.chain_error(source))?;
+        self.start_over(protocol, head_record);
+        Ok(())
+    }
+
+    /// Replaces the protocol and its records, and discards what waits.
+    fn start_over(&mut self, protocol: AnyProtocol, head_record: Option<&[u8]>) {
         self.note_written();
         self.disk.wipe();
         self.disk.put(protocol.kind().head_key(), head_record);
         self.protocol = protocol;
         (self.wanted, self.outbox) = (None, Outbox::default());
         self.timers.clear();
-        Ok(())
     }
 
     /// Restores the state of a clone, in the durable store too.
