@@ -1,6 +1,6 @@
 //! The genesis specification and its JSON form.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use alloy_consensus::Header;
 use alloy_primitives::{Address, B64, B256, Bytes, U256, keccak256};
@@ -70,9 +70,9 @@ pub struct GenesisSpec {
     /// Nonce of the genesis header.
     #[serde(default)]
     pub nonce: B64,
-    /// Time between blocks, in milliseconds, for protocols and drivers that produce at an interval.
-    #[serde(default = "default_block_time_ms", with = "amount::small")]
-    pub block_time_ms: u64,
+    /// Time between blocks for protocols and drivers that produce at an interval, in whole milliseconds; `blockTimeMs` in JSON.
+    #[serde(default = "default_block_time", rename = "blockTimeMs", with = "millis_json")]
+    pub block_time: Duration,
     /// Accounts of the genesis state.
     #[serde(default)]
     pub accounts: BTreeMap<Address, GenesisAccount>,
@@ -200,7 +200,7 @@ impl GenesisSpec {
             difficulty: U256::ZERO,
             mix_hash: B256::ZERO,
             nonce: B64::ZERO,
-            block_time_ms: default_block_time_ms(),
+            block_time: default_block_time(),
             accounts: BTreeMap::new(),
             contracts: Vec::new(),
             validators: Vec::new(),
@@ -255,6 +255,12 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_base_fee(self, base_fee: BaseFee) -> Self {
         Self { base_fee, ..self }
+    }
+
+    /// Sets the time between blocks, in whole milliseconds.
+    #[must_use]
+    pub fn with_block_time(self, block_time: Duration) -> Self {
+        Self { block_time, ..self }
     }
 
     /// Sets an account, in place of one with the same address.
@@ -318,6 +324,10 @@ impl GenesisSpec {
         }
         if self.gas_limit < GAS_LIMIT_MIN {
             return invalid("gasLimit", format!("{} is below {}", self.gas_limit.get(), GAS_LIMIT_MIN.get()));
+        }
+        let time = self.block_time;
+        if u64::try_from(time.as_millis()).is_err() || !time.subsec_nanos().is_multiple_of(1_000_000) {
+            return invalid("blockTimeMs", format!("{time:?} is not a whole number of milliseconds below 2^64"));
         }
         if self.extra_data.len() > EXTRA_DATA_BYTES_MAX {
             let length = self.extra_data.len();
@@ -515,8 +525,8 @@ const fn default_gas_limit() -> Gas {
     Gas::new(30_000_000)
 }
 
-const fn default_block_time_ms() -> u64 {
-    1_000
+const fn default_block_time() -> Duration {
+    Duration::from_secs(1)
 }
 
 /// JSON of a [`Gas`] amount: as [`amount::small`].
@@ -546,6 +556,23 @@ mod timestamp_json {
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Timestamp, D::Error> {
         small::deserialize(deserializer).map(Timestamp::from_secs)
+    }
+}
+
+/// JSON of a [`Duration`]: its milliseconds, as [`amount::small`]. A fraction of one is dropped; [`GenesisSpec::check`] refuses it.
+mod millis_json {
+    use std::time::Duration;
+
+    use serde::{Deserializer, Serializer};
+
+    use crate::primitives::amount::small;
+
+    pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+        small::serialize(&u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+        small::deserialize(deserializer).map(Duration::from_millis)
     }
 }
 
@@ -588,6 +615,17 @@ mod tests {
         assert_eq!(GenesisSpec::from_json(&spec.to_json()).unwrap(), spec);
         let off = GenesisSpec { base_fee: BaseFee::Off, ..spec };
         assert_eq!(GenesisSpec::from_json(&off.to_json()).unwrap(), off);
+    }
+
+    #[test]
+    fn the_block_time_is_in_milliseconds_in_json() {
+        let spec = GenesisSpec::from_json(r#"{"chainId": 1, "blockTimeMs": "2500"}"#).unwrap();
+        assert_eq!(spec.block_time, Duration::from_millis(2_500));
+        assert!(spec.to_json().contains("\"blockTimeMs\": 2500"), "{}", spec.to_json());
+        for odd in [Duration::from_nanos(1), Duration::MAX] {
+            let error = spec.clone().with_block_time(odd).check().unwrap_err().to_string();
+            assert!(error.contains("blockTimeMs"), "{error}");
+        }
     }
 
     #[test]

@@ -25,7 +25,7 @@ fn plain_transfer(node: &Node, from: usize, nonce: u64, value: u64) -> Transacti
         nonce,
         to: Some(Address::repeat_byte(0x77)),
         value: U256::from(value),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 10_000_000_000,
         ..Default::default()
     };
@@ -136,7 +136,7 @@ fn request(node: &Node, nonce: u64) -> TransactionRequest {
         chain_id: Some(node.view().chain_id()),
         nonce,
         to: Some(Address::repeat_byte(0x77)),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 10_000_000_000,
         ..Default::default()
     }

@@ -15,7 +15,7 @@ use crate::{
         Ancestors, Block, BlockAttributes, BlockError, CallRequest, Chain, ChainBuilder, ChainError, GenesisSpec,
         GenesisValidator, HeaderRules, RuleError,
     },
-    primitives::{Transaction, TransactionRequest, ether, gwei},
+    primitives::{Gas, Transaction, TransactionRequest, ether, gwei},
     state::{MemoryState, PagedState},
     store::{KeyValue, MemoryStore},
     system::{
@@ -83,7 +83,7 @@ fn build_next(chain: &mut Chain, payload: &'static [u8], transactions: Vec<Arc<T
 fn transaction(nonce: u64, value: U256, call: &impl SolCall) -> Arc<Transaction> {
     let request = TransactionRequest {
         value,
-        gas_limit: 1_000_000,
+        gas_limit: Gas::new(1_000_000),
         input: call.abi_encode().into(),
         ..request(nonce, STAKING_ADDRESS, 0)
     };

@@ -8,7 +8,7 @@ use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
-    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
     sim::{
         faults::plan::Behaviour,
         network::{builder::NetworkBuilder, error::NetworkError},
@@ -206,7 +206,7 @@ fn transfer() -> Result<Arc<Transaction>, crate::primitives::TransactionError> {
         chain_id: Some(CHAIN_ID),
         to: Some(RECEIVER),
         value: U256::from(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         ..TransactionRequest::default()
     };
