@@ -9,10 +9,7 @@ use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
     primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
-    sim::{
-        faults::plan::Behaviour,
-        network::{builder::NetworkBuilder, error::NetworkError},
-    },
+    sim::{faults::plan::Behaviour, network::builder::NetworkBuilder},
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -178,7 +175,7 @@ fn double_signing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
 fn censoring(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(30_000, 2)?;
     stage.misbehave(0, Behaviour::Censor { senders: Vec::new() })?;
-    let transaction = transfer().map_err(|error| NetworkError::Options { reason: error.to_string() })?;
+    let transaction = transfer()?;
     let hash = transaction.hash();
     let sent_at = stage.highest();
     stage.network_mut().submit(transaction, id(0))?;

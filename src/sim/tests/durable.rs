@@ -298,7 +298,9 @@ fn a_damaged_record_is_reported_by_name() {
                 batch.put(Table::Consensus, key.clone(), damaged);
                 store.write(batch).unwrap();
                 let builder = on(&store, kind.on_demand(), 4).with_production(Production::OnDemand);
-                let Err(NetworkError::DamagedRecord { replica, key: named }) = builder.build() else {
+                let Err(NetworkError::StoredRecords(StoredRecordsError::Damaged { replica, key: named })) =
+                    builder.build()
+                else {
                     panic!("{kind:?}: {}", key.escape_ascii());
                 };
                 assert_eq!((replica.get(), named), (u32::from(key[12]), key[13..].escape_ascii().to_string()));
@@ -322,7 +324,10 @@ fn records_of_another_form_are_refused_by_name() {
         let builder = on(&disk, ConsensusKind::Poa.on_demand(), 4).with_production(Production::OnDemand);
         let error = builder.build().unwrap_err();
         let wanted = key.as_bytes().escape_ascii().to_string();
-        assert!(matches!(&error, NetworkError::UnknownRecord { key } if *key == wanted), "{error}");
+        let NetworkError::StoredRecords(StoredRecordsError::UnknownFormat { key: named }) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(named, wanted);
         assert_eq!(disk.writes(), writes, "nothing was written");
     }
 }
