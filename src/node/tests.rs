@@ -3,6 +3,7 @@
 mod building;
 mod contracts;
 mod events;
+mod failing_store;
 mod fixture;
 mod interventions;
 mod mining;
