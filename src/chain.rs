@@ -8,7 +8,7 @@
 //! use std::sync::Arc;
 //! use chainbox::{
 //!     chain::{BlockAttributes, Chain, GenesisSpec},
-//!     primitives::{Address, KeyPair, TransactionRequest, U256, ether},
+//!     primitives::{Address, Gas, KeyPair, TransactionRequest, U256, ether},
 //!     state::MemoryState,
 //!     store::MemoryStore,
 //! };
@@ -20,7 +20,7 @@
 //!     chain_id: Some(1337),
 //!     to: Some(bob),
 //!     value: U256::from(5),
-//!     gas_limit: 21_000,
+//!     gas_limit: Gas::new(21_000),
 //!     max_fee_per_gas: 2_000_000_000,
 //!     ..Default::default()
 //! };

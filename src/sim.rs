@@ -44,7 +44,7 @@ pub use network::{
     Network,
     builder::NetworkBuilder,
     chain_options::{ChainOptions, ChainOptionsError},
-    error::NetworkError,
+    error::{NetworkError, NetworkOptionsError, StoredRecordsError, UnknownReplica},
     links::Latency,
     produce::ProducedBlock,
     production::{BlockOrder, Production},

@@ -402,7 +402,7 @@ mod tests {
                     chain_id: Some(1),
                     nonce,
                     gas_price,
-                    gas_limit: 21_000,
+                    gas_limit: Gas::new(21_000),
                     input: vec![7; 40 * nonce as usize].into(),
                     ..Default::default()
                 };

@@ -6,7 +6,7 @@ use crate::{
     chain::{CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
     consensus::{BlockId, ConsensusError},
     primitives::{Address, B256, Height, MnemonicError, Timestamp, TransactionError},
-    sim::{ChainOptionsError, NetworkError},
+    sim::{ChainOptionsError, NetworkError, StoredRecordsError},
     state::StateError,
     store::StoreError,
 };
@@ -80,7 +80,7 @@ pub enum BuildError {
     },
     /// The database's consensus records are damaged, of an unknown format, or of another chain.
     #[error(transparent)]
-    StoredRecords(Box<dyn Error + Send + Sync>),
+    StoredRecords(StoredRecordsError),
     /// The dump could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -96,10 +96,7 @@ impl BuildError {
             NetworkError::Consensus(source) => Self::Consensus(source),
             NetworkError::Chain { source: ChainError::Spec(source), .. } => Self::Genesis(source),
             NetworkError::OtherProtocol { stored, asked } => Self::StoredProtocol { stored, asked },
-            records @ (NetworkError::OtherHead { .. }
-            | NetworkError::DamagedRecord { .. }
-            | NetworkError::UnknownRecord { .. }
-            | NetworkError::StoredRecords { .. }) => Self::StoredRecords(records.into()),
+            NetworkError::StoredRecords(source) => Self::StoredRecords(source),
             other => Self::Engine(EngineError::from_network(other)),
         }
     }
@@ -142,7 +139,7 @@ pub enum LoadError {
 impl LoadError {
     pub(super) fn from_network(error: NetworkError) -> Self {
         match error {
-            NetworkError::OtherHead { got, want } => Self::OtherHead { got, want },
+            NetworkError::StoredRecords(StoredRecordsError::OtherHead { got, want }) => Self::OtherHead { got, want },
             NetworkError::Consensus(source) => Self::Consensus(source),
             other => Self::Engine(EngineError::from_network(other)),
         }

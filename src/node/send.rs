@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BlockRef, Contract, ContractError, MinedTransaction, Node, QueryError, SendError};
 use crate::{
     chain::{CallRequest, StateOverrides},
-    primitives::{Address, B256, Bytes, Transaction, TransactionRequest, U256},
+    primitives::{Address, B256, Bytes, Gas, Transaction, TransactionRequest, U256},
     vm::CallTracer,
 };
 
@@ -116,7 +116,7 @@ impl Node {
             return Err(SendError::UnknownAccount { address: from });
         }
         let gas_limit = match request.gas {
-            Some(gas) => gas.get(),
+            Some(gas) => gas,
             None => self.estimate_with_margin(&CallRequest { from: Some(from), ..request.clone() })?,
         };
         let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());
@@ -154,13 +154,13 @@ impl Node {
     }
 
     /// A gas estimate with a margin, at most the block's gas limit.
-    fn estimate_with_margin(&self, request: &CallRequest) -> Result<u64, SendError> {
+    fn estimate_with_margin(&self, request: &CallRequest) -> Result<Gas, SendError> {
         let view = self.view();
         let gas = view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())?.get();
         let gas_max = view.pool_context().gas_limit.get();
         // A plain transfer's cost is constant.
         let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
-        Ok(gas.saturating_add(margin).min(gas_max.max(gas)))
+        Ok(Gas::new(gas.saturating_add(margin).min(gas_max.max(gas))))
     }
 
     /// The receipt of a mined transaction, with its block and index; `None` while it is not mined. See

@@ -277,13 +277,13 @@ impl Transaction {
 /// With [`gas_price`](Self::gas_price) it is legacy (or EIP-2930 with an access list), without it EIP-1559.
 ///
 /// ```
-/// use chainbox::primitives::{Address, KeyPair, TransactionRequest, U256};
+/// use chainbox::primitives::{Address, Gas, KeyPair, TransactionRequest, U256};
 /// let key = KeyPair::from_seed(1, "alice");
 /// let transaction = TransactionRequest {
 ///     chain_id: Some(31337),
 ///     to: Some(Address::repeat_byte(9)),
 ///     value: U256::from(5),
-///     gas_limit: 21_000,
+///     gas_limit: Gas::new(21_000),
 ///     max_fee_per_gas: 2_000_000_000,
 ///     ..Default::default()
 /// }
@@ -304,7 +304,7 @@ pub struct TransactionRequest {
     /// Call data or init code.
     pub input: Bytes,
     /// Gas limit, in gas units.
-    pub gas_limit: u64,
+    pub gas_limit: Gas,
     /// Price per unit of gas of the older types, in wei; `None` for EIP-1559.
     pub gas_price: Option<u128>,
     /// Maximum fee per unit of gas (EIP-1559), in wei.
@@ -339,7 +339,8 @@ impl TransactionRequest {
 
     fn into_typed(self) -> Result<Typed, TransactionError> {
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
-        let Self { chain_id, nonce, value, input, gas_limit, access_list, .. } = self;
+        let Self { chain_id, nonce, value, input, access_list, .. } = self;
+        let gas_limit = self.gas_limit.get();
         let named_chain = chain_id.ok_or(TransactionError::Request { reason: "a typed transaction needs a chain id" });
         match self.gas_price {
             Some(gas_price) if access_list.is_empty() => {
@@ -427,7 +428,7 @@ mod tests {
         TransactionRequest {
             chain_id: Some(1),
             to: Some(Address::repeat_byte(0x35)),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             max_fee_per_gas: 7,
             ..Default::default()
         }
@@ -441,7 +442,7 @@ mod tests {
             chain_id: Some(1),
             nonce: 9,
             gas_price: Some(20_000_000_000),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             to: Some(address!("3535353535353535353535353535353535353535")),
             value: U256::from(1_000_000_000_000_000_000_u64),
             ..Default::default()
@@ -615,7 +616,7 @@ mod tests {
         ) {
             let key = KeyPair::from_seed(4, "sender");
             let request = TransactionRequest {
-                chain_id: Some(1), nonce, gas_limit, max_fee_per_gas,
+                chain_id: Some(1), nonce, gas_limit: Gas::new(gas_limit), max_fee_per_gas,
                 value: U256::from_be_bytes(value),
                 max_priority_fee_per_gas: tip.min(max_fee_per_gas),
                 to: (!create).then(|| key.address()),

@@ -21,7 +21,11 @@ pub(super) mod validator_action;
 use std::sync::Arc;
 
 use self::{
-    builder::NetworkBuilder, environment::Environment, error::NetworkError, invariant::Invariant, replica::Replica,
+    builder::NetworkBuilder,
+    environment::Environment,
+    error::{NetworkError, UnknownReplica},
+    invariant::Invariant,
+    replica::Replica,
     shared::Shared,
 };
 use super::{
@@ -85,10 +89,10 @@ impl Network {
     /// Returns the replica with this number.
     ///
     /// # Errors
-    /// [`NetworkError::UnknownReplica`].
-    pub fn replica(&self, id: ReplicaId) -> Result<&Replica, NetworkError> {
+    /// [`UnknownReplica`].
+    pub fn replica(&self, id: ReplicaId) -> Result<&Replica, UnknownReplica> {
         let count = self.replicas.len();
-        self.replicas.get(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
+        self.replicas.get(id.index()).ok_or(UnknownReplica { replica: id, count })
     }
 
     /// Returns replica 0, whose chain is durable and which a node serves.
@@ -167,9 +171,9 @@ impl Network {
         self.replicas.windows(2).all(|pair| pair[0].head() == pair[1].head())
     }
 
-    pub(super) fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, NetworkError> {
+    pub(super) fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, UnknownReplica> {
         let count = self.replicas.len();
-        self.replicas.get_mut(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
+        self.replicas.get_mut(id.index()).ok_or(UnknownReplica { replica: id, count })
     }
 
     /// Returns the process at `slot`, a replica or a twin, with the environment that it acts on.

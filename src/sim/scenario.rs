@@ -20,10 +20,15 @@ use super::{
     check::invariant,
     engine::clock::SimTime,
     faults::plan::FaultPlan,
-    network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
+    network::{
+        Network,
+        builder::NetworkBuilder,
+        error::{NetworkError, UnknownReplica},
+        links::Latency,
+    },
     trace::Trace,
 };
-use crate::consensus::ConsensusConfig;
+use crate::{consensus::ConsensusConfig, primitives::TransactionError};
 
 pub use sizes::Sizes;
 pub use stage::Stage;
@@ -152,6 +157,9 @@ pub enum ScenarioError {
     /// An invariant was violated, or the network failed.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// A transaction of the script could not be signed.
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
     /// The outcome cannot occur with this number of validators.
     #[error("{name} can't be played with {got} validators: give {allowed}, because {reason}")]
     Validators {
@@ -172,6 +180,12 @@ pub enum ScenarioError {
         /// Given option.
         option: &'static str,
     },
+}
+
+impl From<UnknownReplica> for ScenarioError {
+    fn from(error: UnknownReplica) -> Self {
+        Self::Network(error.into())
+    }
 }
 
 impl ScenarioError {

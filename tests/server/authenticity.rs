@@ -5,7 +5,7 @@ use alloy_eips::eip2718::Encodable2718;
 use chainbox::{
     consensus::ConsensusKind,
     node::Node,
-    primitives::{Address, Bytes, Signature, TransactionRequest, TxKind, U256, ether, uint},
+    primitives::{Address, Bytes, Gas, Signature, TransactionRequest, TxKind, U256, ether, uint},
     system::staking::{STAKING_ADDRESS, begin_block},
     vm::SYSTEM_ADDRESS,
 };
@@ -23,7 +23,7 @@ fn theft() -> TransactionRequest {
         chain_id: Some(31_337),
         to: Some(THIEF),
         value: ether(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100 * GWEI,
         ..Default::default()
     }

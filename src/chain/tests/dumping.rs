@@ -22,7 +22,8 @@ fn grown() -> Chain {
     let mut chain = chain();
     extend(&mut chain, vec![transfer(0, 0, BOB, 7)]);
     let init_code = Erc20Params::new("Gold", "GLD", U256::from(1_000), BOB).init_code();
-    let request = TransactionRequest { to: None, input: init_code, gas_limit: 3_000_000, ..request(1, BOB, 0) };
+    let request =
+        TransactionRequest { to: None, input: init_code, gas_limit: Gas::new(3_000_000), ..request(1, BOB, 0) };
     extend(&mut chain, vec![Arc::new(request.sign(&key(0)).unwrap())]);
     extend(&mut chain, vec![]);
     let first = chain.hash_at(Height::new(1)).unwrap();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use super::{
     Network,
     envelope::Envelope,
-    error::NetworkError,
+    error::{NetworkError, UnknownReplica},
     production::BlockOrder,
     replica::{Replica, process::ProcessState},
 };
@@ -51,8 +51,8 @@ impl Network {
     /// Puts a message on the link from `from` to `to`, as if `from` had sent it: for messages that no protocol would send.
     ///
     /// # Errors
-    /// [`NetworkError::UnknownReplica`].
-    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), NetworkError> {
+    /// [`UnknownReplica`].
+    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), UnknownReplica> {
         self.replica(from)?;
         self.replica(to)?;
         self.env.send(from, to, Envelope::Message(message));
@@ -66,7 +66,7 @@ impl Network {
     pub fn admin(&mut self, admin: Admin, replica: ReplicaId) -> Result<(), NetworkError> {
         let count = self.replicas.len();
         let chosen = self.replicas.get_mut(replica.index());
-        let chosen = chosen.ok_or(NetworkError::UnknownReplica { replica, count })?;
+        let chosen = chosen.ok_or(UnknownReplica { replica, count })?;
         let rejected = chosen.counters().rejected;
         chosen.handle(Event::Admin(admin), &mut self.env)?;
         match chosen.last_rejection() {
@@ -161,7 +161,7 @@ impl Network {
     /// `head_record` is [`Network::head_record`] of the network that the dump is of.
     ///
     /// # Errors
-    /// [`NetworkError::OtherHead`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
+    /// [`NetworkError::StoredRecords`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
     /// refused, [`NetworkError::Chain`] when the dump is; nothing is changed then.
     pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<LoadSummary, NetworkError> {
         let height = dump.blocks.last().map_or(0, |block| block.number);

@@ -8,11 +8,8 @@ use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
 use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
-    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
-    sim::{
-        faults::plan::Behaviour,
-        network::{builder::NetworkBuilder, error::NetworkError},
-    },
+    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
+    sim::{faults::plan::Behaviour, network::builder::NetworkBuilder},
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -178,7 +175,7 @@ fn double_signing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
 fn censoring(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     stage.run_to_height(30_000, 2)?;
     stage.misbehave(0, Behaviour::Censor { senders: Vec::new() })?;
-    let transaction = transfer().map_err(|error| NetworkError::Options { reason: error.to_string() })?;
+    let transaction = transfer()?;
     let hash = transaction.hash();
     let sent_at = stage.highest();
     stage.network_mut().submit(transaction, id(0))?;
@@ -206,7 +203,7 @@ fn transfer() -> Result<Arc<Transaction>, crate::primitives::TransactionError> {
         chain_id: Some(CHAIN_ID),
         to: Some(RECEIVER),
         value: U256::from(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         ..TransactionRequest::default()
     };

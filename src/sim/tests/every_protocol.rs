@@ -78,7 +78,7 @@ fn lossy_links_are_borne_for_good() {
         network.run_until(Duration::from_secs(300), |network| network.lowest_height().get() >= 12).unwrap();
         assert!(network.lowest_height().get() >= 12, "{}", kind.name());
         let deaf = build().with_link_loss(ReplicaId::new(0), ReplicaId::new(1), 1_001).build();
-        assert!(matches!(deaf, Err(NetworkError::Options { reason }) if reason.contains("1001 of a thousand")));
+        assert!(matches!(deaf, Err(NetworkError::Options(NetworkOptionsError::Loss { per_mille: 1_001, max: 1_000 }))));
     }
 }
 

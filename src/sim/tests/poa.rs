@@ -76,7 +76,7 @@ fn an_observer_follows_and_may_not_vote() {
     assert_eq!(network.replica(observer).unwrap().counters().blocks_built, 0);
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
     assert!(matches!(network.admin(vote, observer), Err(NetworkError::Refused(_))));
-    assert!(matches!(network.replica(ReplicaId::new(4)), Err(NetworkError::UnknownReplica { count: 4, .. })));
+    assert!(matches!(network.replica(ReplicaId::new(4)), Err(UnknownReplica { count: 4, .. })));
 }
 
 #[test]

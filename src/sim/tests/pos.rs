@@ -128,7 +128,10 @@ fn invalid_options_are_refused() {
     let short = with(config().with_slots_per_epoch(1));
     let want = PosError::SlotsPerEpoch { got: 1, max: 256 };
     assert!(matches!(short, Err(NetworkError::Consensus(ConsensusError::Pos(error))) if error == want));
-    assert!(matches!(with(config().with_period(0)), Err(NetworkError::Options { .. })));
+    assert!(matches!(
+        with(config().with_period(0)),
+        Err(NetworkError::Options(NetworkOptionsError::ZeroPeriod { .. }))
+    ));
     let mut network = network(4, 0).build().unwrap();
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
     assert!(matches!(network.admin(vote, ReplicaId::new(0)), Err(NetworkError::Refused(_))));

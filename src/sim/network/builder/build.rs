@@ -13,7 +13,7 @@ use crate::{
             Network,
             chain_options::ChainOptionsError,
             environment::{Buffers, Environment},
-            error::NetworkError,
+            error::{NetworkError, NetworkOptionsError, StoredRecordsError},
             genesis_stakes,
             links::{Links, PER_MILLE_MAX},
             production::Production,
@@ -64,8 +64,8 @@ impl NetworkBuilder {
         let head_record = of_primary.get(config.kind().head_key()).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
-            Some(_) => NetworkError::StoredRecords { replica: ReplicaId::default(), source },
-            None => source.into(),
+            Some(_) => StoredRecordsError::Refused { replica: ReplicaId::default(), source }.into(),
+            None => NetworkError::from(source),
         })?;
         let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis)));
         let opened = Chain::builder(genesis, state, store).with_rules(rules).with_cache(self.cache.clone());
@@ -109,22 +109,17 @@ impl NetworkBuilder {
         }
     }
 
-    fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
+    fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkOptionsError> {
         if self.production == Production::Automatic && config.period() == 0 {
-            let reason = "a protocol with period 0 makes blocks on demand only: \
-                          choose a period of at least 1 second, or `Production::OnDemand`";
-            return Err(NetworkError::Options { reason: reason.to_owned() });
+            return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() });
         }
         Ok(())
     }
 
-    fn check_losses(&self) -> Result<(), NetworkError> {
+    fn check_losses(&self) -> Result<(), NetworkOptionsError> {
         let losses = self.link_losses.iter().map(|(_, _, loss)| *loss).chain([self.loss_per_mille]);
         match losses.max().filter(|loss| *loss > PER_MILLE_MAX) {
-            Some(loss) => {
-                let reason = format!("{loss} of a thousand messages can't be lost; expected at most {PER_MILLE_MAX}");
-                Err(NetworkError::Options { reason })
-            }
+            Some(per_mille) => Err(NetworkOptionsError::Loss { per_mille, max: PER_MILLE_MAX }),
             None => Ok(()),
         }
     }

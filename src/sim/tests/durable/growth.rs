@@ -13,11 +13,11 @@ fn weights(kind: ConsensusKind, live: impl Fn(&Arc<Disk>) -> Height) -> Vec<usiz
     let mut disk = Arc::new(Disk::default());
     let (mut found, mut height) = (Vec::new(), Height::GENESIS);
     for _ in 0..LIVES {
-        found.push(disk.consensus().iter().map(|(key, value)| key.len() + value.len()).sum());
+        found.push(consensus(&disk).iter().map(|(key, value)| key.len() + value.len()).sum());
         height = live(&disk);
-        let past = disk.past.lock().unwrap().clone();
+        let past = disk.crashes();
         let killed_after = past.len().saturating_sub(1 + random.below(6) as usize);
-        disk = Disk::at(&past[killed_after]);
+        disk = past[killed_after].clone();
     }
     assert!(height.get() > LIVES as u64, "{kind:?} stands at {height}");
     found

@@ -29,14 +29,14 @@ fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &
     assert!(behind < ahead, "{kind:?}: {behind} and {ahead}");
     network.run_for(Duration::from_secs(10)).unwrap();
     let whole = network.primary().chain().clone();
-    let past = disk.past.lock().unwrap().clone();
+    let past = disk.crashes();
     let mut lost_blocks = 0;
     // The primary seals no branch of its own when it comes back.
     let is_straight = kind == ConsensusKind::Poa && crashes.is_empty() && pause_ms > 10_000;
     let losses = if kind == ConsensusKind::Poa { [0, 200].as_slice() } else { &[0] };
     for ((write, store), loss) in past.iter().enumerate().flat_map(|cut| losses.iter().map(move |loss| (cut, *loss))) {
         let at = format!("{kind:?}, {pause_ms} ms, after write {write} of {}, losing {loss}", past.len());
-        let mut again = on(&Disk::at(store), config.clone(), 4).with_loss(loss).build().unwrap();
+        let mut again = on(&store.crashed(), config.clone(), 4).with_loss(loss).build().unwrap();
         // A signer may find its own lost block at once.
         assert!(again.is_agreed() || kind == ConsensusKind::Poa, "{at}");
         let head = again.primary().head().height.get();
@@ -66,10 +66,10 @@ fn whatever_goes_wrong_before_all_die_the_chain_goes_on() {
             let plan = FaultPlan::random(seed, 4, &Profile::crash_only());
             let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
             network.run_for(Duration::from_secs(30)).unwrap();
-            let past = disk.past.lock().unwrap().clone();
+            let past = disk.crashes();
             for (write, store) in past.iter().enumerate().skip(2).step_by(7) {
                 let at = format!("{kind:?}, seed {seed}, after write {write} of {}", past.len());
-                let mut again = on(&Disk::at(store), config.clone(), 4).build().unwrap();
+                let mut again = on(&store.crashed(), config.clone(), 4).build().unwrap();
                 let highest = again.replicas().iter().map(|replica| replica.head().height.get()).max().unwrap();
                 let reached =
                     again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() >= highest + 12);
@@ -92,7 +92,7 @@ fn signers_find_more_lost_blocks_than_may_wait_for_their_parents() {
     assert!(behind + 270 < ahead, "{behind} and {ahead}");
     let writes = disk.writes();
     network.run_until(Duration::from_secs(10), |_| disk.writes() > writes).unwrap();
-    let mut again = on(&Disk::at(&disk.now), config, 4).build().unwrap();
+    let mut again = on(&disk.crashed(), config, 4).build().unwrap();
     assert!(again.primary().head().height.get() < behind + 3);
     again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() > ahead).unwrap();
     let hash_of = |network: &Network| network.replicas()[1].chain().hash_at(Height::new(ahead - 1)).unwrap();
@@ -111,7 +111,7 @@ fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
             records.put(ReplicaId::new(3), &[Record::new(b"other".as_slice(), vec![1])]);
             records.flush().unwrap();
         };
-        let is_kept = || disk.consensus().iter().any(|(stored, _)| stored.ends_with(&key));
+        let is_kept = || consensus(&disk).iter().any(|(stored, _)| stored.ends_with(&key));
         put(&[7]);
         records.written(Height::new(8));
         put(&[]);
@@ -137,8 +137,8 @@ fn a_primary_that_lost_writes_goes_back_together_with_its_chain() {
         let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
         network.run_for(Duration::from_secs(16)).unwrap();
         assert!(network.primary().counters().writes_lost > 0, "{kind:?}");
-        for (write, store) in disk.past.lock().unwrap().iter().enumerate() {
-            let again = on(&Disk::at(store), config.clone(), 4).build();
+        for (write, store) in disk.crashes().iter().enumerate() {
+            let again = on(&store.crashed(), config.clone(), 4).build();
             again.unwrap_or_else(|error| panic!("{kind:?} after write {write}: {error}"));
         }
     }
