@@ -16,8 +16,8 @@ use std::{
 };
 
 use super::{
-    ApplyRecords, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Message, Protocol,
-    Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
+    ApplyRecords, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Effect, Encoder, Event, Evidence,
+    Protocol, Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
     effect_handler::{Durability, EffectHandler, Outbox, carry_out},
     mutation::{self, Mutation},
     testing::{Content, Envelope, build, receivers},
@@ -301,7 +301,7 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
         &mut self.outbox
     }
 
-    fn send(&mut self, to: Recipients, message: Message) {
+    fn send(&mut self, to: Recipients, message: ConsensusMessage) {
         let (setup, from, content) = (&self.table.setup, self.id(), Content::Message(message));
         if setup.is_lost(&content) {
             return;

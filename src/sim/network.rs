@@ -2,6 +2,7 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+pub(super) mod consensus_setup;
 pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;
@@ -14,15 +15,14 @@ pub(super) mod records;
 pub(super) mod replica;
 pub(super) mod run;
 pub(super) mod scripted;
-pub(super) mod shared;
 pub(super) mod step;
 pub(super) mod validator_action;
 
 use std::sync::Arc;
 
 use self::{
-    builder::NetworkBuilder, environment::Environment, error::NetworkError, invariant::Invariant, replica::Replica,
-    shared::Shared,
+    builder::NetworkBuilder, consensus_setup::ConsensusSetup, environment::Environment, error::NetworkError,
+    invariant::Invariant, replica::Replica,
 };
 use super::{
     engine::{clock::SimTime, digest::RunDigest},
@@ -47,7 +47,7 @@ use crate::{
 pub struct Network {
     pub(super) replicas: Vec<Replica>,
     pub(super) env: Environment,
-    pub(super) shared: Arc<Shared>,
+    pub(super) setup: Arc<ConsensusSetup>,
     /// Checked after every step.
     invariants: Vec<Box<dyn Invariant>>,
     /// Second processes of replicas whose key runs twice; their slots follow those of all replicas.
@@ -63,14 +63,14 @@ impl Network {
     pub(super) fn start(
         mut replicas: Vec<Replica>,
         mut env: Environment,
-        shared: Shared,
+        setup: ConsensusSetup,
         invariants: Vec<Box<dyn Invariant>>,
         plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut env)?;
         }
-        let mut network = Self { replicas, env, shared: Arc::new(shared), invariants, twins: Vec::new() };
+        let mut network = Self { replicas, env, setup: Arc::new(setup), invariants, twins: Vec::new() };
         if !plan.is_empty() {
             network.schedule(plan)?;
         }
@@ -98,17 +98,17 @@ impl Network {
 
     /// Returns the protocol and its parameters.
     pub fn config(&self) -> &ConsensusConfig {
-        &self.shared.config
+        &self.setup.config
     }
 
     /// Returns the authenticator of the replicas' seals.
     pub fn authenticator(&self) -> &Authenticator {
-        &self.shared.authenticator
+        &self.setup.authenticator
     }
 
     /// Returns the validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
-        &self.shared.validators
+        &self.setup.validators
     }
 
     /// Returns whether a replica never misbehaved so far; invariants judge honest replicas only.

@@ -103,7 +103,7 @@ fn drive(poa: &mut Poa, event: Event) -> Vec<Effect> {
 }
 
 fn receive(poa: &mut Poa, block: &Arc<Block>) -> Vec<Effect> {
-    drive(poa, Event::Message { from: PEER, message: Message::Block(block.clone()) })
+    drive(poa, Event::Message { from: PEER, message: ConsensusMessage::Block(block.clone()) })
 }
 
 fn receive_all<'a>(poa: &mut Poa, blocks: impl IntoIterator<Item = &'a Arc<Block>>) {
@@ -249,7 +249,7 @@ fn a_block_that_executes_badly_is_forgotten_with_its_descendants() {
     let blocks = setup.branch(&setup.genesis, &[1, 2, 3]);
     let mut effects = Vec::new();
     for block in &blocks {
-        poa.step(Event::Message { from: PEER, message: Message::Block(block.clone()) }, &mut effects);
+        poa.step(Event::Message { from: PEER, message: ConsensusMessage::Block(block.clone()) }, &mut effects);
     }
     assert_eq!(poa.head(), BlockId::of(&setup.genesis), "pending is not adopted");
     let verdict = Verdict::Invalid { reason: "state root".to_owned() };
@@ -388,7 +388,7 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
     let effects = drive(&mut poa, Event::Start);
     let said = |effects: &[Effect]| -> Vec<u64> {
         let blocks = effects.iter().filter_map(|effect| match effect {
-            Effect::Send { message: Message::Block(block), after: None, .. } => Some(block.height().get()),
+            Effect::Send { message: ConsensusMessage::Block(block), after: None, .. } => Some(block.height().get()),
             _ => None,
         });
         blocks.collect()

@@ -13,7 +13,7 @@ use crate::{
     store::StoreError,
 };
 
-/// A failure of the simulator. Inputs that a replica rejects are no error; see [`Counters`](crate::sim::Counters).
+/// A failure of the simulator. Inputs that a replica rejects are no error; see [`ReplicaCounters`](crate::sim::ReplicaCounters).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {

@@ -125,7 +125,7 @@ impl Network {
     /// # Errors
     /// [`NetworkError::TimedOut`] when such a protocol does not come to rest within an hour, and as [`Network::step`].
     pub fn settle(&mut self) -> Result<(), NetworkError> {
-        if self.shared.config.never_rests() {
+        if self.setup.config.never_rests() {
             return self.run_until(REST_MAX, Self::is_at_rest);
         }
         while self.step()?.is_some() {}

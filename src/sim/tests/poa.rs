@@ -7,7 +7,8 @@ use super::*;
 use crate::{
     chain::{BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, AnyProtocol, Authenticator, ConsensusConfig, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusMessage, Protocol, ReplicaId, SealScheme,
+        poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
 };
@@ -130,7 +131,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block()
     let future = Arc::new(built.clone().with_seal(signer.sign(built.hash())));
     for to in (0..4).filter(|to| *to != rogue) {
         let (from, to) = (ReplicaId::new(rogue), ReplicaId::new(to));
-        network.inject(from, to, Message::Block(future.clone())).unwrap();
+        network.inject(from, to, ConsensusMessage::Block(future.clone())).unwrap();
     }
     network.run_to_height(10).unwrap();
     assert!(network.timestamp() < future.timestamp());

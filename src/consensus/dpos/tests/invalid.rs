@@ -7,7 +7,7 @@ use crate::{
 };
 
 fn message(block: &Arc<Block>) -> Event {
-    Event::Message { from: ReplicaId::new(1), message: Message::Block(block.clone()) }
+    Event::Message { from: ReplicaId::new(1), message: ConsensusMessage::Block(block.clone()) }
 }
 
 /// Checks that replica 0 rejects the event with a reason that contains `named`.

@@ -83,8 +83,8 @@ impl Fixture for DposFixture {
     }
 
     /// Checks announcements only: what is sent to one replica is a head that was announced before, of any author.
-    fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &Message) {
-        if let (Message::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
+    fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &ConsensusMessage) {
+        if let (ConsensusMessage::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
             lab.check_produced(index, block);
         }
     }
@@ -178,7 +178,7 @@ impl Lab {
 
     /// Announces a block to a replica as one outside the lab would.
     pub(super) fn announce(&mut self, to: usize, block: &Arc<Block>) {
-        self.deliver(to, Event::Message { from: ReplicaId::new(99), message: Message::Block(block.clone()) });
+        self.deliver(to, Event::Message { from: ReplicaId::new(99), message: ConsensusMessage::Block(block.clone()) });
     }
 
     /// Looks at a block that an honest replica sends.

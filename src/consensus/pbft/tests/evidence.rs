@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Event, Evidence, Message, Protocol, ReplicaId, SealedHeader,
+        BlockId, ConsensusMessage, Event, Evidence, Protocol, ReplicaId, SealedHeader,
         pbft::{
             Body, DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, HeaderError,
             LightVerifier, MessageError, Payload, Phase, View,
@@ -142,7 +142,7 @@ fn what_proves_nothing_changes_nothing() {
     let before = lab.replica(1).clone();
     for (name, proof) in cases {
         let (mut replica, mut effects) = (before.clone(), Vec::new());
-        let message = Message::Pbft(Arc::new(lab.signed(0, Body::Evidence(proof.clone()))));
+        let message = ConsensusMessage::Pbft(Arc::new(lab.signed(0, Body::Evidence(proof.clone()))));
         replica.step(Event::Message { from: ReplicaId::new(0), message }, &mut effects);
         let refused = matches!(
             effects.as_slice(),

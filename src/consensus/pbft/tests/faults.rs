@@ -214,8 +214,10 @@ fn a_synced_block_without_its_certificate_is_refused() {
         let message = lab.signed(who, Body::Commit { view: View::new(0), block: lab.replica(who).head() });
         let from = ReplicaId::new(who as u32);
         let mut effects = Vec::new();
-        replica
-            .step(Event::Message { from, message: crate::consensus::Message::Pbft(Arc::new(message)) }, &mut effects);
+        replica.step(
+            Event::Message { from, message: crate::consensus::ConsensusMessage::Pbft(Arc::new(message)) },
+            &mut effects,
+        );
         let fetches = effects.iter().any(|effect| matches!(effect, Effect::Fetch { .. }));
         assert_eq!(fetches, who == 1, "f validators may lie");
     }

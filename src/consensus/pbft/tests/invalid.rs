@@ -6,7 +6,7 @@ use super::{super::vote::pre_prepare, lab::Lab};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, Effect, Event, Message, Protocol, ReplicaId, Signer, Ticket, TimerId, Verdict,
+        BlockId, ConsensusMessage, Effect, Event, Protocol, ReplicaId, Signer, Ticket, TimerId, Verdict,
         pbft::{Body, InView, NewView, PbftMessage, Seal, VIEW_CHANGES_AHEAD_MAX, VIEWS_AHEAD_MAX, View, ViewChange},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, keccak256},
@@ -97,7 +97,7 @@ impl Scene {
 
     /// Asserts that the replica refuses a message; evidence may come of it all the same.
     fn refuse(&self, name: &str, message: PbftMessage) {
-        let message = Message::Pbft(Arc::new(message));
+        let message = ConsensusMessage::Pbft(Arc::new(message));
         let effects = self.step(name, Event::Message { from: ReplicaId::new(3), message });
         let refused = effects.iter().filter(|effect| matches!(effect, Effect::Reject(_))).count();
         let harmless = effects.iter().all(|effect| matches!(effect, Effect::Reject(_) | Effect::Evidence(_)));
@@ -175,7 +175,7 @@ fn events_that_were_not_requested_leave_the_state_as_it_was() {
     let (head, from) = (scene.head.clone(), ReplicaId::new(1));
     let stale = Some("pbft/stale-answer");
     for (name, event, mark) in [
-        ("a block of another protocol", Event::Message { from, message: Message::Block(head.clone()) }, None),
+        ("a block of another protocol", Event::Message { from, message: ConsensusMessage::Block(head.clone()) }, None),
         ("a block", Event::BlockSynced { from, block: head.clone() }, None),
         ("a verdict", Event::BlockJudged { block: scene.next, verdict: Verdict::VALID }, stale),
         ("a draw", Event::Random { ticket: Ticket::new(9), value: 1 }, None),
@@ -217,7 +217,7 @@ fn floods_of_signed_nonsense_stay_small() {
     }
     for body in flood {
         let message = lab.signed(3, body);
-        lab.deliver(1, Event::Message { from: ReplicaId::new(3), message: Message::Pbft(Arc::new(message)) });
+        lab.deliver(1, Event::Message { from: ReplicaId::new(3), message: ConsensusMessage::Pbft(Arc::new(message)) });
     }
     let replica = lab.replica(1);
     assert_eq!((replica.view(), replica.is_changing()), (View::new(0), false), "one voice moves nobody");
@@ -237,7 +237,7 @@ fn a_block_that_executes_badly_costs_the_primary_its_view() {
     let (block, proposal) = lab.proposal(&genesis, 0, 0);
     let replica = lab.replica_mut(1);
     let mut effects = Vec::new();
-    let message = Message::Pbft(Arc::new(proposal));
+    let message = ConsensusMessage::Pbft(Arc::new(proposal));
     replica.step(Event::Message { from: ReplicaId::new(0), message }, &mut effects);
     assert!(matches!(effects.as_slice(), [Effect::Validate { .. }]));
     let sent = |effects: &[Effect]| {
@@ -261,7 +261,10 @@ fn promises_wait_for_their_records() {
     let (block, proposal) = lab.proposal(&genesis, 0, 0);
     let replica = lab.replica_mut(1);
     let mut effects = Vec::new();
-    replica.step(Event::Message { from: ReplicaId::new(0), message: Message::Pbft(Arc::new(proposal)) }, &mut effects);
+    replica.step(
+        Event::Message { from: ReplicaId::new(0), message: ConsensusMessage::Pbft(Arc::new(proposal)) },
+        &mut effects,
+    );
     replica.step(Event::BlockJudged { block, verdict: Verdict::VALID }, &mut effects);
     let mut durable = None;
     let mut sent = 0;

@@ -246,7 +246,7 @@ impl Setup for OneLiar {
     /// What a replica has no more use for: messages of views that are over, votes for what it did not agree to or is done
     /// with.
     fn is_dead(&self, seen: &Seen, content: &Content) -> bool {
-        let Content::Message(Message::Pbft(message)) = content else { return false };
+        let Content::Message(ConsensusMessage::Pbft(message)) = content else { return false };
         let is_other = |view: View, hash: B256| seen.accepted.is_some_and(|own| own.0 == view && own.1 != hash);
         match &message.body {
             Body::PrePrepare { view, .. } => *view < seen.view || seen.committed.is_some(),
@@ -267,7 +267,7 @@ impl Setup for OneLiar {
 
 /// Whether a replica makes use of a message now. A vote for what it did not agree to yet can as well come later.
 fn is_timely(seen: &Seen, content: &Content) -> bool {
-    let Content::Message(Message::Pbft(message)) = content else { return true };
+    let Content::Message(ConsensusMessage::Pbft(message)) = content else { return true };
     match &message.body {
         Body::Prepare { view, block } | Body::Commit { view, block } => seen.accepted == Some((*view, block.hash)),
         _ => true,
@@ -308,7 +308,7 @@ impl PbftModel {
         let table = TransitionTable::new(OneLiar::new(bounds.views), mutation);
         let words = table.setup().words();
         let lies = words.into_iter().flat_map(|(word, message)| {
-            let content = Content::Message(Message::Pbft(Arc::new(message)));
+            let content = Content::Message(ConsensusMessage::Pbft(Arc::new(message)));
             HONEST.map(|to| {
                 (
                     word,

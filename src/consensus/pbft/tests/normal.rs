@@ -3,7 +3,7 @@
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Effect, Event, HeaderFieldError, Message, Protocol, SealedHeader,
+        BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, SealedHeader,
         pbft::{CertificateError, HeaderError, LightVerifier, RESEND_TIMER, Seal, View},
     },
     primitives::Bytes,
@@ -118,7 +118,9 @@ fn feed(observer: &mut super::super::Pbft, event: Event) {
                 Effect::Validate { block } => {
                     inbox.push(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
                 }
-                Effect::Send { message: Message::Pbft(message), .. } => panic!("sent {}", message.body.label()),
+                Effect::Send { message: ConsensusMessage::Pbft(message), .. } => {
+                    panic!("sent {}", message.body.label())
+                }
                 _ => {}
             }
         }

@@ -6,14 +6,14 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     consensus::{
         Event, Evidence, Protocol, Rejection, ReplicaId,
-        pos::{ATTEST_TIMER, MessageError, OffenceKind, Pos, PosConfig, SLOT_TIMER, Vote, VoteData, offenders},
+        pos::{ATTEST_TIMER, MessageError, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData, offenders},
     },
     primitives::{Address, B256},
 };
 
-fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
+fn named(lab: &Lab) -> BTreeSet<(Address, SlashingCondition)> {
     let named = lab.evidence.iter().map(|(_, evidence)| match evidence {
-        Evidence::Slashable { offender, offence } => (*offender, offence.kind()),
+        Evidence::Slashable { offender, offence } => (*offender, offence.condition()),
         other => panic!("{other:?}"),
     });
     named.collect()
@@ -68,7 +68,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
         lab.give_block(replica, first);
         lab.give_block(replica, second);
     }
-    assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
+    assert_eq!(named(&lab), [(lab.address(villain), SlashingCondition::DoubleProposal)].into());
     for (place, who) in committee.iter().enumerate() {
         let head = if place % 2 == 0 { &left } else { &right };
         let vote = lab.vote(x, *who, 9, head.hash());
@@ -92,7 +92,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     assert_eq!((lab.heads()[x], lab.heads()[y]), (block.hash(), block.hash()));
     lab.give_vote(x, &for_right);
     lab.give_vote(y, &for_left);
-    assert!(named(&lab).contains(&(lab.address(swayer), OffenceKind::DoubleVote)));
+    assert!(named(&lab).contains(&(lab.address(swayer), SlashingCondition::DoubleVote)));
     for replica in [x, y] {
         assert!(lab.replica(replica).tree.forks.equivocators().contains(&lab.address(swayer)));
     }
@@ -151,7 +151,10 @@ fn nothing_at_stake_is_slashed() {
         votes.iter().for_each(|vote| lab.give_vote(replica, vote));
     }
     lab.run(30);
-    let want = [(lab.address(proposer), OffenceKind::DoubleProposal), (lab.address(voter), OffenceKind::DoubleVote)];
+    let want = [
+        (lab.address(proposer), SlashingCondition::DoubleProposal),
+        (lab.address(voter), SlashingCondition::DoubleVote),
+    ];
     assert_eq!(named(&lab), want.into(), "they and nobody else");
     let honest = (0..7).find(|replica| *replica != proposer && *replica != voter).unwrap();
     let state = lab.replica(honest).head_state().unwrap().clone();
@@ -281,7 +284,7 @@ fn a_surrounding_vote_is_detected_however_late_it_arrives() {
     let signer = lab.signers[lab.index_of(&villain)].clone();
     let data = VoteData { source: first.source, ..*last };
     lab.give_vote(0, &Vote::signed(data, &signer));
-    assert_eq!(named(&lab), [(villain, OffenceKind::SurroundVote)].into());
+    assert_eq!(named(&lab), [(villain, SlashingCondition::SurroundVote)].into());
     assert!(epoch >= 6);
 }
 
@@ -328,7 +331,7 @@ fn evidence_undoes_no_justification() {
         .find(|(who, vote)| **who == lab.address(villain) && vote.data.target.epoch == state.epoch());
     let own = own.unwrap().1.clone();
     let other = Vote::signed(VoteData { slot: own.data.slot + 1, ..own.data }, &lab.signers[villain]);
-    let offence = crate::consensus::pos::Offence::of_votes(&own, &other).unwrap();
+    let offence = crate::consensus::pos::SlashingEvidence::of_votes(&own, &other).unwrap();
     let block = lab.forge_with(1, head, 27, |payload| payload.offences = vec![offence]);
     lab.deliver(1, Event::Timer(SLOT_TIMER));
     lab.give_block(1, &block);
@@ -351,7 +354,7 @@ fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     }
     lab.give_block(0, &left);
     lab.give_block(0, &right);
-    assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
+    assert_eq!(named(&lab), [(lab.address(villain), SlashingCondition::DoubleProposal)].into());
     let equivocators = |lab: &Lab| lab.replica(0).tree.forks.equivocators().clone();
     assert!(equivocators(&lab).is_empty());
     for head in [&left, &right] {

@@ -6,9 +6,11 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Signer, Ticket, TimerId,
-        Verdict,
-        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, StakeSource, Vote, VoteData, check_header},
+        Admin, BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, ReplicaId, Signer, Ticket,
+        TimerId, Verdict,
+        pos::{
+            HeaderError, Payload, Pos, PosError, Proposal, SlashingEvidence, StakeSource, Vote, VoteData, check_header,
+        },
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
@@ -27,12 +29,12 @@ fn refuse(replica: &Pos, name: &str, event: Event) -> String {
     }
 }
 
-fn message(message: impl Into<Message>) -> Event {
+fn message(message: impl Into<ConsensusMessage>) -> Event {
     Event::Message { from: ReplicaId::new(3), message: message.into() }
 }
 
 fn of_block(block: &Arc<Block>) -> Event {
-    Event::Message { from: ReplicaId::new(3), message: Message::Block(block.clone()) }
+    Event::Message { from: ReplicaId::new(3), message: ConsensusMessage::Block(block.clone()) }
 }
 
 /// Slot 50 of an epoch of slots 48 to 51, and the vote of a validator whose duty is later, as if it were now.
@@ -115,10 +117,10 @@ fn refused_evidence_changes_nothing() {
     let of_stranger = [1, 2].map(|byte| Proposal::signed(9, id(byte), &stranger));
     let of_future = [1, 2].map(|byte| Proposal::signed(900, id(byte), &lab.signers[1]));
     for (name, offence, want) in [
-        ("two voters", Offence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves no offence"),
-        ("one vote twice", Offence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves no offence"),
-        ("a stranger", Offence::of_proposals(&of_stranger[0], &of_stranger[1]).unwrap(), "no validator"),
-        ("of the future", Offence::of_proposals(&of_future[0], &of_future[1]).unwrap(), "is over"),
+        ("two voters", SlashingEvidence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves no offence"),
+        ("one vote twice", SlashingEvidence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves no offence"),
+        ("a stranger", SlashingEvidence::of_proposals(&of_stranger[0], &of_stranger[1]).unwrap(), "no validator"),
+        ("of the future", SlashingEvidence::of_proposals(&of_future[0], &of_future[1]).unwrap(), "is over"),
     ] {
         let got = refuse(&replica, name, message(Lab::offence_message(offence)));
         assert!(got.contains(want), "{name}: {got}");
@@ -188,7 +190,7 @@ fn blocks_with_refused_payloads_change_nothing() {
     let uncounted = lab.vote(0, scene.another, 19, scene.parent);
     let other_source = Vote::signed(VoteData { source: old.data.source, ..uncounted.data }, another);
     let reveal = another.sign(super::super::reveal_hash(5));
-    let no_offence = Offence::Votes { first: old.clone(), second: old.clone() };
+    let no_offence = SlashingEvidence::Votes { first: old.clone(), second: old.clone() };
     let cases = [
         ("other reveal", scene.with(|payload| payload.reveal = reveal), "reveal"),
         ("a vote twice", scene.with(|payload| payload.votes = vec![counted]), "already counted"),

@@ -5,11 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, Event, HeaderChainRules, Message, Protocol, Records,
+        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, HeaderChainRules, Protocol, Records,
         ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
-            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage,
-            Proposal, SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
+            ATTEST_TIMER, Checkpoint, HeaderContext, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
+            SLOT_TIMER, SlashingEvidence, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
         },
         testing::{self, Fixture, genesis},
     },
@@ -256,7 +256,7 @@ impl Lab {
 
     pub(super) fn give_block(&mut self, to: usize, block: &Arc<Block>) {
         let from = ReplicaId::new(((to + 1) % self.nodes.len()) as u32);
-        self.deliver(to, Event::Message { from, message: Message::Block(block.clone()) });
+        self.deliver(to, Event::Message { from, message: ConsensusMessage::Block(block.clone()) });
     }
 
     pub(super) fn give_vote(&mut self, to: usize, vote: &Vote) {
@@ -264,8 +264,8 @@ impl Lab {
         self.deliver(to, Event::Message { from, message: vote.clone().into() });
     }
 
-    pub(super) fn offence_message(offence: Offence) -> Message {
-        Message::Pos(Arc::new(PosMessage::Offence(offence)))
+    pub(super) fn offence_message(offence: SlashingEvidence) -> ConsensusMessage {
+        ConsensusMessage::Pos(Arc::new(PosMessage::Offence(offence)))
     }
 
     /// All votes in a replica's chain, newest block first.

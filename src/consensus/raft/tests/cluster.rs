@@ -39,8 +39,8 @@ impl Fixture for RaftFixture {
         Raft::recover(config, root, first, records, cluster.authenticator.clone(), signer).unwrap()
     }
 
-    fn on_send(_: &mut Cluster, _: usize, to: Recipients, message: &Message) {
-        assert!(matches!((to, message), (Recipients::One(_), Message::Raft(_))), "unexpected {message:?}");
+    fn on_send(_: &mut Cluster, _: usize, to: Recipients, message: &ConsensusMessage) {
+        assert!(matches!((to, message), (Recipients::One(_), ConsensusMessage::Raft(_))), "unexpected {message:?}");
     }
 
     fn after_step(cluster: &mut Cluster, _: usize) {
@@ -51,13 +51,13 @@ impl Fixture for RaftFixture {
 
 /// A Raft message from one replica to another.
 pub(super) fn envelope(from: ReplicaId, to: ReplicaId, message: RaftMessage) -> Envelope {
-    Envelope::message(from, to, Message::Raft(message))
+    Envelope::message(from, to, ConsensusMessage::Raft(message))
 }
 
 /// The Raft message in an envelope; none for a block.
 pub(super) fn raft_message(envelope: &Envelope) -> Option<&RaftMessage> {
     match &envelope.content {
-        Content::Message(Message::Raft(message)) => Some(message),
+        Content::Message(ConsensusMessage::Raft(message)) => Some(message),
         _ => None,
     }
 }

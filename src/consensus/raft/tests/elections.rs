@@ -145,7 +145,7 @@ fn a_vote_survives_a_crash() {
     // Another candidate of the same term gets nothing.
     let body = Body::RequestVote { pre: false, transfer: true, last_index: 9, last_term: 1 };
     cluster.queue.clear();
-    cluster.deliver(1, Event::Message { from: id(2), message: Message::Raft(RaftMessage { term: 1, body }) });
+    cluster.deliver(1, Event::Message { from: id(2), message: ConsensusMessage::Raft(RaftMessage { term: 1, body }) });
     assert!(matches!(raft_message(&cluster.queue[0]).unwrap().body, Body::Vote { pre: false, granted: false }));
 }
 

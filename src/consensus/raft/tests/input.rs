@@ -19,7 +19,7 @@ fn refuse(cluster: &mut Cluster, number: usize, event: Event, why: &str) {
 }
 
 fn message(from: usize, term: u64, body: Body) -> Event {
-    Event::Message { from: id(from), message: Message::Raft(RaftMessage { term, body }) }
+    Event::Message { from: id(from), message: ConsensusMessage::Raft(RaftMessage { term, body }) }
 }
 
 #[test]

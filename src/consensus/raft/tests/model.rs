@@ -152,7 +152,7 @@ impl Setup for ThreeReplicas {
     }
 
     fn is_lost(&self, content: &Content) -> bool {
-        let Content::Message(Message::Raft(RaftMessage { body, .. })) = content else { return false };
+        let Content::Message(ConsensusMessage::Raft(RaftMessage { body, .. })) = content else { return false };
         self.is_brief && matches!(body, Body::Heartbeat { .. } | Body::RequestVote { pre: true, .. })
     }
 
@@ -164,12 +164,12 @@ impl Setup for ThreeReplicas {
         }
         let vote = RaftMessage { term: raft.term + 1, body: Body::Vote { pre: true, granted: true } };
         let other = id((replica.number as usize + 1) % REPLICAS);
-        vec![timer, Event::Message { from: other, message: Message::Raft(vote) }]
+        vec![timer, Event::Message { from: other, message: ConsensusMessage::Raft(vote) }]
     }
 
     /// Replies to a role that this replica no longer has: it never becomes a candidate of its own term again.
     fn is_dead(&self, view: &View, content: &Content) -> bool {
-        let Content::Message(Message::Raft(RaftMessage { term, body })) = content else { return false };
+        let Content::Message(ConsensusMessage::Raft(RaftMessage { term, body })) = content else { return false };
         match body {
             Body::RequestVote { pre: false, .. } => *term < view.term,
             Body::Vote { pre: false, .. } => *term < view.term || (*term == view.term && !view.is_candidate),

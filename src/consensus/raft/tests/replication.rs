@@ -121,7 +121,7 @@ fn an_old_write_does_not_make_a_rewritten_entry_durable() {
     let append = |term: u64, entry_term: u64| {
         let entries: Arc<[Entry]> = Arc::new([Entry::new(entry_term, 1, None)]);
         let body = Body::Append { prev_index: 0, prev_term: 0, entries, commit: 0 };
-        Message::Raft(RaftMessage { term, body })
+        ConsensusMessage::Raft(RaftMessage { term, body })
     };
     cluster.nodes[1].has_slow_disk = true;
     cluster.deliver(1, Event::Message { from: id(0), message: append(1, 1) });

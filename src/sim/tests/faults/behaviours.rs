@@ -1,7 +1,7 @@
 //! What misbehaviour does, and that fewer than a third of it does no harm.
 
 use super::*;
-use crate::consensus::{AnyProtocol, Message};
+use crate::consensus::{AnyProtocol, ConsensusMessage};
 
 /// Twenty seconds of PBFT with one replica of four misbehaving from the beginning, and a clean end.
 fn with(behaviour: Behaviour, when: Trigger) -> Network {
@@ -181,6 +181,6 @@ fn whole_blocks_are_garbled_and_advanced_too() {
     assert!(network.replica(id(0)).unwrap().counters().rejected > 3);
     // An injected message passes links and faults as any other.
     let block = network.primary().chain().head().block().clone();
-    network.inject(id(0), id(3), Message::Block(block)).unwrap();
+    network.inject(id(0), id(3), ConsensusMessage::Block(block)).unwrap();
     run_ms(&mut network, 100);
 }

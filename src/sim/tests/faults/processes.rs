@@ -59,7 +59,8 @@ fn what_was_on_its_way_to_the_disk_is_lost_and_torn() {
             network.crash(id(replica)).unwrap();
             network.restart(id(replica)).unwrap();
         }
-        let of_all = |of: fn(&Counters) -> u64| network.replicas().iter().map(|r| of(&r.counters())).sum::<u64>();
+        let of_all =
+            |of: fn(&ReplicaCounters) -> u64| network.replicas().iter().map(|r| of(&r.counters())).sum::<u64>();
         lost += of_all(|counters| counters.writes_lost);
         torn += of_all(|counters| counters.writes_torn);
         network.heal_all().unwrap();
