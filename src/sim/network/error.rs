@@ -122,7 +122,12 @@ pub enum NetworkError {
         /// Lowest head of all replicas.
         height: Height,
     },
-    /// No replica may make the next block, or blocks are made automatically.
+    /// A network that makes blocks automatically is asked to come to rest.
+    #[error(
+        "the network makes blocks automatically and never comes to rest: run it for a time or until a condition holds"
+    )]
+    NeverRests,
+    /// No replica may make the next block.
     #[error("no replica waits to be asked for a block at height {height}")]
     NobodyBuilds {
         /// Height of the requested block.

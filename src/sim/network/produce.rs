@@ -81,7 +81,7 @@ impl Network {
     /// number.
     ///
     /// # Errors
-    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
+    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::settle`].
     pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
         self.settle()?;
         let wanting = self.replicas.iter().filter_map(|replica| {

@@ -68,6 +68,29 @@ fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
     }
 }
 
+#[test]
+fn blocks_on_demand_with_a_period_are_refused_at_build() {
+    for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
+        let config = default_sim_config(kind);
+        let built = network(kind, validators, 6).with_production(Production::OnDemand).build();
+        let want = ChainOptionsError::OnDemandPeriod { protocol: kind.name(), period_secs: config.period() };
+        assert!(matches!(built, Err(NetworkError::ChainOptions(got)) if got == want), "{kind:?}");
+    }
+}
+
+#[test]
+fn no_block_is_ordered_of_a_network_that_makes_them_automatically() {
+    for kind in ConsensusKind::ALL {
+        let mut network = network(kind, 4, 6).build().unwrap();
+        for _ in 0..2 {
+            let refused = network.produce_block(&BlockOrder::new());
+            assert!(matches!(refused, Err(NetworkError::NeverRests)), "{kind:?}");
+            assert!(matches!(network.settle(), Err(NetworkError::NeverRests)), "{kind:?}");
+            network.run_to_height(2).unwrap();
+        }
+    }
+}
+
 /// Every protocol goes on over links that lose a tenth of everything, and nothing heals them.
 #[test]
 fn lossy_links_are_borne_for_good() {

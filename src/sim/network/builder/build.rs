@@ -115,6 +115,10 @@ impl NetworkBuilder {
                           choose a period of at least 1 second, or `Production::OnDemand`";
             return Err(NetworkError::Options { reason: reason.to_owned() });
         }
+        if self.production == Production::OnDemand && config.period() > 0 {
+            let (protocol, period_secs) = (config.kind().name(), config.period());
+            return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
+        }
         Ok(())
     }
 
