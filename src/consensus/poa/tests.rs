@@ -122,7 +122,7 @@ fn check_deadlock(setup: &Setup, common: &[Arc<Block>], winner: &[Arc<Block>], l
         let next = head.height.next();
         let free =
             online.iter().filter(|index| poa.snapshot().may_sign(next, &setup.signers[**index].address()).is_ok());
-        assert!(free.count() > 0, "nobody may go on");
+        assert!(free.count() > 0, "no online signer may extend the head");
     }
 }
 
@@ -177,7 +177,7 @@ fn two_blocks_of_one_signer_and_height_are_evidence_and_the_lower_hash_wins() {
 }
 
 #[test]
-fn invalid_blocks_leave_the_state_as_it_was() {
+fn invalid_blocks_leave_the_state_unchanged() {
     let setup = Setup::new(4);
     let mut poa = setup.replica(Some(2));
     let first = setup.block(&setup.genesis, 1, &Odd::default());
@@ -229,9 +229,9 @@ fn invalid_blocks_leave_the_state_as_it_was() {
     }
     for (name, event) in [
         ("verdict of nothing", Event::BlockJudged { block: BlockId::of(&first), verdict: Verdict::VALID }),
-        ("answer to no draw", Event::Random { ticket: Ticket::new(99), value: 1 }),
+        ("unrequested draw", Event::Random { ticket: Ticket::new(99), value: 1 }),
         ("no such timer", Event::Timer(TimerId::new(9))),
-        ("block that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(99), block: first.clone() }),
+        ("unrequested block", Event::BlockBuilt { ticket: Ticket::new(99), block: first.clone() }),
     ] {
         let effects = drive(&mut poa, event);
         let is_stale = matches!(effects.as_slice(), [Effect::Mark("poa/stale-answer" | "poa/stale-build")]);
@@ -242,7 +242,7 @@ fn invalid_blocks_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn a_block_that_executes_badly_is_forgotten_with_its_descendants() {
+fn a_block_that_fails_execution_is_dropped_with_its_descendants() {
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
     let before = poa.digest();
@@ -411,7 +411,7 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
     assert_eq!(said(&effects), [5], "as the head");
     receive(&mut poa, &blocks[5]);
     let effects = drive(&mut poa, Event::Timer(ANNOUNCE_TIMER));
-    assert_eq!(said(&effects), [6], "nothing is lost any more");
+    assert_eq!(said(&effects), [6], "no sealed block is missing any more");
     assert!(poa.sealed.is_empty());
 }
 

@@ -56,7 +56,7 @@ impl Voting {
         Self { lab, head, good, signer }
     }
 
-    /// The good vote, changed before it is signed.
+    /// The valid vote, changed before it is signed.
     fn changed(&self, change: impl FnOnce(&mut VoteData)) -> Vote {
         let mut data = self.good.data;
         change(&mut data);
@@ -127,13 +127,13 @@ fn refused_evidence_changes_nothing() {
     }
 }
 
-/// Slot 20, a good block for it, and bad ones like it.
+/// Slot 20 with a valid block, and invalid variants of it.
 struct Proposing {
     lab: Lab,
     parent: B256,
     good: Arc<Block>,
     proposer: usize,
-    /// A validator whose slot it is not.
+    /// A validator that is not the proposer of the slot.
     another: usize,
     stranger: Signer,
 }
@@ -155,14 +155,14 @@ impl Proposing {
         self.lab.forge_with(0, self.parent, 20, change)
     }
 
-    /// The good block with a changed header, sealed for `slot` by `by`.
+    /// The valid block with a changed header, sealed for `slot` by `by`.
     fn sealed(&self, slot: u64, by: usize, change: impl FnOnce(&mut Header)) -> Arc<Block> {
         let mut header = self.good.header().clone();
         change(&mut header);
         self.lab.seal(Block::new(header, Vec::new(), self.good.payload().clone(), Vec::new()), slot, by)
     }
 
-    /// The good block with these bytes for a payload.
+    /// The valid block with these bytes for a payload.
     fn with_bytes(&self, payload: Bytes) -> Arc<Block> {
         let extra_data = Block::extra_data_of(&payload).unwrap();
         let header = Header { extra_data, ..self.good.header().clone() };
@@ -246,14 +246,14 @@ fn known_far_and_old_blocks_change_nothing() {
         ("below the final one", below, "oldest"),
         ("beside the final one", beside, "not built upon"),
     ]);
-    // And the good one is none of these.
+    // The valid one is accepted.
     let good = scene.good.clone();
     scene.lab.give_block(0, &good);
     assert_eq!(scene.lab.replica(0).head().hash, good.hash());
 }
 
 #[test]
-fn answers_to_nothing_change_nothing() {
+fn unrequested_responses_change_nothing() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let replica = lab.replica(0).clone();
