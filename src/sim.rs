@@ -48,7 +48,7 @@ pub use network::{
     links::Latency,
     produce::ProducedBlock,
     production::{BlockOrder, Production},
-    replica::{Counters, Replica, process::ProcessState},
+    replica::{Replica, ReplicaCounters, process::ProcessState},
     scripted::{ScriptError, ScriptedChain},
     step::SimStep,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},

@@ -55,8 +55,8 @@ use self::{
     sync::Fetched,
 };
 use super::{
-    Admin, Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol,
-    Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    Admin, Authenticator, BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Finality, FinalityKind,
+    Protocol, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     mutation::{self, Mutation},
 };
 use crate::primitives::{Address, B256, Height, Timestamp};
@@ -479,7 +479,7 @@ impl Pbft {
 }
 
 fn broadcast(message: &Arc<PbftMessage>, after: Option<Ticket>, effects: &mut Vec<Effect>) {
-    effects.push(Effect::Send { to: Recipients::Others, message: Message::Pbft(message.clone()), after });
+    effects.push(Effect::Send { to: Recipients::Others, message: ConsensusMessage::Pbft(message.clone()), after });
 }
 
 impl Protocol for Pbft {
@@ -489,7 +489,7 @@ impl Protocol for Pbft {
                 self.start(effects);
                 Ok(())
             }
-            Event::Message { from, message: Message::Pbft(message) } => {
+            Event::Message { from, message: ConsensusMessage::Pbft(message) } => {
                 self.on_message(from, &message, effects).map_err(Rejection::from)
             }
             Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),

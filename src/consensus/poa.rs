@@ -33,7 +33,7 @@ use self::{
     tree::{Node, Tree},
 };
 use super::{
-    Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
+    Admin, Authenticator, BlockId, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Protocol, Records,
     Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     intake::{BlockIntake, Intake, PendingBlock},
 };
@@ -227,7 +227,9 @@ impl Protocol for Poa {
                 self.plan(effects);
                 self.rebroadcast_sealed(effects);
             }
-            Event::Message { from, message: Message::Block(block) } => self.on_block(Some(from), block, effects),
+            Event::Message { from, message: ConsensusMessage::Block(block) } => {
+                self.on_block(Some(from), block, effects)
+            }
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
             }

@@ -2,6 +2,7 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+pub(super) mod consensus_setup;
 pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;
@@ -14,7 +15,6 @@ pub(super) mod records;
 pub(super) mod replica;
 pub(super) mod run;
 pub(super) mod scripted;
-pub(super) mod shared;
 pub(super) mod step;
 pub(super) mod validator_action;
 
@@ -22,11 +22,11 @@ use std::sync::Arc;
 
 use self::{
     builder::NetworkBuilder,
+    consensus_setup::ConsensusSetup,
     environment::Environment,
     error::{NetworkError, UnknownReplica},
     invariant::Invariant,
     replica::Replica,
-    shared::Shared,
 };
 use super::{
     engine::{clock::SimTime, digest::RunDigest},
@@ -51,7 +51,7 @@ use crate::{
 pub struct Network {
     pub(super) replicas: Vec<Replica>,
     pub(super) env: Environment,
-    pub(super) shared: Arc<Shared>,
+    pub(super) setup: Arc<ConsensusSetup>,
     /// Checked after every step.
     invariants: Vec<Box<dyn Invariant>>,
     /// Second processes of replicas whose key runs twice; their slots follow those of all replicas.
@@ -67,14 +67,14 @@ impl Network {
     pub(super) fn start(
         mut replicas: Vec<Replica>,
         mut env: Environment,
-        shared: Shared,
+        setup: ConsensusSetup,
         invariants: Vec<Box<dyn Invariant>>,
         plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut env)?;
         }
-        let mut network = Self { replicas, env, shared: Arc::new(shared), invariants, twins: Vec::new() };
+        let mut network = Self { replicas, env, setup: Arc::new(setup), invariants, twins: Vec::new() };
         if !plan.is_empty() {
             network.schedule(plan)?;
         }
@@ -102,17 +102,17 @@ impl Network {
 
     /// Returns the protocol and its parameters.
     pub fn config(&self) -> &ConsensusConfig {
-        &self.shared.config
+        &self.setup.config
     }
 
     /// Returns the authenticator of the replicas' seals.
     pub fn authenticator(&self) -> &Authenticator {
-        &self.shared.authenticator
+        &self.setup.authenticator
     }
 
     /// Returns the validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
-        &self.shared.validators
+        &self.setup.validators
     }
 
     /// Returns whether a replica never misbehaved so far; invariants judge honest replicas only.

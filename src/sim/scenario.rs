@@ -8,8 +8,8 @@ mod pbft;
 mod poa;
 mod pos;
 mod raft;
+mod runner;
 mod sizes;
-mod stage;
 
 #[cfg(test)]
 mod tests;
@@ -30,8 +30,8 @@ use super::{
 };
 use crate::{consensus::ConsensusConfig, primitives::TransactionError};
 
+pub use runner::ScenarioRunner;
 pub use sizes::Sizes;
-pub use stage::Stage;
 
 /// A scenario of the library.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +62,7 @@ pub enum Script {
         /// Changes to the network before it is built.
         setup: fn(NetworkBuilder) -> NetworkBuilder,
         /// Runs the script; returns the observed outcome.
-        play: fn(&mut Stage<'_>) -> Result<String, ScenarioError>,
+        play: fn(&mut ScenarioRunner<'_>) -> Result<String, ScenarioError>,
     },
     /// Calls the protocol's rules directly, without a network.
     Rules {
@@ -266,9 +266,9 @@ impl Scenario {
         if let Some(plan) = &options.plan {
             builder = builder.with_faults(plan.clone());
         }
-        let mut stage = Stage::new(builder.build()?, seed, watch);
-        let outcome = play(&mut stage);
-        let (network, window) = stage.leave();
+        let mut runner = ScenarioRunner::new(builder.build()?, seed, watch);
+        let outcome = play(&mut runner);
+        let (network, window) = runner.leave();
         Ok(ScenarioRun { outcome, network: Some(network), seed, window })
     }
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     id::ReplicaId,
     light::FollowHeaders,
@@ -58,7 +60,8 @@ pub(crate) struct ProtocolInfo {
     pub(crate) has_inclusion_timeout: bool,
     /// Whether stake holders elect the validators by their delegations.
     pub(crate) has_elections: bool,
-    /// Labels of its messages ([`Message::label`](super::event::Message::label)), and beginnings of labels that end in `*`.
+    /// Labels of its messages ([`ConsensusMessage::label`](super::event::ConsensusMessage::label)), and beginnings of
+    /// labels that end in `*`.
     pub(crate) message_labels: &'static [&'static str],
     /// Approximate last round that a fault campaign reaches while its faults last.
     pub(crate) campaign_rounds_max: u64,
@@ -66,11 +69,17 @@ pub(crate) struct ProtocolInfo {
 }
 
 /// A replica's role in its round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RoundRole {
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RoundRole {
+    /// Follower of a leader.
+    #[default]
+    #[serde(rename = "follows")]
     Follower,
+    /// Leader.
+    #[serde(rename = "leads")]
     Leader,
     /// An election or a view change is under way.
+    #[serde(rename = "seeks")]
     Seeking,
 }
 

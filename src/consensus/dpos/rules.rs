@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    BlockInputs, ConfirmError, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Offence, Payload, PayloadError,
+    BlockInputs, ConfirmError, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Infraction, Payload,
+    PayloadError,
 };
 use crate::{
     chain::{Block, RuleError},
@@ -151,8 +152,8 @@ fn offences(
     parent: &HeaderContext,
     payload: &Payload,
     at: (u64, Timestamp),
-) -> Result<Vec<Offence>, HeaderError> {
-    let mut found: Vec<Offence> = Vec::with_capacity(payload.evidence.len());
+) -> Result<Vec<Infraction>, HeaderError> {
+    let mut found: Vec<Infraction> = Vec::with_capacity(payload.evidence.len());
     for evidence in &payload.evidence {
         let offence = evidence.check(config, at, authenticator)?;
         let (slot, offender) = (offence.slot, offence.offender);

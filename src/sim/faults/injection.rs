@@ -263,7 +263,7 @@ impl Network {
                 self.replica_mut(replica)?.disk_mut().slow_down(id, delay.into());
             }
             FaultKind::Byzantine { replica, behaviour, when } => {
-                let signer = self.shared.signers.get(replica.index()).cloned().flatten();
+                let signer = self.setup.signers.get(replica.index()).cloned().flatten();
                 for slot in self.slots_of(replica) {
                     if let Some((process, _)) = self.slot_mut(slot) {
                         process.misbehaviour_mut().add(id, behaviour.clone(), when.clone(), signer.clone());
@@ -305,9 +305,9 @@ impl Network {
         }
         let is_paused = held(self, |kind| matches!(kind, FaultKind::Pause { .. }));
         for slot in self.slots_of(replica) {
-            let shared = self.shared.clone();
+            let setup = self.setup.clone();
             let Some((process, env)) = self.slot_mut(slot) else { continue };
-            process.restart(&shared, env)?;
+            process.restart(&setup, env)?;
             if is_paused {
                 process.set_process(ProcessState::Paused);
             }

@@ -13,7 +13,7 @@ use crate::{
     store::StoreError,
 };
 
-/// A failure of the simulator. Inputs that a replica rejects are no error; see [`Counters`](crate::sim::Counters).
+/// A failure of the simulator. Inputs that a replica rejects are no error; see [`ReplicaCounters`](crate::sim::ReplicaCounters).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -86,7 +86,12 @@ pub enum NetworkError {
         /// Lowest head of all replicas.
         height: Height,
     },
-    /// No replica may make the next block, or blocks are made automatically.
+    /// A network that makes blocks automatically is asked to come to rest.
+    #[error(
+        "the network makes blocks automatically and never comes to rest: run it for a time or until a condition holds"
+    )]
+    NeverRests,
+    /// No replica may make the next block.
     #[error("no replica waits to be asked for a block at height {height}")]
     NobodyBuilds {
         /// Height of the requested block.

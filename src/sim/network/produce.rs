@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool},
-    consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
+    consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
     primitives::{B256, Bytes, Height, Transaction},
     sim::trace::Incident,
 };
@@ -52,7 +52,7 @@ impl Network {
     ///
     /// # Errors
     /// [`UnknownReplica`].
-    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), UnknownReplica> {
+    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage) -> Result<(), UnknownReplica> {
         self.replica(from)?;
         self.replica(to)?;
         self.env.send(from, to, Envelope::Message(message));
@@ -81,7 +81,7 @@ impl Network {
     /// number.
     ///
     /// # Errors
-    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
+    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::settle`].
     pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
         self.settle()?;
         let wanting = self.replicas.iter().filter_map(|replica| {
@@ -168,10 +168,10 @@ impl Network {
         let head = BlockId { height: Height::new(height), hash: dump.head };
         let chain = self.primary().chain();
         let protocols =
-            self.shared.signers.iter().map(|signer| self.shared.protocol_at(chain, head, signer.clone(), head_record));
+            self.setup.signers.iter().map(|signer| self.setup.protocol_at(chain, head, signer.clone(), head_record));
         let protocols: Vec<_> = protocols.collect::<Result<_, _>>()?;
         self.env.forget_all();
-        let key = self.shared.config.kind().head_key();
+        let key = self.setup.config.kind().head_key();
         let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
         let records = head_record.map(head_of).unwrap_or_default();
         let mut summary = LoadSummary::default();
@@ -196,8 +196,8 @@ impl Network {
     #[must_use]
     pub fn fork(&self) -> Self {
         let replicas = self.replicas.iter().map(Replica::forked).collect();
-        let (env, shared, invariants) = (self.env.clone(), self.shared.clone(), self.invariants.clone());
-        Self { replicas, env, shared, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
+        let (env, setup, invariants) = (self.env.clone(), self.setup.clone(), self.invariants.clone());
+        Self { replicas, env, setup, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
     }
 
     /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what

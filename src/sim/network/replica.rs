@@ -75,7 +75,7 @@ pub struct Replica {
     evidence: Vector<Evidence>,
     marks: OrdMap<&'static str, u64>,
     last_rejection: Option<Rejection>,
-    counters: Counters,
+    counters: ReplicaCounters,
 }
 
 /// A running timer. When it is moved to a later time, its event stays in the queue and is queued again when it is processed:
@@ -92,7 +92,7 @@ pub(super) struct ArmedTimer {
 
 /// Counters of a replica since the start of the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Counters {
+pub struct ReplicaCounters {
     /// Blocks built here.
     pub blocks_built: u64,
     /// Head changes.
@@ -147,7 +147,7 @@ impl Replica {
             evidence: Vector::new(),
             marks: OrdMap::new(),
             last_rejection: None,
-            counters: Counters::default(),
+            counters: ReplicaCounters::default(),
         }
     }
 
@@ -198,7 +198,7 @@ impl Replica {
     }
 
     /// Returns its counters.
-    pub const fn counters(&self) -> Counters {
+    pub const fn counters(&self) -> ReplicaCounters {
         self.counters
     }
 

@@ -1,4 +1,4 @@
-//! Every replica's records on a durable store: after any write the process may die, and all replicas come back.
+//! Every replica's records on a durable store: the process may stop after any write, and all replicas recover.
 
 use core::{ops::ControlFlow, time::Duration};
 use std::sync::Arc;
@@ -46,7 +46,7 @@ fn produce(network: &mut Network, blocks: u64) {
     }
 }
 
-/// What of a replica's records may only grow.
+/// Returns the values of a replica's records that may only grow.
 fn watermark(kind: ConsensusKind, records: &Records) -> u64 {
     let number = |key: &[u8], from: usize| {
         let bytes = records.get(key).and_then(|record| record.get(from..from + 8));
@@ -70,7 +70,7 @@ fn watermark(kind: ConsensusKind, records: &Records) -> u64 {
 }
 
 #[test]
-fn every_replica_comes_back_with_its_own_records() {
+fn every_replica_recovers_from_its_own_records() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
         let mut first = on_demand(&disk, kind, 4);
@@ -90,14 +90,14 @@ fn every_replica_comes_back_with_its_own_records() {
             }
         }
         let own: std::collections::BTreeSet<_> = second.replicas().iter().map(Replica::records).collect();
-        // Followers of one leader promise the same.
+        // Followers of one leader have the same term and vote.
         let is_same = matches!(kind, ConsensusKind::Pbft | ConsensusKind::Raft);
         assert!(own.len() > 1 || is_same, "{kind:?}: not those of one of them");
     }
 }
 
 #[test]
-fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
+fn a_stop_after_any_write_stops_no_replica_and_causes_no_equivocation() {
     for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
         let disk = Arc::new(Disk::default());
         let mut network = on_demand(&disk, kind, validators);
@@ -126,7 +126,7 @@ fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
             assert_eq!(model::rebuilt_root(&*state), chain.head().block().header().state_root, "{at}");
             for (replica, before) in again.replicas().iter().zip(&mut before) {
                 let now = watermark(kind, &replica.records());
-                assert!(now >= *before, "{at}: {} went back from {before} to {now}", replica.id());
+                assert!(now >= *before, "{at}: {} reverted from {before} to {now}", replica.id());
                 *before = now;
             }
             produce(&mut again, 3);
@@ -140,7 +140,7 @@ fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
 }
 
 #[test]
-fn a_network_that_went_back_is_opened_where_it_went() {
+fn a_restored_network_is_reopened_at_its_snapshot() {
     for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
         let disk = Arc::new(Disk::default());
         let mut network = on_demand(&disk, kind, validators);
@@ -166,13 +166,13 @@ fn a_validator_alone_writes_one_batch_a_block() {
         let (heads, before) = (network.primary().counters().heads, disk.writes());
         produce(&mut network, 16);
         assert_eq!(network.primary().counters().heads - heads, 16);
-        // And one when finality moves.
+        // One more write when finality moves.
         assert!(disk.writes() - before <= 32, "{kind:?}: {}", disk.writes() - before);
     }
 }
 
 #[test]
-fn a_checkpoint_whose_votes_died_is_voted_for_again() {
+fn a_checkpoint_whose_votes_were_lost_is_voted_for_again() {
     let config = PbftConfig { period: 0, ..PbftConfig::default().with_checkpoints(4, 8) };
     let mut disk = Arc::new(Disk::default());
     for height in 1..=24_u64 {
@@ -266,9 +266,9 @@ fn a_damaged_record_is_reported_by_name() {
 }
 
 #[test]
-fn records_of_another_form_are_refused_by_name() {
-    // As they were before every replica's were kept, before protocols had numbers; of a protocol that is none; one whose
-    // replica is cut short.
+fn records_of_another_format_are_refused_by_name() {
+    // Keys of earlier formats: without a replica, without the protocol's number; of an unknown protocol; one whose
+    // replica number is truncated.
     for key in ["head", "r\0\0\0\0head", "\x06\0\0\0\0head", "\x01\0\0"] {
         let disk = Arc::new(Disk::default());
         produce(&mut on_demand(&disk, ConsensusKind::Poa, 4), 2);

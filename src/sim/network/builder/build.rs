@@ -12,6 +12,7 @@ use crate::{
         network::{
             Network,
             chain_options::ChainOptionsError,
+            consensus_setup::ConsensusSetup,
             environment::{Buffers, Environment},
             error::{NetworkError, NetworkOptionsError, StoredRecordsError},
             genesis_stakes,
@@ -19,7 +20,6 @@ use crate::{
             production::Production,
             records::RecordStore,
             replica::Replica,
-            shared::Shared,
         },
         trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
     },
@@ -78,15 +78,15 @@ impl NetworkBuilder {
         let head = BlockId::of(chain.head().block());
         let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
         let signers: Vec<_> = signers.chain((0..self.observers).map(|_| None)).collect();
-        let shared = Shared { config, validators, authenticator, signers };
+        let setup = ConsensusSetup { config, validators, authenticator, signers };
         let mut replicas = Vec::new();
         if let Some(durable) = &durable {
             durable.written(chain.finalized().height());
         }
-        for (number, signer) in (0..).map(ReplicaId::new).zip(&shared.signers) {
+        for (number, signer) in (0..).map(ReplicaId::new).zip(&setup.signers) {
             let address = signer.as_ref().map(Signer::address);
             let own = records.remove(&number).unwrap_or_default();
-            let (protocol, kept) = shared.recovered_at(&chain, head, number, (&own, &of_primary))?;
+            let (protocol, kept) = setup.recovered_at(&chain, head, number, (&own, &of_primary))?;
             if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
                 durable.replace(number, kept.iter())?;
             }
@@ -95,8 +95,8 @@ impl NetworkBuilder {
             replicas.push(replica.with_records(&kept));
         }
         let mut env = self.env(&replicas, &chain);
-        env.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
-        Network::start(replicas, env, shared, self.invariants, self.faults)
+        env.recorder = self.trace_header(&setup, &keys, &chain).map(Recorder::new);
+        Network::start(replicas, env, setup, self.invariants, self.faults)
     }
 
     fn consensus(&self, genesis: &GenesisSpec) -> Result<ConsensusConfig, NetworkError> {
@@ -109,9 +109,13 @@ impl NetworkBuilder {
         }
     }
 
-    fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkOptionsError> {
+    fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
         if self.production == Production::Automatic && config.period() == 0 {
-            return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() });
+            return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() }.into());
+        }
+        if self.production == Production::OnDemand && config.period() > 0 {
+            let (protocol, period_secs) = (config.kind().name(), config.period());
+            return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
         }
         Ok(())
     }
@@ -125,7 +129,7 @@ impl NetworkBuilder {
     }
 
     /// Returns the header of the trace; `None` when none is recorded.
-    fn trace_header(&self, shared: &Shared, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
+    fn trace_header(&self, setup: &ConsensusSetup, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
         let title = self.trace.clone()?;
         let validators = keys.iter().zip(0_u32..).map(|(key, number)| Participant {
             name: format!("validator {number}"),
@@ -140,9 +144,9 @@ impl NetworkBuilder {
             version: TRACE_VERSION,
             title,
             seed: self.chain.seed,
-            consensus: shared.config.section().to_string(),
+            consensus: setup.config.section().to_string(),
             genesis: chain.genesis().block().encode_stored().into(),
-            validators: shared.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
+            validators: setup.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
             real_seals: self.seals == SealScheme::Secp256k1,
             seal_seed: self.chain.seed,
             replicas: validators.chain(observers).collect(),

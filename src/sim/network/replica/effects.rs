@@ -6,7 +6,7 @@ use super::{ArmedTimer, EVIDENCE_MAX, Replica, attributes, disk::WriteResult};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, ChainEvent, Deadline, Event, Evidence, Message, Recipients, Record, Rejection,
+        BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Event, Evidence, Recipients, Record, Rejection,
         ReplicaId, Ticket, TimerId, Verdict,
         effect_handler::{Durability, EffectHandler, Outbox},
     },
@@ -31,7 +31,7 @@ impl EffectHandler for InEnvironment<'_> {
     }
 
     /// Sends a message, as it is or as misbehaviour changes it.
-    fn send(&mut self, to: Recipients, message: Message) {
+    fn send(&mut self, to: Recipients, message: ConsensusMessage) {
         if self.replica.misbehaviour.is_empty() {
             self.env.send_message(self.replica.slot, to, message);
         } else {

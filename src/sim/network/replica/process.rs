@@ -10,9 +10,9 @@ use crate::{
         check::violation::Violation,
         faults::{byzantine::Misbehaviour, plan::FaultKind},
         network::{
+            consensus_setup::ConsensusSetup,
             environment::{Environment, SimEvent},
             error::NetworkError,
-            shared::Shared,
         },
         trace::Incident,
     },
@@ -93,17 +93,21 @@ impl Replica {
     }
 
     /// Restarts the process from its disk.
-    pub(in crate::sim) fn restart(&mut self, shared: &Shared, env: &mut Environment) -> Result<(), NetworkError> {
+    pub(in crate::sim) fn restart(
+        &mut self,
+        setup: &ConsensusSetup,
+        env: &mut Environment,
+    ) -> Result<(), NetworkError> {
         if self.process != ProcessState::Down {
             return Ok(());
         }
         self.check_disk(env);
         let (records, id) = (self.records(), self.id);
         let (now, step) = (env.scheduler.now(), env.steps);
-        let signer = shared.signers.get(id.index()).cloned().flatten();
+        let signer = setup.signers.get(id.index()).cloned().flatten();
         let genesis = self.chain.genesis().block().clone();
-        let validators = shared.validators.clone();
-        let recovered = shared.config.recover(&genesis, validators, &records, shared.authenticator.clone(), signer);
+        let validators = setup.validators.clone();
+        let recovered = setup.config.recover(&genesis, validators, &records, setup.authenticator.clone(), signer);
         // The protocol refuses records that it wrote itself.
         let protocol = recovered.map_err(|error| {
             let detail = format!("{id} cannot recover from its own records: {error}");
@@ -114,9 +118,8 @@ impl Replica {
             // Amnesia can reach further back than the chain, which pruned that branch when another became irreversible.
             Err(ChainError::UnknownBlock { .. }) => {
                 self.wipe();
-                let (validators, signer) =
-                    (shared.validators.clone(), shared.signers.get(id.index()).cloned().flatten());
-                self.protocol = shared.config.start(&genesis, validators, shared.authenticator.clone(), signer)?;
+                let (validators, signer) = (setup.validators.clone(), setup.signers.get(id.index()).cloned().flatten());
+                self.protocol = setup.config.start(&genesis, validators, setup.authenticator.clone(), signer)?;
                 self.rewind()
             }
             other => other,

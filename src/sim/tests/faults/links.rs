@@ -1,4 +1,4 @@
-//! What cuts and bad links do.
+//! The effects of partitions and faulty links.
 
 use super::*;
 
@@ -21,7 +21,7 @@ fn a_partition_stops_the_minority_and_heals() {
 }
 
 #[test]
-fn a_split_down_the_middle_stops_everybody() {
+fn an_even_split_stops_all_replicas() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 2_500);
     let before = heights(&network)[0];
@@ -107,12 +107,12 @@ fn copies_arrive_and_are_refused() {
     for effect in [LinkEffect::Duplicate { per_mille: 500 }, LinkEffect::Replay { per_mille: 500, up_to_ms: 4_000 }] {
         let (noisy, same) = rejected(Some(effect));
         assert!(noisy > 2 * quiet, "{effect:?}: {noisy} against {quiet}");
-        assert_eq!(same, height, "and do no harm");
+        assert_eq!(same, height, "and have no effect");
     }
 }
 
 #[test]
-fn a_link_of_little_capacity_loses_what_does_not_fit() {
+fn a_link_of_small_capacity_drops_excess_messages() {
     let after = |messages| {
         let mut network = network(pbft(), 4);
         network.set_link(everywhere(LinkEffect::Latency(Delay::Constant { ms: 400 }))).unwrap();

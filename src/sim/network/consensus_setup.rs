@@ -1,4 +1,4 @@
-//! Parameters shared by all replicas, and recovery of a replica from stored records.
+//! The consensus setup that all replicas share, and recovery of a replica from stored records.
 
 use super::error::{NetworkError, StoredRecordsError};
 use crate::{
@@ -8,9 +8,9 @@ use crate::{
     },
 };
 
-/// Parameters that never change during a run.
+/// The protocol with its validators and their signers, constant during a run.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ConsensusSetup {
     pub(crate) config: ConsensusConfig,
     pub(crate) validators: ValidatorSet,
     pub(crate) authenticator: Authenticator,
@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) signers: Vec<Option<Signer>>,
 }
 
-impl Shared {
+impl ConsensusSetup {
     /// Recovers a replica's protocol at the head of an opened chain, with all its safety records, and returns the records that
     /// it still needs.
     ///
