@@ -9,7 +9,7 @@ use crate::primitives::Height;
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 #[non_exhaustive]
 pub struct ForkRules {
-    /// London: headers have a base fee, beginning with [`BaseFeeParams::initial`], and type 2 transactions are valid
+    /// London: headers have a base fee, beginning with [`BaseFeeParams::initial`](crate::chain::BaseFeeParams::initial), and type 2 transactions are valid
     /// (EIP-1559).
     pub london: Option<Height>,
 }
