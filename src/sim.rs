@@ -55,6 +55,7 @@ pub use network::{
 };
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
+    checkpoint::NetworkCheckpoint,
     validator_action::validator_records,
 };
 

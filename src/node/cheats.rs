@@ -62,15 +62,16 @@ impl Node {
     }
 
     fn intervene(&self, intervention: Intervention) -> Result<(), InterventionError> {
-        let mut writer = self.write();
-        writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
-        let context = writer.chain().pool_context().map_err(EngineError::from)?;
-        // Transactions that the account can no longer send leave the pools.
-        if let Some(address) = intervention.address() {
-            writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
-        }
-        writer.publish(&self.inner).map_err(EngineError::from)?;
-        Ok(())
+        self.write().command(&self.inner, |writer| {
+            writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
+            let context = writer.chain().pool_context().map_err(EngineError::from)?;
+            // Transactions that the account can no longer send leave the pools.
+            if let Some(address) = intervention.address() {
+                writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
+            }
+            writer.publish(&self.inner).map_err(EngineError::from)?;
+            Ok(())
+        })
     }
 }
 

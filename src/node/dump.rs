@@ -81,15 +81,18 @@ impl Node {
         }
         let mut writer = self.write();
         let head_record = document.head_record.as_ref().map(AsRef::as_ref);
-        let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
-        writer.settings.time = document.time;
+        let summary = writer.command(&self.inner, |writer| {
+            let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
+            writer.settings.time = document.time;
+            writer.network.for_each_pool(crate::chain::Pool::clear);
+            for transaction in pooled {
+                // The dumped pool accepted them in this order; those that it would refuse now are left out.
+                let _ = writer.network.submit(transaction, ReplicaId::new(0));
+            }
+            writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
+            Ok::<_, LoadError>(summary)
+        })?;
         writer.snapshots.clear();
-        writer.network.for_each_pool(crate::chain::Pool::clear);
-        for transaction in pooled {
-            // The dumped pool accepted them in this order; those that it would refuse now are left out.
-            let _ = writer.network.submit(transaction, ReplicaId::new(0));
-        }
-        writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
         Ok(summary)
     }
 }

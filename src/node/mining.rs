@@ -47,7 +47,7 @@ impl Node {
             if let Some(spacing) = spacing.filter(|_| index > 0) {
                 writer.increase_time(&self.inner, spacing);
             }
-            blocks.push(writer.mine_one(&self.inner)?);
+            blocks.push(writer.mine_block(&self.inner)?);
         }
         Ok(blocks)
     }
@@ -137,7 +137,7 @@ impl Node {
             while left >= interval {
                 writer.increase_time(&self.inner, interval);
                 left -= interval;
-                blocks.push(writer.mine_one(&self.inner)?);
+                blocks.push(writer.mine_block(&self.inner)?);
             }
         }
         writer.increase_time(&self.inner, left);

@@ -28,9 +28,7 @@ impl Node {
     /// [`SendError::Pool`] with the reason; [`SendError::Mine`] when the pool took it and no block could be made.
     pub fn send(&self, transaction: Transaction) -> Result<B256, SendError> {
         let hash = transaction.hash();
-        let mut writer = self.write();
-        writer.submit(&self.inner, Arc::new(transaction))?;
-        writer.automine(&self.inner)?;
+        self.write().send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
     }
 
@@ -53,7 +51,7 @@ impl Node {
             .map(|decoded| {
                 let transaction = Arc::new(decoded?);
                 let hash = transaction.hash();
-                writer.submit(&self.inner, transaction).map(|()| hash)
+                writer.command(&self.inner, |writer| writer.submit(transaction)).map(|()| hash)
             })
             .collect();
         if let Err(error) = writer.automine(&self.inner)
@@ -94,8 +92,7 @@ impl Node {
         let mut writer = self.write();
         let transaction = self.finish(draft)?;
         let hash = transaction.hash();
-        writer.submit(&self.inner, Arc::new(transaction))?;
-        writer.automine(&self.inner)?;
+        writer.send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
     }
 

@@ -2,6 +2,7 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+pub(super) mod checkpoint;
 pub(super) mod consensus_setup;
 pub(super) mod envelope;
 pub(super) mod environment;
