@@ -48,7 +48,7 @@ pub use network::{
     links::Latency,
     produce::ProducedBlock,
     production::{BlockOrder, Production},
-    replica::{Replica, ReplicaCounters, process::ProcessState},
+    replica::{Replica, observations::ReplicaCounters, process::ProcessState},
     scripted::{ScriptError, ScriptedChain},
     step::SimStep,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
