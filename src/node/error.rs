@@ -360,6 +360,16 @@ pub enum MineError {
     /// The chain or its store failed.
     #[error("no block was made: {0}")]
     Engine(#[from] EngineError),
+    /// A block could not be made after others of the same call; those stay.
+    #[error("{made} of {asked} blocks were made and stay; then {cause}")]
+    Partial {
+        /// Blocks made.
+        made: u64,
+        /// Blocks asked for.
+        asked: u64,
+        /// Why the next one was not made.
+        cause: Box<Self>,
+    },
     /// More blocks than one call makes.
     #[error("{asked} blocks asked for at once, at most {max} are made; call again for more")]
     TooMany {

@@ -140,6 +140,20 @@ fn a_panicking_command_leaves_nothing_behind_and_is_counted() {
     nothing_stays(|_| (), "panicked");
 }
 
+#[test]
+fn a_row_of_blocks_says_how_far_it_came() {
+    let disk = Arc::new(MemoryDisk::new());
+    let store = Arc::new(FailingStore::new(disk));
+    let node = open(POA, store.clone());
+    store.fail(WriteFault::after(6).disk_full());
+    let error = node.mine(100).unwrap_err();
+    let MineError::Partial { made, asked: 100, cause } = &error else { panic!("{error}") };
+    assert!(cause.to_string().contains("no space left"), "{cause}");
+    assert_eq!((node.view().head().height().get(), *made > 0), (*made, true));
+    store.recover();
+    assert_eq!(node.mine(1).unwrap()[0].height().get(), made + 1);
+}
+
 /// A hook that panics when told to.
 #[derive(Debug, Default)]
 struct PanickingHook(AtomicBool);
