@@ -51,7 +51,7 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     let stop = stop_signal()?;
     tokio::spawn(server::drive(node.clone()));
     if !options.quiet {
-        tokio::spawn(console::follow(node.clone()));
+        console::start(&node)?;
     }
     let serving = tokio::spawn(server.serve(stop));
     if let Some(path) = &options.config_out {
