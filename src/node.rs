@@ -53,7 +53,7 @@ pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};
 pub use head_switches::{HEAD_SWITCHES_MAX, REMOVED_BYTES_MAX};
 pub use mined::MinedTransaction;
 pub use mining::{BLOCKS_PER_CALL_MAX, MiningHold};
-pub use mining_mode::Mining;
+pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};
