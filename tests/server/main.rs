@@ -2,10 +2,13 @@
 
 #![cfg(feature = "server")]
 
+mod access;
 mod binary;
+mod filters;
 mod framing;
 mod http;
 mod in_process;
+mod limits;
 mod methods;
 mod pool_and_mining;
 mod refusals;
