@@ -20,6 +20,8 @@ mod command;
 mod contract;
 mod dump;
 mod error;
+mod head_cursor;
+mod head_switches;
 mod mined;
 mod mining;
 mod mining_mode;
@@ -48,9 +50,11 @@ pub use dump::Dump;
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
 };
+pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};
+pub use head_switches::{HEAD_SWITCHES_MAX, REMOVED_BYTES_MAX};
 pub use mined::MinedTransaction;
 pub use mining::{BLOCKS_PER_CALL_MAX, MiningHold};
-pub use mining_mode::Mining;
+pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};
@@ -90,6 +94,17 @@ impl Node {
     /// Subscribes to the events from now on for which `filter` returns true; others take no place in the queue.
     pub fn subscribe_to(&self, filter: fn(&NodeEvent) -> bool) -> Subscription {
         self.inner.subscribers.subscribe(filter)
+    }
+
+    /// As [`Node::subscribe_to`], with a queue of at most `events_max` events (at least 1) that loses the newest events when it is
+    /// full; [`Subscription::take_lost`] counts them.
+    pub fn subscribe_lossy(&self, filter: fn(&NodeEvent) -> bool, events_max: usize) -> Subscription {
+        self.inner.subscribers.subscribe_lossy(filter, events_max)
+    }
+
+    /// Follows the canonical chain from its present head on, without a queue: a slow follower misses no block.
+    pub fn follow_heads(&self) -> HeadFollower {
+        HeadFollower::new(self.clone(), self.inner.subscribers.watch_heads())
     }
 
     /// Accounts whose keys the node holds, in the order of derivation.

@@ -74,6 +74,7 @@ pub(super) fn build(
         match executor.run(&transaction, None) {
             Ok(executed) => {
                 too_large = 0;
+                context.cache.failed().record(transaction.hash(), &executed);
                 receipts.push(executed.receipt);
                 transactions.push(transaction);
             }

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::{
     EngineError,
+    head_switches::HeadSwitches,
     view::Settings,
     writer::{NodeInner, Writer},
 };
@@ -17,6 +18,7 @@ use crate::sim::NetworkCheckpoint;
 struct Before {
     network: NetworkCheckpoint,
     settings: Settings,
+    switches: HeadSwitches,
     holds: usize,
 }
 
@@ -32,7 +34,12 @@ impl Writer {
         command: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
         self.reconcile()?;
-        let before = Before { network: self.network.checkpoint(), settings: self.settings.clone(), holds: self.holds };
+        let before = Before {
+            network: self.network.checkpoint(),
+            settings: self.settings.clone(),
+            switches: self.switches.clone(),
+            holds: self.holds,
+        };
         let view = inner.view.load_full();
         let failure = match catch_unwind(AssertUnwindSafe(|| command(self))) {
             Ok(Ok(result)) => {
@@ -52,9 +59,9 @@ impl Writer {
     }
 
     fn put_back(&mut self, before: Before) {
-        let Before { network, settings, holds } = before;
+        let Before { network, settings, switches, holds } = before;
         let failed = self.network.roll_back(network);
-        (self.settings, self.holds) = (settings, holds);
+        (self.settings, self.switches, self.holds) = (settings, switches, holds);
         // What the failed command has written must leave the store before the next one writes there.
         self.stray = self.network.is_durable().then_some(failed);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineError, LoadError, Node, clock::BlockTime};
+use super::{EngineError, LoadError, Node, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
     chain::{ChainDump, LoadSummary},
     consensus::ReplicaId,
@@ -82,7 +82,13 @@ impl Node {
         let mut writer = self.write();
         let head_record = document.head_record.as_ref().map(AsRef::as_ref);
         let summary = writer.command(&self.inner, |writer| {
+            let before = writer.chain().clone();
             let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
+            // The load has succeeded: where the old blocks can't be read any more, followers are told of a gap.
+            match blocks_missing_from(&before, writer.chain()) {
+                Ok(removed) => writer.switches.record(&removed),
+                Err(_) => writer.switches.record_gap(),
+            }
             writer.settings.time = document.time;
             writer.network.for_each_pool(crate::chain::Pool::clear);
             for transaction in pooled {

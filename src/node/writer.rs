@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 
 use super::{
     Clock, ClockOffset, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
-    snapshot::Snapshot, subscription::Subscribers, view::Settings,
+    head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
     chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
@@ -63,6 +63,7 @@ pub(super) struct Writer {
     pub(super) events: Vec<NodeEvent>,
     /// The network of a failed command, by which the store is taken back before the next one.
     pub(super) stray: Option<Network>,
+    pub(super) switches: HeadSwitches,
     /// Live [`MiningHold`](super::MiningHold)s.
     pub(super) holds: usize,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
@@ -79,6 +80,7 @@ impl Writer {
             settings: Settings { mining, ..Settings::default() },
             events: Vec::new(),
             stray: None,
+            switches: HeadSwitches::default(),
             holds: 0,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
@@ -98,7 +100,8 @@ impl Writer {
         let chain = self.chain().clone();
         let context = chain.pool_context()?;
         let validators = self.network.primary().protocol().validators();
-        Ok(NodeView::new(chain, self.pool().clone(), context, validators, self.settings.clone(), clock))
+        let (pool, settings, switches) = (self.pool().clone(), self.settings.clone(), self.switches.clone());
+        Ok(NodeView::new(chain, pool, context, validators, settings, switches, clock))
     }
 
     /// Replaces the readers' view by one of the present state.
@@ -233,6 +236,7 @@ impl Writer {
         let removed = blocks_missing_from(&before, self.chain())?;
         let mut added = blocks_missing_from(self.chain(), &before)?;
         added.reverse();
+        self.switches.record(&removed);
         self.publish_head(inner, &removed, &added)?;
         Ok(())
     }
@@ -244,7 +248,7 @@ impl Writer {
 }
 
 /// Canonical blocks of `chain` that are not canonical in `other`, newest first.
-fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<ExecutedBlock>, ChainError> {
+pub(super) fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<ExecutedBlock>, ChainError> {
     let mut missing = Vec::new();
     let mut block = chain.head().clone();
     while !other.is_canonical(block.hash()) {

@@ -48,7 +48,9 @@ impl ServiceRpc {
     /// Registers all methods over `chains`.
     pub(super) fn new(chains: Chains) -> Self {
         let platform = chains.platform().clone();
-        let service = JsonRpcService(MethodTable { methods: methods(chains), response_bytes_max: RESPONSE_BYTES_MAX });
+        let counters = Arc::clone(chains.counters());
+        let table = MethodTable { methods: methods(chains), response_bytes_max: RESPONSE_BYTES_MAX };
+        let service = JsonRpcService::new(table, counters);
         Self { platform, service }
     }
 }
@@ -126,7 +128,7 @@ pub(super) async fn post(
     };
     let mut extensions = Extensions::new();
     extensions.insert(caller);
-    framing::http_response(framing::execute(&rpc.service, &body, extensions).await).map(AxumBody::new)
+    framing::http_response(rpc.service.execute(&body, extensions).await).map(AxumBody::new)
 }
 
 fn methods(chains: Chains) -> Methods {

@@ -2,11 +2,14 @@
 
 #![cfg(feature = "server")]
 
+mod access;
 mod authenticity;
 mod binary;
+mod filters;
 mod framing;
 mod http;
 mod in_process;
+mod limits;
 mod methods;
 mod pool_and_mining;
 mod refusals;

@@ -40,18 +40,17 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
         Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
     let platform = Arc::new(Platform::new(secret, chain));
     let api_key = platform.create_api_key("dev", &[Scope::Admin])?;
-    let chains = Chains::new(platform.clone());
-    let config = ServerConfig {
-        listen: (options.host, options.port).into(),
-        allowed_hosts: options.allow_host.clone(),
-        allowed_origins: options.allow_origin.clone(),
+    let chains = match options.no_dev_rpc {
+        true => Chains::without_development(platform.clone()),
+        false => Chains::new(platform.clone()),
     };
+    let config = server_config(options)?;
     let server = Server::bind(chains.clone(), config).await.map_err(|cause| files::with_causes(&cause))?;
     let address = server.local_addr();
     let stop = stop_signal()?;
-    tokio::spawn(server::drive(node.clone()));
+    tokio::spawn(server::drive_counted(node.clone(), chains.counters().clone()));
     if !options.quiet {
-        tokio::spawn(console::follow(node.clone()));
+        console::start(&node)?;
     }
     let serving = tokio::spawn(server.serve(stop));
     if let Some(path) = &options.config_out {
@@ -63,6 +62,16 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     }
     serving.await?;
     Ok(())
+}
+
+fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
+    let config = ServerConfig::new((options.host, options.port).into())
+        .with_allowed_hosts(options.allow_host.clone())
+        .with_allowed_origins(options.allow_origin.clone());
+    match &options.rpc_token {
+        Some(token) => config.with_rpc_token(token).map_err(|cause| format!("--rpc-token: {cause}").into()),
+        None => Ok(config),
+    }
 }
 
 fn build_node(options: &DevOptions) -> Result<Node, Failure> {

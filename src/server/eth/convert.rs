@@ -16,23 +16,40 @@ use crate::{
 };
 
 /// Converts a block parameter.
-pub(crate) const fn block_ref(id: eips::BlockId) -> BlockRef {
+///
+/// # Errors
+/// -32000 for a block that is not canonical although `requireCanonical` is set (EIP-1898).
+pub(crate) fn block_ref(view: &NodeView, id: eips::BlockId) -> Result<BlockRef, RpcError> {
     match id {
-        eips::BlockId::Hash(hash) => BlockRef::Hash(hash.block_hash),
-        eips::BlockId::Number(number) => match number {
-            BlockNumberOrTag::Latest => BlockRef::Latest,
-            BlockNumberOrTag::Pending => BlockRef::Pending,
-            BlockNumberOrTag::Earliest => BlockRef::Earliest,
-            BlockNumberOrTag::Safe => BlockRef::Safe,
-            BlockNumberOrTag::Finalized => BlockRef::Finalized,
-            BlockNumberOrTag::Number(number) => BlockRef::Number(Height::new(number)),
-        },
+        eips::BlockId::Number(number) => Ok(tag_ref(number)),
+        eips::BlockId::Hash(hash) => {
+            let id = BlockRef::Hash(hash.block_hash);
+            if hash.require_canonical == Some(true) {
+                view.block(id).map_err(query_error)?;
+                if !view.chain().is_canonical(hash.block_hash) {
+                    return Err(error(REFUSED, "hash is not currently canonical"));
+                }
+            }
+            Ok(id)
+        }
+    }
+}
+
+/// Converts a block number or tag.
+pub(crate) const fn tag_ref(number: BlockNumberOrTag) -> BlockRef {
+    match number {
+        BlockNumberOrTag::Latest => BlockRef::Latest,
+        BlockNumberOrTag::Pending => BlockRef::Pending,
+        BlockNumberOrTag::Earliest => BlockRef::Earliest,
+        BlockNumberOrTag::Safe => BlockRef::Safe,
+        BlockNumberOrTag::Finalized => BlockRef::Finalized,
+        BlockNumberOrTag::Number(number) => BlockRef::Number(Height::new(number)),
     }
 }
 
 /// Returns the block, or `None` for an unknown one, where the RPC returns null instead of an error.
 pub(crate) fn find_block(view: &NodeView, id: eips::BlockId) -> Result<Option<ExecutedBlock>, RpcError> {
-    match view.block(block_ref(id)) {
+    match view.block(block_ref(view, id)?) {
         Ok(block) => Ok(Some(block)),
         Err(QueryError::UnknownBlock { .. } | QueryError::UnknownHeight { .. }) => Ok(None),
         Err(other) => Err(query_error(other)),

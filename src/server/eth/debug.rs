@@ -85,9 +85,10 @@ fn trace_call(eth: &Eth, args: &Args<'_>) -> Result<CallTrace, RpcError> {
         return Err(error(UNSUPPORTED, "blockOverrides are not supported"));
     }
     let overrides = convert::state_overrides(tracing.state_overrides)?;
-    let block = convert::block_ref(args.block(1)?);
+    let view = eth.view();
+    let block = convert::block_ref(&view, args.block(1)?)?;
     let mut tracer = CallTracer::new().with_logs(tracing.tracer_config.with_log);
-    let outcome = eth.view().call(&request, block, &overrides, Some(&mut tracer)).map_err(convert::query_error)?;
+    let outcome = view.call(&request, block, &overrides, Some(&mut tracer)).map_err(convert::query_error)?;
     finish(tracer, &tracing.tracer_config, &outcome, request.gas)
 }
 

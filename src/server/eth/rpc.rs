@@ -1,100 +1,121 @@
 //! Executing the Ethereum methods: on which thread, and consecutive sends of a batch in one block.
 //!
-//! The same dispatch serves HTTP (over [`MethodTable`]) and WebSocket (over jsonrpsee's own service, which
-//! knows subscriptions).
+//! The same dispatch serves HTTP and WebSocket; subscriptions are a WebSocket session's own.
+
+use std::sync::Arc;
 
 use alloy_primitives::Bytes;
 use futures_util::future::Either;
 use jsonrpsee::{
     core::middleware::{Request, ResponseFuture},
-    server::{
-        MethodCallback, MethodResponse, Methods, SyncMethod,
-        middleware::rpc::{RpcService, RpcServiceT},
-    },
+    server::{MethodCallback, MethodResponse, Methods, SyncMethod},
     types::{Params, ResponsePayload},
 };
 
-use super::{convert, module, params::Args};
+use super::{Development, Eth, convert, module, params::Args, subscriptions::Feed};
 use crate::{
     node::Node,
-    server::jsonrpc::{
-        errors::{self, INTERNAL_ERROR, error},
-        service::{Dispatch, JsonRpcService, MethodTable},
+    server::{
+        counters::Counters,
+        jsonrpc::{
+            errors::{self, INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError, error},
+            service::{Dispatch, JsonRpcService, MethodTable},
+        },
     },
 };
 
 /// Bytes of one response. The longest one is the dump of a large chain.
 pub(crate) const RESPONSE_BYTES_MAX: usize = 512 << 20;
+/// Method that starts a subscription.
+pub(crate) const SUBSCRIBE: &str = "eth_subscribe";
+/// Method that ends a subscription.
+pub(crate) const UNSUBSCRIBE: &str = "eth_unsubscribe";
 
 /// Ethereum JSON-RPC of one chain over HTTP or in process.
-pub(crate) type EthHttpService = JsonRpcService<EthDispatch<JsonRpcService<MethodTable>>>;
+pub(crate) type EthHttpService = JsonRpcService<EthDispatch>;
 
 /// The Ethereum JSON-RPC of one chain: its methods, callable without a socket, and its node.
 #[derive(Clone, Debug)]
 pub struct EthRpc {
     methods: Methods,
-    node: Node,
+    eth: Arc<Eth>,
 }
 
 impl EthRpc {
     /// Registers all methods over `node`. Its polled filters live as long as this value.
     pub fn new(node: Node) -> Self {
-        Self { methods: module(node.clone()).into(), node }
+        Self::over(Eth::new(node, Arc::default(), Development::Open))
     }
 
-    /// The methods, by name.
+    /// As [`EthRpc::new`], without the methods that are for development: `anvil_*`, `evm_*`, `hardhat_*`, and those that sign or send
+    /// with the node's accounts. `eth_accounts` is empty.
+    pub fn without_development(node: Node) -> Self {
+        Self::over(Eth::new(node, Arc::default(), Development::Closed))
+    }
+
+    pub(crate) fn over(eth: Eth) -> Self {
+        let eth = Arc::new(eth);
+        Self { methods: module(Arc::clone(&eth)).into(), eth }
+    }
+
+    /// The methods, by name; without subscriptions, which need a WebSocket.
     pub const fn methods(&self) -> &Methods {
         &self.methods
     }
 
     /// The node behind the methods.
-    pub const fn node(&self) -> &Node {
-        &self.node
+    pub fn node(&self) -> &Node {
+        &self.eth.node
+    }
+
+    /// Counts of panics and losses.
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.eth.counters
+    }
+
+    /// The methods by name, each on the thread that it needs.
+    pub(crate) fn dispatch(&self) -> EthDispatch {
+        let table = MethodTable { methods: self.methods.clone(), response_bytes_max: RESPONSE_BYTES_MAX };
+        EthDispatch { rpc: self.clone(), table }
     }
 
     /// The service for requests over HTTP.
     pub(crate) fn http_service(&self) -> EthHttpService {
-        let inner =
-            JsonRpcService(MethodTable { methods: self.methods.clone(), response_bytes_max: RESPONSE_BYTES_MAX });
-        JsonRpcService(EthDispatch { rpc: self.clone(), inner })
+        JsonRpcService::new(self.dispatch(), Arc::clone(self.counters()))
+    }
+
+    /// Opens a subscription with the parameters of [`SUBSCRIBE`].
+    pub(crate) fn subscribe(&self, params: &Params<'_>) -> Result<Feed, RpcError> {
+        Feed::open(&self.eth, params)
     }
 }
 
-/// Puts [`EthDispatch`] around jsonrpsee's WebSocket service.
+/// Dispatch of one chain's methods.
 #[derive(Clone, Debug)]
-pub(crate) struct EthLayer(pub(crate) EthRpc);
-
-impl tower::Layer<RpcService> for EthLayer {
-    type Service = JsonRpcService<EthDispatch<RpcService>>;
-
-    fn layer(&self, inner: RpcService) -> Self::Service {
-        JsonRpcService(EthDispatch { rpc: self.0.clone(), inner })
-    }
-}
-
-/// Dispatch of one chain's methods to `inner`.
-#[derive(Clone, Debug)]
-pub(crate) struct EthDispatch<S> {
+pub(crate) struct EthDispatch {
     rpc: EthRpc,
-    inner: S,
+    table: MethodTable,
 }
 
-impl<S> Dispatch for EthDispatch<S>
-where
-    S: RpcServiceT<MethodResponse = MethodResponse> + Clone + Send + Sync + 'static,
-{
+impl Dispatch for EthDispatch {
     fn response_bytes_max(&self) -> usize {
         RESPONSE_BYTES_MAX
     }
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
         match self.rpc.methods.method(&request.method) {
-            Some(MethodCallback::Sync(callback)) if waits_for_writer(&request.method) && self.rpc.node.is_busy() => {
+            Some(MethodCallback::Sync(callback)) if waits_for_writer(&request.method) && self.rpc.node().is_busy() => {
                 ResponseFuture::future(Either::Left(call_blocking(callback.clone(), request)))
             }
-            Some(_) => ResponseFuture::future(Either::Right(self.inner.call(request))),
+            Some(_) => ResponseFuture::future(Either::Right(self.table.call(request))),
             None => {
-                let error = errors::method_not_found(&request.method);
+                let error = match &*request.method {
+                    SUBSCRIBE | UNSUBSCRIBE => {
+                        let message = "notifications not supported: subscribe over WebSocket, or use eth_newFilter";
+                        error(METHOD_NOT_FOUND, message)
+                    }
+                    unknown => errors::method_not_found(unknown),
+                };
                 ResponseFuture::ready(MethodResponse::error(request.id, error))
             }
         }
@@ -109,9 +130,9 @@ where
         let dispatch = self.clone();
         async move {
             if requests.iter().all(|request| request.method == "eth_sendRawTransaction") {
-                return send_raw_batch(&dispatch.rpc.node, requests).await;
+                return send_raw_batch(dispatch.rpc.node(), requests).await;
             }
-            let _hold = dispatch.rpc.node.hold_mining();
+            let _hold = dispatch.rpc.node().hold_mining();
             let mut responses = Vec::with_capacity(requests.len());
             for request in requests {
                 responses.push(dispatch.call(request).await);
@@ -168,8 +189,12 @@ async fn call_blocking(callback: SyncMethod, request: Request<'_>) -> MethodResp
     let failed_id = id.clone();
     let call = move || callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
     match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => runtime.spawn_blocking(call).await.unwrap_or_else(|cause| {
-            MethodResponse::error(failed_id, error(INTERNAL_ERROR, format!("the call was cancelled: {cause}")))
+        Ok(runtime) => runtime.spawn_blocking(call).await.unwrap_or_else(|cause| match cause.try_into_panic() {
+            // The service around this dispatch answers it.
+            Ok(payload) => std::panic::resume_unwind(payload),
+            Err(cause) => {
+                MethodResponse::error(failed_id, error(INTERNAL_ERROR, format!("the call was cancelled: {cause}")))
+            }
         }),
         Err(_) => call(),
     }

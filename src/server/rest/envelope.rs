@@ -1,5 +1,7 @@
 //! The envelope of every REST response.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::{
     Json,
     extract::{Request, State},
@@ -7,11 +9,12 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures_util::FutureExt as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{App, schema::Pagination};
-use crate::server::{api_error::ApiError, clock};
+use crate::server::{api_error::ApiError, clock, counters::panic_text};
 
 /// Header that repeats `meta.requestId`.
 pub(super) const REQUEST_ID: &str = "x-request-id";
@@ -55,7 +58,11 @@ impl IntoResponse for ApiResponse {
 /// Gives the request an id and wraps the result of its handler in the envelope.
 pub(super) async fn wrap(State(app): State<App>, request: Request, next: Next) -> Response {
     let request_id = app.request_ids.of(request.headers());
-    let mut response = next.run(request).await;
+    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = ran.unwrap_or_else(|payload| {
+        app.chains.counters().count_panic();
+        ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
+    });
     let success = response.extensions_mut().remove::<ApiResponse>();
     let failure = response.extensions_mut().remove::<ApiError>();
     let timestamp = clock::iso_8601(clock::now_ms());

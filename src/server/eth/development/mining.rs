@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    node::{MineError, Mining, SnapshotId},
+    node::{MINING_INTERVAL_SECS_MAX, MineError, Mining, SnapshotId},
     primitives::Timestamp,
     server::{
         eth::{
@@ -114,6 +114,12 @@ fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
 /// `evm_setIntervalMining` in seconds, as in anvil; Hardhat's takes milliseconds.
 fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
+    if secs > MINING_INTERVAL_SECS_MAX {
+        let message = format!(
+            "invalid argument 0 (seconds): expected 0 (off) to {MINING_INTERVAL_SECS_MAX} (a year), got {secs}"
+        );
+        return Err(invalid_params(message));
+    }
     let mining = if secs == 0 { Mining::Manual } else { Mining::Interval(Duration::from_secs(secs)) };
     eth.node.set_mining(mining).map_err(mine_error)
 }
