@@ -48,6 +48,7 @@
 mod api_error;
 mod chains;
 mod clock;
+mod commands;
 mod counters;
 mod credentials;
 mod decode;
@@ -65,12 +66,13 @@ pub use chains::Chains;
 pub use clock::{WallClock, now_ms};
 pub use counters::Counters;
 pub use decode::{decode_call, decode_error};
-pub use driver::{drive, drive_counted};
+pub use driver::drive;
 pub use eth::rpc::EthRpc;
 pub use http::{InvalidToken, ServeError, Server, ServerConfig};
 pub use in_process::InProcess;
 pub use limits::{
-    BATCH_CALLS_MAX, BUFFERED_BODY_BYTES_MAX, CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, REST_BODY_BYTES_MAX,
-    RPC_BODY_BYTES_MAX, SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
+    BATCH_CALLS_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, CONNECTIONS_MAX,
+    LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, SUBSCRIPTIONS_MAX,
+    ServerLimits, WEBSOCKETS_MAX,
 };
 pub use rest::openapi_json;

@@ -40,6 +40,12 @@ impl Node {
         self.send(self.inner.recovery.decode(raw)?)
     }
 
+    /// Recovers the senders of raw transactions on all cores and remembers them, so that sending these soon recovers none. Bytes
+    /// that are no transaction are left out.
+    pub fn recover_senders(&self, raws: &[Bytes]) {
+        drop(self.inner.recovery.decode_batch(raws));
+    }
+
     /// Sends many raw transactions, which share a block as far as its gas limit allows. Signatures are recovered on all cores.
     ///
     /// Results are in the order of `raws`; a refused transaction does not affect the others.

@@ -6,6 +6,7 @@ use std::{
 };
 
 use super::{
+    commands::{CommandQueue, Workers},
     counters::Counters,
     driver,
     eth::{
@@ -21,6 +22,7 @@ pub struct Chains {
     platform: Arc<Platform>,
     counters: Arc<Counters>,
     development: Development,
+    workers: Workers,
     default: EthRpc,
     /// Kept ready, so that a request on `/` clones nothing.
     default_service: EthHttpService,
@@ -28,7 +30,8 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Creates the Ethereum JSON-RPC of the platform's default chain; those of other chains follow on first use.
+    /// Creates the Ethereum JSON-RPC of the platform's default chain; those of other chains follow on first use. To be made on the
+    /// runtime that serves it: how much work its threads do themselves follows from their number.
     pub fn new(platform: Arc<Platform>) -> Self {
         Self::with(platform, Development::Open)
     }
@@ -41,9 +44,11 @@ impl Chains {
     fn with(platform: Arc<Platform>, development: Development) -> Self {
         let counters = Arc::new(Counters::default());
         let node = platform.default_blockchain().node().clone();
-        let default = EthRpc::over(Eth::new(node, Arc::clone(&counters), development));
+        let workers = Workers::default();
+        let eth = Eth::new(node, Arc::clone(&counters), development);
+        let default = EthRpc::over(eth, CommandQueue::new(workers.clone()));
         let default_service = default.http_service();
-        Self { platform, counters, development, default, default_service, others: Arc::default() }
+        Self { platform, counters, development, workers, default, default_service, others: Arc::default() }
     }
 
     /// Counts of what went wrong at the server's edges, of all chains.
@@ -84,8 +89,8 @@ impl Chains {
             .entry(chain.id().to_owned())
             .or_insert_with(|| {
                 let eth = Eth::new(chain.node().clone(), Arc::clone(&self.counters), self.development);
-                let rpc = EthRpc::over(eth);
-                tokio::spawn(driver::drive_counted(chain.node().clone(), Arc::clone(&self.counters)));
+                let rpc = EthRpc::over(eth, CommandQueue::new(self.workers.clone()));
+                tokio::spawn(driver::drive(rpc.clone()));
                 rpc
             })
             .clone()

@@ -20,6 +20,7 @@ pub(crate) mod rpc;
 mod shared_logs;
 pub(crate) mod subscriptions;
 mod transactions;
+mod work;
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -120,13 +121,14 @@ struct Methods {
 type Handler<T> = fn(&Eth, &Args<'_>) -> Result<T, RpcError>;
 
 impl Methods {
-    /// Registers a method of at most `args_max` parameters that runs on the calling thread.
+    /// Registers a method of at most `args_max` parameters. It runs on the calling thread, which [`work::Work`] decides.
     fn add<T: Serialize + Clone + 'static>(&mut self, name: &'static str, args_max: usize, handler: Handler<T>) {
         if !self.development.has(name) {
             return;
         }
-        let registered = self.module.register_method(name, move |params, eth, _| {
-            eth.caught(|| Args::read(&params, args_max).and_then(|args| handler(eth, &args)))
+        let registered = self.module.register_method(name, move |params, eth, extensions| {
+            let read = Args::read(&params, args_max);
+            eth.caught(|| read.and_then(|args| handler(eth, &args.with_cancellation(extensions.get()))))
         });
         debug_assert!(registered.is_ok(), "{name} is registered twice");
     }
@@ -140,21 +142,6 @@ impl Methods {
     ) {
         for name in names {
             self.add(name, args_max, handler);
-        }
-    }
-
-    /// Registers a method that may run long, on a blocking thread, under several names.
-    fn add_blocking<T: Serialize + Clone + Send + 'static>(
-        &mut self,
-        names: &[&'static str],
-        args_max: usize,
-        handler: Handler<T>,
-    ) {
-        for name in names.iter().filter(|name| self.development.has(name)) {
-            let registered = self.module.register_blocking_method(name, move |params, eth, _| {
-                eth.caught(|| Args::read(&params, args_max).and_then(|args| handler(&eth, &args)))
-            });
-            debug_assert!(registered.is_ok(), "{name} is registered twice");
         }
     }
 }

@@ -18,6 +18,14 @@ pub const CONNECTIONS_MAX: usize = 4096;
 pub const SUBSCRIPTIONS_MAX: usize = 1024;
 /// Bytes of request bodies that are being received at one time, by default; short ones don't count.
 pub const BUFFERED_BODY_BYTES_MAX: usize = 256 << 20;
+/// Commands that wait for their turn on one chain; a further one is refused with error -32005, or 503 over REST.
+pub const COMMANDS_WAITING_MAX: usize = 1024;
+/// Time for which a command or a long read waits for its turn; error -32005 after it, or 503 over REST.
+pub const COMMAND_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Long reads of all chains that run at one time, for each core; further ones wait.
+pub const READS_PER_CORE: usize = 4;
+/// Long reads of all chains that wait for their turn; a further one is refused as a command is.
+pub const READS_WAITING_MAX: usize = 1024;
 
 /// Bounds of a server, each with a default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,4 +15,5 @@ mod pool_and_mining;
 mod refusals;
 mod rest;
 mod service_rpc;
+mod starvation;
 mod websocket;

@@ -19,10 +19,10 @@ type Failure = Box<dyn Error>;
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     let node = build_node(options)?;
     // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and
-    // run clients.
+    // run clients. At least two, so that one is free while the other executes a transaction.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()?;
+        tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(2)).enable_all().build()?;
     let result = runtime.block_on(serve(options, node.clone()));
     // Calls that still run on blocking threads are not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -48,7 +48,7 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     let server = Server::bind(chains.clone(), config).await.map_err(|cause| files::with_causes(&cause))?;
     let address = server.local_addr();
     let stop = stop_signal()?;
-    tokio::spawn(server::drive_counted(node.clone(), chains.counters().clone()));
+    tokio::spawn(server::drive(chains.default_rpc().clone()));
     if !options.quiet {
         console::start(&node)?;
     }

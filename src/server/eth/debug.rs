@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub(super) fn register(methods: &mut Methods) {
-    methods.add_blocking(&["debug_traceTransaction"], 2, trace_transaction);
-    methods.add_blocking(&["debug_traceCall"], 3, trace_call);
+    methods.add_all(&["debug_traceTransaction"], 2, trace_transaction);
+    methods.add_all(&["debug_traceCall"], 3, trace_call);
     methods.add("debug_getRawTransaction", 1, |eth, args| {
         let found = eth.view().transaction(args.required(0, "hash")?).map_err(convert::query_error)?;
         Ok(match found {

@@ -184,7 +184,7 @@ fn all_logs(eth: &Eth, args: &Args<'_>) -> Result<Vec<RpcLog>, RpcError> {
         Kind::Logs(filter, _) => Ok(filter.clone()),
         _ => Err(not_found()),
     })?;
-    logs::find(&eth.view(), &filter)
+    logs::find(&eth.view(), &filter, args)
 }
 
 fn is_in_range(filter: &Filter, height: Height) -> bool {

@@ -7,28 +7,43 @@ use super::{Eth, Methods, convert, params::Args, shared_logs::SharedLogs};
 use crate::{
     chain::{ExecutedBlock, LogFilter},
     node::{BlockRef, NodeView},
+    primitives::Height,
     server::jsonrpc::errors::{INVALID_PARAMS, RpcError, error, invalid_params},
 };
 
 /// Logs in one response.
 const LOGS_MAX: usize = 1_000_000;
+/// Blocks searched between two looks at whether the caller is still there.
+const BLOCKS_PER_STEP: u64 = 1_000;
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_getLogs", 1, |eth: &Eth, args: &Args<'_>| {
         let filter: Filter = args.required(0, "filter")?;
-        find(&eth.view(), &filter)
+        find(&eth.view(), &filter, args)
     });
 }
 
 /// Returns the canonical logs that a filter matches, oldest first; with `blockHash` those of that block, canonical or not.
-pub(super) fn find(view: &NodeView, filter: &Filter) -> Result<Vec<RpcLog>, RpcError> {
+///
+/// Searches in steps, between which a caller that has left ends it.
+pub(super) fn find(view: &NodeView, filter: &Filter, args: &Args<'_>) -> Result<Vec<RpcLog>, RpcError> {
     if let Some(hash) = filter.get_block_hash() {
         let block = view.block(BlockRef::Hash(hash)).map_err(convert::query_error)?;
         return Ok(matcher(filter).select(&block).into_iter().map(|log| convert::log(log, false)).collect());
     }
-    let Some(criteria) = criteria(view, filter)? else { return Ok(Vec::new()) };
-    let found = view.logs(&criteria, LOGS_MAX).map_err(convert::query_error)?;
-    Ok(found.into_iter().map(|log| convert::log(log, false)).collect())
+    let Some(mut criteria) = criteria(view, filter)? else { return Ok(Vec::new()) };
+    let (mut found, last) = (Vec::new(), criteria.to);
+    loop {
+        args.check_cancelled()?;
+        criteria.to = last.min(Height::new(criteria.from.get().saturating_add(BLOCKS_PER_STEP - 1)));
+        let left = LOGS_MAX.saturating_sub(found.len());
+        let logs = view.logs(&criteria, left).map_err(convert::query_error)?;
+        found.extend(logs.into_iter().map(|log| convert::log(log, false)));
+        if criteria.to >= last {
+            return Ok(found);
+        }
+        criteria.from = criteria.to.next();
+    }
 }
 
 /// Returns the logs of one block that `matcher` matches, regardless of its block range.
@@ -61,7 +76,7 @@ fn criteria(view: &NodeView, filter: &Filter) -> Result<Option<LogFilter>, RpcEr
             let head = view.head().height();
             let height = |tag: Option<BlockNumberOrTag>| match tag.unwrap_or_default() {
                 BlockNumberOrTag::Latest | BlockNumberOrTag::Pending => Ok(head),
-                BlockNumberOrTag::Number(number) => Ok(crate::primitives::Height::new(number)),
+                BlockNumberOrTag::Number(number) => Ok(Height::new(number)),
                 tag => view.block(convert::tag_ref(tag)).map(|block| block.height()).map_err(convert::query_error),
             };
             let (from, to) = (height(from_block)?, height(to_block)?);

@@ -4,14 +4,14 @@ use std::{panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt as _;
 use jsonrpsee::{
-    core::middleware::{Request, ResponseFuture},
-    server::{MethodCallback, MethodResponse, Methods},
-    types::{Extensions, Id, Params},
+    core::middleware::Request,
+    server::MethodResponse,
+    types::{Extensions, Id},
 };
 use serde_json::value::RawValue;
 
 use super::{
-    errors::{self, INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
+    errors::{INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
     message::{Message, error_response, with_id},
 };
 use crate::server::{
@@ -198,40 +198,6 @@ impl BatchResponses {
     }
 }
 
-/// Dispatch by name to registered methods, without a connection to push to.
-#[derive(Clone, Debug)]
-pub(crate) struct MethodTable {
-    pub(crate) methods: Methods,
-    pub(crate) response_bytes_max: usize,
-}
-
-impl Dispatch for MethodTable {
-    fn response_bytes_max(&self) -> usize {
-        self.response_bytes_max
-    }
-
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let Request { id, method, params, extensions, .. } = request;
-        let params = Params::new(params.as_ref().map(|params| params.get()));
-        match self.methods.method(&method) {
-            Some(MethodCallback::Sync(callback)) => {
-                ResponseFuture::ready(callback(id, params, self.response_bytes_max, extensions))
-            }
-            Some(MethodCallback::Async(callback)) => ResponseFuture::future(callback(
-                id.into_owned(),
-                params.into_owned(),
-                0_usize.into(),
-                self.response_bytes_max,
-                extensions,
-            )),
-            // No interface registers subscriptions here: those of a WebSocket session are its own.
-            Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_)) | None => {
-                ResponseFuture::ready(MethodResponse::error(id, errors::method_not_found(&method)))
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
@@ -306,7 +272,7 @@ mod tests {
         let (recorder, response) = run(&["!note", "!note"]).await;
         assert_eq!((recorder.recorded().len(), response), (2, Value::Null));
         let (_, response) = run(&[]).await;
-        assert_eq!(response["error"]["code"], errors::INVALID_REQUEST);
+        assert_eq!(response["error"]["code"], INVALID_REQUEST);
     }
 
     #[tokio::test]
