@@ -230,25 +230,22 @@ mod tests {
         let release = occupy(&queue).await;
         let order = Arc::new(Mutex::new(Vec::new()));
         let mut all = Vec::new();
-        for number in 0..20 {
-            let (queue, order) = (queue.clone(), order.clone());
+        for number in 0..20_usize {
+            let order = order.clone();
             let length = if number % 2 == 0 { Length::Long } else { Length::Short };
-            all.push(tokio::spawn(async move { queue.run(length, move |_| order.lock().unwrap().push(number)).await }));
-            // The next one comes after this one waits.
-            while queue_waits(&all, number) {
+            let waiting = queue.clone();
+            all.push(tokio::spawn(
+                async move { waiting.run(length, move |_| order.lock().unwrap().push(number)).await },
+            ));
+            while queue.turns.waiting.load(Ordering::Relaxed) <= number {
                 tokio::task::yield_now().await;
             }
-            tokio::time::sleep(Duration::from_millis(2)).await;
         }
         drop(release);
         for one in all {
             one.await.unwrap().unwrap();
         }
         assert_eq!(*order.lock().unwrap(), (0..20).collect::<Vec<_>>());
-    }
-
-    fn queue_waits<T>(all: &[tokio::task::JoinHandle<T>], number: usize) -> bool {
-        all.get(number).is_none()
     }
 
     #[tokio::test]
@@ -270,7 +267,7 @@ mod tests {
         assert_eq!(queue.turns.waiting.load(Ordering::Relaxed), 0);
     }
 
-    #[tokio::test]
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
     async fn a_caller_that_leaves_cancels_and_one_that_waits_takes_its_command_along() {
         let queue = queue(10, COMMAND_WAIT_MAX);
         let (seen, was_cancelled) = mpsc::channel();

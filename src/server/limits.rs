@@ -44,7 +44,8 @@ pub struct ServerLimits {
     pub head_timeout: Duration,
     /// Time within which the next part of a request body must arrive; 408 after it.
     pub body_timeout: Duration,
-    /// Time for which a client waits for a response, body included; 503 after it. Work that has begun goes on.
+    /// Time for which a client waits for a response, body included; 503 after it. A command that has begun
+    /// is finished, a row of blocks ends after the block under way.
     pub request_timeout: Duration,
     /// Time between two pings of a WebSocket session.
     pub ping_interval: Duration,
