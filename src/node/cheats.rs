@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{EngineError, InterventionError, Node, view::Settings};
 use crate::{
-    chain::{Intervention, Pool},
+    chain::Intervention,
     primitives::{Address, B256, Bytes, Gas, Transaction, U256},
 };
 
@@ -119,7 +119,7 @@ impl Node {
     /// Removes all transactions from the pool.
     pub fn drop_all_transactions(&self) {
         let mut writer = self.write();
-        writer.network.for_each_pool(Pool::clear);
+        writer.network.drop_all_transactions();
         writer.publish_pool(&self.inner);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+mod dropping;
 pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;

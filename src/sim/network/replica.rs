@@ -3,6 +3,7 @@
 pub(in crate::sim) mod disk;
 mod effects;
 mod inclusion_timeout;
+mod pool;
 pub(in crate::sim) mod process;
 
 use std::sync::Arc;

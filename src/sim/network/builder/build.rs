@@ -8,7 +8,12 @@ use crate::{
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
     primitives::KeyPair,
     sim::{
-        engine::{clock::BlockClock, digest::RunDigest, rng::Streams, scheduler::Scheduler},
+        engine::{
+            clock::{BlockClock, SimTime},
+            digest::RunDigest,
+            rng::Streams,
+            scheduler::Scheduler,
+        },
         network::{
             Network,
             chain_options::ChainOptionsError,
@@ -175,6 +180,7 @@ impl NetworkBuilder {
             replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
             steps: 0,
             transactions_travelling: 0,
+            transactions_arrive_by: SimTime::ZERO,
             streams,
             faults: None,
             recorder: None,
