@@ -65,9 +65,10 @@ impl Node {
         writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
         let context = writer.chain().pool_context().map_err(EngineError::from)?;
         // Transactions that the account can no longer send leave the pools.
-        if let Some(address) = intervention.address() {
-            writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
-        }
+        writer.network.for_each_pool(|pool| match intervention.address() {
+            Some(address) => drop(pool.refresh_sender(address, &context)),
+            None => pool.follow(&context),
+        });
         writer.publish(&self.inner).map_err(EngineError::from)?;
         Ok(())
     }

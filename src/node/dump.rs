@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::{EngineError, LoadError, Node, clock::BlockTime};
 use crate::{
     chain::ChainDump,
-    consensus::ReplicaId,
     primitives::{Address, Bytes, Transaction},
 };
 
@@ -58,7 +57,7 @@ impl Node {
     /// [`EngineError`] when the store fails.
     pub fn dump(&self) -> Result<Dump, EngineError> {
         let writer = self.write();
-        let mut pooled = writer.pool().content(&writer.chain().pool_context()?);
+        let mut pooled = writer.pool().content();
         pooled.sort_by_key(|pooled| pooled.arrival);
         let document = Document {
             chain: writer.chain().dump()?,
@@ -93,11 +92,11 @@ impl Node {
         writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
         writer.settings.time = document.time;
         writer.snapshots.clear();
-        writer.network.for_each_pool(crate::chain::Pool::clear);
-        for transaction in pooled {
-            // The dumped pool accepted them in this order; those that it would refuse now are left out.
-            let _ = writer.network.submit(transaction, ReplicaId::new(0));
-        }
+        let context = writer.chain().pool_context().map_err(EngineError::from)?;
+        writer.network.for_each_pool(|pool| {
+            pool.clear();
+            pool.refill(pooled.clone(), &context);
+        });
         writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
         Ok(())
     }

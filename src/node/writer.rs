@@ -13,7 +13,7 @@ use super::{
     snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
-    chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
+    chain::{Chain, ChainError, ExecutedBlock, Pool},
     consensus::{ConsensusKind, Protocol as _, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network, ValidatorKeys},
@@ -131,7 +131,7 @@ impl Writer {
 
     /// Makes blocks until no transaction is ready; the pool is read again after every block.
     pub(super) fn mine_ready(&mut self, inner: &NodeInner) -> Result<(), MineError> {
-        while self.has_ready() {
+        while self.pool().has_ready() {
             if self.mine_one(inner)?.block().transactions().is_empty() {
                 break;
             }
@@ -180,11 +180,6 @@ impl Writer {
         added.reverse();
         self.publish_head(inner, &removed, &added)?;
         Ok(())
-    }
-
-    fn has_ready(&self) -> bool {
-        let base_fee = self.chain().next_base_fee().unwrap_or_default();
-        self.pool().best(base_fee).next().is_some()
     }
 }
 

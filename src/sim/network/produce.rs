@@ -109,6 +109,8 @@ impl Network {
         self.settle()?;
         match self.replicas.iter().find(|replica| replica.head() != made) {
             None => {
+                // The other pools would have offered the same transactions.
+                self.replicas.iter_mut().try_for_each(|replica| replica.refuse(&left_out))?;
                 let block = self.replicas[maker.index()].chain().head().clone();
                 Ok(ProducedBlock { block, by: maker, left_out })
             }

@@ -412,6 +412,7 @@ impl Replica {
         };
         let built = built.map_err(|source| self.chain_error(source))?;
         self.counters.blocks_built += 1;
+        self.refuse(&built.left_out)?;
         Ok(built)
     }
 
