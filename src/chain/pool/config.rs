@@ -30,9 +30,9 @@ pub struct PoolConfig {
     pub bytes_max: usize,
     /// Largest encoded length of one transaction, in bytes.
     pub transaction_bytes_max: usize,
-    /// Largest number of queued transactions.
+    /// Largest number of queued transactions. As in geth, those that were ready before may exceed it until the next head.
     pub queued_max: usize,
-    /// Largest number of queued transactions of one sender.
+    /// Largest number of queued transactions of one sender, in the same way.
     pub queued_per_sender_max: usize,
     /// Time after which a queued transaction is dropped, by the timestamps of blocks. Whole seconds count.
     pub queued_lifetime: Duration,

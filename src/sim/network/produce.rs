@@ -106,11 +106,14 @@ impl Network {
         let height = self.primary().head().height.next();
         let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
         let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.env)?;
+        if order.transactions.is_none() {
+            // The other pools, still at the parent, would offer the same transactions in their turn.
+            let mut others = self.replicas.iter_mut().filter(|replica| replica.id() != maker);
+            others.try_for_each(|replica| replica.refuse(&left_out))?;
+        }
         self.settle()?;
         match self.replicas.iter().find(|replica| replica.head() != made) {
             None => {
-                // The other pools would have offered the same transactions.
-                self.replicas.iter_mut().try_for_each(|replica| replica.refuse(&left_out))?;
                 let block = self.replicas[maker.index()].chain().head().clone();
                 Ok(ProducedBlock { block, by: maker, left_out })
             }

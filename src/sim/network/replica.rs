@@ -412,7 +412,9 @@ impl Replica {
         };
         let built = built.map_err(|source| self.chain_error(source))?;
         self.counters.blocks_built += 1;
-        self.refuse(&built.left_out)?;
+        if order.transactions.is_none() && parent == self.chain.head().hash() {
+            self.refuse(&built.left_out)?;
+        }
         Ok(built)
     }
 
