@@ -79,7 +79,7 @@ fn check(pool: &Pool) {
     let (ready, queued) = pool.counts();
     assert_eq!((content.len(), ready + queued), (pool.len(), pool.len()));
     assert!(pool.len() <= TRANSACTIONS_MAX);
-    assert_eq!(pool.size_bytes(), content.iter().map(|pooled| pooled.transaction.encoded_len()).sum());
+    assert_eq!(pool.size_bytes(), content.iter().map(|pooled| pooled.transaction.encoded_len()).sum::<usize>());
     assert_eq!(pool.has_ready(), pool.best(BASE_FEE).next().is_some());
     for who in Who::ALL {
         assert!(content.iter().filter(|p| p.transaction.sender() == who.address()).count() <= PER_SENDER_MAX);

@@ -9,8 +9,8 @@ use super::*;
 use crate::chain::pool::on_head::HeadUpdate;
 
 const SENDERS: u8 = 4;
-const TRANSACTIONS_MAX: usize = 10;
-const PER_SENDER_MAX: usize = 7;
+const TRANSACTIONS_MAX: usize = 8;
+const PER_SENDER_MAX: usize = 6;
 const QUEUED_MAX: usize = 5;
 const QUEUED_PER_SENDER_MAX: usize = 3;
 const BYTES_MAX: usize = 1_800;
@@ -287,7 +287,8 @@ impl Model {
 enum Step {
     Add {
         sender: u8,
-        ahead: u64,
+        /// Distance from the nonce of the account; the first free nonce where there is none.
+        ahead: Option<u64>,
         fee: u128,
         tip: u128,
         value: u64,
@@ -315,12 +316,19 @@ enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let sender = 0..SENDERS;
-    let add = (sender.clone(), 0_u64..6, 5_u128..60, 0_u128..60, 0_u64..2_000_000, 0_usize..4, 0_usize..260);
+    let add = (
+        sender.clone(),
+        proptest::option::of(0_u64..6),
+        (1_u128..12, 0_u128..12).prop_map(|(fee, tip)| (5 * fee, 5 * tip)),
+        0_u64..1_000_000,
+        0_usize..4,
+        0_usize..260,
+    );
     let gas = [25_000, 30_000, 40_000, 60_000];
     let block =
         (0_usize..4, 0_u64..50, 0_usize..4, 0_u64..60, proptest::option::of((sender.clone(), 0_u64..3_000_000)));
     prop_oneof![
-        16 => add.prop_map(move |(sender, ahead, fee, tip, value, index, bytes)| Step::Add {
+        16 => add.prop_map(move |(sender, ahead, (fee, tip), value, index, bytes)| Step::Add {
             sender, ahead, fee, tip: tip.min(fee), value, gas: gas[index], bytes,
         }),
         1 => (0_usize..10).prop_map(Step::Remove),
@@ -397,9 +405,11 @@ fn revert(pool: &mut Pool, model: &mut Model) {
 fn run(pool: &mut Pool, model: &mut Model, step: Step) -> Result<(), TestCaseError> {
     match step {
         Step::Add { sender, ahead, fee, tip, value, gas, bytes } => {
-            let new = item(sender, model.owner(sender).nonce + ahead, (fee, tip), value, gas, bytes);
+            let first = model.owner(sender).nonce;
+            let free = || (first..).find(|nonce| model.find(sender, *nonce).is_none());
+            let nonce = ahead.map(|ahead| first + ahead).or_else(free).unwrap();
+            let new = item(sender, nonce, (fee, tip), value, gas, bytes);
             let added = pool.add(new.transaction.clone(), &model.context());
-            let nonce = new.nonce;
             prop_assert_eq!(added.is_ok(), model.add(new), "{:?}", added);
             if let Ok(added) = added {
                 let found = model.find(sender, nonce).is_some_and(|item| model.is_ready(item));
@@ -476,7 +486,7 @@ fn check(pool: &Pool, model: &Model) -> Result<(), TestCaseError> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(1_000))]
 
     #[test]
     fn agrees_with_a_plain_list(steps in vec(step(), 1..60)) {
