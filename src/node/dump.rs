@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::{EngineError, LoadError, Node, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
     chain::{ChainDump, LoadSummary},
-    consensus::ReplicaId,
     primitives::Bytes,
 };
 
@@ -51,7 +50,7 @@ impl Node {
     /// [`EngineError`] when the store fails.
     pub fn dump(&self) -> Result<Dump, EngineError> {
         let writer = self.write();
-        let mut pooled = writer.pool().content(&writer.chain().pool_context()?);
+        let mut pooled = writer.pool().content();
         pooled.sort_by_key(|pooled| pooled.arrival);
         let document = Document {
             chain: writer.chain().dump()?,
@@ -90,11 +89,11 @@ impl Node {
                 Err(_) => writer.switches.record_gap(),
             }
             writer.settings.time = document.time;
-            writer.network.for_each_pool(crate::chain::Pool::clear);
-            for transaction in pooled {
-                // The dumped pool accepted them in this order; those that it would refuse now are left out.
-                let _ = writer.network.submit(transaction, ReplicaId::new(0));
-            }
+            let context = writer.chain().pool_context().map_err(EngineError::from)?;
+            writer.network.for_each_pool(|pool| {
+                pool.clear();
+                pool.refill(pooled.clone(), &context);
+            });
             writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
             Ok::<_, LoadError>(summary)
         })?;

@@ -320,7 +320,7 @@ impl NodeView {
 
     /// The pool's transactions, each with the reason where it is not ready.
     pub fn pooled(&self) -> Vec<PooledTransaction> {
-        self.pool.content(&self.context)
+        self.pool.content()
     }
 
     /// The pool's input for validation: the newest state, and the next block's gas limit and base fee.

@@ -16,7 +16,7 @@ use super::{
     head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
-    chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
+    chain::{Chain, ChainError, ExecutedBlock, Pool},
     consensus::{ConsensusKind, Protocol as _, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network, ValidatorKeys},
@@ -195,7 +195,7 @@ impl Writer {
     }
 
     fn has_block_to_make(&self) -> bool {
-        self.settings.mining == Mining::EachTransaction && self.holds == 0 && self.has_ready()
+        self.settings.mining == Mining::EachTransaction && self.holds == 0 && self.pool().has_ready()
     }
 
     /// After a change of the pool or the mining mode: mines where the mode is [`Mining::EachTransaction`], then publishes.
@@ -239,11 +239,6 @@ impl Writer {
         self.switches.record(&removed);
         self.publish_head(inner, &removed, &added)?;
         Ok(())
-    }
-
-    fn has_ready(&self) -> bool {
-        let base_fee = self.chain().next_base_fee().unwrap_or_default();
-        self.pool().best(base_fee).next().is_some()
     }
 }
 

@@ -9,7 +9,9 @@ use alloy_rpc_types_eth::{
 };
 
 use crate::{
-    chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
+    chain::{
+        AccountOverride, Block, CallOutcome, CallRequest, Candidates as _, ExecutedBlock, LocatedLog, StateOverrides,
+    },
     node::{BlockRef, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
     server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
@@ -78,10 +80,12 @@ pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
     RpcBlock { header: header(block), uncles: Vec::new(), transactions, withdrawals }
 }
 
-/// Returns the pending block: the ready transactions of the pool on top of the head, not executed.
+/// Returns the pending block: the transactions of the pool that it can contain, in the order of a block on top of the head, not
+/// executed.
 pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
     let head = view.head().block();
-    let ready = view.pooled().into_iter().filter(|pooled| pooled.excluded.is_none()).map(|pooled| pooled.transaction);
+    let mut best = view.pool().best(view.next_base_fee());
+    let ready = core::iter::from_fn(|| best.next());
     let transactions = if full {
         BlockTransactions::Full(ready.map(|transaction| pooled_transaction(&transaction)).collect())
     } else {

@@ -5,6 +5,7 @@ pub(in crate::sim) mod disk;
 mod effects;
 mod inclusion_timeout;
 pub(in crate::sim) mod observations;
+mod pool;
 pub(in crate::sim) mod process;
 mod timers;
 

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Candidates that a block leaves out, with the reason.
-type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
+pub(super) type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
 impl Replica {
     /// Builds the requested block and passes it to the protocol. It may become the head later only, if the protocol needs the
@@ -73,6 +73,9 @@ impl Replica {
         };
         let built = built.map_err(|source| self.chain_error(source))?;
         self.observations.counters.blocks_built += 1;
+        if order.transactions.is_none() && parent == self.chain.head().hash() {
+            self.refuse(&built.left_out)?;
+        }
         Ok(built)
     }
 }

@@ -73,6 +73,13 @@ impl Replica {
         &mut self.misbehaviour
     }
 
+    /// Removes deferred events for which `is_dropped` holds; returns their number.
+    pub(super) fn drop_deferred(&mut self, is_dropped: impl Fn(&SimEvent) -> bool) -> usize {
+        let before = self.process.deferred.len();
+        self.process.deferred.retain(|sim_event| !is_dropped(sim_event));
+        before - self.process.deferred.len()
+    }
+
     /// Takes the events deferred during a pause.
     pub(in crate::sim) fn take_deferred(&mut self) -> Vector<SimEvent> {
         core::mem::take(&mut self.process.deferred)
