@@ -75,7 +75,7 @@ impl Driver {
                 to: Some(to),
                 value,
                 input: input.into(),
-                gas_limit: if token.is_some() { 100_000 } else { 21_000 },
+                gas_limit: Gas::new(if token.is_some() { 100_000 } else { 21_000 }),
                 max_fee_per_gas: 1_000_000_000_000,
                 max_priority_fee_per_gas: 1,
                 ..Default::default()
@@ -107,7 +107,7 @@ fn deploy_token(driver: &mut Driver) -> Address {
     let request = TransactionRequest {
         chain_id: Some(CHAIN_ID),
         input: Erc20Params::new("Gold", "GLD", gwei(1_000_000_000), owner).init_code(),
-        gas_limit: 5_000_000,
+        gas_limit: Gas::new(5_000_000),
         max_fee_per_gas: 1_000_000_000_000,
         ..Default::default()
     };
@@ -211,7 +211,8 @@ fn snapshot(group: &mut BenchmarkGroup<'_, WallTime>, mut driver: Driver) {
 fn recovery(criterion: &mut Criterion) {
     const COUNT: u64 = 1_000;
     let sign = |nonce| {
-        let request = TransactionRequest { chain_id: Some(CHAIN_ID), nonce, gas_limit: 21_000, ..Default::default() };
+        let request =
+            TransactionRequest { chain_id: Some(CHAIN_ID), nonce, gas_limit: Gas::new(21_000), ..Default::default() };
         request.sign(&KeyPair::from_seed(nonce, "sender")).expect("a valid request").encoded()
     };
     let raws: Vec<_> = (0..COUNT).map(sign).collect();

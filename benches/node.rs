@@ -32,7 +32,7 @@ fn signed(node: &Node) -> Vec<Vec<Vec<Bytes>>> {
             nonce: (n / per_client) as u64,
             to: Some(Address::left_padding_from(&n.to_be_bytes())),
             value: U256::from(1),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             max_fee_per_gas: 100_000_000_000,
             ..Default::default()
         };

@@ -8,7 +8,7 @@
 //! use std::sync::Arc;
 //! use chainbox::{
 //!     chain::{BlockAttributes, Chain, GenesisSpec},
-//!     primitives::{Address, KeyPair, TransactionRequest, U256, ether},
+//!     primitives::{Address, Gas, KeyPair, TransactionRequest, U256, ether},
 //!     state::MemoryState,
 //!     store::MemoryStore,
 //! };
@@ -20,7 +20,7 @@
 //!     chain_id: Some(1337),
 //!     to: Some(bob),
 //!     value: U256::from(5),
-//!     gas_limit: 21_000,
+//!     gas_limit: Gas::new(21_000),
 //!     max_fee_per_gas: 2_000_000_000,
 //!     ..Default::default()
 //! };
@@ -65,6 +65,7 @@ mod genesis;
 mod header;
 mod hook;
 mod intervention;
+mod load;
 mod logs;
 mod open;
 mod pending;
@@ -94,6 +95,7 @@ pub use executed_block::ExecutedBlock;
 pub use extend::InsertOutcome;
 pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
+pub use load::LoadSummary;
 pub use logs::{LocatedLog, LogFilter};
 pub use open::ChainBuilder;
 pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, PoolContext, PooledTransaction};

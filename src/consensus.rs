@@ -56,8 +56,8 @@ use common::{branch_tree, encoding, header, intake, orphans, protocol::impl_by_e
 pub use common::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
     encoding::Encoder,
-    event::{Admin, Event, Message, Verdict},
-    family::StakeUse,
+    event::{Admin, ConsensusMessage, Event, Verdict},
+    family::{RoundRole, StakeUse},
     finality::{Finality, FinalityKind},
     id::{BlockId, ReplicaId, Ticket, TimerId},
     light::SealedHeader,
@@ -68,9 +68,9 @@ pub use common::{
 };
 pub(crate) use common::{
     effect_handler,
-    family::{MembershipChange, RoundRole, RoundStatus},
+    family::{MembershipChange, RoundStatus},
     header::{HeaderFieldError, UnverifiedHeader},
-    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
+    header_rules::{HeaderChainRules, ParentContext},
     mutation,
     records::{ApplyRecords, check_record, checked_record, is_whole_record},
 };

@@ -16,6 +16,7 @@
 mod builder;
 mod cheats;
 mod clock;
+mod command;
 mod contract;
 mod dump;
 mod error;
@@ -33,7 +34,7 @@ mod validators;
 mod view;
 mod writer;
 
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError, atomic::Ordering};
 
 use self::writer::{NodeInner, Writer};
 use crate::{
@@ -146,6 +147,11 @@ impl Node {
     /// For a server that must not block its few worker threads.
     pub fn is_busy(&self) -> bool {
         matches!(self.inner.writer.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Number of panics in this node's commands since it was built. Each is a bug, and was undone.
+    pub fn panic_count(&self) -> u64 {
+        self.inner.panics.load(Ordering::Relaxed)
     }
 
     fn write(&self) -> MutexGuard<'_, Writer> {

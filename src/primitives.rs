@@ -22,5 +22,5 @@ pub use keys::{KeyError, KeyPair};
 pub use mnemonic::{DEFAULT_MNEMONIC, MnemonicError, Wallet};
 pub use recovery::SenderRecovery;
 pub use signature::{SignatureError, recover_signer};
-pub use transaction::{Transaction, TransactionError, TransactionRequest};
+pub use transaction::{IMPERSONATED_TYPE, Transaction, TransactionError, TransactionRequest};
 pub use units::{Gas, Height, OutOfGas, Timestamp, ether, gwei};

@@ -44,17 +44,18 @@ pub use network::{
     Network,
     builder::NetworkBuilder,
     chain_options::{ChainOptions, ChainOptionsError},
-    error::NetworkError,
+    error::{NetworkError, NetworkOptionsError, StoredRecordsError, UnknownReplica},
     links::Latency,
     produce::ProducedBlock,
     production::{BlockOrder, Production},
-    replica::{Counters, Replica, process::ProcessState},
+    replica::{Replica, observations::ReplicaCounters, process::ProcessState},
     scripted::{ScriptError, ScriptedChain},
     step::SimStep,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
+    checkpoint::NetworkCheckpoint,
     validator_action::validator_records,
 };
 

@@ -4,8 +4,6 @@
 //! indices and what commit hooks add are one atomic write.
 
 mod error;
-#[cfg(any(test, feature = "testing"))]
-mod failing;
 mod identity;
 mod kv;
 mod memory;
@@ -15,10 +13,10 @@ mod rocks;
 #[cfg(any(test, feature = "testing"))]
 pub mod suite;
 mod table;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
 pub use error::StoreError;
-#[cfg(any(test, feature = "testing"))]
-pub use failing::FailingStore;
 pub use identity::check_identity;
 pub use kv::{Batch, KeyValue, Order, Write};
 pub use memory::MemoryStore;

@@ -27,7 +27,7 @@ use chainbox::{
     node::{BlockRef, Database, Mining, Node},
     primitives::{Bytes, Gas, Height, U256},
     state::model,
-    store::{Batch, KeyValue, Order, PrefixedStore, RocksOptions, RocksStore, StoreError, Table},
+    store::{Batch, KeyValue, Order, PrefixedStore, RocksOptions, RocksStore, Table, testing::FailingStore},
     templates::{Erc20Params, erc20::interface as erc20},
 };
 
@@ -111,7 +111,7 @@ fn child() {
     let protocol = std::env::var(PROTOCOL).ok().and_then(|name| ConsensusKind::from_name(&name)).expect("a protocol");
     let validators = std::env::var(VALIDATORS).ok().and_then(|count| count.parse().ok()).expect("a number");
     let plan = Plan { protocol, validators, kills: 0, inside: 0, seed: 0 };
-    let node = open(Arc::new(Announcing(store(Path::new(&path)))), &plan);
+    let node = open(Arc::new(FailingStore::new(store(Path::new(&path))).with_observer(announce)), &plan);
     let [alice, bob] = [node.accounts()[0], node.accounts()[1]];
     let token = if node.view().head().height() == Height::GENESIS {
         let params = Erc20Params::new("Gold", "GLD", U256::from(1_000_000_000), alice);
@@ -139,35 +139,11 @@ fn child() {
 }
 
 /// Says when a block's write begins.
-#[derive(Debug)]
-struct Announcing(Arc<dyn KeyValue>);
-
-impl KeyValue for Announcing {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.0.get(table, key)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        order: Order,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.0.scan(table, prefix, order, visit)
-    }
-
-    fn write(&self, batch: Batch) -> Result<(), StoreError> {
-        let canonical =
-            batch.writes().iter().filter(|write| write.table == Table::Canonical).find(|write| write.value.is_some());
-        if let Some(height) = canonical.and_then(|write| write.key.last_chunk::<8>()) {
-            say(&format!("begin {}", u64::from_be_bytes(*height)));
-        }
-        self.0.write(batch)
-    }
-
-    fn is_durable(&self) -> bool {
-        self.0.is_durable()
+fn announce(batch: &Batch) {
+    let canonical =
+        batch.writes().iter().filter(|write| write.table == Table::Canonical).find(|write| write.value.is_some());
+    if let Some(height) = canonical.and_then(|write| write.key.last_chunk::<8>()) {
+        say(&format!("begin {}", u64::from_be_bytes(*height)));
     }
 }
 

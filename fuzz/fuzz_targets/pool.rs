@@ -37,7 +37,7 @@ fuzz_target!(|operations: Vec<Operation>| {
                     nonce: u64::from(nonce % 16),
                     to: Some(Who::Carol.address()),
                     value: alloy_primitives::U256::from(value),
-                    gas_limit: 21_000,
+                    gas_limit: Gas::new(21_000),
                     max_fee_per_gas: u128::from(fee),
                     max_priority_fee_per_gas: u128::from(tip.min(fee)),
                     ..TransactionRequest::default()

@@ -11,18 +11,19 @@ use chainbox::{
     primitives::{Gas, Height, Timestamp},
     state::Journal,
     system::{
-        SYSTEM_ADDRESS, SystemCall,
+        SystemCall,
         staking::{
             Offence, STAKING_ADDRESS, StakingParams, StakingTemplate, WEIGHT_UNIT, begin_block, end_epoch,
             interface as sol, penalize, slash,
         },
     },
-    vm::{BlockContext, FrameOutcome, HaltReason, Message, MessageKind, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, HaltReason, Message, TemplateRegistry, execute},
 };
 use chainbox_fuzz::{FUNDS, Who, rich_state};
 use libfuzzer_sys::fuzz_target;
 
 const ACTS_MAX: usize = 60;
+const CALL_GAS: Gas = Gas::new(10_000_000);
 
 #[derive(Arbitrary, Debug)]
 enum Act {
@@ -75,15 +76,7 @@ impl Chain {
         let mut journal = Journal::new(rich_state(gwei(FUNDS as u32)));
         journal.set_balance(&STAKING_ADDRESS, stake).expect("memory is readable");
         let init_code = StakingTemplate::init_code(&params, [(Who::Alice.address(), stake)]);
-        let creation = Message {
-            kind: MessageKind::Create,
-            caller: Address::ZERO,
-            to: STAKING_ADDRESS,
-            value: U256::ZERO,
-            input: &init_code,
-            gas: Gas::new(1_000_000_000),
-            origin: Address::ZERO,
-        };
+        let creation = Message::create_at(STAKING_ADDRESS, Address::ZERO, U256::ZERO, &init_code, Gas::new(1_000_000_000));
         journal.begin_transaction();
         let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
         let result = execute(&mut journal, &block, &registry, &creation).expect("readable");
@@ -142,24 +135,25 @@ impl Chain {
     }
 
     fn call(&mut self, who: Who, value: U256, input: Vec<u8>) {
-        self.run(who.address(), value, &input);
+        self.run(&Message::call(who.address(), STAKING_ADDRESS, value, &input, CALL_GAS));
     }
 
     fn system(&mut self, call: SystemCall) {
-        let (outcome, output) = self.run(SYSTEM_ADDRESS, U256::ZERO, &call.input);
+        let (outcome, output) = self.run(&Message::system_call(STAKING_ADDRESS, &call.input, CALL_GAS));
         assert_eq!(outcome, FrameOutcome::Success, "{output}");
     }
 
-    fn run(&mut self, caller: Address, value: U256, input: &[u8]) -> (FrameOutcome, Bytes) {
+    fn run(&mut self, message: &Message<'_>) -> (FrameOutcome, Bytes) {
         self.journal.begin_transaction();
-        let message = Message::call(caller, STAKING_ADDRESS, value, input, Gas::new(10_000_000));
-        let result = execute(&mut self.journal, &self.block, &self.registry, &message).expect("readable");
+        let result = execute(&mut self.journal, &self.block, &self.registry, message).expect("readable");
         assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
         (result.outcome, result.output)
     }
 
     fn check_sums(&mut self) {
-        let (_, output) = self.run(Who::Bob.address(), U256::ZERO, &sol::totalsCall {}.abi_encode());
+        let input = sol::totalsCall {}.abi_encode();
+        let question = Message::call(Who::Bob.address(), STAKING_ADDRESS, U256::ZERO, &input, CALL_GAS);
+        let (_, output) = self.run(&question);
         let totals = sol::totalsCall::abi_decode_returns(&output).expect("a view answers");
         let balance = self.journal.balance(&STAKING_ADDRESS).expect("readable");
         let owed = totals.bonded + totals.unbonding + totals.rewards;

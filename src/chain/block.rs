@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
-use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{Address, B256, Bytes, keccak256};
 use alloy_rlp::{Decodable, Encodable};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
 use super::{intervention::Intervention, roots};
-use crate::primitives::{Gas, Height, Timestamp, Transaction, TransactionError};
+use crate::primitives::{Gas, Height, SenderRecovery, Timestamp, Transaction, TransactionError};
 
 /// Largest length of `extraData`, in bytes (Yellow Paper, 4.3.4).
 pub const EXTRA_DATA_BYTES_MAX: usize = 32;
@@ -244,9 +243,29 @@ impl Block {
         }
         let senders = parts.senders.clone();
         parts.into_block(|index, raw| {
-            Transaction::decode_with_sender(raw, senders[index])
+            Transaction::decode_stored(raw, senders[index])
                 .map_err(|source| BlockDecodeError::Transaction { index, source })
         })
+    }
+
+    /// Decodes the form of [`Block::encode_stored`] as a dump has it: every signed sender is recovered and compared, and
+    /// impersonated transactions are records of their own.
+    ///
+    /// # Errors
+    /// As [`Block::decode_stored`]; [`TransactionError::Sender`] for a sender that did not sign.
+    pub(super) fn decode_dumped(bytes: &[u8], recovery: &SenderRecovery) -> Result<Self, BlockDecodeError> {
+        let block = Self::decode_stored(bytes)?;
+        let signed = block.transactions().iter().enumerate().filter(|(_, transaction)| !transaction.is_impersonated());
+        let (indices, signed): (Vec<_>, Vec<_>) = signed.unzip();
+        let raws: Vec<Bytes> = signed.iter().map(|transaction| transaction.encoded()).collect();
+        for ((index, dumped), recovered) in indices.into_iter().zip(signed).zip(recovery.decode_batch(&raws)) {
+            let checked = recovered.and_then(|recovered| match (dumped.sender(), recovered.sender()) {
+                (got, want) if got == want => Ok(()),
+                (got, want) => Err(TransactionError::Sender { got, want }),
+            });
+            checked.map_err(|source| BlockDecodeError::Transaction { index, source })?;
+        }
+        Ok(block)
     }
 
     /// Appends the form of [`Block::encode_stored`].
@@ -349,7 +368,7 @@ fn encode_transactions(transactions: &[Arc<Transaction>], out: &mut Vec<u8>) {
     alloy_rlp::Header { list: true, payload_length }.encode(out);
     for transaction in transactions {
         alloy_rlp::Header { list: false, payload_length: transaction.encoded_len() }.encode(out);
-        transaction.envelope().encode_2718(out);
+        transaction.encode_2718(out);
     }
 }
 
@@ -383,7 +402,7 @@ mod tests {
                     chain_id: Some(1),
                     nonce,
                     gas_price,
-                    gas_limit: 21_000,
+                    gas_limit: Gas::new(21_000),
                     input: vec![7; 40 * nonce as usize].into(),
                     ..Default::default()
                 };

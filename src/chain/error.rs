@@ -7,6 +7,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp},
     state::StateError,
     store::StoreError,
+    vm::SYSTEM_ADDRESS,
 };
 
 /// A transaction that can't be executed. One that is executed and fails is no error: it has a receipt.
@@ -123,6 +124,9 @@ pub enum InvalidTransaction {
         /// This chain's id.
         want: u64,
     },
+    /// The sender is the address that contracts see in system calls; nothing but the chain itself acts under it.
+    #[error("invalid sender: {SYSTEM_ADDRESS} is the caller of system calls, and no transaction or call may name it")]
+    SystemSender,
     /// The transaction is unsigned (impersonated), which the chain does not allow.
     #[error("invalid sender: unsigned transactions are for development chains only")]
     Impersonated,
@@ -316,6 +320,25 @@ pub enum DumpError {
         /// Index among the dump's blocks.
         index: usize,
     },
+    /// A block is invalid, as far as that shows without executing it.
+    #[error("dump: block {index} is invalid: {reason}")]
+    Invalid {
+        /// Index among the dump's blocks.
+        index: usize,
+        /// The invalid field.
+        reason: Box<BlockError>,
+    },
+    /// A receipt is not what its transaction, its logs and the receipt before it determine.
+    #[error("dump: receipt {transaction} of block {index} contradicts its transaction or the receipt before it")]
+    Receipt {
+        /// Index among the dump's blocks.
+        index: usize,
+        /// Index of the transaction in the block.
+        transaction: usize,
+    },
+    /// Genesis does not allow the pending interventions.
+    #[error("dump: {0}")]
+    PendingInterventions(#[source] BlockError),
     /// The last block is not the dump's head.
     #[error("dump: its last block is {got}, its head is {want}")]
     Head {

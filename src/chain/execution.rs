@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_primitives::{Bloom, U256};
+use alloy_primitives::U256;
 
 use super::{
     block::Block,
@@ -14,10 +14,12 @@ use super::{
     executor::{Executor, Failure},
     header::{HeaderOverrides, check_fixed_fields, next_header},
     intervention::Intervention,
+    receipt::Receipt,
     roots,
     rules::{Ancestors, BlockAttributes},
     spec::GenesisSpec,
     system_calls::{self, SystemCallFailure},
+    validate,
     version::Version,
 };
 use crate::{
@@ -104,14 +106,8 @@ pub(super) fn build(
 /// Verifies every header field by executing the block over the state of `parent`.
 pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Block) -> Result<Execution, ChainError> {
     let (header, invalid) = (block.header(), |reason| invalid_block(block, reason));
-    check_interventions(&context.spec, block.interventions()).map_err(invalid)?;
-    let overrides = HeaderOverrides::of(block.interventions());
-    check_fixed_fields(&context.spec, header, parent.block().header(), overrides).map_err(invalid)?;
-    check_payload(block).map_err(invalid)?;
-    let want = block.computed_transactions_root();
-    if header.transactions_root != want {
-        return Err(invalid(BlockError::TransactionsRoot { got: header.transactions_root, want }));
-    }
+    check_header(context, parent.block(), block).map_err(invalid)?;
+    check_roots_of_body(block).map_err(invalid)?;
     let parent_version = version_of(parent)?;
     let mut journal = context.journal_at(parent_version)?;
     apply_interventions(&mut journal, block.interventions())?;
@@ -137,10 +133,12 @@ pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Blo
             Err(Failure::State(error)) => return Err(error.into()),
         }
     }
-    let gas_used = executor.gas_used();
     let version = context.commit(parent_version, journal)?;
-    let (receipts_root, bloom) = roots::receipts_root(&receipts);
-    check_results(header, gas_used, &version, receipts_root, &bloom).map_err(invalid)?;
+    check_receipts_of(header, &receipts).map_err(invalid)?;
+    let (got, want) = (header.state_root, version.commit().root);
+    if got != want {
+        return Err(invalid(BlockError::StateRoot { got, want }));
+    }
     let updates = context.updates(call_updates, &receipts);
     Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates })
 }
@@ -187,9 +185,38 @@ pub(super) fn apply_interventions(journal: &mut Journal, interventions: &[Interv
     Ok(())
 }
 
-fn check_interventions(spec: &GenesisSpec, interventions: &[Intervention]) -> Result<(), BlockError> {
+pub(super) fn check_interventions(spec: &GenesisSpec, interventions: &[Intervention]) -> Result<(), BlockError> {
     let count = interventions.len();
     if count == 0 || spec.allow_interventions { Ok(()) } else { Err(BlockError::Interventions { count }) }
+}
+
+/// Checks the header against its parent, the genesis specification and the interventions that the block records.
+pub(super) fn check_header(context: &ChainContext, parent: &Block, block: &Block) -> Result<(), BlockError> {
+    check_interventions(&context.spec, block.interventions())?;
+    let overrides = HeaderOverrides::of(block.interventions());
+    check_fixed_fields(&context.spec, block.header(), parent.header(), overrides)
+}
+
+/// Checks the header against the payload and the transactions, and that interventions and every transaction's fields are valid
+/// at its height.
+pub(super) fn check_body(context: &ChainContext, block: &Block) -> Result<(), BlockError> {
+    check_interventions(&context.spec, block.interventions())?;
+    check_roots_of_body(block)?;
+    let rules = context.tx_rules(block.height());
+    for (index, transaction) in block.transactions().iter().enumerate() {
+        validate::check_fields(transaction, &rules).map_err(|reason| BlockError::Transaction {
+            index,
+            hash: transaction.hash(),
+            reason: reason.into(),
+        })?;
+    }
+    Ok(())
+}
+
+fn check_roots_of_body(block: &Block) -> Result<(), BlockError> {
+    check_payload(block)?;
+    let (got, want) = (block.header().transactions_root, block.computed_transactions_root());
+    if got == want { Ok(()) } else { Err(BlockError::TransactionsRoot { got, want }) }
 }
 
 fn check_payload(block: &Block) -> Result<(), BlockError> {
@@ -203,26 +230,22 @@ fn check_payload(block: &Block) -> Result<(), BlockError> {
     }
 }
 
-fn check_results(
-    header: &Header,
-    gas_used: Gas,
-    version: &Version,
-    receipts_root: alloy_primitives::B256,
-    bloom: &Bloom,
-) -> Result<(), BlockError> {
-    let (got, want) = (Gas::new(header.gas_used), gas_used);
+/// Checks the header against the receipts: gas used, receipts root and bloom.
+pub(super) fn check_receipts_of(header: &Header, receipts: &[Receipt]) -> Result<(), BlockError> {
+    let got = Gas::new(header.gas_used);
+    let want = receipts.last().map_or(Gas::ZERO, Receipt::cumulative_gas_used);
     if got != want {
         return Err(BlockError::GasUsed { got, want });
     }
-    let (got, want) = (header.receipts_root, receipts_root);
+    let (want, bloom) = roots::receipts_root(receipts);
+    let got = header.receipts_root;
     if got != want {
         return Err(BlockError::ReceiptsRoot { got, want });
     }
-    if header.logs_bloom != *bloom {
-        return Err(BlockError::LogsBloom { got: Box::new(header.logs_bloom), want: Box::new(*bloom) });
+    if header.logs_bloom != bloom {
+        return Err(BlockError::LogsBloom { got: Box::new(header.logs_bloom), want: Box::new(bloom) });
     }
-    let (got, want) = (header.state_root, version.commit().root);
-    if got != want { Err(BlockError::StateRoot { got, want }) } else { Ok(()) }
+    Ok(())
 }
 
 fn version_of(block: &ExecutedBlock) -> Result<&Arc<Version>, ChainError> {

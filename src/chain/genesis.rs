@@ -22,7 +22,7 @@ use crate::{
         ValidatorUpdates,
         staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
     },
-    vm::{self, BlockContext, Marker, Message, MessageKind, TemplateRegistry},
+    vm::{self, BlockContext, Marker, Message, TemplateRegistry},
 };
 
 /// Gas limit of a genesis contract's constructor.
@@ -147,15 +147,7 @@ fn run_constructor(
         base_fee: 0,
         prev_randao: spec.mix_hash,
     };
-    let message = Message {
-        kind: MessageKind::Create,
-        caller: deployer,
-        to: address,
-        value: U256::ZERO,
-        input: init_code,
-        gas: CONSTRUCTOR_GAS,
-        origin: deployer,
-    };
+    let message = Message::create_at(address, deployer, U256::ZERO, init_code, CONSTRUCTOR_GAS);
     journal.begin_transaction();
     let result = vm::execute(journal, &context, registry, &message)?;
     if result.is_success() { Ok(()) } else { Err(failed(format!("{:?} with {}", result.outcome, result.output))) }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use alloy_eips::eip2718::Encodable2718;
 use alloy_primitives::{B256, Bloom};
 use alloy_trie::root::ordered_trie_root_with_encoder;
 
@@ -11,7 +10,7 @@ use crate::primitives::Transaction;
 
 /// Computes the root of the trie from the RLP of a transaction's index to its EIP-2718 form (Yellow Paper, 4.3.2).
 pub fn transactions_root(transactions: &[Arc<Transaction>]) -> B256 {
-    ordered_trie_root_with_encoder(transactions, |transaction, out| transaction.envelope().encode_2718(out))
+    ordered_trie_root_with_encoder(transactions, |transaction, out| transaction.encode_2718(out))
 }
 
 /// Computes the root of the trie from the RLP of a receipt's index to its EIP-2718 form, and the bloom of all logs.

@@ -23,7 +23,10 @@ use super::{
 use crate::{
     primitives::{AccessList, AccessListItem, Gas},
     state::{Journal, StateChanges, StateError, StateView},
-    vm::{self, BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind},
+    vm::{
+        self, BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Inspector, Message, MessageKind,
+        SYSTEM_ADDRESS,
+    },
 };
 
 /// The state and the block that a message runs in.
@@ -274,6 +277,9 @@ impl Chain {
             return Err(InvalidTransaction::IntrinsicGas { have: gas, want: intrinsic }.into());
         }
         let sender = request.sender();
+        if sender == SYSTEM_ADDRESS {
+            return Err(InvalidTransaction::SystemSender.into());
+        }
         let account = journal.account(&sender)?;
         let want = priced.cost(gas, request.value).ok_or(InvalidTransaction::CostOverflow { address: sender })?;
         if want > account.balance {

@@ -1,13 +1,13 @@
 //! Running a block's system calls, and the block's changes of the validator set.
 
 use alloy_consensus::Header;
-use alloy_primitives::{Bytes, U256};
+use alloy_primitives::Bytes;
 
 use super::{block::empty_header, context::ChainContext, error::BlockError, receipt::Receipt};
 use crate::{
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal, StateError},
-    system::{SYSTEM_ADDRESS, SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates, staking},
+    system::{SystemCall, SystemContext, ValidatorUpdate, ValidatorUpdates, staking},
     vm::{self, BlockContext, FrameOutcome, Message},
 };
 
@@ -77,7 +77,7 @@ fn run_one(
     if journal.code_hash(&call.to)? == EMPTY_CODE_HASH {
         return Err(failed("there is no contract; a staking contract needs `staking` in genesis".to_owned()));
     }
-    let message = Message::call(SYSTEM_ADDRESS, call.to, U256::ZERO, &call.input, SYSTEM_CALL_GAS);
+    let message = Message::system_call(call.to, &call.input, SYSTEM_CALL_GAS);
     let result = vm::execute(journal, block_context, &context.registry, &message)?;
     match result.outcome {
         FrameOutcome::Success => Ok(()),

@@ -6,7 +6,7 @@ use super::error::InvalidTransaction;
 use crate::{
     primitives::{Gas, Transaction},
     state::EMPTY_CODE_HASH,
-    vm::GasSchedule,
+    vm::{GasSchedule, SYSTEM_ADDRESS},
 };
 
 /// The rules for transactions at one height.
@@ -25,6 +25,9 @@ pub(super) struct Rules {
 /// Checks the rules that need no state; returns the intrinsic gas.
 pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<Gas, InvalidTransaction> {
     let address = transaction.sender();
+    if address == SYSTEM_ADDRESS {
+        return Err(InvalidTransaction::SystemSender);
+    }
     if let Some(have) = transaction.chain_id().filter(|have| *have != rules.chain_id) {
         return Err(InvalidTransaction::ChainId { have, want: rules.chain_id });
     }

@@ -43,8 +43,8 @@ use self::{
     tree::{Node, Tree},
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Records,
-    Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Protocol,
+    Records, Rejection, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     intake::{BlockIntake, Intake, PendingBlock},
     mutation::{self, Mutation},
 };
@@ -56,7 +56,7 @@ use crate::{
 #[cfg(feature = "internals")]
 pub use config::BLOCKS_PER_TURN_MAX;
 pub use config::{DposConfig, DposError, PRODUCERS_MAX, Shuffle};
-pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Offence};
+pub use evidence::{DoubleProduction, EVIDENCE_PER_BLOCK_MAX, EVIDENCE_SLOTS_MAX, EvidenceError, Infraction};
 pub use fork_choice::ForkChoiceKey;
 #[cfg(any(test, feature = "internals"))]
 pub use irreversibility::Confirmer;
@@ -72,7 +72,7 @@ pub use payload::{Payload, PayloadError};
 #[cfg(feature = "internals")]
 pub use record::ROOT_KEY;
 pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, SAFETY_STATE_KEY, SafetyState};
-pub use rules::{DposRules, HeaderError, check_header};
+pub use rules::{HeaderError, check_header};
 pub use schedule::{Schedule, elect};
 #[cfg(any(test, feature = "internals"))]
 pub use state::DerivedPayload;
@@ -247,7 +247,9 @@ impl Protocol for Dpos {
     fn step(&mut self, event: Event, effects: &mut Vec<Effect>) {
         match event {
             Event::Start => self.plan(effects),
-            Event::Message { from, message: Message::Block(block) } => self.on_block(Some(from), block, effects),
+            Event::Message { from, message: ConsensusMessage::Block(block) } => {
+                self.on_block(Some(from), block, effects)
+            }
             Event::Message { .. } => {
                 effects.push(Effect::Reject(Rejection::Unexpected { what: "message of another protocol" }));
             }

@@ -1,7 +1,7 @@
 //! Model checking of the protocols' own step functions with `stateright`: every order of messages, timers and crashes
 //! within bounds.
 //!
-//! A model's state names its replicas and the messages under way by numbers into a [`TransitionTable`], as SPIN's
+//! A model's state has its replicas and the messages in flight as indices into a [`TransitionTable`], as SPIN's
 //! collapse compression does: replicas are in few states of their own, and a model's states are combinations of them.
 //! So each (replica's state, input) pair is stepped once, and a million states fit in memory.
 //!
@@ -16,42 +16,42 @@ use std::{
 };
 
 use super::{
-    ApplyRecords, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Encoder, Event, Evidence, Message, Protocol,
-    Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
+    ApplyRecords, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Effect, Encoder, Event, Evidence,
+    Protocol, Recipients, Record, Records, Rejection, ReplicaId, Ticket, TimerId, Verdict,
     effect_handler::{Durability, EffectHandler, Outbox, carry_out},
     mutation::{self, Mutation},
     testing::{Content, Envelope, build, receivers},
 };
 use crate::{chain::Block, primitives::B256};
 
-/// What is particular to a protocol.
+/// The parts of a model that depend on the protocol.
 pub(super) trait Setup: Send + Sync + 'static {
     /// The real state machine.
     type Protocol: Protocol + 'static;
-    /// What properties ask of a replica.
+    /// The part of a replica's state that the properties read.
     type View: Send + Sync + 'static;
 
-    /// Whether replicas crash, so that what they wrote is part of their state.
+    /// Whether replicas crash, so that their records are part of their state.
     const CRASHES: bool;
 
-    /// Whether a block is built as soon as it is asked for.
+    /// Whether a block is built as soon as it is requested.
     const BUILDS_AT_ONCE: bool;
 
-    /// How many replicas the protocol counts, those included that the model plays itself.
+    /// Returns the number of replicas, including those whose messages the model makes itself.
     fn count(&self) -> u32;
 
-    /// Whether the model steps this replica, rather than playing it.
+    /// Returns whether this replica runs the protocol; the model makes the messages of the others.
     fn is_stepped(&self, number: u32) -> bool;
 
     /// The replica at genesis, or after a crash.
     fn recover(&self, number: u32, records: &Records) -> Self::Protocol;
 
-    /// Gives everything its first name whose name means nothing, such as tickets between two writes.
+    /// Normalises values without effect, such as tickets between two writes.
     fn normalize(&self, replica: &mut Replica<Self::Protocol>);
 
     fn view(&self, replica: &Replica<Self::Protocol>) -> Self::View;
 
-    /// Whether the network loses every envelope with this content.
+    /// Returns whether the network loses every envelope with this content.
     fn is_lost(&self, _content: &Content) -> bool {
         false
     }
@@ -61,11 +61,11 @@ pub(super) trait Setup: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Whether delivering this changes nothing now nor ever.
+    /// Returns whether delivery changes nothing, now or later.
     fn is_dead(&self, view: &Self::View, content: &Content) -> bool;
 }
 
-/// One replica: its protocol, its disk, and what it waits for.
+/// One replica: its protocol, its disk, its timers and pending requests.
 #[derive(Clone, Debug)]
 pub(super) struct Replica<P> {
     pub(super) number: u32,
@@ -79,32 +79,32 @@ pub(super) struct Replica<P> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct ReplicaKey(u32);
 
-/// A envelope, by its number in the table.
+/// An envelope, by its number in the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct EnvelopeKey(u32);
 
-/// What can happen to a replica.
+/// An input of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Input {
     Deliver(EnvelopeKey),
     /// A timer that runs fires.
     Timer(TimerId),
-    /// The block that it asked for is built.
+    /// The requested block is built.
     Build,
-    /// What the protocol's own model defines: several events at once.
+    /// An input that the protocol's own model defines: several events in one step.
     Act,
-    /// It crashes and comes back. Being down is the same as being slow, so it comes back at once.
+    /// A crash and an immediate restart: a replica that is down behaves as a slow one.
     Restart,
 }
 
-/// What followed.
+/// The result of a step.
 #[derive(Clone, Debug)]
 pub(super) struct Outcome {
     pub(super) replica: ReplicaKey,
     pub(super) sent: Arc<[EnvelopeKey]>,
 }
 
-/// Every replica's state and every envelope that the exploration came across, and what led where.
+/// All replica states and envelopes of the exploration so far, with the transitions between them.
 pub(super) struct TransitionTable<S: Setup> {
     setup: S,
     /// A deliberate bug in every replica.
@@ -112,7 +112,7 @@ pub(super) struct TransitionTable<S: Setup> {
     tables: Mutex<Tables<S>>,
 }
 
-/// A replica's state and what properties ask of it.
+/// A replica's state and the part of it that properties read.
 struct Known<S: Setup> {
     replica: Arc<Replica<S::Protocol>>,
     view: Arc<S::View>,
@@ -161,7 +161,7 @@ impl<S: Setup> TransitionTable<S> {
         self.tables().replicas[key.0 as usize].view.clone()
     }
 
-    /// The number of an envelope that the model itself puts under way.
+    /// Returns the number of an envelope that the model itself sends.
     pub(super) fn envelope_key(&self, envelope: Envelope) -> EnvelopeKey {
         self.tables().envelope_key(envelope)
     }
@@ -170,20 +170,20 @@ impl<S: Setup> TransitionTable<S> {
         self.tables().envelopes[key.0 as usize].clone()
     }
 
-    /// How many states of single replicas there were, and how many real steps.
+    /// Returns the number of states of single replicas, and of protocol steps.
     pub(super) fn sizes(&self) -> (usize, usize) {
         let tables = self.tables();
         (tables.replicas.len(), tables.outcomes.len())
     }
 
-    /// Gives a replica an input. `torn`: it crashes before the write that follows is done, and comes back; `None` when
+    /// Steps a replica by an input. `torn`: it crashes before the write that follows is durable, and restarts; `None` when
     /// nothing is written.
     pub(super) fn step(&self, key: ReplicaKey, input: Input, torn: bool) -> Option<Outcome> {
         if let Some(known) = self.tables().outcomes.get(&(key, input, torn)) {
             return known.clone();
         }
         let before = self.replica(key);
-        // The checker's thread is not the test's: a mutation is switched on where the step is made.
+        // The checker runs on other threads than the test: a mutation is enabled for the step alone.
         let computed = match self.mutation {
             Some(mutation) => mutation::with(mutation, || self.compute(&before, input, torn)),
             None => self.compute(&before, input, torn),
@@ -197,7 +197,7 @@ impl<S: Setup> TransitionTable<S> {
         outcome
     }
 
-    /// Takes away what no longer matters to `key` from the envelopes to its replica.
+    /// Removes the envelopes to the replica of `key` that can no longer change it.
     pub(super) fn forget_dead(&self, key: ReplicaKey, wire: &mut Vec<EnvelopeKey>) {
         let tables = self.tables();
         let Known { replica, view } = &tables.replicas[key.0 as usize];
@@ -222,7 +222,7 @@ impl<S: Setup> TransitionTable<S> {
         for effect in effects {
             let Ok(()) = carry_out(effect, &mut driver, &mut inbox);
         }
-        assert!(inbox.is_empty() && driver.sent.is_empty(), "a start that does something is not modelled");
+        assert!(inbox.is_empty() && driver.sent.is_empty(), "a start with effects is not modelled");
         driver.replica
     }
 
@@ -263,14 +263,14 @@ impl<S: Setup> TransitionTable<S> {
                 }
             }
             if torn && is_writing {
-                // What an earlier write of the same input made durable stays.
+                // Earlier writes of the same input stay durable.
                 let mut replica = self.started(before.number, &driver.replica.records);
                 self.setup.normalize(&mut replica);
                 return Some((replica, driver.sent));
             }
         }
         let Driver { mut replica, sent, outbox, .. } = driver;
-        assert!(outbox.is_empty(), "a message that waits between two inputs is not modelled");
+        assert!(outbox.is_empty(), "a message held between two inputs is not modelled");
         self.setup.normalize(&mut replica);
         (!torn).then_some((replica, sent))
     }
@@ -301,7 +301,7 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
         &mut self.outbox
     }
 
-    fn send(&mut self, to: Recipients, message: Message) {
+    fn send(&mut self, to: Recipients, message: ConsensusMessage) {
         let (setup, from, content) = (&self.table.setup, self.id(), Content::Message(message));
         if setup.is_lost(&content) {
             return;
@@ -342,12 +342,12 @@ impl<S: Setup> EffectHandler for Driver<'_, S> {
         Ok(Some(Verdict::VALID))
     }
 
-    /// What is drawn only decides when a timer fires, and here it fires at any time.
+    /// A draw only delays a timer, which may fire at any time here.
     fn draw(&mut self, _bound: u64) -> u64 {
         0
     }
 
-    /// Every peer has every block; the answer may be lost as everything else.
+    /// Every peer has every block; the response may be lost.
     fn fetch(&mut self, block: BlockId, from: ReplicaId) -> Option<Arc<Block>> {
         let block = self.table.tables().blocks.get(&block.hash).expect("a block that was executed").clone();
         self.sent.push(Envelope { from, to: self.id(), content: Content::Block(block) });
@@ -425,13 +425,13 @@ fn digest(envelope: &Envelope) -> B256 {
     out.digest()
 }
 
-/// Puts envelopes under way, in their canonical order.
+/// Adds envelopes to those in flight, in their canonical order.
 pub(super) fn post(wire: &mut Vec<EnvelopeKey>, sent: &[EnvelopeKey]) {
     wire.extend_from_slice(sent);
     wire.sort_unstable();
 }
 
-/// Takes one envelope of this kind off the wire.
+/// Removes one envelope of this kind from those in flight.
 pub(super) fn take(wire: &mut Vec<EnvelopeKey>, envelope: EnvelopeKey) {
     if let Some(place) = wire.iter().position(|under_way| *under_way == envelope) {
         wire.remove(place);

@@ -55,11 +55,11 @@ use self::{
     sync::Fetched,
 };
 use super::{
-    Admin, Authenticator, BlockId, Deadline, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol,
-    Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    Admin, Authenticator, BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Finality, FinalityKind,
+    Protocol, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     mutation::{self, Mutation},
 };
-use crate::primitives::{Address, B256, Height, Timestamp};
+use crate::primitives::{Address, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use committee::Committee;
@@ -74,7 +74,6 @@ pub use message::{Body, MessageError, NewView, PbftMessage, ViewChange};
 pub use payload::Payload;
 #[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
-pub use rules::PbftRules;
 pub use vote::{InView, Phase, View};
 
 /// Fires when the primary may build its next block.
@@ -202,15 +201,6 @@ impl Pbft {
         (replica.view, replica.journal) = (found.view, found.journal);
         replica.is_changing = found.is_changing && replica.me.is_some();
         Ok(replica)
-    }
-
-    /// Returns the block hash and the committee transition of a record under [`HEAD_KEY`].
-    pub(in crate::consensus) fn recorded_transition(
-        config: &PbftConfig,
-        head_record: &[u8],
-    ) -> Result<(B256, CommitteeTransition), PbftError> {
-        let head = Head::of_record(config, head_record).ok_or(PbftError::Record { key: "head" })??;
-        Ok((head.block.hash, head.transition))
     }
 
     fn at(
@@ -479,7 +469,7 @@ impl Pbft {
 }
 
 fn broadcast(message: &Arc<PbftMessage>, after: Option<Ticket>, effects: &mut Vec<Effect>) {
-    effects.push(Effect::Send { to: Recipients::Others, message: Message::Pbft(message.clone()), after });
+    effects.push(Effect::Send { to: Recipients::Others, message: ConsensusMessage::Pbft(message.clone()), after });
 }
 
 impl Protocol for Pbft {
@@ -489,7 +479,7 @@ impl Protocol for Pbft {
                 self.start(effects);
                 Ok(())
             }
-            Event::Message { from, message: Message::Pbft(message) } => {
+            Event::Message { from, message: ConsensusMessage::Pbft(message) } => {
                 self.on_message(from, &message, effects).map_err(Rejection::from)
             }
             Event::Message { message, .. } => Err(Rejection::Unexpected { what: message.label() }),

@@ -5,7 +5,7 @@
 //! Fork choice follows the subtree with most weight of latest votes (LMD-GHOST, [`ForkChoice`]). A checkpoint with votes of two
 //! thirds of the stake is justified; it is final once the next checkpoint is justified with it as source ([`Casper`]). `safe` is
 //! the justified and `finalized` the final checkpoint. When absent validators prevent finality, the inactivity leak reduces their
-//! stake until the others have two thirds. Conflicting votes are slashable offences ([`Offence`]).
+//! stake until the others have two thirds. Conflicting votes are slashable offences ([`SlashingEvidence`]).
 //!
 //! The rules follow Ethereum's consensus specifications (phase 0 to Deneb), except for these differences:
 //!
@@ -25,13 +25,13 @@ mod family;
 mod fork_choice;
 mod light;
 mod message;
-mod offence;
 mod payload;
 mod proof;
 mod proposal;
 mod record;
 mod rules;
 mod shuffling;
+mod slashing_evidence;
 mod state;
 mod sync;
 mod tree;
@@ -49,8 +49,8 @@ use self::{
     votes::UnknownBlockVote,
 };
 use super::{
-    Authenticator, BlockId, ChainEvent, Effect, Encoder, Event, Finality, FinalityKind, HeaderChainRules, Message,
-    Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
+    Authenticator, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind,
+    HeaderChainRules, Protocol, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet,
     branch_tree::HeadMove,
     common::records::records_under,
     impl_by_encoding,
@@ -72,7 +72,6 @@ pub use fork_choice::ForkBlock;
 pub use fork_choice::{ForkChoice, LatestMessage, View};
 pub use light::LightVerifier;
 pub use message::{MessageError, PosMessage};
-pub use offence::{Offence, OffenceError, OffenceKind, offenders};
 pub use payload::{EpochAccounting, OFFENCES_MAX, Payload, PayloadError, VOTES_MAX};
 pub use proof::FinalityProof;
 pub use proposal::Proposal;
@@ -83,9 +82,10 @@ pub use proposal::reveal_hash;
 pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
-pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, check_header};
+pub use rules::{HeaderContext, HeaderError, StakeSource, check_header};
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
+pub use slashing_evidence::{SlashingCondition, SlashingEvidence, SlashingEvidenceError, offenders};
 pub use state::{Epoch, State};
 pub use vote::{Vote, VoteData};
 
@@ -120,7 +120,7 @@ pub struct Pos {
     /// First proposal of each proposer in each slot.
     proposals: OrdMap<(u64, Address), Arc<Proposal>>,
     /// Evidence of one offence of each offender.
-    offences: OrdMap<Address, Arc<Offence>>,
+    offences: OrdMap<Address, Arc<SlashingEvidence>>,
     slashing_protection: SlashingProtection,
     /// Ticket of the newest slashing protection record, which has to be durable before votes are rebroadcast.
     protection_ticket: Option<Ticket>,
@@ -262,7 +262,7 @@ impl Pos {
         self.tree.finalized
     }
 
-    /// Returns the header context of the head, for a [`PosRules`] that has not verified it.
+    /// Returns the header context of the head, for header rules that have not verified it.
     pub fn head_context(&self) -> Option<&HeaderContext> {
         self.tree.head_node().map(|node| &node.context)
     }
@@ -273,7 +273,7 @@ impl Pos {
     }
 
     /// Returns evidence of one offence of each known offender.
-    pub fn offences(&self) -> impl Iterator<Item = (&Address, &Offence)> {
+    pub fn offences(&self) -> impl Iterator<Item = (&Address, &SlashingEvidence)> {
         self.offences.iter().map(|(offender, offence)| (offender, offence.as_ref()))
     }
 
@@ -404,10 +404,10 @@ impl Protocol for Pos {
                 self.start(effects);
                 Ok(())
             }
-            Event::Message { from, message: Message::Block(block) } | Event::BlockSynced { from, block } => {
+            Event::Message { from, message: ConsensusMessage::Block(block) } | Event::BlockSynced { from, block } => {
                 self.admit(Some(from), block, None, effects)
             }
-            Event::Message { from, message: Message::Pos(message) } => match message.as_ref() {
+            Event::Message { from, message: ConsensusMessage::Pos(message) } => match message.as_ref() {
                 PosMessage::Vote(vote) => self.on_vote(from, vote, effects),
                 PosMessage::Offence(offence) => self.on_offence(offence, effects),
             },

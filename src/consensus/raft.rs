@@ -39,8 +39,8 @@ use smallvec::SmallVec;
 
 use self::{apply::Applying, election::ElectionTimeout, log::Log, production::Leader, snapshot::BlockSync};
 use super::{
-    Admin, Authenticator, BlockId, Effect, Encoder, Event, Finality, FinalityKind, Message, Protocol, Recipients,
-    Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
+    Admin, Authenticator, BlockId, ConsensusMessage, Effect, Encoder, Event, Finality, FinalityKind, Protocol,
+    Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     mutation::{self, Mutation},
 };
 use crate::primitives::Timestamp;
@@ -52,7 +52,7 @@ pub use membership::{Assignment, Change, ChangeError, Membership, Role};
 pub use message::{Body, RaftMessage};
 pub use payload::{Payload, PayloadError};
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
-pub use rules::{HeaderContext, HeaderError, RaftRules, check_header};
+pub use rules::{HeaderContext, HeaderError, check_header};
 
 /// Election timeout of a follower or candidate; check-quorum interval of a leader.
 pub const ELECTION_TIMER: TimerId = TimerId::new(1);
@@ -303,7 +303,7 @@ impl Raft {
         let newest_write = self.log.newest_write();
         for QueuedMessage { to, message, after_write } in output.sends.drain(..) {
             let after = newest_write.filter(|_| after_write);
-            let (to, message) = (Recipients::One(to), Message::Raft(message));
+            let (to, message) = (Recipients::One(to), ConsensusMessage::Raft(message));
             output.effects.push(Effect::Send { to, message, after });
         }
     }
@@ -377,7 +377,9 @@ impl Protocol for Raft {
         let mut output = Output::new(effects);
         match event {
             Event::Start => self.wait_for_leader(&mut output),
-            Event::Message { from, message: Message::Raft(message) } => self.on_message(from, message, &mut output),
+            Event::Message { from, message: ConsensusMessage::Raft(message) } => {
+                self.on_message(from, message, &mut output)
+            }
             Event::Message { .. } => output.reject(Rejection::Unexpected { what: "message of another protocol" }),
             Event::BlockSynced { from, block } => self.on_block_synced(from, block, &mut output),
             Event::BlockJudged { block, verdict } => self.on_judged(block, verdict, &mut output),

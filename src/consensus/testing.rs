@@ -14,8 +14,8 @@ use std::{
 };
 
 use super::{
-    ApplyRecords, Authenticator, BlockId, BuildRequest, ChainEvent, Deadline, Effect, Event, Evidence, Message,
-    Protocol, Recipients, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, Verdict,
+    ApplyRecords, Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Deadline, Effect, Event,
+    Evidence, Protocol, Recipients, Record, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, Verdict,
     effect_handler::{Durability, EffectHandler, Outbox, carry_out, persisted},
 };
 use crate::{
@@ -53,7 +53,7 @@ pub trait Fixture: Clone + Debug + Sized {
     }
 
     /// Inspects a message when it is sent.
-    fn on_send(_lab: &mut Lab<Self>, _index: usize, _to: Recipients, _message: &Message) {}
+    fn on_send(_lab: &mut Lab<Self>, _index: usize, _to: Recipients, _message: &ConsensusMessage) {}
 
     /// Inspects a replica's move from one head to another; after a restart they are the same. Its canonical chain is
     /// up to date.
@@ -81,14 +81,14 @@ pub struct Envelope {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A message.
-    Message(Message),
+    Message(ConsensusMessage),
     /// A block that the receiver asked for.
     Block(Arc<Block>),
 }
 
 impl Envelope {
     /// An envelope with a message.
-    pub const fn message(from: ReplicaId, to: ReplicaId, message: Message) -> Self {
+    pub const fn message(from: ReplicaId, to: ReplicaId, message: ConsensusMessage) -> Self {
         Self { from, to, content: Content::Message(message) }
     }
 
@@ -482,7 +482,7 @@ impl<F: Fixture> EffectHandler for Driver<'_, F> {
         &mut self.node().outbox
     }
 
-    fn send(&mut self, to: Recipients, message: Message) {
+    fn send(&mut self, to: Recipients, message: ConsensusMessage) {
         F::on_send(self.lab, self.index, to, &message);
         let from = self.id();
         for to in receivers(from, to, self.lab.nodes.len() as u32) {

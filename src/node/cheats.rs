@@ -7,6 +7,7 @@ use super::{EngineError, InterventionError, Node, view::Settings};
 use crate::{
     chain::{Intervention, Pool},
     primitives::{Address, B256, Bytes, Gas, Transaction, U256},
+    vm::SYSTEM_ADDRESS,
 };
 
 /// Interventions in the state. Readers see them at once; the next block records them.
@@ -61,25 +62,34 @@ impl Node {
     }
 
     fn intervene(&self, intervention: Intervention) -> Result<(), InterventionError> {
-        let mut writer = self.write();
-        writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
-        let context = writer.chain().pool_context().map_err(EngineError::from)?;
-        // Transactions that the account can no longer send leave the pools.
-        if let Some(address) = intervention.address() {
-            writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
-        }
-        writer.publish(&self.inner).map_err(EngineError::from)?;
-        Ok(())
+        self.write().command(&self.inner, |writer| {
+            writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
+            let context = writer.chain().pool_context().map_err(EngineError::from)?;
+            // Transactions that the account can no longer send leave the pools.
+            if let Some(address) = intervention.address() {
+                writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
+            }
+            writer.publish(&self.inner).map_err(EngineError::from)?;
+            Ok(())
+        })
     }
 }
 
 /// Sending without keys.
 impl Node {
-    /// Lets transactions of `address` be sent without its key.
-    pub fn impersonate(&self, address: Address) {
+    /// Lets [`Node::send_request`] send transactions of `address` without its key, until [`Node::stop_impersonating`].
+    ///
+    /// # Errors
+    /// [`InterventionError::NotAllowed`] by the genesis, [`InterventionError::SystemAddress`] for the caller of system calls.
+    pub fn impersonate(&self, address: Address) -> Result<(), InterventionError> {
+        if address == SYSTEM_ADDRESS {
+            return Err(InterventionError::SystemAddress { address });
+        }
+        self.check_interventions()?;
         self.change_impersonation(|settings| {
             Arc::make_mut(&mut settings.impersonated).insert(address);
         });
+        Ok(())
     }
 
     /// Ends [`Node::impersonate`].
@@ -94,9 +104,18 @@ impl Node {
         self.view().impersonated().collect()
     }
 
-    /// Lets transactions of any address be sent without its key, or ends that.
-    pub fn set_auto_impersonate(&self, is_on: bool) {
+    /// Lets [`Node::send_request`] send transactions of any address but the caller of system calls without its key, or ends that.
+    ///
+    /// # Errors
+    /// [`InterventionError::NotAllowed`] by the genesis.
+    pub fn set_auto_impersonate(&self, is_on: bool) -> Result<(), InterventionError> {
+        self.check_interventions()?;
         self.change_impersonation(|settings| settings.impersonates_all = is_on);
+        Ok(())
+    }
+
+    fn check_interventions(&self) -> Result<(), InterventionError> {
+        if self.view().chain().spec().allow_interventions { Ok(()) } else { Err(InterventionError::NotAllowed) }
     }
 
     fn change_impersonation(&self, change: impl FnOnce(&mut Settings)) {

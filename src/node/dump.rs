@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{EngineError, LoadError, Node, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
-    chain::ChainDump,
+    chain::{ChainDump, LoadSummary},
     consensus::ReplicaId,
-    primitives::{Address, Bytes, Transaction},
+    primitives::Bytes,
 };
 
 /// A dump of a node. Two dumps of the same state are equal, byte for byte.
@@ -22,15 +22,8 @@ struct Document {
     chain: ChainDump,
     head_record: Option<Bytes>,
     time: BlockTime,
-    pool: Vec<PooledTransaction>,
-}
-
-/// A pooled transaction; the list is in the order of arrival.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-struct PooledTransaction {
-    sender: Address,
-    raw: Bytes,
+    /// Signed transactions in the pool (EIP-2718), in the order of arrival.
+    pool: Vec<Bytes>,
 }
 
 impl Dump {
@@ -50,9 +43,9 @@ impl Dump {
 }
 
 impl Node {
-    /// Dumps the node: retained blocks, the state after the head, time, and the pool.
+    /// Dumps the node: retained blocks, the state after the head, time, and the signed transactions of the pool.
     ///
-    /// Snapshots, impersonations and the mining mode are not part of it.
+    /// Snapshots, impersonations, impersonated transactions that wait in the pool, and the mining mode are not part of it.
     ///
     /// # Errors
     /// [`EngineError`] when the store fails.
@@ -66,45 +59,46 @@ impl Node {
             time: writer.settings.time,
             pool: pooled
                 .iter()
-                .map(|pooled| PooledTransaction {
-                    sender: pooled.transaction.sender(),
-                    raw: pooled.transaction.encoded(),
-                })
+                .filter(|pooled| !pooled.transaction.is_impersonated())
+                .map(|pooled| pooled.transaction.encoded())
                 .collect(),
         };
         serde_json::to_vec(&document).map(Dump).map_err(|error| EngineError::Internal(error.into()))
     }
 
-    /// Replaces chain, state, time and pool by those of a dump, and removes all snapshots.
+    /// Replaces chain, state, time and pool by those of a dump, and removes all snapshots. See
+    /// [`Chain::load`](crate::chain::Chain::load) for what is checked. Returns what was loaded, with the number of impersonated
+    /// transactions in the dump's blocks.
     ///
     /// # Errors
     /// [`LoadError::Malformed`] for bytes that are no dump, and other variants for a dump of another genesis, of other
     /// validators, or one that contradicts itself; the node is then unchanged.
-    pub fn load(&self, dump: &Dump) -> Result<(), LoadError> {
+    pub fn load(&self, dump: &Dump) -> Result<LoadSummary, LoadError> {
         let document = dump.document()?;
         let mut pooled = Vec::with_capacity(document.pool.len());
-        for transaction in &document.pool {
-            let decoded = Transaction::decode_with_sender(&transaction.raw, transaction.sender)
-                .map_err(|error| LoadError::Malformed { reason: error.to_string() })?;
-            pooled.push(Arc::new(decoded));
+        for (index, decoded) in self.inner.recovery.decode_batch(&document.pool).into_iter().enumerate() {
+            pooled.push(Arc::new(decoded.map_err(|source| LoadError::PooledTransaction { index, source })?));
         }
         let mut writer = self.write();
         let head_record = document.head_record.as_ref().map(AsRef::as_ref);
-        let before = writer.chain().clone();
-        writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
-        // The load has succeeded: where the old blocks can't be read any more, followers are told of a gap.
-        match blocks_missing_from(&before, writer.chain()) {
-            Ok(removed) => writer.switches.record(&removed),
-            Err(_) => writer.switches.record_gap(),
-        }
-        writer.settings.time = document.time;
+        let summary = writer.command(&self.inner, |writer| {
+            let before = writer.chain().clone();
+            let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
+            // The load has succeeded: where the old blocks can't be read any more, followers are told of a gap.
+            match blocks_missing_from(&before, writer.chain()) {
+                Ok(removed) => writer.switches.record(&removed),
+                Err(_) => writer.switches.record_gap(),
+            }
+            writer.settings.time = document.time;
+            writer.network.for_each_pool(crate::chain::Pool::clear);
+            for transaction in pooled {
+                // The dumped pool accepted them in this order; those that it would refuse now are left out.
+                let _ = writer.network.submit(transaction, ReplicaId::new(0));
+            }
+            writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
+            Ok::<_, LoadError>(summary)
+        })?;
         writer.snapshots.clear();
-        writer.network.for_each_pool(crate::chain::Pool::clear);
-        for transaction in pooled {
-            // The dumped pool accepted them in this order; those that it would refuse now are left out.
-            let _ = writer.network.submit(transaction, ReplicaId::new(0));
-        }
-        writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
-        Ok(())
+        Ok(summary)
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     chain::{CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
     consensus::{BlockId, ConsensusError},
     primitives::{Address, B256, Height, MnemonicError, Timestamp, TransactionError},
-    sim::{ChainOptionsError, NetworkError},
+    sim::{ChainOptionsError, NetworkError, StoredRecordsError},
     state::StateError,
     store::StoreError,
 };
@@ -21,6 +21,12 @@ pub enum EngineError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The command panicked: a bug, of the node or of a commit hook. The node is as before.
+    #[error("internal error of the node: the command panicked and was undone: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
     /// A replica broke a rule of the engine: a bug.
     #[error("internal error of the node: {0}")]
     Internal(#[source] Box<dyn Error + Send + Sync>),
@@ -80,7 +86,7 @@ pub enum BuildError {
     },
     /// The database's consensus records are damaged, of an unknown format, or of another chain.
     #[error(transparent)]
-    StoredRecords(Box<dyn Error + Send + Sync>),
+    StoredRecords(StoredRecordsError),
     /// The dump could not be loaded.
     #[error(transparent)]
     Load(#[from] LoadError),
@@ -96,10 +102,7 @@ impl BuildError {
             NetworkError::Consensus(source) => Self::Consensus(source),
             NetworkError::Chain { source: ChainError::Spec(source), .. } => Self::Genesis(source),
             NetworkError::OtherProtocol { stored, asked } => Self::StoredProtocol { stored, asked },
-            records @ (NetworkError::OtherHead { .. }
-            | NetworkError::DamagedRecord { .. }
-            | NetworkError::UnknownRecord { .. }
-            | NetworkError::StoredRecords { .. }) => Self::StoredRecords(records.into()),
+            NetworkError::StoredRecords(source) => Self::StoredRecords(source),
             other => Self::Engine(EngineError::from_network(other)),
         }
     }
@@ -114,6 +117,14 @@ pub enum LoadError {
     Malformed {
         /// The first part that does not decode.
         reason: String,
+    },
+    /// A transaction of the dump's pool is not a signed transaction.
+    #[error("dump: pooled transaction {index}: {source}")]
+    PooledTransaction {
+        /// Index in the dump's pool.
+        index: usize,
+        /// The decoding error.
+        source: TransactionError,
     },
     /// The dump's consensus record is of another block than its head.
     #[error("dump: its consensus record is of {got}, its head is {want}")]
@@ -134,7 +145,7 @@ pub enum LoadError {
 impl LoadError {
     pub(super) fn from_network(error: NetworkError) -> Self {
         match error {
-            NetworkError::OtherHead { got, want } => Self::OtherHead { got, want },
+            NetworkError::StoredRecords(StoredRecordsError::OtherHead { got, want }) => Self::OtherHead { got, want },
             NetworkError::Consensus(source) => Self::Consensus(source),
             other => Self::Engine(EngineError::from_network(other)),
         }
@@ -148,6 +159,12 @@ pub enum InterventionError {
     /// Only chains whose genesis has `allowInterventions` take them.
     #[error("genesis allows no interventions; set its field `allowInterventions`")]
     NotAllowed,
+    /// The address is the caller of system calls: nothing but the chain itself acts under it.
+    #[error("{address} is the caller of system calls and can't be impersonated")]
+    SystemAddress {
+        /// The address.
+        address: Address,
+    },
     /// The state could not be changed.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -187,7 +204,8 @@ pub enum SendError {
     /// The state could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The pool took it, and the block that was to include it could not be made; it waits in the pool.
+    /// A block could not be made. When it was the first one after the transaction, the pool does not have the transaction; when it
+    /// was a later one, or that of a batch, the transaction is in a block or waits in the pool.
     #[error(transparent)]
     Mine(#[from] MineError),
 }
@@ -198,6 +216,12 @@ impl SendError {
             NetworkError::Pool(refused) => Self::Pool(refused),
             other => Self::Mine(MineError::from_network(other)),
         }
+    }
+}
+
+impl From<EngineError> for SendError {
+    fn from(error: EngineError) -> Self {
+        Self::Mine(error.into())
     }
 }
 
@@ -336,6 +360,16 @@ pub enum MineError {
     /// The chain or its store failed.
     #[error("no block was made: {0}")]
     Engine(#[from] EngineError),
+    /// A block could not be made after others of the same call; those stay.
+    #[error("{made} of {asked} blocks were made and stay; then {cause}")]
+    Partial {
+        /// Blocks made.
+        made: u64,
+        /// Blocks asked for.
+        asked: u64,
+        /// Why the next one was not made.
+        cause: Box<Self>,
+    },
     /// More blocks than one call makes.
     #[error("{asked} blocks asked for at once, at most {max} are made; call again for more")]
     TooMany {

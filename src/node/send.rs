@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{BlockRef, Contract, ContractError, MinedTransaction, Node, QueryError, SendError};
 use crate::{
     chain::{CallRequest, StateOverrides},
-    primitives::{Address, B256, Bytes, Transaction, TransactionRequest, U256},
+    primitives::{Address, B256, Bytes, Gas, Transaction, TransactionRequest, U256},
     vm::CallTracer,
 };
 
@@ -28,9 +28,7 @@ impl Node {
     /// [`SendError::Pool`] with the reason; [`SendError::Mine`] when the pool took it and no block could be made.
     pub fn send(&self, transaction: Transaction) -> Result<B256, SendError> {
         let hash = transaction.hash();
-        let mut writer = self.write();
-        writer.submit(&self.inner, Arc::new(transaction))?;
-        writer.automine(&self.inner)?;
+        self.write().send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
     }
 
@@ -53,7 +51,7 @@ impl Node {
             .map(|decoded| {
                 let transaction = Arc::new(decoded?);
                 let hash = transaction.hash();
-                writer.submit(&self.inner, transaction).map(|()| hash)
+                writer.command(&self.inner, |writer| writer.submit(transaction)).map(|()| hash)
             })
             .collect();
         if let Err(error) = writer.automine(&self.inner)
@@ -72,13 +70,29 @@ impl Node {
     /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as
     /// [`Node::send`].
     pub fn send_request(&self, request: CallRequest) -> Result<B256, SendError> {
+        self.send_draft(self.draft(request)?)
+    }
+
+    /// As [`Node::send_request`], of one of the node's accounts alone: impersonation does not count. For callers other than
+    /// development tools, such as the service.
+    ///
+    /// # Errors
+    /// As [`Node::send_request`]; [`SendError::UnknownAccount`] for an impersonated sender too.
+    pub fn send_as_account(&self, request: CallRequest) -> Result<B256, SendError> {
         let draft = self.draft(request)?;
+        let address = draft.from;
+        if self.inner.key_of(address).is_none() {
+            return Err(SendError::UnknownAccount { address });
+        }
+        self.send_draft(draft)
+    }
+
+    fn send_draft(&self, draft: Draft) -> Result<B256, SendError> {
         // The nonce is read under the writer's lock, so that two callers never get the same one.
         let mut writer = self.write();
         let transaction = self.finish(draft)?;
         let hash = transaction.hash();
-        writer.submit(&self.inner, Arc::new(transaction))?;
-        writer.automine(&self.inner)?;
+        writer.send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
     }
 
@@ -99,7 +113,7 @@ impl Node {
             return Err(SendError::UnknownAccount { address: from });
         }
         let gas_limit = match request.gas {
-            Some(gas) => gas.get(),
+            Some(gas) => gas,
             None => self.estimate_with_margin(&CallRequest { from: Some(from), ..request.clone() })?,
         };
         let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());
@@ -137,13 +151,13 @@ impl Node {
     }
 
     /// A gas estimate with a margin, at most the block's gas limit.
-    fn estimate_with_margin(&self, request: &CallRequest) -> Result<u64, SendError> {
+    fn estimate_with_margin(&self, request: &CallRequest) -> Result<Gas, SendError> {
         let view = self.view();
         let gas = view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())?.get();
         let gas_max = view.pool_context().gas_limit.get();
         // A plain transfer's cost is constant.
         let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
-        Ok(gas.saturating_add(margin).min(gas_max.max(gas)))
+        Ok(Gas::new(gas.saturating_add(margin).min(gas_max.max(gas))))
     }
 
     /// The receipt of a mined transaction, with its block and index; `None` while it is not mined. See

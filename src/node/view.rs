@@ -10,6 +10,7 @@ use crate::{
     sim::validator_records,
     state::{Account, AccountProof, StateView},
     system::staking::ValidatorRecord,
+    vm::SYSTEM_ADDRESS,
 };
 
 /// Names a block (Ethereum execution APIs, block number or tag).
@@ -86,6 +87,14 @@ pub(super) struct Settings {
     pub(super) impersonates_all: bool,
 }
 
+impl Settings {
+    /// Whether transactions of `address` are sent without its key.
+    pub(super) fn impersonates(&self, address: Address) -> bool {
+        let is_on = self.impersonates_all || self.impersonated.contains(&address);
+        is_on && address != SYSTEM_ADDRESS
+    }
+}
+
 impl NodeView {
     pub(super) const fn new(
         chain: Chain,
@@ -110,6 +119,10 @@ impl NodeView {
 
     pub(super) fn with_pool(&self, pool: Pool) -> Self {
         Self { pool, ..self.clone() }
+    }
+
+    pub(super) fn with_switches(&self, switches: HeadSwitches) -> Self {
+        Self { switches, ..self.clone() }
     }
 
     /// The primary replica's chain.
@@ -178,7 +191,7 @@ impl NodeView {
 
     /// Whether transactions of `address` are sent without its key.
     pub fn impersonates(&self, address: Address) -> bool {
-        self.settings.impersonates_all || self.settings.impersonated.contains(&address)
+        self.settings.impersonates(address)
     }
 
     /// The block that `id` names; `Pending` names the head.

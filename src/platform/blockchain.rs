@@ -60,10 +60,10 @@ pub struct BlockchainSpec {
     pub consensus: ConsensusKind,
     /// Chain id (EIP-155); the next free one by default.
     pub chain_id: Option<u64>,
-    /// Time between blocks, in seconds; a block for each transaction by default.
-    pub block_time_secs: Option<u64>,
+    /// Time between blocks, in whole seconds; a block for each transaction by default.
+    pub block_time: Option<Duration>,
     /// Gas limit of a block, in gas units; the node's own by default.
-    pub block_gas_limit: Option<u64>,
+    pub block_gas_limit: Option<Gas>,
     /// Token that pays for gas.
     pub native_token: NativeToken,
     /// Labels of the validators; one validator without labels when empty.
@@ -86,11 +86,12 @@ impl BlockchainSpec {
         let consensus = consensus.unwrap_or(ConsensusKind::Poa);
         let chain_id = fields.integer("chainId", 1, CHAIN_ID_MAX);
         let mut config = fields.object("config");
-        let block_time_secs = config.duration_secs("blockTime");
-        if let Some(secs) = block_time_secs.filter(|secs| *secs > MINING_INTERVAL_SECS_MAX) {
+        let block_time = config.duration_secs("blockTime");
+        if let Some(secs) = block_time.filter(|secs| *secs > MINING_INTERVAL_SECS_MAX) {
             config.refuse("blockTime", "a duration between 1s and 365d", format!("{secs}s"));
         }
-        let block_gas_limit = gas_limit(&mut config);
+        let block_time = block_time.map(Duration::from_secs);
+        let block_gas_limit = gas_limit(&mut config).map(Gas::new);
         let mut token = config.object("nativeToken");
         let defaults = NativeToken::default();
         let native_token = NativeToken {
@@ -104,17 +105,7 @@ impl BlockchainSpec {
         let features = fields.choices("features", &FEATURES);
         fields.finish()?;
         let kind = kind.unwrap_or_else(|| "private".to_owned());
-        Ok(Self {
-            name,
-            kind,
-            consensus,
-            chain_id,
-            block_time_secs,
-            block_gas_limit,
-            native_token,
-            validators,
-            features,
-        })
+        Ok(Self { name, kind, consensus, chain_id, block_time, block_gas_limit, native_token, validators, features })
     }
 }
 
@@ -184,8 +175,8 @@ impl Blockchain {
         wallet: &Node,
         now_ms: u64,
     ) -> Result<Self, PlatformError> {
-        let mining = match spec.block_time_secs {
-            Some(secs) => Mining::Interval(Duration::from_secs(secs)),
+        let mining = match spec.block_time {
+            Some(interval) => Mining::Interval(interval),
             None => Mining::EachTransaction,
         };
         let mut builder = Node::builder()
@@ -197,7 +188,7 @@ impl Blockchain {
             .with_validators(u32::try_from(spec.validators.len()).unwrap_or(u32::MAX).max(1))
             .with_mining(mining);
         if let Some(gas_limit) = spec.block_gas_limit {
-            builder = builder.with_gas_limit(Gas::new(gas_limit));
+            builder = builder.with_gas_limit(gas_limit);
         }
         let node = builder.build().map_err(|cause| start_error(spec.validators.len(), cause))?;
         Ok(Self { id, spec, chain_id, created_at_ms: now_ms, node })
@@ -254,8 +245,8 @@ mod tests {
         });
         let spec = BlockchainSpec::read(whole).unwrap();
         assert_eq!(
-            (spec.chain_id, spec.block_time_secs, spec.block_gas_limit),
-            (Some(12345), Some(5), Some(30_000_000))
+            (spec.chain_id, spec.block_time, spec.block_gas_limit),
+            (Some(12345), Some(Duration::from_secs(5)), Some(Gas::new(30_000_000)))
         );
         assert_eq!(spec.validators[0].address, address!("1111111111111111111111111111111111111111"));
         let short = BlockchainSpec::read(json!({ "name": "x" })).unwrap();

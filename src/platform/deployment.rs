@@ -57,7 +57,7 @@ pub struct DeploymentSpec {
     /// Account that deploys and owns the contract; the first unlocked account by default.
     pub from: Option<Address>,
     /// Gas limit of the transaction, in gas units; estimated by default.
-    pub gas_limit: Option<u64>,
+    pub gas_limit: Option<Gas>,
 }
 
 impl DeploymentSpec {
@@ -87,7 +87,7 @@ impl DeploymentSpec {
             fields.absorb(params);
         }
         let from = fields.address("from");
-        let gas_limit = gas_limit(&mut fields);
+        let gas_limit = gas_limit(&mut fields).map(Gas::new);
         fields.finish()?;
         let template = template.unwrap_or(ContractTemplate::Erc20Token);
         Ok(Self { blockchain_id, template, token_name, symbol, total_supply, decimals, from, gas_limit })
@@ -137,12 +137,8 @@ impl Deployment {
             decimals: spec.decimals,
             ..Erc20Params::new(&spec.token_name, &spec.symbol, spec.total_supply, from)
         };
-        let mut request = CallRequest {
-            from: Some(from),
-            input: params.init_code(),
-            gas: spec.gas_limit.map(Gas::new),
-            ..Default::default()
-        };
+        let mut request =
+            CallRequest { from: Some(from), input: params.init_code(), gas: spec.gas_limit, ..Default::default() };
         match node.view().estimate_gas(&request, BlockRef::Pending, &Default::default()) {
             Ok(gas) => request.gas = request.gas.or(Some(gas)),
             Err(EstimateError::Query(cause)) => return Err(PlatformError::from_query(cause)),
@@ -151,7 +147,7 @@ impl Deployment {
                 return Err(PlatformError::Conflict { message });
             }
         }
-        let transaction_hash = node.send_request(request).map_err(PlatformError::from_send)?;
+        let transaction_hash = node.send_as_account(request).map_err(PlatformError::from_send)?;
         Ok(Self { id, spec, from, transaction_hash, created_at_ms: now_ms })
     }
 

@@ -81,10 +81,11 @@ impl SenderRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::primitives::{KeyPair, TransactionRequest};
+    use crate::primitives::{Gas, KeyPair, TransactionRequest};
 
     fn raw(nonce: u64) -> alloy_primitives::Bytes {
-        let request = TransactionRequest { chain_id: Some(1), nonce, gas_limit: 21_000, ..Default::default() };
+        let request =
+            TransactionRequest { chain_id: Some(1), nonce, gas_limit: Gas::new(21_000), ..Default::default() };
         request.sign(&KeyPair::from_seed(nonce, "sender")).unwrap().encoded()
     }
 

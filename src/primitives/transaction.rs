@@ -8,21 +8,32 @@ use alloy_eips::{
     eip2718::{Decodable2718, Encodable2718},
     eip2930::AccessList,
 };
-use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256};
+use alloy_primitives::{Address, B256, Bytes, Signature, TxKind, U256, keccak256};
+use alloy_rlp::{BufMut, Encodable};
 
 use super::{Gas, KeyPair, SignatureError, recover_signer};
 
 type Typed = EthereumTypedTransaction<TxEip4844Variant>;
 
-/// A signed transaction with its hash and sender.
+/// Type byte of the record of an impersonated transaction: `0x49`, then the RLP of `[sender, transaction]`.
+///
+/// No EIP defines this type. The second item is the EIP-2718 form with a zero signature, as bytes.
+pub const IMPERSONATED_TYPE: u8 = 0x49;
+
+/// The signature of an impersonated transaction.
+const NO_SIGNATURE: Signature = Signature::new(U256::ZERO, U256::ZERO, false);
+
+/// A transaction with its hash and sender: signed, or impersonated on a development chain.
 ///
 /// The sender is recovered once, at decoding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transaction {
+    /// The typed form; with a zero signature when impersonated.
     envelope: TxEnvelope,
     hash: B256,
     sender: Address,
     encoded_len: usize,
+    is_impersonated: bool,
 }
 
 /// Error of decoding, signing or building a transaction.
@@ -51,6 +62,20 @@ pub enum TransactionError {
         /// Name of that type.
         name: &'static str,
     },
+    /// The record of an impersonated transaction, where a signed one is expected.
+    #[error(
+        "transaction type 0x49 (impersonated) is a record of a development chain, not a signed transaction: send the \
+         transaction unsigned for an account that the node impersonates"
+    )]
+    ImpersonationRecord,
+    /// A stored sender differs from the one that the encoding determines.
+    #[error("the transaction's sender is {want}, not {got}")]
+    Sender {
+        /// The stored sender.
+        got: Address,
+        /// The sender that the signature or the record determines.
+        want: Address,
+    },
     /// The signature names no signer.
     #[error(transparent)]
     Signature(#[from] SignatureError),
@@ -65,33 +90,89 @@ pub enum TransactionError {
 impl Transaction {
     /// Decodes the EIP-2718 form (legacy: plain RLP) and recovers the sender.
     ///
+    /// Every form that comes from outside the process goes through here: the result is always signed.
+    ///
     /// # Errors
     /// [`TransactionError`]: bytes that are no transaction or more than one, a type that is not
-    /// supported (blobs, EIP-7702), a signature without a signer or a malleable one.
+    /// supported (blobs, EIP-7702), a record of an impersonated transaction, a signature without a signer or a malleable one.
     pub fn decode(bytes: &[u8]) -> Result<Self, TransactionError> {
         let envelope = decode_envelope(bytes)?;
-        let sender = recover_sender(&envelope)?;
-        Ok(Self::assemble(envelope, sender))
+        let sender = recover_signer(envelope.signature_hash(), envelope.signature())?;
+        Ok(Self::signed(envelope, sender))
     }
 
-    /// Decodes as [`Transaction::decode`] does, with `sender` in place of recovery.
-    ///
-    /// For bytes that this process stored itself.
+    /// Decodes what this process stored itself, with `sender` in place of recovery; also the record of an impersonated
+    /// transaction.
     ///
     /// # Errors
-    /// [`TransactionError`] for bytes that are no supported transaction.
-    pub fn decode_with_sender(bytes: &[u8], sender: Address) -> Result<Self, TransactionError> {
-        Ok(Self::assemble(decode_envelope(bytes)?, sender))
+    /// [`TransactionError`] for bytes that are no supported transaction; [`TransactionError::Sender`] for a record that names
+    /// another sender.
+    pub fn decode_stored(bytes: &[u8], sender: Address) -> Result<Self, TransactionError> {
+        if bytes.first() != Some(&IMPERSONATED_TYPE) {
+            return Self::decode_with_sender(bytes, sender);
+        }
+        let record = Self::decode_record(bytes)?;
+        if record.sender == sender {
+            Ok(record)
+        } else {
+            Err(TransactionError::Sender { got: sender, want: record.sender })
+        }
     }
 
-    fn assemble(envelope: TxEnvelope, sender: Address) -> Self {
+    /// Decodes a signed transaction whose sender was recovered before.
+    pub(super) fn decode_with_sender(bytes: &[u8], sender: Address) -> Result<Self, TransactionError> {
+        Ok(Self::signed(decode_envelope(bytes)?, sender))
+    }
+
+    /// Decodes the record of an impersonated transaction.
+    fn decode_record(bytes: &[u8]) -> Result<Self, TransactionError> {
+        let invalid = |error: alloy_rlp::Error| TransactionError::Encoding { reason: error.to_string() };
+        let mut rest = bytes.get(1..).unwrap_or_default();
+        let mut items = alloy_rlp::Header::decode_bytes(&mut rest, true).map_err(invalid)?;
+        let sender = <Address as alloy_rlp::Decodable>::decode(&mut items).map_err(invalid)?;
+        let inner = alloy_rlp::Header::decode_bytes(&mut items, false).map_err(invalid)?;
+        match rest.len() + items.len() {
+            0 => {}
+            count => return Err(TransactionError::TrailingBytes { count }),
+        }
+        let envelope = decode_envelope(inner)?;
+        if *envelope.signature() != NO_SIGNATURE {
+            return Err(TransactionError::Encoding {
+                reason: "an impersonated transaction has no signature".to_owned(),
+            });
+        }
+        Ok(Self::impersonated(envelope.into_typed_transaction(), sender))
+    }
+
+    fn signed(envelope: TxEnvelope, sender: Address) -> Self {
         let (hash, encoded_len) = (*envelope.tx_hash(), envelope.encode_2718_len());
-        Self { envelope, hash, sender, encoded_len }
+        Self { envelope, hash, sender, encoded_len, is_impersonated: false }
     }
 
-    /// Returns the EIP-2718 encoding, as `eth_sendRawTransaction` expects it and the transactions root covers it.
+    fn impersonated(typed: Typed, sender: Address) -> Self {
+        let unhashed = TxEnvelope::new_unhashed(typed, NO_SIGNATURE);
+        let mut record = Vec::with_capacity(record_len(&unhashed));
+        encode_record(&unhashed, sender, &mut record);
+        let hash = keccak256(&record);
+        let envelope = TxEnvelope::new_unchecked(unhashed.into_typed_transaction(), NO_SIGNATURE, hash);
+        Self { envelope, hash, sender, encoded_len: record.len(), is_impersonated: true }
+    }
+
+    /// Returns the bytes that the transactions root covers: the EIP-2718 encoding, as `eth_sendRawTransaction` expects it; or
+    /// the record of an impersonated transaction, which [`Transaction::decode`] refuses.
     pub fn encoded(&self) -> Bytes {
-        self.envelope.encoded_2718().into()
+        let mut out = Vec::with_capacity(self.encoded_len);
+        self.encode_2718(&mut out);
+        out.into()
+    }
+
+    /// Appends [`Transaction::encoded`].
+    pub fn encode_2718(&self, out: &mut dyn BufMut) {
+        if self.is_impersonated {
+            encode_record(&self.envelope, self.sender, out);
+        } else {
+            self.envelope.encode_2718(out);
+        }
     }
 
     /// Returns the length of [`Transaction::encoded`], in bytes.
@@ -109,7 +190,7 @@ impl Transaction {
         self.sender
     }
 
-    /// Returns the typed, signed form of the `alloy` crates.
+    /// Returns the typed form of the `alloy` crates; that of an impersonated transaction has a zero signature.
     pub const fn envelope(&self) -> &TxEnvelope {
         &self.envelope
     }
@@ -186,8 +267,8 @@ impl Transaction {
     }
 
     /// Returns whether the sender is impersonated ([`TransactionRequest::impersonate`]), not a signer.
-    pub fn is_impersonated(&self) -> bool {
-        impersonated_sender(self.envelope.signature()).is_some()
+    pub const fn is_impersonated(&self) -> bool {
+        self.is_impersonated
     }
 }
 
@@ -196,13 +277,13 @@ impl Transaction {
 /// With [`gas_price`](Self::gas_price) it is legacy (or EIP-2930 with an access list), without it EIP-1559.
 ///
 /// ```
-/// use chainbox::primitives::{Address, KeyPair, TransactionRequest, U256};
+/// use chainbox::primitives::{Address, Gas, KeyPair, TransactionRequest, U256};
 /// let key = KeyPair::from_seed(1, "alice");
 /// let transaction = TransactionRequest {
 ///     chain_id: Some(31337),
 ///     to: Some(Address::repeat_byte(9)),
 ///     value: U256::from(5),
-///     gas_limit: 21_000,
+///     gas_limit: Gas::new(21_000),
 ///     max_fee_per_gas: 2_000_000_000,
 ///     ..Default::default()
 /// }
@@ -223,7 +304,7 @@ pub struct TransactionRequest {
     /// Call data or init code.
     pub input: Bytes,
     /// Gas limit, in gas units.
-    pub gas_limit: u64,
+    pub gas_limit: Gas,
     /// Price per unit of gas of the older types, in wei; `None` for EIP-1559.
     pub gas_price: Option<u128>,
     /// Maximum fee per unit of gas (EIP-1559), in wei.
@@ -242,24 +323,24 @@ impl TransactionRequest {
     pub fn sign(self, key: &KeyPair) -> Result<Transaction, TransactionError> {
         let typed = self.into_typed()?;
         let signature = key.sign_hash(typed.signature_hash());
-        Ok(Transaction::assemble(typed.into_signed(signature).into(), key.address()))
+        Ok(Transaction::signed(typed.into_signed(signature).into(), key.address()))
     }
 
-    /// Returns a transaction of `sender` without its signature, for development chains that allow it.
+    /// Returns a transaction of `sender` without a signature, for development chains that allow it.
     ///
-    /// Its signature is `r = 0`, `s = sender`, which no key can produce; the sender is thereby part of
-    /// the hash, and [`Transaction::decode`] reads it back.
+    /// It exists in this process, its store and its dumps; its encoding is a record of its own type ([`IMPERSONATED_TYPE`]) that
+    /// names the sender, so that two senders never share a hash, and that [`Transaction::decode`] refuses.
     ///
     /// # Errors
     /// [`TransactionError::Request`] as for [`TransactionRequest::sign`].
     pub fn impersonate(self, sender: Address) -> Result<Transaction, TransactionError> {
-        let signature = Signature::new(U256::ZERO, U256::from_be_slice(sender.as_slice()), false);
-        Ok(Transaction::assemble(self.into_typed()?.into_signed(signature).into(), sender))
+        Ok(Transaction::impersonated(self.into_typed()?, sender))
     }
 
     fn into_typed(self) -> Result<Typed, TransactionError> {
         let to = self.to.map_or(TxKind::Create, TxKind::Call);
-        let Self { chain_id, nonce, value, input, gas_limit, access_list, .. } = self;
+        let Self { chain_id, nonce, value, input, access_list, .. } = self;
+        let gas_limit = self.gas_limit.get();
         let named_chain = chain_id.ok_or(TransactionError::Request { reason: "a typed transaction needs a chain id" });
         match self.gas_price {
             Some(gas_price) if access_list.is_empty() => {
@@ -304,6 +385,7 @@ fn refuse_unsupported_type(bytes: &[u8]) -> Result<(), TransactionError> {
     let name = match bytes.first() {
         None => return Err(TransactionError::Encoding { reason: "no bytes".to_owned() }),
         Some(1 | 2 | 0xc0..) => return Ok(()),
+        Some(&IMPERSONATED_TYPE) => return Err(TransactionError::ImpersonationRecord),
         Some(0) => "legacy transactions carry no type byte",
         Some(3) => "EIP-4844 blob transaction",
         Some(4) => "EIP-7702 set-code transaction",
@@ -315,18 +397,23 @@ fn refuse_unsupported_type(bytes: &[u8]) -> Result<(), TransactionError> {
     Err(TransactionError::UnsupportedType { ty: bytes[0], name })
 }
 
-fn recover_sender(envelope: &TxEnvelope) -> Result<Address, TransactionError> {
-    let signature = envelope.signature();
-    match impersonated_sender(signature) {
-        Some(sender) => Ok(sender),
-        None => Ok(recover_signer(envelope.signature_hash(), signature)?),
-    }
+/// Length of an impersonated transaction's record, in bytes.
+fn record_len(envelope: &TxEnvelope) -> usize {
+    let items = record_items_len(envelope);
+    1 + alloy_rlp::length_of_length(items) + items
 }
 
-/// Returns the address in an impersonating signature, `r = 0` and `s = address`.
-fn impersonated_sender(signature: &Signature) -> Option<Address> {
-    let marked = signature.r().is_zero() && !signature.s().is_zero() && signature.s().bit_len() <= 160;
-    marked.then(|| Address::from_slice(&signature.s().to_be_bytes::<32>()[12..]))
+fn record_items_len(envelope: &TxEnvelope) -> usize {
+    let inner = envelope.encode_2718_len();
+    Address::ZERO.length() + alloy_rlp::length_of_length(inner) + inner
+}
+
+fn encode_record(envelope: &TxEnvelope, sender: Address, out: &mut dyn BufMut) {
+    out.put_u8(IMPERSONATED_TYPE);
+    alloy_rlp::Header { list: true, payload_length: record_items_len(envelope) }.encode(out);
+    sender.encode(out);
+    alloy_rlp::Header { list: false, payload_length: envelope.encode_2718_len() }.encode(out);
+    envelope.encode_2718(out);
 }
 
 #[cfg(test)]
@@ -341,7 +428,7 @@ mod tests {
         TransactionRequest {
             chain_id: Some(1),
             to: Some(Address::repeat_byte(0x35)),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             max_fee_per_gas: 7,
             ..Default::default()
         }
@@ -355,7 +442,7 @@ mod tests {
             chain_id: Some(1),
             nonce: 9,
             gas_price: Some(20_000_000_000),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             to: Some(address!("3535353535353535353535353535353535353535")),
             value: U256::from(1_000_000_000_000_000_000_u64),
             ..Default::default()
@@ -457,7 +544,37 @@ mod tests {
         let of_b = request().impersonate(b).unwrap();
         assert_ne!(of_a.hash(), of_b.hash());
         assert!(of_a.is_impersonated());
-        assert_eq!(Transaction::decode(&of_a.encoded()).unwrap().sender(), a);
+        assert_eq!(keccak256(of_a.encoded()), of_a.hash());
+        assert_eq!(of_a.encoded().len(), of_a.encoded_len());
+    }
+
+    #[test]
+    fn records_of_impersonation_are_read_from_the_own_store_alone() {
+        let (a, b) = (Address::repeat_byte(1), Address::repeat_byte(2));
+        for request in [request(), TransactionRequest { gas_price: Some(7), ..request() }] {
+            let of_a = request.clone().impersonate(a).unwrap();
+            assert_eq!(Transaction::decode(&of_a.encoded()), Err(TransactionError::ImpersonationRecord));
+            assert_eq!(Transaction::decode_stored(&of_a.encoded(), a).unwrap(), of_a);
+            let mixed = Transaction::decode_stored(&of_a.encoded(), b);
+            assert_eq!(mixed, Err(TransactionError::Sender { got: b, want: a }));
+            let signed = request.sign(&KeyPair::from_seed(3, "sender")).unwrap();
+            let mut record = Vec::new();
+            encode_record(signed.envelope(), a, &mut record);
+            assert!(matches!(Transaction::decode_stored(&record, a), Err(TransactionError::Encoding { .. })));
+        }
+    }
+
+    /// Signatures that are no signature: zero, an address in `s` or in `r`, small numbers.
+    #[test]
+    fn a_signature_without_a_signer_is_refused() {
+        let address = U256::from_be_slice(Address::repeat_byte(0xab).as_slice());
+        for (r, s) in [(U256::ZERO, U256::ZERO), (U256::ZERO, address), (address, U256::ZERO), (U256::ZERO, U256::ONE)]
+        {
+            let typed = request().into_typed().unwrap();
+            let forged: TxEnvelope = typed.into_signed(Signature::new(r, s, false)).into();
+            let decoded = Transaction::decode(&forged.encoded_2718());
+            assert!(matches!(decoded, Err(TransactionError::Signature(_))), "r {r}, s {s}: {decoded:?}");
+        }
     }
 
     #[test]
@@ -484,7 +601,11 @@ mod tests {
         #[test]
         fn arbitrary_bytes_never_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
             if let Ok(transaction) = Transaction::decode(&bytes) {
-                prop_assert_eq!(transaction.encoded().to_vec(), bytes);
+                prop_assert_eq!(transaction.encoded().to_vec(), bytes.clone());
+            }
+            let record = [vec![IMPERSONATED_TYPE], bytes].concat();
+            if let Ok(transaction) = Transaction::decode_record(&record) {
+                prop_assert_eq!(transaction.encoded().to_vec(), record);
             }
         }
 
@@ -495,7 +616,7 @@ mod tests {
         ) {
             let key = KeyPair::from_seed(4, "sender");
             let request = TransactionRequest {
-                chain_id: Some(1), nonce, gas_limit, max_fee_per_gas,
+                chain_id: Some(1), nonce, gas_limit: Gas::new(gas_limit), max_fee_per_gas,
                 value: U256::from_be_bytes(value),
                 max_priority_fee_per_gas: tip.min(max_fee_per_gas),
                 to: (!create).then(|| key.address()),

@@ -2,6 +2,8 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+pub(super) mod checkpoint;
+pub(super) mod consensus_setup;
 pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;
@@ -14,15 +16,18 @@ pub(super) mod records;
 pub(super) mod replica;
 pub(super) mod run;
 pub(super) mod scripted;
-pub(super) mod shared;
 pub(super) mod step;
 pub(super) mod validator_action;
 
 use std::sync::Arc;
 
 use self::{
-    builder::NetworkBuilder, environment::Environment, error::NetworkError, invariant::Invariant, replica::Replica,
-    shared::Shared,
+    builder::NetworkBuilder,
+    consensus_setup::ConsensusSetup,
+    environment::Environment,
+    error::{NetworkError, UnknownReplica},
+    invariant::Invariant,
+    replica::Replica,
 };
 use super::{
     engine::{clock::SimTime, digest::RunDigest},
@@ -47,7 +52,7 @@ use crate::{
 pub struct Network {
     pub(super) replicas: Vec<Replica>,
     pub(super) env: Environment,
-    pub(super) shared: Arc<Shared>,
+    pub(super) setup: Arc<ConsensusSetup>,
     /// Checked after every step.
     invariants: Vec<Box<dyn Invariant>>,
     /// Second processes of replicas whose key runs twice; their slots follow those of all replicas.
@@ -63,14 +68,14 @@ impl Network {
     pub(super) fn start(
         mut replicas: Vec<Replica>,
         mut env: Environment,
-        shared: Shared,
+        setup: ConsensusSetup,
         invariants: Vec<Box<dyn Invariant>>,
         plan: FaultPlan,
     ) -> Result<Self, NetworkError> {
         for replica in &mut replicas {
             replica.handle(Event::Start, &mut env)?;
         }
-        let mut network = Self { replicas, env, shared: Arc::new(shared), invariants, twins: Vec::new() };
+        let mut network = Self { replicas, env, setup: Arc::new(setup), invariants, twins: Vec::new() };
         if !plan.is_empty() {
             network.schedule(plan)?;
         }
@@ -85,10 +90,10 @@ impl Network {
     /// Returns the replica with this number.
     ///
     /// # Errors
-    /// [`NetworkError::UnknownReplica`].
-    pub fn replica(&self, id: ReplicaId) -> Result<&Replica, NetworkError> {
+    /// [`UnknownReplica`].
+    pub fn replica(&self, id: ReplicaId) -> Result<&Replica, UnknownReplica> {
         let count = self.replicas.len();
-        self.replicas.get(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
+        self.replicas.get(id.index()).ok_or(UnknownReplica { replica: id, count })
     }
 
     /// Returns replica 0, whose chain is durable and which a node serves.
@@ -98,17 +103,17 @@ impl Network {
 
     /// Returns the protocol and its parameters.
     pub fn config(&self) -> &ConsensusConfig {
-        &self.shared.config
+        &self.setup.config
     }
 
     /// Returns the authenticator of the replicas' seals.
     pub fn authenticator(&self) -> &Authenticator {
-        &self.shared.authenticator
+        &self.setup.authenticator
     }
 
     /// Returns the validators of genesis.
     pub fn genesis_validators(&self) -> &ValidatorSet {
-        &self.shared.validators
+        &self.setup.validators
     }
 
     /// Returns whether a replica never misbehaved so far; invariants judge honest replicas only.
@@ -167,9 +172,9 @@ impl Network {
         self.replicas.windows(2).all(|pair| pair[0].head() == pair[1].head())
     }
 
-    pub(super) fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, NetworkError> {
+    pub(super) fn replica_mut(&mut self, id: ReplicaId) -> Result<&mut Replica, UnknownReplica> {
         let count = self.replicas.len();
-        self.replicas.get_mut(id.index()).ok_or(NetworkError::UnknownReplica { replica: id, count })
+        self.replicas.get_mut(id.index()).ok_or(UnknownReplica { replica: id, count })
     }
 
     /// Returns the process at `slot`, a replica or a twin, with the environment that it acts on.

@@ -8,8 +8,8 @@ mod pbft;
 mod poa;
 mod pos;
 mod raft;
+mod runner;
 mod sizes;
-mod stage;
 
 #[cfg(test)]
 mod tests;
@@ -20,13 +20,18 @@ use super::{
     check::invariant,
     engine::clock::SimTime,
     faults::plan::FaultPlan,
-    network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
+    network::{
+        Network,
+        builder::NetworkBuilder,
+        error::{NetworkError, UnknownReplica},
+        links::Latency,
+    },
     trace::Trace,
 };
-use crate::consensus::ConsensusConfig;
+use crate::{consensus::ConsensusConfig, primitives::TransactionError};
 
+pub use runner::ScenarioRunner;
 pub use sizes::Sizes;
-pub use stage::Stage;
 
 /// A scenario of the library.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +62,7 @@ pub enum Script {
         /// Changes to the network before it is built.
         setup: fn(NetworkBuilder) -> NetworkBuilder,
         /// Runs the script; returns the observed outcome.
-        play: fn(&mut Stage<'_>) -> Result<String, ScenarioError>,
+        play: fn(&mut ScenarioRunner<'_>) -> Result<String, ScenarioError>,
     },
     /// Calls the protocol's rules directly, without a network.
     Rules {
@@ -152,6 +157,9 @@ pub enum ScenarioError {
     /// An invariant was violated, or the network failed.
     #[error(transparent)]
     Network(#[from] NetworkError),
+    /// A transaction of the script could not be signed.
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
     /// The outcome cannot occur with this number of validators.
     #[error("{name} can't be played with {got} validators: give {allowed}, because {reason}")]
     Validators {
@@ -172,6 +180,12 @@ pub enum ScenarioError {
         /// Given option.
         option: &'static str,
     },
+}
+
+impl From<UnknownReplica> for ScenarioError {
+    fn from(error: UnknownReplica) -> Self {
+        Self::Network(error.into())
+    }
 }
 
 impl ScenarioError {
@@ -252,9 +266,9 @@ impl Scenario {
         if let Some(plan) = &options.plan {
             builder = builder.with_faults(plan.clone());
         }
-        let mut stage = Stage::new(builder.build()?, seed, watch);
-        let outcome = play(&mut stage);
-        let (network, window) = stage.leave();
+        let mut runner = ScenarioRunner::new(builder.build()?, seed, watch);
+        let outcome = play(&mut runner);
+        let (network, window) = runner.leave();
         Ok(ScenarioRun { outcome, network: Some(network), seed, window })
     }
 }

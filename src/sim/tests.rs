@@ -26,7 +26,7 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, ReplicaId},
-    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
 };
 
 /// Validators with links between 5 and 80 ms, and money for Alice.
@@ -50,7 +50,7 @@ fn transfer(nonce: u64) -> Arc<Transaction> {
         nonce,
         to: Some(Address::repeat_byte(0xbb)),
         value: U256::from(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         ..Default::default()
     };

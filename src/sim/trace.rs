@@ -25,11 +25,12 @@ mod tests;
 
 use super::engine::clock::SimTime;
 
-pub use entry::{Incident, Input, Output, Participant, TraceEntry, TraceHeader, What, Written};
+pub use crate::consensus::RoundRole;
+pub use entry::{Incident, Input, Output, Participant, TraceContent, TraceEntry, TraceHeader, Written};
 pub use error::{ReplayError, TraceError};
 pub(super) use record::Recorder;
 pub use replay::{Replay, ReplayStep};
-pub use status::{Part, Status};
+pub use status::ReplicaStatus;
 
 /// The version of both forms that this build writes and reads.
 pub const TRACE_VERSION: u32 = 1;
@@ -55,8 +56,8 @@ impl Trace {
 
     /// Iterates over the incidents with their times.
     pub fn incidents(&self) -> impl Iterator<Item = (SimTime, &Incident)> {
-        self.entries.iter().filter_map(|entry| match &entry.what {
-            What::Incident(incident) => Some((SimTime::from_nanos(entry.at_ns), incident)),
+        self.entries.iter().filter_map(|entry| match &entry.content {
+            TraceContent::Incident(incident) => Some((SimTime::from_nanos(entry.at_ns), incident)),
             _ => None,
         })
     }
@@ -84,24 +85,24 @@ impl Trace {
                 )));
             }
             latest = entry.at_ns;
-            match &entry.what {
-                What::Message { message, .. } if *message != messages => {
+            match &entry.content {
+                TraceContent::Message { message, .. } if *message != messages => {
                     return Err(malformed(format!("message {message} is out of order; expected {messages}")));
                 }
-                What::Message { .. } => messages += 1,
-                What::Block { block, .. } if *block != blocks => {
+                TraceContent::Message { .. } => messages += 1,
+                TraceContent::Block { block, .. } if *block != blocks => {
                     return Err(malformed(format!("block {block} is out of order; expected {blocks}")));
                 }
-                What::Block { .. } => blocks += 1,
+                TraceContent::Block { .. } => blocks += 1,
                 _ => {}
             }
-            if let Some(replica) = entry.what.replicas().find(|replica| *replica as usize >= replicas) {
+            if let Some(replica) = entry.content.replicas().find(|replica| *replica as usize >= replicas) {
                 return Err(malformed(format!("replica {replica} is not one of the {replicas} in the header")));
             }
-            if let Some(message) = entry.what.messages().find(|message| *message >= messages) {
+            if let Some(message) = entry.content.messages().find(|message| *message >= messages) {
                 return Err(malformed(format!("message {message} is named before it is told")));
             }
-            if let Some(block) = entry.what.block_number().filter(|block| *block >= blocks) {
+            if let Some(block) = entry.content.block_number().filter(|block| *block >= blocks) {
                 return Err(malformed(format!("block {block} is named before it is told")));
             }
         }

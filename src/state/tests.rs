@@ -10,7 +10,10 @@ use super::{
     suite::{self, Bench, Operation},
     *,
 };
-use crate::store::{Batch, FailingStore, KeyValue, MemoryStore, Order, PrefixedStore, Table};
+use crate::store::{
+    Batch, KeyValue, MemoryStore, Order, PrefixedStore, Table,
+    testing::{FailingStore, WriteFault},
+};
 
 fn open_paged(keys: &Arc<dyn KeyValue>) -> Arc<dyn StateStore> {
     // A cache so small that most reads decode stored pages.
@@ -184,7 +187,8 @@ fn damaged_pages_are_errors() {
 fn a_failed_write_loses_its_version_only() {
     let inner: Arc<dyn KeyValue> = Arc::new(MemoryStore::new());
     for period in 1..6 {
-        let keys: Arc<dyn KeyValue> = Arc::new(FailingStore::new(Arc::clone(&inner), period));
+        let failing = FailingStore::new(Arc::clone(&inner)).with_fault(WriteFault::every(period));
+        let keys: Arc<dyn KeyValue> = Arc::new(failing);
         let store = open_paged(&keys);
         let mut good = vec![(CommitId::EMPTY, EMPTY_ROOT)];
         for block in 0..24_u64 {

@@ -73,8 +73,9 @@ const MEMTABLE_BYTES: &str = "rocksdb.cur-size-all-mem-tables";
 /// Bytes at most that a closed store leaves in the log, to be replayed at the next open.
 const UNSORTED_BYTES_MAX: u64 = 8 << 20;
 
-/// Format that this build writes and reads. Format 1 had another checksum in the protocols' records.
-const FORMAT: u32 = 2;
+/// Format that this build writes and reads. Format 1 had another checksum in the protocols' records; format 2 had impersonated
+/// transactions as a form of signature.
+const FORMAT: u32 = 3;
 /// File with the format of a database, written before RocksDB opens the folder.
 const FORMAT_FILE: &str = "CHAINBOX";
 /// Text before the format number in that file.
@@ -332,17 +333,17 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         drop(open(folder.path()).unwrap());
         let file = folder.path().join(FORMAT_FILE);
-        assert_eq!(fs::read_to_string(&file).unwrap(), "chainbox database, format 2\n");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "chainbox database, format 3\n");
 
-        fs::write(&file, "chainbox database, format 3\n").unwrap();
+        fs::write(&file, "chainbox database, format 4\n").unwrap();
         let refused = open(folder.path()).unwrap_err();
-        assert!(matches!(refused, StoreError::NewerFormat { found: 3, supported: 2 }), "{refused}");
+        assert!(matches!(refused, StoreError::NewerFormat { found: 4, supported: 3 }), "{refused}");
 
-        fs::write(&file, "chainbox database, format 1\n").unwrap();
+        fs::write(&file, "chainbox database, format 2\n").unwrap();
         let refused = open(folder.path()).unwrap_err();
-        assert!(matches!(refused, StoreError::OlderFormat { found: 1, supported: 2 }), "{refused}");
+        assert!(matches!(refused, StoreError::OlderFormat { found: 2, supported: 3 }), "{refused}");
         let text = refused.to_string();
-        assert!(text.contains("format 1") && text.contains("format 2"), "{text}");
+        assert!(text.contains("format 2") && text.contains("format 3"), "{text}");
 
         for damaged in [&b"chainbox database, format one"[..], b"", b"\xff\xfe"] {
             fs::write(&file, damaged).unwrap();
@@ -358,7 +359,7 @@ mod tests {
         drop(open(folder.path()).unwrap());
 
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(FORMAT_FILE), "chainbox database, format 2\n").unwrap();
+        fs::write(folder.path().join(FORMAT_FILE), "chainbox database, format 3\n").unwrap();
         drop(open(folder.path()).unwrap());
     }
 }

@@ -37,7 +37,7 @@ use alloy_sol_types::{SolCall, SolConstructor};
 
 use self::{interface::StakingContract, layout::Staking};
 use crate::vm::{
-    Host, Marker, SYSTEM_ADDRESS, Stop, Template, TemplateId,
+    Host, Marker, Stop, Template, TemplateId,
     abi::{self, CallArgs, revert},
 };
 
@@ -145,9 +145,8 @@ fn is_system(selector: [u8; 4]) -> bool {
 /// Dispatches the functions that only system calls may use.
 fn system(staking: &mut Staking<'_, '_>, selector: [u8; 4], args: CallArgs<'_>) -> Result<Bytes, Stop> {
     use interface::{beginBlockCall, endEpochCall, penalizeCall, slashCall};
-    let caller = staking.0.caller();
-    if caller != SYSTEM_ADDRESS {
-        return Err(revert(&interface::OnlySystem { caller }));
+    if !staking.0.is_system_call() {
+        return Err(revert(&interface::OnlySystem { caller: staking.0.caller() }));
     }
     match selector {
         beginBlockCall::SELECTOR => {

@@ -2,10 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, Log, LogData, Signature, U256, keccak256};
 
-use super::{
-    BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop,
-    env::Env,
-};
+use super::{BlockContext, FrameOutcome, FrameResult, GasSchedule, HaltReason, Message, MessageKind, Stop, env::Env};
 use crate::{
     primitives::{Gas, OutOfGas, recover_signer},
     state::AccountId,
@@ -170,9 +167,14 @@ impl Host<'_> {
         Ok(self.env.journal.info(id).balance)
     }
 
+    /// Returns whether the chain itself calls this frame: a system call, whose authority the frames it opens do not have.
+    pub const fn is_system_call(&self) -> bool {
+        self.message.is_system_call()
+    }
+
     /// Mints `amount` wei of native token to the running contract.
     ///
-    /// Allowed in a system call only (see [`SYSTEM_ADDRESS`]); no transaction can mint.
+    /// Allowed in the outermost frame of a system call only ([`Host::is_system_call`]); no transaction can mint.
     ///
     /// # Errors
     /// [`Stop`]: a revert without data outside a system call or when the balance would exceed 2^256 - 1; out of gas, or
@@ -180,7 +182,7 @@ impl Host<'_> {
     pub fn mint(&mut self, amount: U256) -> Result<(), Stop> {
         self.forbid_static()?;
         self.charge(Gas::new(GAS.call_value))?;
-        if self.message.origin != SYSTEM_ADDRESS {
+        if !self.is_system_call() {
             return Err(Stop::EMPTY_REVERT);
         }
         let own = self.message.to;
@@ -354,9 +356,8 @@ impl Host<'_> {
     ) -> Result<FrameResult, Stop> {
         let passed = GAS.forwardable(self.gas_left()).min(gas);
         self.charge(passed)?;
-        let (caller, origin) = (self.message.to, self.message.origin);
         let gas = passed.saturating_add(Gas::new(stipend));
-        let message = Message { kind, caller, to, value, input, gas, origin };
+        let message = self.message.inner(kind, to, value, input, gas);
         let is_static = self.is_static || kind == MessageKind::StaticCall;
         let frames = self.env.frames;
         let result = frames.run(&mut self.env.reborrow(), &message, self.depth + 1, is_static);

@@ -4,7 +4,8 @@ use alloy_primitives::{Address, Bytes, U256, address};
 
 use crate::primitives::{Gas, OutOfGas};
 
-/// Caller of system calls: the chain itself (EIP-4788, EIP-7002). No key exists for it.
+/// The caller that contracts see in a system call (EIP-4788, EIP-7002). No key exists for it, no transaction or call may name it
+/// as its sender, and it confers nothing: what may act as the chain is [`Message::is_system_call`].
 pub const SYSTEM_ADDRESS: Address = address!("fffffffffffffffffffffffffffffffffffffffe");
 
 /// Kind of a message.
@@ -35,18 +36,47 @@ pub struct Message<'a> {
     pub gas: Gas,
     /// Signer of the transaction.
     pub origin: Address,
+    /// Whether the chain itself calls. Not inherited by the frames that this one opens.
+    is_system_call: bool,
 }
 
 impl<'a> Message<'a> {
     /// Creates the call of a transaction.
     pub const fn call(caller: Address, to: Address, value: U256, input: &'a [u8], gas: Gas) -> Self {
-        Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller }
+        Self { kind: MessageKind::Call, caller, to, value, input, gas, origin: caller, is_system_call: false }
+    }
+
+    /// Creates a call by the chain itself, which may do what no transaction may, such as mint. The callee sees
+    /// [`SYSTEM_ADDRESS`] as its caller.
+    pub const fn system_call(to: Address, input: &'a [u8], gas: Gas) -> Self {
+        Self { is_system_call: true, ..Self::call(SYSTEM_ADDRESS, to, U256::ZERO, input, gas) }
     }
 
     /// Creates the creation of a transaction; the new address derives from `caller` and the transaction's `nonce`.
     pub fn create(caller: Address, nonce: u64, value: U256, init_code: &'a [u8], gas: Gas) -> Self {
-        let to = caller.create(nonce);
-        Self { kind: MessageKind::Create, caller, to, value, input: init_code, gas, origin: caller }
+        Self::create_at(caller.create(nonce), caller, value, init_code, gas)
+    }
+
+    /// Creates the creation of a contract at a given address, as genesis places its contracts.
+    pub const fn create_at(to: Address, caller: Address, value: U256, init_code: &'a [u8], gas: Gas) -> Self {
+        Self { kind: MessageKind::Create, ..Self::call(caller, to, value, init_code, gas) }
+    }
+
+    /// Returns the message of a frame that a frame of this message opens: same origin, without the chain's authority.
+    pub(super) const fn inner(
+        &self,
+        kind: MessageKind,
+        to: Address,
+        value: U256,
+        input: &'a [u8],
+        gas: Gas,
+    ) -> Message<'a> {
+        Message { kind, origin: self.origin, ..Message::call(self.to, to, value, input, gas) }
+    }
+
+    /// Returns whether the chain itself calls ([`Message::system_call`]).
+    pub const fn is_system_call(&self) -> bool {
+        self.is_system_call
     }
 }
 

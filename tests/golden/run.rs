@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chainbox::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, PoaConfig, ReplicaId},
-    primitives::{Address, B256, KeyPair, Transaction, TransactionRequest, U256, b256, ether},
+    primitives::{Address, B256, Gas, KeyPair, Transaction, TransactionRequest, U256, b256, ether},
     sim::{Latency, Network, NetworkBuilder, NetworkError},
 };
 
@@ -41,7 +41,7 @@ pub(crate) fn transfer(nonce: u64) -> Transaction {
         nonce,
         to: Some(Address::repeat_byte(0xbb)),
         value: U256::from(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         ..Default::default()
     };

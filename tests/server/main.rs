@@ -3,6 +3,7 @@
 #![cfg(feature = "server")]
 
 mod access;
+mod authenticity;
 mod binary;
 mod filters;
 mod framing;

@@ -2,7 +2,7 @@
 
 use chainbox::{
     node::Node,
-    primitives::{TransactionRequest, U256},
+    primitives::{Gas, TransactionRequest, U256},
     server::EthRpc,
     templates::Erc20Params,
 };
@@ -55,7 +55,7 @@ impl Chain {
             nonce,
             to: Some(self.node.accounts()[1]),
             value: U256::from(1),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             max_fee_per_gas: 100_000_000_000,
             max_priority_fee_per_gas: 1,
             ..Default::default()

@@ -1,6 +1,6 @@
 //! Rejected transactions: each has its own error message, and the node continues.
 
-use chainbox::primitives::{Transaction, TransactionRequest, U256, hex};
+use chainbox::primitives::{Gas, Transaction, TransactionRequest, U256, hex};
 use serde_json::json;
 
 use crate::methods::Chain;
@@ -9,7 +9,7 @@ fn request(chain: &Chain) -> TransactionRequest {
     TransactionRequest {
         chain_id: Some(chain.node.view().chain_id()),
         to: Some(chain.node.accounts()[1]),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         max_priority_fee_per_gas: 1,
         ..Default::default()
@@ -33,7 +33,11 @@ async fn every_invalid_transaction_has_its_message() {
             raw(TransactionRequest { chain_id: Some(999), gas_price: Some(100_000_000_000), ..good.clone() }),
             "chain id",
         ),
-        ("too little gas", raw(TransactionRequest { gas_limit: 20_999, ..good.clone() }), "intrinsic gas too low"),
+        (
+            "too little gas",
+            raw(TransactionRequest { gas_limit: Gas::new(20_999), ..good.clone() }),
+            "intrinsic gas too low",
+        ),
         (
             "value above balance",
             raw(TransactionRequest { value: huge, ..good.clone() }),
@@ -42,7 +46,7 @@ async fn every_invalid_transaction_has_its_message() {
         (
             "more gas than a block has",
             raw(TransactionRequest {
-                gas_limit: u64::MAX / 2,
+                gas_limit: Gas::new(u64::MAX / 2),
                 max_fee_per_gas: 1,
                 max_priority_fee_per_gas: 1,
                 ..good.clone()

@@ -2,7 +2,7 @@
 
 use chainbox::{
     platform::Scope,
-    primitives::{TransactionRequest, U256},
+    primitives::{Gas, TransactionRequest, U256},
 };
 use serde_json::{Value, json};
 
@@ -40,7 +40,7 @@ async fn blocks_transactions_and_balances_are_read() {
         chain_id: Some(31337),
         to: Some(bob),
         value: U256::from(5),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         ..Default::default()
     };

@@ -135,8 +135,8 @@ fn describe(options: &DevOptions, node: &Node) -> BlockchainSpec {
         kind: "private".to_owned(),
         consensus: node.consensus(),
         chain_id: Some(view.chain_id()),
-        block_time_secs: options.block_time,
-        block_gas_limit: Some(view.pool_context().gas_limit.get()),
+        block_time: options.block_time.map(Duration::from_secs),
+        block_gas_limit: Some(view.pool_context().gas_limit),
         native_token: NativeToken {
             premine: U256::from(options.balance) * U256::from(10).pow(U256::from(18)) * U256::from(options.accounts),
             ..NativeToken::default()

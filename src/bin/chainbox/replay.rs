@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Write as _};
 use chainbox::sim::{
     Regression, RunOutcome, SimTime,
     diagram::{DiagramOptions, draw},
-    trace::{Incident, Input, Output, Replay, Trace, TraceEntry, What},
+    trace::{Incident, Input, Output, Replay, Trace, TraceContent, TraceEntry},
 };
 
 use crate::{
@@ -34,8 +34,8 @@ pub(crate) fn run(options: &ReplayOptions) -> Result<bool, Failure> {
     let end = trace.entries.partition_point(|entry| entry.at_ns <= until.as_nanos());
     for entry in &trace.entries[..end] {
         replay.step().map_err(|error| in_file(&error))?;
-        steps += u64::from(matches!(entry.what, What::Step { .. }));
-        if let What::Incident(Incident::Violation { invariant, detail }) = &entry.what {
+        steps += u64::from(matches!(entry.content, TraceContent::Step { .. }));
+        if let TraceContent::Incident(Incident::Violation { invariant, detail }) = &entry.content {
             violations.push((entry.at_ns, format!("invariant `{invariant}` is broken: {detail}")));
         }
         if is_shown(entry, options) {
@@ -118,19 +118,21 @@ fn show_run(options: &ReplayOptions, trace: &Trace) -> Result<(), Failure> {
 
 /// Returns whether an entry is printed.
 fn is_shown(entry: &TraceEntry, options: &ReplayOptions) -> bool {
-    match (&entry.what, options.replica) {
-        (What::Message { .. } | What::Block { .. } | What::State { .. }, _) => false,
-        (What::Incident(_), _) => true,
-        (What::Step { replica, .. } | What::Status { replica, .. }, Some(wanted)) => options.step && *replica == wanted,
-        (What::Sent { from, to, .. }, Some(wanted)) => options.step && (*from == wanted || *to == wanted),
+    match (&entry.content, options.replica) {
+        (TraceContent::Message { .. } | TraceContent::Block { .. } | TraceContent::State { .. }, _) => false,
+        (TraceContent::Incident(_), _) => true,
+        (TraceContent::Step { replica, .. } | TraceContent::Status { replica, .. }, Some(wanted)) => {
+            options.step && *replica == wanted
+        }
+        (TraceContent::Sent { from, to, .. }, Some(wanted)) => options.step && (*from == wanted || *to == wanted),
         _ => options.step,
     }
 }
 
 /// Returns the kinds of messages, by number.
 fn labels(trace: &Trace) -> Vec<&str> {
-    let told = trace.entries.iter().filter_map(|entry| match &entry.what {
-        What::Message { label, .. } => Some(label.as_str()),
+    let told = trace.entries.iter().filter_map(|entry| match &entry.content {
+        TraceContent::Message { label, .. } => Some(label.as_str()),
         _ => None,
     });
     told.collect()
@@ -140,8 +142,8 @@ fn labels(trace: &Trace) -> Vec<&str> {
 fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
     let name = |replica: u32| trace.header.replicas.get(replica as usize).map_or("?", |replica| replica.name.as_str());
     let mut out = format!("{FAINT}{}{FAINT:#}  ", SimTime::from_nanos(entry.at_ns));
-    let _ = match &entry.what {
-        What::Sent { from, to, label, arrives_ns, .. } => match arrives_ns {
+    let _ = match &entry.content {
+        TraceContent::Sent { from, to, label, arrives_ns, .. } => match arrives_ns {
             Some(at) => write!(
                 out,
                 "{} -> {}  {label}  {FAINT}arrives at {}{FAINT:#}",
@@ -151,21 +153,21 @@ fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
             ),
             None => write!(out, "{} -> {}  {label}  {ERROR}lost{ERROR:#}", name(*from), name(*to)),
         },
-        What::Status { replica, status } => {
+        TraceContent::Status { replica, status } => {
             let leader = status.leader.map_or_else(|| "nobody".to_owned(), |leader| name(leader).to_owned());
             write!(
                 out,
                 "{}  {HEADING}round {}, {:?}, led by {leader}{HEADING:#}",
                 name(*replica),
                 status.round,
-                status.part
+                status.role
             )
         }
-        What::Step { replica, input, outputs } => {
+        TraceContent::Step { replica, input, outputs } => {
             let _ = write!(out, "{}  {}", name(*replica), describe_input(input, labels));
             outputs.iter().filter_map(describe_output).try_for_each(|line| write!(out, "\n                    {line}"))
         }
-        What::Incident(incident) => write!(out, "{ERROR}{}{ERROR:#}", describe_incident(incident, &name)),
+        TraceContent::Incident(incident) => write!(out, "{ERROR}{}{ERROR:#}", describe_incident(incident, &name)),
         other => write!(out, "{other:?}"),
     };
     out

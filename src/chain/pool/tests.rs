@@ -11,7 +11,7 @@ use proptest::{collection::vec, prelude::*};
 use super::*;
 use crate::{
     chain::{Candidates, Chain, tests::fixture::*},
-    primitives::{KeyPair, TransactionRequest, gwei},
+    primitives::{Gas, KeyPair, TransactionRequest, gwei},
     state::{Account, fixture::MapView},
 };
 
@@ -144,11 +144,12 @@ fn invalid_transactions_are_rejected_with_geths_messages() {
     let context = context(&[3]);
     let base = || TransactionRequest { nonce: 3, ..request(3, 50) };
     let rich = TransactionRequest { value: gwei(1_000_000), ..base() };
-    let creation = TransactionRequest { to: None, gas_limit: 900_000, input: vec![0; 49_153].into(), ..base() };
+    let creation =
+        TransactionRequest { to: None, gas_limit: Gas::new(900_000), input: vec![0; 49_153].into(), ..base() };
     let cases = [
         (TransactionRequest { chain_id: Some(5), ..base() }, "invalid chain id for signer: have 5 want 31337"),
-        (TransactionRequest { gas_limit: 20_999, ..base() }, "intrinsic gas too low: have 20999, want 21000"),
-        (TransactionRequest { gas_limit: 1_000_001, ..base() }, "exceeds block gas limit"),
+        (TransactionRequest { gas_limit: Gas::new(20_999), ..base() }, "intrinsic gas too low: have 20999, want 21000"),
+        (TransactionRequest { gas_limit: Gas::new(1_000_001), ..base() }, "exceeds block gas limit"),
         (TransactionRequest { nonce: 2, ..base() }, "nonce too low"),
         (TransactionRequest { nonce: u64::MAX, ..base() }, "nonce has max value"),
         (rich, "insufficient funds for gas * price + value"),

@@ -24,7 +24,8 @@ fn with_token() -> (Chain, Address) {
     let mut chain = chain();
     let owner = key(0).address();
     let init_code = Erc20Params::new("Gold", "GLD", U256::from(1_000), owner).init_code();
-    let request = TransactionRequest { to: None, input: init_code, gas_limit: 3_000_000, ..request(0, BOB, 0) };
+    let request =
+        TransactionRequest { to: None, input: init_code, gas_limit: Gas::new(3_000_000), ..request(0, BOB, 0) };
     extend(&mut chain, vec![Arc::new(request.sign(&key(0)).unwrap())]);
     let receipt = &chain.head().receipts()[0];
     assert!(receipt.is_success());
@@ -61,7 +62,7 @@ fn an_estimate_is_enough_and_little_more() {
     let used = chain.call(&context, &call, &no_overrides(), None).unwrap().gas_used;
     assert!(estimate >= used && estimate.get() <= used.get() + used.get() / 16, "{estimate} for {used}");
     let input = call.input.clone();
-    let request = TransactionRequest { input, gas_limit: estimate.get(), ..request(1, token, 0) };
+    let request = TransactionRequest { input, gas_limit: estimate, ..request(1, token, 0) };
     extend(&mut chain, vec![Arc::new(request.sign(&key(0)).unwrap())]);
     assert!(chain.head().receipts()[0].is_success());
 }
@@ -106,7 +107,7 @@ fn a_mined_transaction_is_traced_as_it_ran() {
     let (mut chain, token) = with_token();
     let call = |nonce, value| {
         let input = token_transfer(token, value).input;
-        let request = TransactionRequest { input, gas_limit: 100_000, ..request(nonce, token, 0) };
+        let request = TransactionRequest { input, gas_limit: Gas::new(100_000), ..request(nonce, token, 0) };
         Arc::new(request.sign(&key(0)).unwrap())
     };
     // Alone the second would succeed; after the first the balance is too small.

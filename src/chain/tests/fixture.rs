@@ -43,7 +43,7 @@ pub(in crate::chain) fn request(nonce: u64, to: Address, value: u64) -> Transact
         nonce,
         to: Some(to),
         value: U256::from(value),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 10_000_000_000,
         max_priority_fee_per_gas: 1_000_000_000,
         ..Default::default()

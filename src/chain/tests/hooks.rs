@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use super::{
-    fixture::*,
-    reopening::{Disk, disk_as_it_is, on},
-};
+use super::{fixture::*, reopening::on};
 use crate::{
     chain::{Chain, ChainError, CommitHook, Finality, FinalityChange, HeadChange},
     primitives::Height,
-    store::{Batch, FailingStore, KeyValue, StoreError, Table},
+    store::{
+        Batch, KeyValue, StoreError, Table,
+        testing::{FailingStore, MemoryDisk, WriteFault},
+    },
 };
 
 const SAFE: &[u8] = b"safe";
@@ -53,14 +53,14 @@ fn opened(store: Arc<dyn KeyValue>) -> (Chain, Arc<Outbox>) {
     (on(store).with_hook(outbox.clone()).open().unwrap(), outbox)
 }
 
-fn stored(disk: &Disk, key: &[u8]) -> Option<Vec<u8>> {
+fn stored(disk: &MemoryDisk, key: &[u8]) -> Option<Vec<u8>> {
     disk.get(Table::Platform, key).unwrap().map(|value| value.to_vec())
 }
 
 #[test]
 fn a_head_hook_writes_with_the_block_or_not_at_all() {
-    let disk = Arc::new(Disk::default());
-    let (mut chain, _) = opened(Arc::new(FailingStore::new(disk.clone(), 2)));
+    let disk = Arc::new(MemoryDisk::new());
+    let (mut chain, _) = opened(Arc::new(FailingStore::new(disk.clone()).with_fault(WriteFault::every(2))));
     let mut detached = chain.detached();
     let block = build_on(&chain, chain.head().hash(), 1, vec![]).block;
     chain.insert(Arc::new(block.clone())).unwrap();
@@ -75,7 +75,7 @@ fn a_head_hook_writes_with_the_block_or_not_at_all() {
 
 #[test]
 fn a_finality_hook_is_called_once_a_change_with_both_finalities() {
-    let (mut chain, outbox) = opened(Arc::new(Disk::default()));
+    let (mut chain, outbox) = opened(Arc::new(MemoryDisk::new()));
     let hashes: Vec<_> = (0..4).map(|_| extend(&mut chain, vec![]).new.hash()).collect();
     assert_eq!(outbox.take(), [], "a new head alone moves no finality");
     chain.set_finality(hashes[1], hashes[0]).unwrap();
@@ -93,9 +93,9 @@ fn a_finality_hook_is_called_once_a_change_with_both_finalities() {
 
 #[test]
 fn a_finality_hook_writes_in_the_batch_of_the_change_or_not_at_all() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     drop(on(disk.clone()).open().unwrap());
-    let failing = Arc::new(FailingStore::new(disk.clone(), 2));
+    let failing = Arc::new(FailingStore::new(disk.clone()).with_fault(WriteFault::every(2)));
     let (mut chain, outbox) = opened(failing.clone());
     let head = extend(&mut chain, vec![]).new.hash();
     assert_eq!(failing.writes(), 1);
@@ -103,21 +103,21 @@ fn a_finality_hook_writes_in_the_batch_of_the_change_or_not_at_all() {
     assert!(matches!(failed, Err(ChainError::Store(_))), "{failed:?}");
     assert_eq!((stored(&disk, SAFE), stored(&disk, FINALIZED)), (None, None));
     assert_eq!(chain.finalized().height(), Height::GENESIS);
-    assert_eq!(on(disk_as_it_is(&disk)).open().unwrap().finalized().height(), Height::GENESIS);
+    assert_eq!(on(disk.crashed()).open().unwrap().finalized().height(), Height::GENESIS);
     chain.set_finality(head, head).unwrap();
     assert_eq!(failing.writes(), 3, "one write a change");
     assert_eq!((stored(&disk, SAFE), stored(&disk, FINALIZED)), (Some(head.to_vec()), Some(head.to_vec())));
-    assert_eq!(on(disk_as_it_is(&disk)).open().unwrap().finalized().hash(), head);
+    assert_eq!(on(disk.crashed()).open().unwrap().finalized().hash(), head);
     assert_eq!(outbox.take(), [((0, 0, 0), (1, 1, 1)); 2], "the same change, tried twice");
 }
 
 #[test]
 fn a_finality_hook_continues_from_the_stored_finality_after_a_restart() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     let (mut chain, _) = opened(disk.clone());
     let hashes: Vec<_> = (0..3).map(|_| extend(&mut chain, vec![]).new.hash()).collect();
     chain.set_finality(hashes[1], hashes[0]).unwrap();
-    let (mut reopened, outbox) = opened(disk_as_it_is(&disk));
+    let (mut reopened, outbox) = opened(disk.crashed());
     assert_eq!(outbox.take(), [], "opening moves no finality");
     reopened.set_finality(hashes[1], hashes[0]).unwrap();
     assert_eq!(outbox.take(), [], "finality is the stored one");
@@ -127,8 +127,8 @@ fn a_finality_hook_continues_from_the_stored_finality_after_a_restart() {
 
 #[test]
 fn a_head_change_that_moves_finality_calls_both_hooks_in_one_batch() {
-    let disk = Arc::new(Disk::default());
-    let failing = Arc::new(FailingStore::new(disk.clone(), 0));
+    let disk = Arc::new(MemoryDisk::new());
+    let failing = Arc::new(FailingStore::new(disk.clone()));
     let (mut chain, outbox) = opened(failing.clone());
     let snapshot = chain.clone();
     let hashes: Vec<_> = (0..4).map(|_| extend(&mut chain, vec![]).new.hash()).collect();

@@ -5,13 +5,11 @@ use std::{collections::BTreeMap, sync::Arc};
 use alloy_primitives::{Address, B256, U256};
 use proptest::{collection::vec, prelude::*};
 
-use super::{
-    fixture::*,
-    reopening::{Disk, disk_as_it_is, on},
-};
+use super::{fixture::*, reopening::on};
 use crate::{
     chain::{Chain, ChainError, Intervention},
     primitives::{Height, Transaction},
+    store::testing::MemoryDisk,
 };
 
 const BOB: Address = Address::repeat_byte(0xb0);
@@ -217,13 +215,13 @@ proptest! {
 
     #[test]
     fn a_durable_chain_agrees_before_and_after_reopening(steps in vec(step(), 1..20)) {
-        let disk = Arc::new(Disk::default());
+        let disk = Arc::new(MemoryDisk::new());
         let mut chain = on(disk.clone()).open().unwrap();
         let mut model = Model::new(&chain);
         for step in &steps {
             model.run(&mut chain, step);
             model.check(&chain);
-            model.check(&on(disk_as_it_is(&disk)).open().unwrap());
+            model.check(&on(disk.crashed()).open().unwrap());
         }
     }
 }

@@ -1,52 +1,22 @@
-//! Durable chains: reopening, failing writes, retention. The store is in memory and claims to be durable.
+//! Durable chains: reopening, failing writes, retention.
 
 use core::ops::ControlFlow;
 use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, Bytes, U256};
+use alloy_primitives::{Address, B256, U256};
 
 use super::fixture::*;
 use crate::{
     chain::{Chain, ChainBuilder, ChainError, GenesisSpec, Intervention, Retention},
     primitives::{Height, ether},
     state::{PagedState, StateView},
-    store::{Batch, FailingStore, KeyValue, MemoryStore, Order, StoreError, Table},
+    store::{
+        KeyValue, MemoryStore,
+        testing::{FailingStore, MemoryDisk, WriteFault},
+    },
 };
 
 const BOB: Address = Address::repeat_byte(0xb0);
-
-/// A store in memory that claims to be durable.
-#[derive(Debug, Default)]
-pub(super) struct Disk(MemoryStore);
-
-impl KeyValue for Disk {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.0.get(table, key)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        order: Order,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.0.scan(table, prefix, order, visit)
-    }
-
-    fn write(&self, batch: Batch) -> Result<(), StoreError> {
-        self.0.write(batch)
-    }
-
-    fn is_durable(&self) -> bool {
-        true
-    }
-}
-
-/// A copy of the disk as a crash would leave it.
-pub(super) fn disk_as_it_is(disk: &Disk) -> Arc<Disk> {
-    Arc::new(Disk(disk.0.clone()))
-}
 
 pub(super) fn on(store: Arc<dyn KeyValue>) -> ChainBuilder {
     Chain::builder(spec(), Arc::new(PagedState::open(store.clone()).unwrap()), store)
@@ -67,7 +37,7 @@ fn rebuilt_root(state: &dyn StateView) -> B256 {
 
 #[test]
 fn reopening_restores_everything() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     let mut chain = on(disk.clone()).open().unwrap();
     let transactions: Vec<_> = (0..300).map(|nonce| transfer(0, nonce, BOB, 1)).collect();
     for transaction in &transactions {
@@ -81,7 +51,7 @@ fn reopening_restores_everything() {
     let before = chain.clone();
     drop(chain);
 
-    let mut chain = on(disk_as_it_is(&disk)).open().unwrap();
+    let mut chain = on(disk.crashed()).open().unwrap();
     assert_eq!(chain.head().hash(), before.head().hash());
     assert_eq!((chain.safe().height().get(), chain.finalized().height().get()), (595, 590));
     assert_eq!(chain.pending_interventions().count(), 2);
@@ -104,20 +74,20 @@ fn reopening_restores_everything() {
 
 #[test]
 fn a_reorg_and_a_snapshot_are_durable_too() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     let mut chain = on(disk.clone()).open().unwrap();
     let snapshot = chain.clone();
     let (left, right) = (transfer(0, 0, BOB, 1), transfer(0, 0, BOB, 2));
     let first = extend(&mut chain, vec![left.clone()]).new;
     let side = build_on(&chain, chain.genesis().hash(), 9, vec![right.clone()]).block;
     adopt(&mut chain, side.clone());
-    let reopened = on(disk_as_it_is(&disk)).open().unwrap();
+    let reopened = on(disk.crashed()).open().unwrap();
     assert_eq!(reopened.head().hash(), side.hash());
     assert!(reopened.transaction(left.hash()).unwrap().is_none());
     assert!(reopened.transaction(right.hash()).unwrap().is_some());
     assert!(reopened.contains(first.hash()) && !reopened.is_canonical(first.hash()));
     chain.restore(&snapshot).unwrap();
-    let mut reopened = on(disk_as_it_is(&disk)).open().unwrap();
+    let mut reopened = on(disk.crashed()).open().unwrap();
     assert_eq!(reopened.head().hash(), chain.genesis().hash());
     assert!(reopened.transaction(right.hash()).unwrap().is_none());
     assert!(matches!(reopened.block_at(Height::new(1)), Err(ChainError::UnknownHeight { .. })));
@@ -127,11 +97,11 @@ fn a_reorg_and_a_snapshot_are_durable_too() {
 
 #[test]
 fn advisory_finality_falls_back_also_after_reopening() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     let mut chain = on(disk.clone()).open().unwrap();
     let heads: Vec<_> = (0..4).map(|_| extend(&mut chain, vec![]).new.hash()).collect();
     chain.set_advisory_finality(heads[3], heads[2], Height::new(1)).unwrap();
-    let mut reopened = on(disk_as_it_is(&disk)).open().unwrap();
+    let mut reopened = on(disk.crashed()).open().unwrap();
     for chain in [&mut chain, &mut reopened] {
         let side = build_on(chain, heads[0], 50, vec![]).block;
         let change = adopt(chain, side);
@@ -145,9 +115,9 @@ fn advisory_finality_falls_back_also_after_reopening() {
 #[test]
 fn a_failed_write_leaves_everything_as_before() {
     for period in 1..=5 {
-        let disk = Arc::new(Disk::default());
+        let disk = Arc::new(MemoryDisk::new());
         drop(on(disk.clone()).open().unwrap());
-        let failing = Arc::new(FailingStore::new(disk.clone(), period));
+        let failing = Arc::new(FailingStore::new(disk.clone()).with_fault(WriteFault::every(period)));
         let mut chain = on(failing).open().unwrap();
         let (mut failures, mut nonce) = (0, 0);
         for round in 0..40 {
@@ -166,7 +136,7 @@ fn a_failed_write_leaves_everything_as_before() {
                 }
             }
             let acknowledged = chain.head().hash();
-            let reopened = on(disk_as_it_is(&disk)).open().unwrap();
+            let reopened = on(disk.crashed()).open().unwrap();
             assert_eq!(reopened.head().hash(), acknowledged, "period {period}, round {round}");
             let state = reopened.latest_state().unwrap();
             assert_eq!(rebuilt_root(&*state), reopened.head().block().header().state_root);
@@ -179,12 +149,12 @@ fn a_failed_write_leaves_everything_as_before() {
 
 #[test]
 fn another_chain_is_refused_and_the_specification_is_kept() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     drop(on(disk.clone()).open().unwrap());
     let stored = Chain::stored_spec(&*disk).unwrap().unwrap();
     assert_eq!((stored.chain_id, stored.accounts.len()), (CHAIN_ID, 0));
     let open = |spec| {
-        let store = disk_as_it_is(&disk);
+        let store = disk.crashed();
         Chain::builder(spec, Arc::new(PagedState::open(store.clone()).unwrap()), store).open()
     };
     assert_eq!(open(stored.clone()).unwrap().head().hash(), on(disk.clone()).open().unwrap().head().hash());
@@ -197,14 +167,14 @@ fn another_chain_is_refused_and_the_specification_is_kept() {
 
 #[test]
 fn retention_prunes_the_store() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     let retention = Retention { states: Some(2), blocks: Some(4) };
     let mut chain = on(disk.clone()).with_retention(retention).open().unwrap();
     for nonce in 0..20 {
         extend(&mut chain, vec![transfer(0, nonce, BOB, 1)]);
         chain.set_finality(chain.head().hash(), chain.head().hash()).unwrap();
     }
-    let reopened = on(disk_as_it_is(&disk)).with_retention(retention).open().unwrap();
+    let reopened = on(disk.crashed()).with_retention(retention).open().unwrap();
     for chain in [&chain, &reopened] {
         let oldest = |error: ChainError| match error {
             ChainError::Pruned { what, oldest, .. } => (what, oldest.get()),

@@ -6,18 +6,15 @@ use alloy_consensus::Header;
 use alloy_primitives::{Address, Bytes, U256};
 use alloy_sol_types::SolCall;
 
-use super::{
-    fixture::*,
-    reopening::{Disk, disk_as_it_is},
-};
+use super::fixture::*;
 use crate::{
     chain::{
         Ancestors, Block, BlockAttributes, BlockError, CallRequest, Chain, ChainBuilder, ChainError, GenesisSpec,
         GenesisValidator, HeaderRules, RuleError,
     },
-    primitives::{Transaction, TransactionRequest, ether, gwei},
+    primitives::{Gas, Transaction, TransactionRequest, ether, gwei},
     state::{MemoryState, PagedState},
-    store::{KeyValue, MemoryStore},
+    store::{KeyValue, MemoryStore, testing::MemoryDisk},
     system::{
         SYSTEM_ADDRESS, SystemCall, SystemContext, ValidatorUpdate,
         staking::{self, STAKING_ADDRESS, StakingParams, interface as sol},
@@ -83,7 +80,7 @@ fn build_next(chain: &mut Chain, payload: &'static [u8], transactions: Vec<Arc<T
 fn transaction(nonce: u64, value: U256, call: &impl SolCall) -> Arc<Transaction> {
     let request = TransactionRequest {
         value,
-        gas_limit: 1_000_000,
+        gas_limit: Gas::new(1_000_000),
         input: call.abi_encode().into(),
         ..request(nonce, STAKING_ADDRESS, 0)
     };
@@ -183,7 +180,7 @@ fn a_block_without_its_system_calls_has_another_state() {
 
 #[test]
 fn updates_round_trip_through_the_store_and_a_dump() {
-    let disk = Arc::new(Disk::default());
+    let disk = Arc::new(MemoryDisk::new());
     let open = |disk: Arc<dyn KeyValue>| {
         Chain::builder(staked_spec(), Arc::new(PagedState::open(disk.clone()).unwrap()), disk)
             .with_rules(Arc::new(Rules))
@@ -198,7 +195,7 @@ fn updates_round_trip_through_the_store_and_a_dump() {
     let hashes: Vec<_> = (1..=3).map(|height| chain.hash_at(crate::primitives::Height::new(height)).unwrap()).collect();
     let want = [vec![update(V1, 9)], vec![update(V2, 24)], vec![]];
 
-    let mut reopened = open(disk_as_it_is(&disk));
+    let mut reopened = open(disk.crashed());
     let dumped = Chain::builder(spec(), Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
         .with_rules(Arc::new(Rules))
         .open_dump(&chain.dump().unwrap())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    event::Message,
+    event::ConsensusMessage,
     finality::Finality,
     id::{BlockId, ReplicaId, Ticket, TimerId},
     records::Record,
@@ -15,7 +15,7 @@ use crate::{
     chain::Block,
     consensus::{
         pbft::MessageError,
-        pos::{self, Offence},
+        pos::{self, SlashingEvidence},
     },
     primitives::{Address, B256, Bytes, Height, Timestamp},
 };
@@ -126,7 +126,7 @@ pub enum Evidence {
         /// Validator that signed both.
         offender: Address,
         /// The two signatures.
-        offence: Arc<Offence>,
+        offence: Arc<SlashingEvidence>,
     },
 }
 
@@ -213,7 +213,7 @@ pub enum Effect {
         /// Recipients.
         to: Recipients,
         /// The message.
-        message: Message,
+        message: ConsensusMessage,
         /// Ticket of the records that must be durable first.
         after: Option<Ticket>,
     },

@@ -12,7 +12,7 @@ use imbl::Vector;
 
 use super::{
     effect::{BuildRequest, ChainEvent, Deadline, Effect, Evidence, Recipients, Rejection},
-    event::{Event, Message, Verdict},
+    event::{ConsensusMessage, Event, Verdict},
     id::{BlockId, ReplicaId, Ticket, TimerId},
     records::Record,
 };
@@ -36,7 +36,7 @@ pub(crate) trait EffectHandler {
     fn outbox(&mut self) -> &mut Outbox;
 
     /// Sends a message whose records are durable.
-    fn send(&mut self, to: Recipients, message: Message);
+    fn send(&mut self, to: Recipients, message: ConsensusMessage);
 
     /// Starts a timer, or moves it when it runs.
     fn arm_timer(&mut self, timer: TimerId, deadline: Deadline);
@@ -129,14 +129,19 @@ pub(crate) fn persisted<H: EffectHandler>(ticket: Ticket, handler: &mut H) -> Ev
 /// Messages that wait for records to be durable. Cloning is O(1).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outbox {
-    held: Vector<(Ticket, Recipients, Message)>,
+    held: Vector<(Ticket, Recipients, ConsensusMessage)>,
     /// The first ticket whose write is not durable.
     unpersisted: Ticket,
 }
 
 impl Outbox {
     /// Holds the message if its records are not durable; otherwise returns it.
-    fn hold(&mut self, to: Recipients, message: Message, after: Option<Ticket>) -> Option<(Recipients, Message)> {
+    fn hold(
+        &mut self,
+        to: Recipients,
+        message: ConsensusMessage,
+        after: Option<Ticket>,
+    ) -> Option<(Recipients, ConsensusMessage)> {
         match after {
             Some(ticket) if ticket >= self.unpersisted => {
                 self.held.push_back((ticket, to, message));
@@ -152,7 +157,7 @@ impl Outbox {
     }
 
     /// Takes the oldest message if its records are durable; disks keep the order of writes.
-    fn take_ready(&mut self) -> Option<(Recipients, Message)> {
+    fn take_ready(&mut self) -> Option<(Recipients, ConsensusMessage)> {
         self.held.front().filter(|(after, ..)| *after < self.unpersisted)?;
         self.held.pop_front().map(|(_, to, message)| (to, message))
     }

@@ -22,7 +22,7 @@ use crate::{
 /// A message between replicas of a protocol. Cloning is O(1).
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Message {
+pub enum ConsensusMessage {
     /// A sealed block, sent by its author or a relay.
     Block(Arc<Block>),
     /// One of Raft's messages.
@@ -33,7 +33,7 @@ pub enum Message {
     Pos(Arc<PosMessage>),
 }
 
-impl Message {
+impl ConsensusMessage {
     /// Returns the kind, for filters, traces and digests.
     pub fn label(&self) -> &'static str {
         match self {
@@ -67,7 +67,7 @@ impl Message {
     }
 }
 
-impl From<pos::Vote> for Message {
+impl From<pos::Vote> for ConsensusMessage {
     fn from(vote: pos::Vote) -> Self {
         Self::Pos(Arc::new(PosMessage::Vote(vote)))
     }
@@ -142,7 +142,7 @@ pub enum Event {
         /// Replica over whose link it came.
         from: ReplicaId,
         /// The message.
-        message: Message,
+        message: ConsensusMessage,
     },
     /// An armed timer fired.
     Timer(TimerId),

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use super::{
-    DoubleProduction, Dpos, EVIDENCE_SLOTS_MAX, OFFENCES_MAX, Offence, SLOTS_AHEAD_MAX, check_header, record,
+    DoubleProduction, Dpos, EVIDENCE_SLOTS_MAX, Infraction, OFFENCES_MAX, SLOTS_AHEAD_MAX, check_header, record,
     tree::{Node, SIDE_BLOCKS_MAX},
 };
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, Effect, Evidence, Message, Recipients, Rejection, ReplicaId, SealedHeader, Ticket,
-        Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId, SealedHeader,
+        Ticket, Verdict,
         branch_tree::HeadMove,
         intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
@@ -184,7 +184,7 @@ impl Dpos {
             self.send_head(from, effects);
         }
         if let Some(ticket) = own {
-            let message = Message::Block(block);
+            let message = ConsensusMessage::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
         if moved.is_some() || own.is_some() {
@@ -200,7 +200,7 @@ impl Dpos {
     fn send_head(&self, to: ReplicaId, effects: &mut Vec<Effect>) {
         if let Some((ticket, block)) = &self.head_block {
             effects.push(Effect::Mark("dpos/show-head"));
-            let message = Message::Block(block.clone());
+            let message = ConsensusMessage::Block(block.clone());
             effects.push(Effect::Send { to: Recipients::One(to), message, after: Some(*ticket) });
         }
     }
@@ -217,7 +217,7 @@ impl Dpos {
             self.intake.orphans.keep_above(self.tree.root().height);
         }
         let is_open = |(slot, offender): &(u64, Address)| {
-            let offence = Offence { slot: *slot, offender: *offender, height: head.block.height };
+            let offence = Infraction { slot: *slot, offender: *offender, height: head.block.height };
             !head.state.is_reported(&offence) && slot.saturating_add(EVIDENCE_SLOTS_MAX) > head.slot
         };
         if self.offences.keys().any(|offence| !is_open(offence)) {

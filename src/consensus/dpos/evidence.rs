@@ -62,7 +62,7 @@ pub enum EvidenceError {
 
 /// A double production that evidence proves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Offence {
+pub struct Infraction {
     /// Slot of both blocks.
     pub slot: u64,
     /// Producer of both blocks.
@@ -93,7 +93,7 @@ impl DoubleProduction {
         config: &DposConfig,
         at: (u64, Timestamp),
         authenticator: &Authenticator,
-    ) -> Result<Offence, EvidenceError> {
+    ) -> Result<Infraction, EvidenceError> {
         let (first, second) = self.hashes();
         if first >= second {
             return Err(EvidenceError::Order);
@@ -113,7 +113,7 @@ impl DoubleProduction {
             return Err(EvidenceError::Offender { first, second });
         }
         let height = Height::new(self.first.number.max(self.second.number));
-        Ok(Offence { slot, offender: first, height })
+        Ok(Infraction { slot, offender: first, height })
     }
 
     /// Returns the slot of the headers: on demand their height, otherwise counted back from the block that reports them.

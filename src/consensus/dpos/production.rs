@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{BlockInputs, Dpos, Election, Lock, Offence, Payload, SLOT_TIMER, SafetyState, schedule::Schedule};
+use super::{BlockInputs, Dpos, Election, Infraction, Lock, Payload, SLOT_TIMER, SafetyState, schedule::Schedule};
 use crate::{
     chain::Block,
     consensus::{
@@ -145,7 +145,7 @@ impl Dpos {
     }
 
     /// Returns the double productions that a block at `slot` may report on the head's branch.
-    fn unreported(&self, slot: u64) -> Vec<(Offence, super::DoubleProduction)> {
+    fn unreported(&self, slot: u64) -> Vec<(Infraction, super::DoubleProduction)> {
         let context = &self.tree.head().context;
         let at = (slot, self.config.time_of(slot, (context.slot, context.timestamp)));
         let known = self.offences.values().filter_map(|proof| {

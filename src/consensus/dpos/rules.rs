@@ -3,20 +3,18 @@
 use std::sync::Arc;
 
 use super::{
-    BlockInputs, ConfirmError, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Offence, Payload, PayloadError,
+    BlockInputs, ConfirmError, Dpos, DposConfig, Election, EvidenceError, HeaderContext, Infraction, Payload,
+    PayloadError,
 };
 use crate::{
     chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
-        UnverifiedHeader, ValidatorSet, header::UnusedField,
+        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
+        ValidatorSet, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
-
-/// The header rules of a chain of delegated proof of stake, from the validators of its genesis.
-pub type DposRules = CachedHeaderRules<Dpos>;
 
 /// Violation of a header rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -151,8 +149,8 @@ fn offences(
     parent: &HeaderContext,
     payload: &Payload,
     at: (u64, Timestamp),
-) -> Result<Vec<Offence>, HeaderError> {
-    let mut found: Vec<Offence> = Vec::with_capacity(payload.evidence.len());
+) -> Result<Vec<Infraction>, HeaderError> {
+    let mut found: Vec<Infraction> = Vec::with_capacity(payload.evidence.len());
     for evidence in &payload.evidence {
         let offence = evidence.check(config, at, authenticator)?;
         let (slot, offender) = (offence.slot, offence.offender);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 
-use super::{ConfirmError, DposConfig, EVIDENCE_SLOTS_MAX, Irreversibility, Offence, Schedule, elect};
+use super::{ConfirmError, DposConfig, EVIDENCE_SLOTS_MAX, Infraction, Irreversibility, Schedule, elect};
 use crate::{
     consensus::{
         BlockId, Encoder, ValidatorSet,
@@ -62,7 +62,7 @@ pub struct BlockInputs<'a> {
     /// Number of the newest blocks that it confirms, including itself.
     pub confirmed: u16,
     /// Double productions that the block proves.
-    pub offences: &'a [Offence],
+    pub offences: &'a [Infraction],
 }
 
 /// Source of an election's result.
@@ -198,7 +198,7 @@ impl State {
     }
 
     /// Whether a double production was reported before on this branch.
-    pub fn is_reported(&self, offence: &Offence) -> bool {
+    pub fn is_reported(&self, offence: &Infraction) -> bool {
         self.reported.contains(&(offence.slot, offence.offender))
     }
 

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, Effect, Message, Recipients, ReplicaId,
+        BlockId, ConsensusMessage, Effect, Recipients, ReplicaId,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Bytes, Height},
@@ -100,7 +100,7 @@ impl Pbft {
         let body = slot.bodies.get(&proposal.hash).filter(|_| proposal.hash != hash);
         if let Some(message) = body.and_then(|body| self.proposal_of_view(body)) {
             effects.push(Effect::Mark("pbft/shown-other-proposal"));
-            let message = Message::Pbft(message);
+            let message = ConsensusMessage::Pbft(message);
             effects.push(Effect::Send { to: Recipients::One(to), message, after: None });
         }
     }

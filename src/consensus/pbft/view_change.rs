@@ -9,7 +9,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        Deadline, Effect, Message, Recipients, ReplicaId,
+        ConsensusMessage, Deadline, Effect, Recipients, ReplicaId,
         mutation::{self, Mutation},
     },
     primitives::{Address, Height},
@@ -76,7 +76,7 @@ impl Pbft {
         if got < current || (got == current && !self.is_changing) {
             // The sender missed the start of this view.
             let message = self.new_view.clone().filter(|_| !self.is_changing);
-            let message = Message::Pbft(message.ok_or(MessageError::OldView { got, current })?);
+            let message = ConsensusMessage::Pbft(message.ok_or(MessageError::OldView { got, current })?);
             effects.push(Effect::Send { to: Recipients::One(from), message, after: self.last_write });
             effects.push(Effect::Mark("pbft/new-view-resent"));
             return Ok(());

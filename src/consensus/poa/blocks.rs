@@ -6,7 +6,8 @@ use super::{Poa, check_header, fork_choice::ForkChoiceKey, record, tree::Node};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, Effect, Evidence, Message, Protocol, Recipients, Rejection, ReplicaId, Ticket, Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Effect, Evidence, Protocol, Recipients, Rejection, ReplicaId, Ticket,
+        Verdict,
         intake::{BlockIntake, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
     },
@@ -128,7 +129,7 @@ impl Poa {
             self.newest = Some(block.clone());
         }
         if let Some(ticket) = own {
-            let message = Message::Block(block);
+            let message = ConsensusMessage::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
         if moved.is_some() {

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{ANNOUNCE_TIMER, HeaderContext, Payload, Poa, Production, SEAL_TIMER, Vote, record, rules};
 use crate::{
     chain::Block,
-    consensus::{BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, Ticket, intake::BlockIntake},
+    consensus::{
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, Ticket, intake::BlockIntake,
+    },
     primitives::{Address, B256},
 };
 
@@ -65,7 +67,7 @@ impl Poa {
         }
         self.sealed.clone_from(&lost);
         for block in lost {
-            let message = Message::Block(block.clone());
+            let message = ConsensusMessage::Block(block.clone());
             effects.push(Effect::Send { to: Recipients::Others, message, after: None });
             effects.push(Effect::Mark("poa/say-sealed-again"));
             self.on_block(None, block, effects);
@@ -75,7 +77,7 @@ impl Poa {
     /// Rebroadcasts the head, or after a crash the newest block sealed by this replica, and the lost sealed blocks.
     pub(super) fn rebroadcast_head(&mut self, effects: &mut Vec<Effect>) {
         if let Some(block) = &self.newest {
-            let message = Message::Block(block.clone());
+            let message = ConsensusMessage::Block(block.clone());
             effects.push(Effect::Send { to: Recipients::Others, message, after: None });
             effects.push(Effect::Mark("poa/announce-again"));
         }

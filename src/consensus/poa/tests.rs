@@ -103,7 +103,7 @@ fn drive(poa: &mut Poa, event: Event) -> Vec<Effect> {
 }
 
 fn receive(poa: &mut Poa, block: &Arc<Block>) -> Vec<Effect> {
-    drive(poa, Event::Message { from: PEER, message: Message::Block(block.clone()) })
+    drive(poa, Event::Message { from: PEER, message: ConsensusMessage::Block(block.clone()) })
 }
 
 fn receive_all<'a>(poa: &mut Poa, blocks: impl IntoIterator<Item = &'a Arc<Block>>) {
@@ -122,7 +122,7 @@ fn check_deadlock(setup: &Setup, common: &[Arc<Block>], winner: &[Arc<Block>], l
         let next = head.height.next();
         let free =
             online.iter().filter(|index| poa.snapshot().may_sign(next, &setup.signers[**index].address()).is_ok());
-        assert!(free.count() > 0, "nobody may go on");
+        assert!(free.count() > 0, "no online signer may extend the head");
     }
 }
 
@@ -177,7 +177,7 @@ fn two_blocks_of_one_signer_and_height_are_evidence_and_the_lower_hash_wins() {
 }
 
 #[test]
-fn invalid_blocks_leave_the_state_as_it_was() {
+fn invalid_blocks_leave_the_state_unchanged() {
     let setup = Setup::new(4);
     let mut poa = setup.replica(Some(2));
     let first = setup.block(&setup.genesis, 1, &Odd::default());
@@ -229,9 +229,9 @@ fn invalid_blocks_leave_the_state_as_it_was() {
     }
     for (name, event) in [
         ("verdict of nothing", Event::BlockJudged { block: BlockId::of(&first), verdict: Verdict::VALID }),
-        ("answer to no draw", Event::Random { ticket: Ticket::new(99), value: 1 }),
+        ("unrequested draw", Event::Random { ticket: Ticket::new(99), value: 1 }),
         ("no such timer", Event::Timer(TimerId::new(9))),
-        ("block that nobody asked for", Event::BlockBuilt { ticket: Ticket::new(99), block: first.clone() }),
+        ("unrequested block", Event::BlockBuilt { ticket: Ticket::new(99), block: first.clone() }),
     ] {
         let effects = drive(&mut poa, event);
         let is_stale = matches!(effects.as_slice(), [Effect::Mark("poa/stale-answer" | "poa/stale-build")]);
@@ -242,14 +242,14 @@ fn invalid_blocks_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn a_block_that_executes_badly_is_forgotten_with_its_descendants() {
+fn a_block_that_fails_execution_is_dropped_with_its_descendants() {
     let setup = Setup::new(4);
     let mut poa = setup.replica(None);
     let before = poa.digest();
     let blocks = setup.branch(&setup.genesis, &[1, 2, 3]);
     let mut effects = Vec::new();
     for block in &blocks {
-        poa.step(Event::Message { from: PEER, message: Message::Block(block.clone()) }, &mut effects);
+        poa.step(Event::Message { from: PEER, message: ConsensusMessage::Block(block.clone()) }, &mut effects);
     }
     assert_eq!(poa.head(), BlockId::of(&setup.genesis), "pending is not adopted");
     let verdict = Verdict::Invalid { reason: "state root".to_owned() };
@@ -388,7 +388,7 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
     let effects = drive(&mut poa, Event::Start);
     let said = |effects: &[Effect]| -> Vec<u64> {
         let blocks = effects.iter().filter_map(|effect| match effect {
-            Effect::Send { message: Message::Block(block), after: None, .. } => Some(block.height().get()),
+            Effect::Send { message: ConsensusMessage::Block(block), after: None, .. } => Some(block.height().get()),
             _ => None,
         });
         blocks.collect()
@@ -411,7 +411,7 @@ fn lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place() 
     assert_eq!(said(&effects), [5], "as the head");
     receive(&mut poa, &blocks[5]);
     let effects = drive(&mut poa, Event::Timer(ANNOUNCE_TIMER));
-    assert_eq!(said(&effects), [6], "nothing is lost any more");
+    assert_eq!(said(&effects), [6], "no sealed block is missing any more");
     assert!(poa.sealed.is_empty());
 }
 
@@ -441,7 +441,13 @@ fn header_rules_depend_on_ancestors_alone_and_need_all_of_them() {
     let setup = Setup::new(4);
     let mut blocks = vec![setup.genesis.clone()];
     blocks.extend(setup.branch(&setup.genesis, &[1, 2, 3, 0, 1]));
-    let rules = || PoaRules::new(setup.config, setup.set(), setup.authenticator.clone());
+    let rules = || {
+        crate::consensus::common::header_rules::CachedHeaderRules::<Poa>::new(
+            setup.config,
+            setup.set(),
+            setup.authenticator.clone(),
+        )
+    };
     let (last, parent) = (&blocks[5], &blocks[4]);
     assert_eq!(rules().verify(last, parent.header(), &Known(blocks.clone())), Ok(()));
     let bad = setup.block(parent, 0, &Odd::default());

@@ -14,7 +14,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, ChainEvent, Effect, Message, Recipients, Rejection, ReplicaId, Ticket, Verdict,
+        BlockId, ChainEvent, ConsensusMessage, Effect, Recipients, Rejection, ReplicaId, Ticket, Verdict,
         intake::{BlockIntake, CatchUpMode, CatchUpPolicy, Intake, IntakePolicy, Overflow, Parked, PendingBlock},
         orphans::Orphan,
     },
@@ -183,7 +183,7 @@ impl Pos {
         match self.proposals.get(&key) {
             None => drop(self.proposals.insert(key, Arc::new(proposal))),
             Some(first) => {
-                if let Some(offence) = super::Offence::of_proposals(first, &proposal) {
+                if let Some(offence) = super::SlashingEvidence::of_proposals(first, &proposal) {
                     self.report_offence(author, offence, true, effects);
                 }
             }
@@ -227,7 +227,7 @@ impl Pos {
         let has_moved = moved.is_some();
         self.publish_changes(before, moved, records, effects);
         if let Some(ticket) = own {
-            let message = Message::Block(block);
+            let message = ConsensusMessage::Block(block);
             effects.push(Effect::Send { to: Recipients::Others, message, after: Some(ticket) });
         }
         effects.extend(self.intake.continue_catch_up(id.height, self.slot));

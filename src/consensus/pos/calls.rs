@@ -1,6 +1,6 @@
 //! Calls of the staking contract that a block makes before its first transaction.
 
-use super::{Offence, OffenceError, OffenceKind, Payload, PayloadError, PosConfig};
+use super::{Payload, PayloadError, PosConfig, SlashingCondition, SlashingEvidence, SlashingEvidenceError};
 use crate::{
     consensus::Authenticator,
     primitives::{Height, Timestamp, U256},
@@ -14,7 +14,7 @@ use crate::{
 /// penalties and the end of the previous epoch.
 ///
 /// They follow from the header and the payload, which the header rules have verified.
-pub(super) fn system_calls<E: From<PayloadError> + From<OffenceError>>(
+pub(super) fn system_calls<E: From<PayloadError> + From<SlashingEvidenceError>>(
     config: &PosConfig,
     authenticator: &Authenticator,
     context: &SystemContext<'_>,
@@ -41,18 +41,18 @@ pub(super) fn system_calls<E: From<PayloadError> + From<OffenceError>>(
     Ok(calls)
 }
 
-const fn kind_of(offence: &Offence) -> staking::Offence {
-    match offence.kind() {
-        OffenceKind::DoubleProposal => staking::Offence::DoubleSign,
-        OffenceKind::DoubleVote => staking::Offence::DoubleVote,
-        OffenceKind::SurroundVote => staking::Offence::SurroundVote,
+const fn kind_of(offence: &SlashingEvidence) -> staking::Offence {
+    match offence.condition() {
+        SlashingCondition::DoubleProposal => staking::Offence::DoubleSign,
+        SlashingCondition::DoubleVote => staking::Offence::DoubleVote,
+        SlashingCondition::SurroundVote => staking::Offence::SurroundVote,
     }
 }
 
 /// Returns the height of the offence, by the signed messages.
-fn height_of(offence: &Offence) -> Height {
+fn height_of(offence: &SlashingEvidence) -> Height {
     match offence {
-        Offence::Votes { first, second } => first.data.head.height.max(second.data.head.height),
-        Offence::Proposals { first, second } => first.block.height.max(second.block.height),
+        SlashingEvidence::Votes { first, second } => first.data.head.height.max(second.data.head.height),
+        SlashingEvidence::Proposals { first, second } => first.block.height.max(second.block.height),
     }
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, BuildRequest, Deadline, Effect, Message, Recipients, Signer, TimerId,
+        BlockId, BuildRequest, ConsensusMessage, Deadline, Effect, Recipients, Signer, TimerId,
         intake::BlockIntake,
         mutation::{self, Mutation},
     },
@@ -126,7 +126,7 @@ impl Pos {
         let epoch = vote.data.target.epoch;
         if self.slot > vote.data.slot + 1 && epoch + 1 >= self.epoch() && !state.has_vote(&signer.address(), epoch) {
             effects.push(Effect::Mark("pos/resend"));
-            let message = Message::Pos(Arc::new(PosMessage::Vote(vote.clone())));
+            let message = ConsensusMessage::Pos(Arc::new(PosMessage::Vote(vote.clone())));
             effects.push(Effect::Send { to: Recipients::Others, message, after: self.protection_ticket });
         }
     }
@@ -218,7 +218,7 @@ impl Pos {
     }
 
     /// Returns offences for the next block: those that the branch has not punished yet.
-    fn packed_offences(&self, state: &State) -> Vec<super::Offence> {
+    fn packed_offences(&self, state: &State) -> Vec<super::SlashingEvidence> {
         let due = self.offences.iter().filter(|(offender, offence)| state.is_due(&self.config, offence, offender));
         let mut offences: Vec<_> = due.map(|(_, offence)| offence.as_ref().clone()).take(OFFENCES_MAX).collect();
         offences.sort();

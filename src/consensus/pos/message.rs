@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Offence, Vote};
+use super::{SlashingEvidence, Vote};
 use crate::{
     consensus::{BlockId, Encoder, SealError},
     primitives::{Address, B256},
@@ -15,7 +15,7 @@ pub enum PosMessage {
     /// An attester's vote.
     Vote(Vote),
     /// Evidence of an offence, for proposers to include in a block.
-    Offence(Offence),
+    Offence(SlashingEvidence),
 }
 
 impl PosMessage {

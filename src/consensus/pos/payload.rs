@@ -1,6 +1,6 @@
 //! The consensus payload of a proof-of-stake block: slot, randomness, votes, evidence, epoch accounting.
 
-use super::{Offence, Vote, VoteData};
+use super::{SlashingEvidence, Vote, VoteData};
 use crate::{
     consensus::{Encoder, Validator, ValidatorSet, encoding::Decoder},
     primitives::{Address, B256, Bytes},
@@ -25,7 +25,7 @@ pub struct Payload {
     /// Votes that the branch has not counted yet, in ascending order.
     pub votes: Vec<Vote>,
     /// Offences that the branch has not punished yet, in ascending order.
-    pub offences: Vec<Offence>,
+    pub offences: Vec<SlashingEvidence>,
     /// Validators that did not vote in the newest epoch whose votes can no longer be included; ascending.
     pub absent: Vec<Address>,
     /// Accounting of the epochs that ended before this block; `None` unless it is the first of its epoch.
@@ -92,7 +92,7 @@ impl Payload {
             slot,
             reveal,
             votes,
-            offences: bytes.list(Offence::decode)?,
+            offences: bytes.list(SlashingEvidence::decode)?,
             absent: bytes.list(Decoder::address)?,
             accounting: if bytes.bool()? { Some(EpochAccounting::decode(&mut bytes)?) } else { None },
         };
@@ -166,8 +166,8 @@ mod tests {
         votes.sort();
         let proposals = [3, 4].map(|byte| Proposal::signed(8, id(byte), &signers[1]));
         let mut offences = vec![
-            Offence::of_votes(&vote(1, 2), &vote(2, 2)).unwrap(),
-            Offence::of_proposals(&proposals[0], &proposals[1]).unwrap(),
+            SlashingEvidence::of_votes(&vote(1, 2), &vote(2, 2)).unwrap(),
+            SlashingEvidence::of_proposals(&proposals[0], &proposals[1]).unwrap(),
         ];
         offences.sort();
         let accounting = EpochAccounting {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_comes_back_and_only_in_its_one_form() {
+    fn a_payload_round_trips_and_has_one_encoding() {
         for payload in [full(), Payload::default(), Payload { accounting: Some(EpochAccounting::default()), ..full() }]
         {
             let bytes = payload.encoded();

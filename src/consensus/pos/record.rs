@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Checkpoint, HeaderContext, LatestMessage, Offence, PosConfig, State, Vote,
+    Checkpoint, HeaderContext, LatestMessage, PosConfig, SlashingEvidence, State, Vote,
     payload::{decode_set, encode_members},
     tree::{Node, Tree},
 };
@@ -70,7 +70,7 @@ pub(super) struct HeadRecord {
     weights: ValidatorSet,
     votes: Vec<(Address, LatestMessage)>,
     equivocators: Vec<Address>,
-    pub(super) offences: Vec<(Address, Offence)>,
+    pub(super) offences: Vec<(Address, SlashingEvidence)>,
 }
 
 /// Returns the record of the head; `None` when the head is not in the tree.
@@ -78,7 +78,7 @@ pub(super) fn head<'a>(
     tree: &Tree,
     slot: u64,
     next_ticket: u64,
-    offences: impl ExactSizeIterator<Item = (&'a Address, &'a Offence)>,
+    offences: impl ExactSizeIterator<Item = (&'a Address, &'a SlashingEvidence)>,
 ) -> Option<Record> {
     let head = tree.head_node()?;
     let value = checked_record(4_096, |out| {
@@ -117,7 +117,7 @@ impl HeadRecord {
                     Some((validator, LatestMessage { epoch: bytes.u64()?, block: bytes.hash()? }))
                 })?,
                 equivocators: bytes.list(Decoder::address)?,
-                offences: bytes.list(|bytes| Some((bytes.address()?, Offence::decode(bytes)?)))?,
+                offences: bytes.list(|bytes| Some((bytes.address()?, SlashingEvidence::decode(bytes)?)))?,
             })
         })
     }

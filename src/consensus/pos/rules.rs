@@ -3,24 +3,21 @@
 use std::sync::Arc;
 
 use super::{
-    Checkpoint, Offence, OffenceError, Payload, PayloadError, Pos, PosConfig, State, Vote,
+    Checkpoint, Payload, PayloadError, Pos, PosConfig, SlashingEvidence, SlashingEvidenceError, State, Vote,
     payload::{OFFENCES_MAX, VOTES_MAX},
     proposal::{proposer_of, revealer_of},
 };
 use crate::{
     chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
-        UnverifiedHeader, ValidatorSet,
+        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
+        ValidatorSet,
         header::UnusedField,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
-
-/// The header rules of a proof-of-stake chain, from the validators of its genesis.
-pub type PosRules = CachedHeaderRules<Pos>;
 
 /// State after a block that verification of its children needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +103,7 @@ pub enum HeaderError {
     },
     /// The evidence proves no offence.
     #[error("evidence: {0}")]
-    Offence(#[from] OffenceError),
+    Offence(#[from] SlashingEvidenceError),
     /// The offender is not a validator or is slashed already, or the offence is too old.
     #[error("evidence against {offender} is known on this branch, too old, or not against a validator")]
     Offender {
@@ -331,7 +328,7 @@ impl State {
     }
 
     /// Whether the next block of this branch may include evidence against `offender`.
-    pub(super) fn is_due(&self, config: &PosConfig, offence: &Offence, offender: &Address) -> bool {
+    pub(super) fn is_due(&self, config: &PosConfig, offence: &SlashingEvidence, offender: &Address) -> bool {
         let epoch = config.epoch_of(offence.slot());
         let is_recent = epoch.saturating_add(config.unbonding_epochs) >= self.epoch() && epoch <= self.epoch();
         is_recent && self.is_slashable(offender)

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{MessageError, Offence, Pos, PosMessage, Vote, remove_old, tree::state_in};
+use super::{MessageError, Pos, PosMessage, SlashingEvidence, Vote, remove_old, tree::state_in};
 use crate::{
-    consensus::{BlockId, Effect, Evidence, Message, Recipients, Rejection, ReplicaId},
+    consensus::{BlockId, ConsensusMessage, Effect, Evidence, Recipients, Rejection, ReplicaId},
     primitives::Address,
 };
 
@@ -174,12 +174,16 @@ impl Pos {
     }
 
     /// Returns the offence of this vote and an earlier one of the same validator, if any.
-    fn find_offence(&self, signer: &Address, vote: &Vote) -> Option<Offence> {
+    fn find_offence(&self, signer: &Address, vote: &Vote) -> Option<SlashingEvidence> {
         let of_signer = self.votes.range((*signer, 0)..=(*signer, u64::MAX));
-        of_signer.map(|(_, known)| known).find_map(|known| Offence::of_votes(known, vote))
+        of_signer.map(|(_, known)| known).find_map(|known| SlashingEvidence::of_votes(known, vote))
     }
 
-    pub(super) fn on_offence(&mut self, offence: &Offence, effects: &mut Vec<Effect>) -> Result<(), Rejection> {
+    pub(super) fn on_offence(
+        &mut self,
+        offence: &SlashingEvidence,
+        effects: &mut Vec<Effect>,
+    ) -> Result<(), Rejection> {
         let refuse = |_| MessageError::Malformed { what: "the evidence proves no offence" };
         let offender = offence.offender(&self.authenticator).map_err(refuse)?;
         if !self.is_new_offence(&offender, offence) {
@@ -197,8 +201,8 @@ impl Pos {
 
     /// Whether an offence is the first known of its offender, or the first by votes, which also removes its votes from fork
     /// choice.
-    fn is_new_offence(&self, offender: &Address, offence: &Offence) -> bool {
-        let by_votes = matches!(offence, Offence::Votes { .. });
+    fn is_new_offence(&self, offender: &Address, offence: &SlashingEvidence) -> bool {
+        let by_votes = matches!(offence, SlashingEvidence::Votes { .. });
         !self.offences.contains_key(offender) || (by_votes && !self.tree.forks.equivocators().contains(offender))
     }
 
@@ -206,14 +210,14 @@ impl Pos {
     pub(super) fn report_offence(
         &mut self,
         offender: Address,
-        offence: Offence,
+        offence: SlashingEvidence,
         is_own: bool,
         effects: &mut Vec<Effect>,
     ) {
         if !self.is_new_offence(&offender, &offence) {
             return;
         }
-        if matches!(offence, Offence::Votes { .. }) {
+        if matches!(offence, SlashingEvidence::Votes { .. }) {
             self.tree.discount(offender);
         }
         let offence = Arc::new(offence);
@@ -221,7 +225,7 @@ impl Pos {
         effects.push(Effect::Mark("pos/offence"));
         effects.push(Effect::Evidence(Evidence::Slashable { offender, offence: offence.clone() }));
         if is_own {
-            let message = Message::Pos(Arc::new(PosMessage::Offence(offence.as_ref().clone())));
+            let message = ConsensusMessage::Pos(Arc::new(PosMessage::Offence(offence.as_ref().clone())));
             effects.push(Effect::Send { to: Recipients::Others, message, after: None });
         }
     }

@@ -56,13 +56,18 @@ pub(crate) fn unknown_block(what: impl core::fmt::Display) -> RpcError {
 
 /// Returns the error for a failure of the node, with the whole chain of causes: the client is the node's operator.
 pub(crate) fn internal(cause: &dyn std::error::Error) -> RpcError {
+    error(INTERNAL_ERROR, with_causes(cause))
+}
+
+/// Returns an error's message with the whole chain of its causes.
+pub(crate) fn with_causes(cause: &dyn std::error::Error) -> String {
     let mut message = cause.to_string();
     let mut source = cause.source();
     while let Some(next) = source {
         message = format!("{message}: {next}");
         source = next.source();
     }
-    error(INTERNAL_ERROR, message)
+    message
 }
 
 /// Returns geth's error for a revert, with the reason when [`decode::decode_error`] decodes it.

@@ -184,7 +184,7 @@ impl BlockchainView {
             chain_id: chain.chain_id(),
             status: "running",
             config: ConfigView {
-                block_time: spec.block_time_secs.map(|secs| format!("{secs}s")),
+                block_time: spec.block_time.map(|time| format!("{}s", time.as_secs())),
                 block_gas_limit: view.head().block().header().gas_limit.to_string(),
                 native_token: NativeTokenView {
                     name: spec.native_token.name.clone(),

@@ -102,7 +102,7 @@ pub(super) fn execute(chains: &Chains, fields: &mut Fields) -> Result<Value, Rpc
     if !outcome.is_success() {
         return Err(RpcFailure::of_outcome(&outcome));
     }
-    let hash = chain.node().send_request(request).map_err(failure::send)?;
+    let hash = chain.node().send_as_account(request).map_err(failure::send)?;
     sent(&chain, hash)
 }
 

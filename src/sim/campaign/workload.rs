@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::{
     chain::GenesisSpec,
     consensus::ReplicaId,
-    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
     sim::engine::{
         clock::SimTime,
         rng::{SimRng, Streams},
@@ -20,7 +20,7 @@ const CHAIN_ID: u64 = 1_337;
 /// Clients; each sends its transfers in order.
 const CLIENTS: u32 = 4;
 /// Gas of a delegation, and more.
-const DELEGATION_GAS: u64 = 1_000_000;
+const DELEGATION_GAS: Gas = Gas::new(1_000_000);
 /// Pays the base fee of every block that a run can have.
 const MAX_FEE_PER_GAS: u128 = 1_000_000_000_000;
 
@@ -107,7 +107,7 @@ fn transfer(nonce: u64) -> TransactionRequest {
         nonce,
         to: Some(Address::repeat_byte(0xbb)),
         value: U256::from(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: MAX_FEE_PER_GAS,
         ..TransactionRequest::default()
     }

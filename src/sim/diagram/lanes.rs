@@ -11,7 +11,7 @@ use super::{
     style::{self, MessageClass},
     svg_shapes::{circle, cross, hint, line, path, px, rectangle, text, text_width},
 };
-use crate::sim::trace::Part;
+use crate::sim::trace::RoundRole;
 
 /// Half the height of a band.
 const BAND: i64 = 95;
@@ -98,15 +98,15 @@ fn bands(mut picture: Group, scene: &Scene, layout: &Layout) -> Group {
         let (left, right) = (layout.x(band.from), layout.x(band.until));
         let y = layout.y(band.replica);
         let (leads, follows, ink) = style::band(band.status.round);
-        let fill = match band.status.part {
-            Part::Leads => leads,
-            Part::Follows => follows,
-            Part::Seeks => "url(#seek)",
+        let fill = match band.status.role {
+            RoundRole::Leader => leads,
+            RoundRole::Follower => follows,
+            RoundRole::Seeking => "url(#seek)",
         };
         let words = band.text(scene.round_name);
         let shape = rectangle(left, y - BAND, right - left, 2 * BAND, fill).set("rx", 3).add(hint(&words));
         picture = picture.add(shape);
-        if band.status.part == Part::Leads {
+        if band.status.role == RoundRole::Leader {
             let edge = rectangle(left, y - BAND, right - left, 2 * BAND, "none").set("rx", 3);
             picture = picture.add(edge.set("stroke", ink).set("stroke-width", "1.4"));
         }

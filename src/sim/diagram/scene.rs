@@ -7,7 +7,7 @@ use crate::{
     primitives::{Address, B256},
     sim::{
         engine::clock::SimTime,
-        trace::{Incident, Input, Output, Part, Status, Trace, What},
+        trace::{Incident, Input, Output, ReplicaStatus, RoundRole, Trace, TraceContent},
     },
 };
 
@@ -62,7 +62,7 @@ pub(super) struct Band {
     pub(super) replica: u32,
     pub(super) from: u64,
     pub(super) until: u64,
-    pub(super) status: Status,
+    pub(super) status: ReplicaStatus,
 }
 
 /// A shaded time span.
@@ -187,7 +187,7 @@ struct SceneBuilder {
     /// Of the blocks, by number.
     heights: Vec<u64>,
     known: BTreeSet<B256>,
-    standing: BTreeMap<u32, (u64, Status)>,
+    standing: BTreeMap<u32, (u64, ReplicaStatus)>,
     running: BTreeMap<u64, FaultSpan>,
     crashed: BTreeMap<u32, u64>,
     outages: Vec<(u32, u64, u64)>,
@@ -204,15 +204,15 @@ impl SceneBuilder {
         let authors = numbered.filter_map(|(replica, number)| Some((replica.address?, number))).collect();
         let mut gathering = Self { authors, ..Self::default() };
         for entry in &trace.entries {
-            gathering.take(entry.at_ns, &entry.what);
+            gathering.take(entry.at_ns, &entry.content);
         }
         gathering
     }
 
-    fn take(&mut self, at: u64, what: &What) {
-        match what {
-            What::Message { label, .. } => self.labels.push(label.clone()),
-            What::Block { id, parent, author, .. } => {
+    fn take(&mut self, at: u64, content: &TraceContent) {
+        match content {
+            TraceContent::Message { label, .. } => self.labels.push(label.clone()),
+            TraceContent::Block { id, parent, author, .. } => {
                 self.heights.push(id.height.get());
                 if self.known.insert(id.hash) {
                     self.nodes.push(Node {
@@ -228,7 +228,7 @@ impl SceneBuilder {
                     });
                 }
             }
-            What::Sent { from, to, label, arrives_ns, .. } => self.arrows.push(Arrow {
+            TraceContent::Sent { from, to, label, arrives_ns, .. } => self.arrows.push(Arrow {
                 from: *from,
                 to: *to,
                 sent: at,
@@ -237,14 +237,14 @@ impl SceneBuilder {
                 kind: MessageClass::of(label),
                 label: label.clone(),
             }),
-            What::Status { replica, status } => self.record_status(*replica, at, Some(*status)),
-            What::Step { replica, input, outputs } => self.step(at, *replica, input, outputs),
-            What::Incident(incident) => self.incident(at, incident),
-            What::State { .. } | What::Full { .. } => {}
+            TraceContent::Status { replica, status } => self.record_status(*replica, at, Some(*status)),
+            TraceContent::Step { replica, input, outputs } => self.step(at, *replica, input, outputs),
+            TraceContent::Incident(incident) => self.incident(at, incident),
+            TraceContent::State { .. } | TraceContent::Full { .. } => {}
         }
     }
 
-    fn record_status(&mut self, replica: u32, at: u64, status: Option<Status>) {
+    fn record_status(&mut self, replica: u32, at: u64, status: Option<ReplicaStatus>) {
         if let Some((from, before)) = self.standing.remove(&replica)
             && at > from
         {
@@ -498,11 +498,11 @@ impl Band {
     /// Returns its label.
     pub(super) fn text(&self, round_name: &str) -> String {
         let round = self.status.round;
-        match self.status.part {
-            Part::Leads => format!("{round_name} {round} · leads"),
-            Part::Follows => format!("{round_name} {round}"),
-            Part::Seeks if round_name == "view" => format!("wants view {round}"),
-            Part::Seeks => format!("{round_name} {round} · no leader"),
+        match self.status.role {
+            RoundRole::Leader => format!("{round_name} {round} · leads"),
+            RoundRole::Follower => format!("{round_name} {round}"),
+            RoundRole::Seeking if round_name == "view" => format!("wants view {round}"),
+            RoundRole::Seeking => format!("{round_name} {round} · no leader"),
         }
     }
 }

@@ -10,7 +10,7 @@ use imbl::Vector;
 use super::plan::{Behaviour, FaultId, Trigger};
 use crate::{
     chain::{Candidates, InvalidTransaction},
-    consensus::{Message, ReplicaId, Signer},
+    consensus::{ConsensusMessage, ReplicaId, Signer},
     primitives::{Address, Height, Transaction},
 };
 
@@ -20,7 +20,7 @@ pub(in crate::sim) struct Misbehaviour {
     rules: Vec<(FaultId, Behaviour, Trigger)>,
     signer: Option<Signer>,
     /// Messages that it sent, oldest first; bounded.
-    sent: Vector<Message>,
+    sent: Vector<ConsensusMessage>,
     /// While it equivocates: the replicas that receive its real messages, until its head is above this height.
     audience: Option<(Height, Vec<ReplicaId>)>,
 }

@@ -263,14 +263,14 @@ impl Network {
                 self.replica_mut(replica)?.disk_mut().slow_down(id, delay.into());
             }
             FaultKind::Byzantine { replica, behaviour, when } => {
-                let signer = self.shared.signers.get(replica.index()).cloned().flatten();
+                let signer = self.setup.signers.get(replica.index()).cloned().flatten();
                 for slot in self.slots_of(replica) {
                     if let Some((process, _)) = self.slot_mut(slot) {
                         process.misbehaviour_mut().add(id, behaviour.clone(), when.clone(), signer.clone());
                     }
                 }
             }
-            FaultKind::Amnesia { replica } => self.replica_mut(replica)?.save_for_amnesia(),
+            FaultKind::Amnesia { replica } => self.replica_mut(replica)?.disk_mut().save(),
             FaultKind::Corrupt { replica } => self.replica_mut(replica)?.disk_mut().decay(),
             FaultKind::Twins { replica, group } => self.split_key(id, replica, group),
         }
@@ -305,9 +305,9 @@ impl Network {
         }
         let is_paused = held(self, |kind| matches!(kind, FaultKind::Pause { .. }));
         for slot in self.slots_of(replica) {
-            let shared = self.shared.clone();
+            let setup = self.setup.clone();
             let Some((process, env)) = self.slot_mut(slot) else { continue };
-            process.restart(&shared, env)?;
+            process.restart(&setup, env)?;
             if is_paused {
                 process.set_process(ProcessState::Paused);
             }
@@ -335,7 +335,7 @@ impl Network {
     /// Restarts a replica with the records that its disk had when its amnesia began.
     fn restart_with_amnesia(&mut self, replica: ReplicaId) -> Result<(), NetworkError> {
         self.stop(replica);
-        self.replica_mut(replica)?.roll_back_to_saved();
+        self.replica_mut(replica)?.disk_mut().roll_back_to_saved();
         self.start_again(replica)
     }
 

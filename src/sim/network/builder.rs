@@ -119,7 +119,7 @@ impl NetworkBuilder {
         self
     }
 
-    /// Sets when blocks are made.
+    /// Sets when blocks are made. Blocks on demand need a protocol with a period of 0, automatic ones a period above 0.
     pub const fn with_production(mut self, production: Production) -> Self {
         self.production = production;
         self

@@ -98,6 +98,17 @@ pub enum ChainOptionsError {
     /// Two contract templates have the same identity.
     #[error(transparent)]
     Template(#[from] RegistryError),
+    /// Blocks on demand with a period between blocks: the protocol's timers never stop, and the driver chooses the timestamps.
+    #[error(
+        "blocks on demand need a period of 0 seconds, {protocol} has {period_secs}: set the consensus parameter `period` to 0, or \
+         run a network that makes blocks automatically"
+    )]
+    OnDemandPeriod {
+        /// Name of the protocol.
+        protocol: &'static str,
+        /// Its minimum time between blocks, in seconds.
+        period_secs: u64,
+    },
 }
 
 /// Defines the setters of [`ChainOptions`] for it, or for a builder that holds one in its field `$options`.

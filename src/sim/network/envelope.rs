@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use crate::{
     chain::Block,
-    consensus::{BlockId, Message},
+    consensus::{BlockId, ConsensusMessage},
     primitives::Transaction,
 };
 
 /// A message, transaction, block or block request on a link. Cloning is O(1).
 #[derive(Clone, Debug)]
 pub(crate) enum Envelope {
-    Message(Message),
+    Message(ConsensusMessage),
     Transaction(Arc<Transaction>),
     BlockRequest(BlockId),
     BlockResponse(Arc<Block>),
@@ -29,7 +29,7 @@ impl Envelope {
 
     /// Returns the label that filters of link faults match.
     pub(crate) fn filter_label(&self) -> &'static str {
-        self.message().map_or_else(|| self.label(), Message::label)
+        self.message().map_or_else(|| self.label(), ConsensusMessage::label)
     }
 
     /// Returns the length of the content in bytes, as a link's bandwidth counts it.
@@ -42,7 +42,7 @@ impl Envelope {
         }
     }
 
-    pub(super) const fn message(&self) -> Option<&Message> {
+    pub(super) const fn message(&self) -> Option<&ConsensusMessage> {
         match self {
             Self::Message(message) => Some(message),
             _ => None,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{BlockId, Deadline, Effect, Encoder, Event, Message, Recipients, ReplicaId, Ticket, TimerId},
+    consensus::{BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Recipients, ReplicaId, Ticket, TimerId},
     primitives::Timestamp,
     sim::{
         engine::{
@@ -64,7 +64,7 @@ pub(crate) enum SimEvent {
     /// An envelope arrives over a link.
     Arrival { from: ReplicaId, to: ReplicaId, envelope: Envelope },
     /// A message that its sender withheld is put on its link.
-    Departure { from: ReplicaId, to: ReplicaId, message: Message },
+    Departure { from: ReplicaId, to: ReplicaId, message: ConsensusMessage },
     /// A block from the future is due for validation.
     Judgement { replica: ReplicaId, block: Arc<Block> },
     /// A timer expires; void unless `generation` is current.
@@ -133,7 +133,7 @@ impl Environment {
     }
 
     /// Sends a protocol's message.
-    pub(super) fn send_message(&mut self, from: ReplicaId, to: Recipients, message: Message) {
+    pub(super) fn send_message(&mut self, from: ReplicaId, to: Recipients, message: ConsensusMessage) {
         let envelope = Envelope::Message(message);
         match to {
             Recipients::Others => self.broadcast(from, &envelope),
@@ -154,7 +154,7 @@ impl Environment {
     }
 
     /// Puts a message on its link after `late_ms` milliseconds.
-    pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: Message, late_ms: u64) {
+    pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage, late_ms: u64) {
         if late_ms == 0 {
             return self.send(from, to, Envelope::Message(message));
         }

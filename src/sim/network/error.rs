@@ -13,7 +13,7 @@ use crate::{
     store::StoreError,
 };
 
-/// A failure of the simulator. Inputs that a replica rejects are no error; see [`Counters`](crate::sim::Counters).
+/// A failure of the simulator. Inputs that a replica rejects are no error; see [`ReplicaCounters`](crate::sim::ReplicaCounters).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetworkError {
@@ -23,12 +23,9 @@ pub enum NetworkError {
     /// A pool refused a transaction.
     #[error(transparent)]
     Pool(#[from] PoolError),
-    /// Options that contradict each other.
-    #[error("network options: {reason}")]
-    Options {
-        /// The conflict and its remedy.
-        reason: String,
-    },
+    /// Options of the network that contradict each other or are out of bounds.
+    #[error(transparent)]
+    Options(#[from] NetworkOptionsError),
     /// Options of the chain that contradict each other or its genesis.
     #[error(transparent)]
     ChainOptions(#[from] ChainOptionsError),
@@ -41,42 +38,9 @@ pub enum NetworkError {
         #[source]
         source: ChainError,
     },
-    /// The stored records of the protocol do not belong to the stored chain.
-    #[error("stored consensus record is of {got}, the stored head is {want}")]
-    OtherHead {
-        /// The block in the record.
-        got: BlockId,
-        /// The chain's head.
-        want: BlockId,
-    },
-    /// A stored record of a replica fails its checksum.
-    #[error(
-        "{replica} can't go on: its stored consensus record `{key}` is damaged, and without it the replica could contradict \
-         what it promised; take a copy of the database from before, or begin another"
-    )]
-    DamagedRecord {
-        /// The replica.
-        replica: ReplicaId,
-        /// The protocol's key; bytes that are no text are escaped.
-        key: String,
-    },
-    /// The store holds a record of a form that this build does not write.
-    #[error("the stored consensus record `{key}` is of a form that this version does not read; begin another database")]
-    UnknownRecord {
-        /// Its key after the chain id; bytes that are no text are escaped.
-        key: String,
-    },
-    /// The protocol refuses a replica's stored records.
-    #[error(
-        "{replica} can't go on from its stored consensus records; take a copy of the database from before, or begin another"
-    )]
-    StoredRecords {
-        /// The replica.
-        replica: ReplicaId,
-        /// The cause.
-        #[source]
-        source: ConsensusError,
-    },
+    /// Stored consensus records that the network can't go on from.
+    #[error(transparent)]
+    StoredRecords(#[from] StoredRecordsError),
     /// The store holds a chain of another protocol.
     #[error("the store holds a chain of {stored}, {asked} is asked for: ask for {stored}, or take another store")]
     OtherProtocol {
@@ -122,7 +86,12 @@ pub enum NetworkError {
         /// Lowest head of all replicas.
         height: Height,
     },
-    /// No replica may make the next block, or blocks are made automatically.
+    /// A network that makes blocks automatically is asked to come to rest.
+    #[error(
+        "the network makes blocks automatically and never comes to rest: run it for a time or until a condition holds"
+    )]
+    NeverRests,
+    /// No replica may make the next block.
     #[error("no replica waits to be asked for a block at height {height}")]
     NobodyBuilds {
         /// Height of the requested block.
@@ -145,11 +114,81 @@ pub enum NetworkError {
         reason: String,
     },
     /// No replica has this number.
-    #[error("{replica} does not exist; the network has {count} replicas")]
-    UnknownReplica {
+    #[error(transparent)]
+    UnknownReplica(#[from] UnknownReplica),
+}
+
+/// Why [`NetworkBuilder::build`](crate::sim::NetworkBuilder::build) refuses the network's options.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NetworkOptionsError {
+    /// Blocks are to be made automatically by a protocol whose period is 0.
+    #[error(
+        "network options: {protocol} with period 0 makes blocks on demand only: choose a period of at least 1 second, or \
+         `Production::OnDemand`"
+    )]
+    ZeroPeriod {
+        /// Name of the protocol.
+        protocol: &'static str,
+    },
+    /// A link loses more than every message.
+    #[error("network options: {per_mille} of a thousand messages can't be lost; expected at most {max}")]
+    Loss {
+        /// Messages lost of a thousand, as asked for.
+        per_mille: u16,
+        /// Most messages of a thousand that a link loses.
+        max: u16,
+    },
+}
+
+/// Why a network can't go on from its stored consensus records.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoredRecordsError {
+    /// The records do not belong to the stored chain.
+    #[error("stored consensus record is of {got}, the stored head is {want}")]
+    OtherHead {
+        /// The block in the record.
+        got: BlockId,
+        /// The chain's head.
+        want: BlockId,
+    },
+    /// A record fails its checksum.
+    #[error(
+        "{replica} can't go on: its stored consensus record `{key}` is damaged, and without it the replica could contradict \
+         what it promised; take a copy of the database from before, or begin another"
+    )]
+    Damaged {
         /// The replica.
         replica: ReplicaId,
-        /// Number of replicas.
-        count: usize,
+        /// The protocol's key; bytes that are no text are escaped.
+        key: String,
     },
+    /// The store holds a record of a form that this build does not write.
+    #[error("the stored consensus record `{key}` is of a form that this version does not read; begin another database")]
+    UnknownFormat {
+        /// Its key after the chain id; bytes that are no text are escaped.
+        key: String,
+    },
+    /// The protocol refuses a replica's records.
+    #[error(
+        "{replica} can't go on from its stored consensus records; take a copy of the database from before, or begin another"
+    )]
+    Refused {
+        /// The replica.
+        replica: ReplicaId,
+        /// The cause.
+        #[source]
+        source: ConsensusError,
+    },
+}
+
+/// Error of naming a replica that a network does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{replica} does not exist; the network has {count} replicas")]
+pub struct UnknownReplica {
+    /// The replica.
+    pub replica: ReplicaId,
+    /// Number of replicas.
+    pub count: usize,
 }

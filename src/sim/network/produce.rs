@@ -8,13 +8,13 @@ use std::sync::Arc;
 use super::{
     Network,
     envelope::Envelope,
-    error::NetworkError,
+    error::{NetworkError, UnknownReplica},
     production::BlockOrder,
     replica::{Replica, process::ProcessState},
 };
 use crate::{
-    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, Pool},
-    consensus::{Admin, BlockId, Event, Message, Records, ReplicaId},
+    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool},
+    consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
     primitives::{B256, Bytes, Height, Transaction},
     sim::trace::Incident,
 };
@@ -51,8 +51,8 @@ impl Network {
     /// Puts a message on the link from `from` to `to`, as if `from` had sent it: for messages that no protocol would send.
     ///
     /// # Errors
-    /// [`NetworkError::UnknownReplica`].
-    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: Message) -> Result<(), NetworkError> {
+    /// [`UnknownReplica`].
+    pub fn inject(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage) -> Result<(), UnknownReplica> {
         self.replica(from)?;
         self.replica(to)?;
         self.env.send(from, to, Envelope::Message(message));
@@ -66,7 +66,7 @@ impl Network {
     pub fn admin(&mut self, admin: Admin, replica: ReplicaId) -> Result<(), NetworkError> {
         let count = self.replicas.len();
         let chosen = self.replicas.get_mut(replica.index());
-        let chosen = chosen.ok_or(NetworkError::UnknownReplica { replica, count })?;
+        let chosen = chosen.ok_or(UnknownReplica { replica, count })?;
         let rejected = chosen.counters().rejected;
         chosen.handle(Event::Admin(admin), &mut self.env)?;
         match chosen.last_rejection() {
@@ -81,7 +81,7 @@ impl Network {
     /// number.
     ///
     /// # Errors
-    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::step`].
+    /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::settle`].
     pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
         self.settle()?;
         let wanting = self.replicas.iter().filter_map(|replica| {
@@ -161,22 +161,27 @@ impl Network {
     /// `head_record` is [`Network::head_record`] of the network that the dump is of.
     ///
     /// # Errors
-    /// [`NetworkError::OtherHead`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
+    /// [`NetworkError::StoredRecords`] when the record is not of the dump's head, [`NetworkError::Consensus`] when it is
     /// refused, [`NetworkError::Chain`] when the dump is; nothing is changed then.
-    pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<(), NetworkError> {
+    pub fn load(&mut self, dump: &ChainDump, head_record: Option<&[u8]>) -> Result<LoadSummary, NetworkError> {
         let height = dump.blocks.last().map_or(0, |block| block.number);
         let head = BlockId { height: Height::new(height), hash: dump.head };
         let chain = self.primary().chain();
         let protocols =
-            self.shared.signers.iter().map(|signer| self.shared.protocol_at(chain, head, signer.clone(), head_record));
+            self.setup.signers.iter().map(|signer| self.setup.protocol_at(chain, head, signer.clone(), head_record));
         let protocols: Vec<_> = protocols.collect::<Result<_, _>>()?;
         self.env.forget_all();
-        let key = self.shared.config.kind().head_key();
+        let key = self.setup.config.kind().head_key();
         let head_of = |record: &[u8]| Records::from([(Bytes::from_static(key), Bytes::copy_from_slice(record))]);
         let records = head_record.map(head_of).unwrap_or_default();
+        let mut summary = LoadSummary::default();
         self.change_chain(vec![records; protocols.len()], |replicas| {
             let mut pairs = replicas.iter_mut().zip(protocols);
-            pairs.try_for_each(|(replica, protocol)| replica.load(dump, protocol, head_record))
+            let Some((primary, protocol)) = pairs.next() else { return Ok(()) };
+            // The dump is checked once: the others take the primary's chain.
+            summary = primary.load(dump, protocol, head_record)?;
+            let loaded = primary.chain().clone();
+            pairs.try_for_each(|(replica, protocol)| replica.switch_chain(&loaded, protocol, head_record))
         })?;
         for replica in (0..).take(self.replicas.len()) {
             self.note(Incident::Altered { replica, how: "its chain was loaded from a dump".to_owned() });
@@ -184,15 +189,15 @@ impl Network {
         for replica in &mut self.replicas {
             replica.handle(Event::Start, &mut self.env)?;
         }
-        Ok(())
+        Ok(summary)
     }
 
     /// Returns an independent copy that writes nothing durable.
     #[must_use]
     pub fn fork(&self) -> Self {
         let replicas = self.replicas.iter().map(Replica::forked).collect();
-        let (env, shared, invariants) = (self.env.clone(), self.shared.clone(), self.invariants.clone());
-        Self { replicas, env, shared, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
+        let (env, setup, invariants) = (self.env.clone(), self.setup.clone(), self.invariants.clone());
+        Self { replicas, env, setup, invariants, twins: self.twins.iter().map(Replica::forked).collect() }
     }
 
     /// Takes every replica elsewhere, with what each of them keeps there; nothing waits to be written when that fails but what

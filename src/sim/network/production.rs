@@ -13,7 +13,8 @@ pub enum Production {
     /// As soon as the protocol requests one.
     #[default]
     Automatic,
-    /// When the driver calls [`Network::produce_block`](crate::sim::Network::produce_block).
+    /// When the driver calls [`Network::produce_block`](crate::sim::Network::produce_block). The protocol's period is 0, as that
+    /// of [`ConsensusKind::on_demand`](crate::consensus::ConsensusKind::on_demand).
     OnDemand,
 }
 

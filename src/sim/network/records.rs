@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::error::NetworkError;
+use super::error::{NetworkError, StoredRecordsError};
 use crate::{
     chain::{CommitHook, HeadChange},
     consensus::{ConsensusKind, Record, Records, ReplicaId, check_record, checked_record},
@@ -55,8 +55,8 @@ impl RecordStore {
     /// Loads every replica's records.
     ///
     /// # Errors
-    /// [`NetworkError::DamagedRecord`], [`NetworkError::UnknownRecord`]: without it a replica could contradict its safety records;
-    /// [`NetworkError::OtherProtocol`].
+    /// [`NetworkError::StoredRecords`] for one that is damaged or of an unknown format: without it a replica could contradict
+    /// its safety records; [`NetworkError::OtherProtocol`].
     pub(crate) fn load(&self) -> Result<BTreeMap<ReplicaId, Records>, NetworkError> {
         let mut replicas = BTreeMap::<ReplicaId, Records>::new();
         let mut refused = None;
@@ -181,14 +181,14 @@ impl RecordStore {
             Some((ConsensusKind::from_number(*protocol)?, ReplicaId::new(u32::from_be_bytes(*replica)), own_key))
         });
         let Some((protocol, replica, own_key)) = parsed else {
-            return Err(NetworkError::UnknownRecord { key: key.escape_ascii().to_string() });
+            return Err(StoredRecordsError::UnknownFormat { key: key.escape_ascii().to_string() }.into());
         };
         if protocol != self.kind {
             return Err(NetworkError::OtherProtocol { stored: protocol.name(), asked: self.kind.name() });
         }
         match check_record(value) {
             Some(content) => Ok((replica, own_key, content)),
-            None => Err(NetworkError::DamagedRecord { replica, key: own_key.escape_ascii().to_string() }),
+            None => Err(StoredRecordsError::Damaged { replica, key: own_key.escape_ascii().to_string() }.into()),
         }
     }
 

@@ -7,6 +7,7 @@ use super::{
     envelope::Envelope,
     environment::SimEvent,
     error::NetworkError,
+    production::Production,
     record_states,
     replica::{Replica, process::ProcessState},
     step::SimStep,
@@ -123,9 +124,13 @@ impl Network {
     /// the next block, and no transaction is on a link.
     ///
     /// # Errors
-    /// [`NetworkError::TimedOut`] when such a protocol does not come to rest within an hour, and as [`Network::step`].
+    /// [`NetworkError::NeverRests`] when blocks are made automatically, [`NetworkError::TimedOut`] when a protocol whose timers
+    /// always run does not come to rest within an hour, and as [`Network::step`].
     pub fn settle(&mut self) -> Result<(), NetworkError> {
-        if self.shared.config.never_rests() {
+        if self.env.production == Production::Automatic {
+            return Err(NetworkError::NeverRests);
+        }
+        if self.setup.config.never_rests() {
             return self.run_until(REST_MAX, Self::is_at_rest);
         }
         while self.step()?.is_some() {}

@@ -177,7 +177,7 @@ impl ScriptedChain {
 mod tests {
     use super::*;
     use crate::{
-        primitives::{Address, KeyPair, TransactionRequest, U256, ether},
+        primitives::{Address, Gas, KeyPair, TransactionRequest, U256, ether},
         sim::network::builder::NetworkBuilder,
     };
 
@@ -187,7 +187,7 @@ mod tests {
             nonce,
             to: Some(Address::repeat_byte(to)),
             value: U256::from(7),
-            gas_limit: 21_000,
+            gas_limit: Gas::new(21_000),
             max_fee_per_gas: 1_000_000_000_000,
             ..TransactionRequest::default()
         };

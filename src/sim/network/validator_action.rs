@@ -16,7 +16,7 @@ use crate::{
         Admin, ConsensusKind, MembershipChange, Protocol, Rejection, ReplicaId, ValidatorSet,
         raft::{Assignment, Change, Role},
     },
-    primitives::{Address, B256, Bytes, KeyPair, Transaction, TransactionError, TransactionRequest, U256},
+    primitives::{Address, B256, Bytes, Gas, KeyPair, Transaction, TransactionError, TransactionRequest, U256},
     system::staking::{
         STAKING_ADDRESS, ValidatorRecord, ValidatorStatus, interface as sol, interface::StakingContractErrors,
     },
@@ -324,7 +324,7 @@ impl Network {
             value: request.value,
             input: request.input,
             // A refund is credited only after the gas was needed.
-            gas_limit: gas.saturating_mul(5) / 4 + gas / ESTIMATE_ROOM,
+            gas_limit: Gas::new(gas.saturating_mul(5) / 4 + gas / ESTIMATE_ROOM),
             max_fee_per_gas: 2 * base_fee + TIP,
             max_priority_fee_per_gas: TIP,
             ..TransactionRequest::default()

@@ -3,7 +3,7 @@
 mod elections;
 mod rules;
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::id};
 use crate::{
     consensus::{ConsensusConfig, dpos::DposConfig},
     sim::network::builder::NetworkBuilder,
@@ -92,50 +92,51 @@ const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
     builder
 }
 
-fn irreversible(stage: &Stage<'_>, number: u32) -> u64 {
-    stage.finalized(number).height.get()
+fn irreversible(runner: &ScenarioRunner<'_>, number: u32) -> u64 {
+    runner.finalized(number).height.get()
 }
 
-fn all(stage: &Stage<'_>) -> Vec<u32> {
-    (0..stage.count()).collect()
+fn all(runner: &ScenarioRunner<'_>) -> Vec<u32> {
+    (0..runner.count()).collect()
 }
 
-fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(60_000, 7)?;
-    stage.run_ms(500)?;
-    stage.begin_window();
-    let everybody = all(stage);
+fn fork(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(60_000, 7)?;
+    runner.run_ms(500)?;
+    runner.begin_window();
+    let everybody = all(runner);
     let (one, other) = everybody.split_at(everybody.len() / 2);
-    stage.run_ms(1_000)?;
-    let last_common = stage.highest();
-    let cut = stage.partition(&[one, other])?;
-    let stands = |stage: &Stage<'_>| everybody.iter().map(|number| irreversible(stage, *number)).collect::<Vec<_>>();
+    runner.run_ms(1_000)?;
+    let last_common = runner.highest();
+    let cut = runner.partition(&[one, other])?;
+    let stands =
+        |runner: &ScenarioRunner<'_>| everybody.iter().map(|number| irreversible(runner, *number)).collect::<Vec<_>>();
     // Confirmations from before the cut still count: wait for a round.
-    stage.run_ms(everybody.len() as u64 * 1_000)?;
-    let before = stands(stage);
-    stage.ensure(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
-    stage.note("what was confirmed before the cut is through: nothing more becomes final");
-    let heads = [one[0], other[0]].map(|number| stage.head(number));
-    stage.run_ms(4_000)?;
-    stage.ensure(stands(stage) == before, "irreversibility that stands still on both sides")?;
-    let grown = [one[0], other[0]].map(|number| stage.head(number));
+    runner.run_ms(everybody.len() as u64 * 1_000)?;
+    let before = stands(runner);
+    runner.ensure(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
+    runner.note("what was confirmed before the cut is through: nothing more becomes final");
+    let heads = [one[0], other[0]].map(|number| runner.head(number));
+    runner.run_ms(4_000)?;
+    runner.ensure(stands(runner) == before, "irreversibility that stands still on both sides")?;
+    let grown = [one[0], other[0]].map(|number| runner.head(number));
     let go_on = heads.iter().zip(&grown).all(|(before, after)| after.height > before.height);
-    stage.ensure(go_on && grown[0].hash != grown[1].hash, "two branches that go on")?;
-    let fork = stage.highest();
-    stage.end(cut)?;
-    stage.run_until(30_000, "a reorg", |stage| {
-        stage.network().replicas().iter().any(|replica| replica.counters().reorgs > 0)
+    runner.ensure(go_on && grown[0].hash != grown[1].hash, "two branches that go on")?;
+    let fork = runner.highest();
+    runner.end(cut)?;
+    runner.run_until(30_000, "a reorg", |runner| {
+        runner.network().replicas().iter().any(|replica| replica.counters().reorgs > 0)
     })?;
-    stage.run_ms(2_500)?;
-    stage.end_window();
-    stage.run_until(60_000, "irreversibility beyond the cut", |stage| {
-        everybody.iter().all(|number| irreversible(stage, *number) > fork)
+    runner.run_ms(2_500)?;
+    runner.end_window();
+    runner.run_until(60_000, "irreversibility beyond the cut", |runner| {
+        everybody.iter().all(|number| irreversible(runner, *number) > fork)
     })?;
-    let common = everybody.iter().map(|number| irreversible(stage, *number)).min().unwrap_or_default();
+    let common = everybody.iter().map(|number| irreversible(runner, *number)).min().unwrap_or_default();
     for height in 1..=common {
-        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
-    let reorgs: u64 = stage.network().replicas().iter().map(|replica| replica.counters().reorgs).sum();
+    let reorgs: u64 = runner.network().replicas().iter().map(|replica| replica.counters().reorgs).sum();
     let (least, most) =
         (before.iter().min().copied().unwrap_or_default(), before.iter().max().copied().unwrap_or_default());
     Ok(format!(
@@ -144,71 +145,71 @@ fn fork(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
     ))
 }
 
-fn silent(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(60_000, 8)?;
-    stage.crash(3)?;
-    let goal = stage.highest() + 8;
-    stage.run_until(60_000, "irreversibility without one", |stage| irreversible(stage, 0) >= goal)?;
-    stage.crash(2)?;
-    stage.run_ms(10_000)?;
-    let stopped = irreversible(stage, 0);
-    let head = stage.head(0).height.get();
-    stage.run_ms(15_000)?;
-    stage.ensure(irreversible(stage, 0) == stopped, "irreversibility stops without two")?;
-    stage.ensure(stage.head(0).height.get() > head, "blocks are made nevertheless")?;
-    stage.restart(2)?;
-    stage.restart(3)?;
-    let goal = stage.highest();
-    stage.run_until(60_000, "irreversibility goes on", |stage| irreversible(stage, 0) > goal)?;
-    Ok(format!("stopped at {stopped} while heads went on to {goal}; goes on at {}", irreversible(stage, 0)))
+fn silent(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(60_000, 8)?;
+    runner.crash(3)?;
+    let goal = runner.highest() + 8;
+    runner.run_until(60_000, "irreversibility without one", |runner| irreversible(runner, 0) >= goal)?;
+    runner.crash(2)?;
+    runner.run_ms(10_000)?;
+    let stopped = irreversible(runner, 0);
+    let head = runner.head(0).height.get();
+    runner.run_ms(15_000)?;
+    runner.ensure(irreversible(runner, 0) == stopped, "irreversibility stops without two")?;
+    runner.ensure(runner.head(0).height.get() > head, "blocks are made nevertheless")?;
+    runner.restart(2)?;
+    runner.restart(3)?;
+    let goal = runner.highest();
+    runner.run_until(60_000, "irreversibility goes on", |runner| irreversible(runner, 0) > goal)?;
+    Ok(format!("stopped at {stopped} while heads went on to {goal}; goes on at {}", irreversible(runner, 0)))
 }
 
-fn watermark(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(60_000, 8)?;
+fn watermark(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(60_000, 8)?;
     let mut restarts = 0;
     for round in 0..6_u32 {
         let (a, b) = (round % 4, (round + 1) % 4);
         let (c, d) = ((round + 2) % 4, (round + 3) % 4);
-        let cut = stage.partition(&[&[a, b], &[c, d]])?;
-        stage.run_ms(3_300)?;
-        stage.crash(b)?;
-        stage.end(cut)?;
+        let cut = runner.partition(&[&[a, b], &[c, d]])?;
+        runner.run_ms(3_300)?;
+        runner.crash(b)?;
+        runner.end(cut)?;
         // It rejoins the others.
-        let cut = stage.partition(&[&[a], &[b, c, d]])?;
-        stage.restart(b)?;
+        let cut = runner.partition(&[&[a], &[b, c, d]])?;
+        runner.restart(b)?;
         restarts += 1;
-        stage.run_ms(4_700)?;
-        stage.end(cut)?;
-        stage.run_ms(2_000)?;
+        runner.run_ms(4_700)?;
+        runner.end(cut)?;
+        runner.run_ms(2_000)?;
     }
-    let goal = stage.highest();
-    let everybody = all(stage);
-    stage.run_until(120_000, "irreversibility beyond it all", |stage| {
-        everybody.iter().all(|number| irreversible(stage, *number) > goal)
+    let goal = runner.highest();
+    let everybody = all(runner);
+    runner.run_until(120_000, "irreversibility beyond it all", |runner| {
+        everybody.iter().all(|number| irreversible(runner, *number) > goal)
     })?;
     for height in 1..=goal {
-        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     Ok(format!("{restarts} crashes between branches; all agree on every irreversible block up to {goal}"))
 }
 
-fn watermark_lost(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(60_000, 8)?;
-    stage.begin_window();
+fn watermark_lost(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(60_000, 8)?;
+    runner.begin_window();
     // With three of four, one side continues to irreversibility.
-    let cut = stage.partition(&[&[0, 2, 3], &[1]])?;
-    let fork = stage.highest();
-    stage.run_until(60_000, "irreversibility after the cut", |stage| irreversible(stage, 0) > fork + 1)?;
+    let cut = runner.partition(&[&[0, 2, 3], &[1]])?;
+    let fork = runner.highest();
+    runner.run_until(60_000, "irreversibility after the cut", |runner| irreversible(runner, 0) > fork + 1)?;
     for number in [2, 3] {
-        stage.network_mut().wipe(id(number))?;
+        runner.network_mut().wipe(id(number))?;
     }
-    stage.note("2 and 3 forget what they confirmed, and change sides");
-    stage.end(cut)?;
-    stage.partition(&[&[1, 2, 3], &[0]])?;
+    runner.note("2 and 3 forget what they confirmed, and change sides");
+    runner.end(cut)?;
+    runner.partition(&[&[1, 2, 3], &[0]])?;
     for number in [2, 3] {
-        stage.restart(number)?;
+        runner.restart(number)?;
     }
-    let detail = stage.run_until_broken(120_000, "agreement")?;
-    stage.end_window();
+    let detail = runner.run_until_broken(120_000, "agreement")?;
+    runner.end_window();
     Ok(format!("agreement is broken: {detail}"))
 }

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes};
 use crate::{
     consensus::{
-        AnyProtocol, BlockId, ConsensusConfig, Message,
+        AnyProtocol, BlockId, ConsensusConfig, ConsensusMessage,
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
     sim::{
         faults::plan::Behaviour,
         network::builder::NetworkBuilder,
-        trace::{Input, What},
+        trace::{Input, TraceContent},
     },
 };
 
@@ -60,112 +60,112 @@ const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
     builder
 }
 
-fn pbft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pbft> {
-    match stage.protocol(number) {
+fn pbft<'a>(runner: &'a ScenarioRunner<'_>, number: u32) -> Option<&'a Pbft> {
+    match runner.protocol(number) {
         AnyProtocol::Pbft(pbft) => Some(pbft),
         _ => None,
     }
 }
 
-fn view(stage: &Stage<'_>, number: u32) -> u64 {
-    pbft(stage, number).map_or(0, |pbft| pbft.view().get())
+fn view(runner: &ScenarioRunner<'_>, number: u32) -> u64 {
+    pbft(runner, number).map_or(0, |pbft| pbft.view().get())
 }
 
 /// Returns the primary, as known to replica 0, and all others.
-fn primary(stage: &Stage<'_>) -> (u32, Vec<u32>) {
-    let address = pbft(stage, 0).map(Pbft::primary);
-    let replicas = stage.network().replicas();
+fn primary(runner: &ScenarioRunner<'_>) -> (u32, Vec<u32>) {
+    let address = pbft(runner, 0).map(Pbft::primary);
+    let replicas = runner.network().replicas();
     let found = replicas.iter().find(|replica| replica.address().is_some() && replica.address() == address);
     let primary = found.map_or(0, |replica| replica.id().get());
-    (primary, (0..stage.count()).filter(|number| *number != primary).collect())
+    (primary, (0..runner.count()).filter(|number| *number != primary).collect())
 }
 
-fn primary_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(10_000, 2)?;
-    stage.run_ms(600)?;
-    stage.begin_window();
-    let (primary, others) = primary(stage);
-    let committed = stage.highest();
-    stage.run_some_to_height(&others, 5_000, committed + 1)?;
-    stage.run_ms(100)?;
-    stage.crash(primary)?;
-    let crashed_at = stage.network().now();
-    stage.run_until(20_000, "a new view", |stage| others.iter().all(|number| view(stage, *number) > 0))?;
-    let waited = stage.network().now().as_nanos() - crashed_at.as_nanos();
-    stage.run_some_to_height(&others, 20_000, committed + 3)?;
-    stage.run_ms(100)?;
-    stage.restart(primary)?;
-    let goal = stage.highest() + 1;
-    stage.run_to_height(30_000, goal)?;
-    stage.run_ms(80)?;
-    stage.end_window();
-    let everybody: Vec<u32> = (0..stage.count()).collect();
+fn primary_crash(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(10_000, 2)?;
+    runner.run_ms(600)?;
+    runner.begin_window();
+    let (primary, others) = primary(runner);
+    let committed = runner.highest();
+    runner.run_some_to_height(&others, 5_000, committed + 1)?;
+    runner.run_ms(100)?;
+    runner.crash(primary)?;
+    let crashed_at = runner.network().now();
+    runner.run_until(20_000, "a new view", |runner| others.iter().all(|number| view(runner, *number) > 0))?;
+    let waited = runner.network().now().as_nanos() - crashed_at.as_nanos();
+    runner.run_some_to_height(&others, 20_000, committed + 3)?;
+    runner.run_ms(100)?;
+    runner.restart(primary)?;
+    let goal = runner.highest() + 1;
+    runner.run_to_height(30_000, goal)?;
+    runner.run_ms(80)?;
+    runner.end_window();
+    let everybody: Vec<u32> = (0..runner.count()).collect();
     for height in 1..=goal {
-        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
-    let (view, millis) = (view(stage, others[0]), waited / 1_000_000);
+    let (view, millis) = (view(runner, others[0]), waited / 1_000_000);
     Ok(format!("view {view} began {millis} ms after the crash; all agree up to height {goal}"))
 }
 
-fn equivocating_primary(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(10_000, 2)?;
-    let (primary, others) = primary(stage);
-    stage.misbehave(primary, Behaviour::Equivocate)?;
-    stage.run_until(30_000, "a new view", |stage| others.iter().all(|number| view(stage, *number) > 0))?;
-    let goal = stage.highest() + 3;
-    stage.run_some_to_height(&others, 60_000, goal)?;
+fn equivocating_primary(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(10_000, 2)?;
+    let (primary, others) = primary(runner);
+    runner.misbehave(primary, Behaviour::Equivocate)?;
+    runner.run_until(30_000, "a new view", |runner| others.iter().all(|number| view(runner, *number) > 0))?;
+    let goal = runner.highest() + 3;
+    runner.run_some_to_height(&others, 60_000, goal)?;
     for height in 1..=goal {
-        stage.ensure(stage.agree_at(&others, height), format!("one block at height {height}"))?;
+        runner.ensure(runner.agree_at(&others, height), format!("one block at height {height}"))?;
     }
     for number in &others {
-        stage.ensure(stage.evidence(*number) > 0, format!("evidence at replica {number}"))?;
+        runner.ensure(runner.evidence(*number) > 0, format!("evidence at replica {number}"))?;
     }
-    let liar = stage.replica(primary).address().unwrap_or_default();
-    let is_out = |stage: &Stage<'_>| {
-        others.iter().all(|number| pbft(stage, *number).is_some_and(|pbft| !pbft.committee().contains(&liar)))
+    let liar = runner.replica(primary).address().unwrap_or_default();
+    let is_out = |runner: &ScenarioRunner<'_>| {
+        others.iter().all(|number| pbft(runner, *number).is_some_and(|pbft| !pbft.committee().contains(&liar)))
     };
-    stage.run_until(120_000, "a committee without the liar", is_out)?;
-    let found: u64 = others.iter().map(|number| stage.evidence(*number)).sum();
-    let view = others.iter().map(|number| view(stage, *number)).max().unwrap_or_default();
-    let out = stage.highest();
+    runner.run_until(120_000, "a committee without the liar", is_out)?;
+    let found: u64 = others.iter().map(|number| runner.evidence(*number)).sum();
+    let view = others.iter().map(|number| view(runner, *number)).max().unwrap_or_default();
+    let out = runner.highest();
     Ok(format!(
         "view {view}, {found} pieces of evidence at {} replicas; the liar is out at height {out}, the others go on",
         others.len()
     ))
 }
 
-fn f_plus_1(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(10_000, 2)?;
-    let (primary, others) = primary(stage);
-    stage.misbehave(primary, Behaviour::Equivocate)?;
+fn f_plus_1(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(10_000, 2)?;
+    let (primary, others) = primary(runner);
+    runner.misbehave(primary, Behaviour::Equivocate)?;
     // No replica votes before the attackers know which block each received.
-    let lost = stage.lose(&["prepare", "commit"])?;
-    let height = stage.highest() + 1;
+    let lost = runner.lose(&["prepare", "commit"])?;
+    let height = runner.highest() + 1;
     // Two of the others receive one block and the third another.
     let mut found = None;
-    stage.run_until(20_000, "two proposals for one height", |stage| {
-        found = alone(stage, &others, height);
+    runner.run_until(20_000, "two proposals for one height", |runner| {
+        found = alone(runner, &others, height);
         found.is_some()
     })?;
-    let Some([lonely, first, (helper, _)]) = found else { return Err(stage.not_shown("two proposals")) };
+    let Some([lonely, first, (helper, _)]) = found else { return Err(runner.not_shown("two proposals")) };
     // The helper's own protocol is honest; these are its additional messages.
-    stage.mark_byzantine(helper)?;
-    stage.end(lost)?;
+    runner.mark_byzantine(helper)?;
+    runner.end(lost)?;
     for (number, block) in [lonely, first] {
-        let view = View::new(view(stage, number));
-        vote(stage, helper, number, Body::Prepare { view, block })?;
-        vote(stage, helper, number, Body::Commit { view, block })?;
-        vote(stage, primary, number, Body::Commit { view, block })?;
+        let view = View::new(view(runner, number));
+        vote(runner, helper, number, Body::Prepare { view, block })?;
+        vote(runner, helper, number, Body::Commit { view, block })?;
+        vote(runner, primary, number, Body::Commit { view, block })?;
     }
     // What leads there is reported first.
-    let detail = stage.run_until_broken(5_000, "agreement")?;
+    let detail = runner.run_until_broken(5_000, "agreement")?;
     Ok(format!("agreement is broken: {detail}"))
 }
 
 /// Returns the replica that validated another block of this height than the rest, with that block, and the two others with theirs.
-fn alone(stage: &Stage<'_>, others: &[u32], height: u64) -> Option<[(u32, BlockId); 3]> {
+fn alone(runner: &ScenarioRunner<'_>, others: &[u32], height: u64) -> Option<[(u32, BlockId); 3]> {
     let judged: Vec<_> =
-        others.iter().filter_map(|number| Some((*number, proposed(stage, *number, height)?))).collect();
+        others.iter().filter_map(|number| Some((*number, proposed(runner, *number, height)?))).collect();
     let [one, two, three] = judged[..] else { return None };
     [[one, two, three], [two, one, three], [three, one, two]]
         .into_iter()
@@ -173,9 +173,9 @@ fn alone(stage: &Stage<'_>, others: &[u32], height: u64) -> Option<[(u32, BlockI
 }
 
 /// Returns the block of this height that a replica has validated.
-fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
-    stage.network().recorded().rev().find_map(|entry| match &entry.what {
-        What::Step { replica, input: Input::Judged { id, .. }, .. }
+fn proposed(runner: &ScenarioRunner<'_>, number: u32, height: u64) -> Option<BlockId> {
+    runner.network().recorded().rev().find_map(|entry| match &entry.content {
+        TraceContent::Step { replica, input: Input::Judged { id, .. }, .. }
             if *replica == number && id.height.get() == height =>
         {
             Some(*id)
@@ -185,23 +185,23 @@ fn proposed(stage: &Stage<'_>, number: u32, height: u64) -> Option<BlockId> {
 }
 
 /// Sends a message from one replica to another that its protocol would not send.
-fn vote(stage: &mut Stage<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
-    let signature = stage.signer(from).sign(body.signing_hash());
-    stage.inject(from, &[to], &Message::Pbft(Arc::new(PbftMessage { body, signature })))
+fn vote(runner: &mut ScenarioRunner<'_>, from: u32, to: u32, body: Body) -> Result<(), ScenarioError> {
+    let signature = runner.signer(from).sign(body.signing_hash());
+    runner.inject(from, &[to], &ConsensusMessage::Pbft(Arc::new(PbftMessage { body, signature })))
 }
 
-fn lost_view_changes(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(10_000, 2)?;
-    let (primary, others) = primary(stage);
-    let lost = stage.lose(&["view-change"])?;
-    stage.crash(primary)?;
-    stage.run_ms(12_000)?;
-    let before = stage.highest();
-    stage.ensure(stage.sent("view-change").0 > 0, "view-changes")?;
-    stage.ensure(stage.sent("new-view").0 == 0, "no new view while they are lost")?;
-    stage.end(lost)?;
-    stage.run_until(60_000, "a new view", |stage| stage.sent("new-view").0 > 0)?;
-    stage.run_some_to_height(&others, 60_000, before + 2)?;
-    let (sent, _) = stage.sent("view-change");
+fn lost_view_changes(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(10_000, 2)?;
+    let (primary, others) = primary(runner);
+    let lost = runner.lose(&["view-change"])?;
+    runner.crash(primary)?;
+    runner.run_ms(12_000)?;
+    let before = runner.highest();
+    runner.ensure(runner.sent("view-change").0 > 0, "view-changes")?;
+    runner.ensure(runner.sent("new-view").0 == 0, "no new view while they are lost")?;
+    runner.end(lost)?;
+    runner.run_until(60_000, "a new view", |runner| runner.sent("new-view").0 > 0)?;
+    runner.run_some_to_height(&others, 60_000, before + 2)?;
+    let (sent, _) = runner.sent("view-change");
     Ok(format!("{sent} view-changes were sent; blocks go on at height {}", before + 2))
 }

@@ -4,15 +4,12 @@ mod exact;
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::id};
 use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
-    primitives::{Address, KeyPair, Transaction, TransactionRequest, U256, ether},
-    sim::{
-        faults::plan::Behaviour,
-        network::{builder::NetworkBuilder, error::NetworkError},
-    },
+    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
+    sim::{faults::plan::Behaviour, network::builder::NetworkBuilder},
 };
 
 pub(super) const SCENARIOS: &[Scenario] = &[
@@ -103,98 +100,99 @@ fn client() -> KeyPair {
     KeyPair::from_seed(1, "client")
 }
 
-fn all(stage: &Stage<'_>) -> Vec<u32> {
-    (0..stage.count()).collect()
+fn all(runner: &ScenarioRunner<'_>) -> Vec<u32> {
+    (0..runner.count()).collect()
 }
 
 /// Partitions the halves after some blocks, heals them once they have stalled, and continues; returns the heights of both
 /// branches and the common goal.
-fn split_and_heal(stage: &mut Stage<'_>, after: u64, down: &[u32]) -> Result<(u64, u64, u64), ScenarioError> {
-    stage.run_to_height(30_000, after)?;
-    let everybody = all(stage);
+fn split_and_heal(runner: &mut ScenarioRunner<'_>, after: u64, down: &[u32]) -> Result<(u64, u64, u64), ScenarioError> {
+    runner.run_to_height(30_000, after)?;
+    let everybody = all(runner);
     let half = everybody.len() / 2;
     let (one, other) = everybody.split_at(half);
     for number in down {
-        stage.crash(*number)?;
+        runner.crash(*number)?;
     }
-    let cut = stage.partition(&[one, other])?;
-    stage.run_ms(40_000)?;
-    let highest = |stage: &Stage<'_>, half: &[u32]| {
-        half.iter().map(|number| stage.head(*number).height.get()).max().unwrap_or_default()
+    let cut = runner.partition(&[one, other])?;
+    runner.run_ms(40_000)?;
+    let highest = |runner: &ScenarioRunner<'_>, half: &[u32]| {
+        half.iter().map(|number| runner.head(*number).height.get()).max().unwrap_or_default()
     };
-    let (left, right) = (highest(stage, one), highest(stage, other));
-    stage.run_ms(40_000)?;
-    stage.ensure((left, right) == (highest(stage, one), highest(stage, other)), "both halves stop")?;
-    stage.end(cut)?;
+    let (left, right) = (highest(runner, one), highest(runner, other));
+    runner.run_ms(40_000)?;
+    runner.ensure((left, right) == (highest(runner, one), highest(runner, other)), "both halves stop")?;
+    runner.end(cut)?;
     let up: Vec<u32> = everybody.iter().copied().filter(|number| !down.contains(number)).collect();
     let goal = left.max(right) + 8;
-    stage.run_some_to_height(&up, 120_000, goal)?;
-    stage.run_until(60_000, "one branch", |stage| stage.agree_at(&up, goal))?;
+    runner.run_some_to_height(&up, 120_000, goal)?;
+    runner.run_until(60_000, "one branch", |runner| runner.agree_at(&up, goal))?;
     Ok((left, right, goal))
 }
 
-fn equal_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
+fn equal_length(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     // No signer has signed yet, so that each of a half may sign once.
-    let (left, right, goal) = split_and_heal(stage, 0, &[])?;
-    stage.ensure(left == right, "branches of the same length")?;
+    let (left, right, goal) = split_and_heal(runner, 0, &[])?;
+    runner.ensure(left == right, "branches of the same length")?;
     Ok(format!("both halves stopped at height {left}; healed, all agree at height {goal}"))
 }
 
-fn other_length(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let down = stage.count() - 1;
-    let (left, right, goal) = split_and_heal(stage, 0, &[down])?;
-    stage.ensure(left != right, "branches of different length")?;
+fn other_length(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let down = runner.count() - 1;
+    let (left, right, goal) = split_and_heal(runner, 0, &[down])?;
+    runner.ensure(left != right, "branches of different length")?;
     Ok(format!("the halves stopped at heights {left} and {right}; healed, all agree at height {goal}"))
 }
 
-fn four_signers(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (left, right, goal) = split_and_heal(stage, 0, &[])?;
-    stage.ensure(left == right, "branches of the same length")?;
+fn four_signers(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (left, right, goal) = split_and_heal(runner, 0, &[])?;
+    runner.ensure(left == right, "branches of the same length")?;
     Ok(format!("the halves stopped at heights {left} and {right}; healed, all agree at height {goal}"))
 }
 
-fn double_signing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(30_000, 2)?;
-    stage.misbehave(0, Behaviour::Equivocate)?;
-    let honest: Vec<u32> = (1..stage.count()).collect();
+fn double_signing(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(30_000, 2)?;
+    runner.misbehave(0, Behaviour::Equivocate)?;
+    let honest: Vec<u32> = (1..runner.count()).collect();
     // Not all replicas receive both: a losing block is not forwarded.
-    stage.run_until(120_000, "evidence", |stage| honest.iter().any(|number| stage.evidence(*number) > 0))?;
-    let goal = stage.highest() + 6;
-    stage.run_some_to_height(&honest, 120_000, goal)?;
+    runner.run_until(120_000, "evidence", |runner| honest.iter().any(|number| runner.evidence(*number) > 0))?;
+    let goal = runner.highest() + 6;
+    runner.run_some_to_height(&honest, 120_000, goal)?;
     let settled = goal - 4;
-    stage
-        .run_until(60_000, "one block a height", |stage| (1..=settled).all(|height| stage.agree_at(&honest, height)))?;
-    let liar = stage.replica(0).address();
-    let named = honest.iter().flat_map(|number| stage.replica(*number).evidence()).map(Evidence::offender);
-    stage.ensure(named.into_iter().all(|named| Some(named) == liar), "nobody else named")?;
-    let holders = honest.iter().filter(|number| stage.evidence(**number) > 0).count();
-    let found: u64 = honest.iter().map(|number| stage.evidence(*number)).sum();
+    runner.run_until(60_000, "one block a height", |runner| {
+        (1..=settled).all(|height| runner.agree_at(&honest, height))
+    })?;
+    let liar = runner.replica(0).address();
+    let named = honest.iter().flat_map(|number| runner.replica(*number).evidence()).map(Evidence::offender);
+    runner.ensure(named.into_iter().all(|named| Some(named) == liar), "nobody else named")?;
+    let holders = honest.iter().filter(|number| runner.evidence(**number) > 0).count();
+    let found: u64 = honest.iter().map(|number| runner.evidence(*number)).sum();
     Ok(format!(
         "{found} pieces of evidence at {holders} of {} honest replicas; they agree up to height {settled}",
         honest.len()
     ))
 }
 
-fn censoring(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(30_000, 2)?;
-    stage.misbehave(0, Behaviour::Censor { senders: Vec::new() })?;
-    let transaction = transfer().map_err(|error| NetworkError::Options { reason: error.to_string() })?;
+fn censoring(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(30_000, 2)?;
+    runner.misbehave(0, Behaviour::Censor { senders: Vec::new() })?;
+    let transaction = transfer()?;
     let hash = transaction.hash();
-    let sent_at = stage.highest();
-    stage.network_mut().submit(transaction, id(0))?;
-    stage.run_until(60_000, "the transaction in a block", |stage| {
-        let receiver = stage.replica(1).chain().latest_state().ok();
+    let sent_at = runner.highest();
+    runner.network_mut().submit(transaction, id(0))?;
+    runner.run_until(60_000, "the transaction in a block", |runner| {
+        let receiver = runner.replica(1).chain().latest_state().ok();
         receiver.is_some_and(
             |state| matches!(state.account(&RECEIVER), Ok(Some(account)) if account.balance == U256::from(1)),
         )
     })?;
-    let chain = stage.replica(1).chain();
-    let blocks = (1..=stage.head(1).height.get())
+    let chain = runner.replica(1).chain();
+    let blocks = (1..=runner.head(1).height.get())
         .filter_map(|height| chain.block_at(crate::primitives::Height::new(height)).ok());
     let mut with_it = blocks.filter(|block| block.block().transactions().iter().any(|other| other.hash() == hash));
     let author = with_it.next().map(|block| (block.block().height(), block.block().header().beneficiary));
-    let censor = stage.replica(0).address();
-    stage.ensure(author.is_some_and(|(_, author)| Some(author) != censor), "another signer's block")?;
+    let censor = runner.replica(0).address();
+    runner.ensure(author.is_some_and(|(_, author)| Some(author) != censor), "another signer's block")?;
     let height = author.map_or(0, |(height, _)| height.get());
     Ok(format!("sent at height {sent_at}, in block {height}, which the censor did not make"))
 }
@@ -206,28 +204,28 @@ fn transfer() -> Result<Arc<Transaction>, crate::primitives::TransactionError> {
         chain_id: Some(CHAIN_ID),
         to: Some(RECEIVER),
         value: U256::from(1),
-        gas_limit: 21_000,
+        gas_limit: Gas::new(21_000),
         max_fee_per_gas: 100_000_000_000,
         ..TransactionRequest::default()
     };
     Ok(Arc::new(request.sign(&client())?))
 }
 
-fn vote_spam(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    stage.run_to_height(30_000, 1)?;
-    let signers = stage.count() as usize;
+fn vote_spam(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    runner.run_to_height(30_000, 1)?;
+    let signers = runner.count() as usize;
     for stranger in 1..=100 {
-        stage.admin(0, Admin::Vote { target: Address::repeat_byte(stranger), authorize: true })?;
+        runner.admin(0, Admin::Vote { target: Address::repeat_byte(stranger), authorize: true })?;
     }
-    stage.run_to_height(300_000, 60)?;
-    stage.ensure(stage.protocol(1).validators().len() == signers, "the signers as they were")?;
+    runner.run_to_height(300_000, 60)?;
+    runner.ensure(runner.protocol(1).validators().len() == signers, "the signers as they were")?;
     let target = Address::repeat_byte(7);
-    for voter in 1..stage.count() {
-        stage.admin(voter, Admin::Vote { target, authorize: true })?;
+    for voter in 1..runner.count() {
+        runner.admin(voter, Admin::Vote { target, authorize: true })?;
     }
-    stage.run_until(300_000, "the one with a majority joins", |stage| {
-        (0..stage.count()).all(|number| stage.protocol(number).validators().contains(&target))
+    runner.run_until(300_000, "the one with a majority joins", |runner| {
+        (0..runner.count()).all(|number| runner.protocol(number).validators().contains(&target))
     })?;
-    stage.ensure(stage.protocol(1).validators().len() == signers + 1, "nobody else joins")?;
+    runner.ensure(runner.protocol(1).validators().len() == signers + 1, "nobody else joins")?;
     Ok(format!("100 strangers stayed out for 60 blocks; the one with {} of {signers} votes joined", signers - 1))
 }

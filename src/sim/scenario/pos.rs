@@ -4,7 +4,7 @@ mod attacks;
 mod duties;
 mod finality;
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes};
 use crate::{
     consensus::{
         AnyProtocol, ConsensusConfig,
@@ -140,15 +140,15 @@ fn parameters() -> PosConfig {
     PosConfig::default().with_period(2).with_slots_per_epoch(4)
 }
 
-fn config(stage: &Stage<'_>) -> PosConfig {
-    match stage.network().config() {
+fn config(runner: &ScenarioRunner<'_>) -> PosConfig {
+    match runner.network().config() {
         ConsensusConfig::Pos(config) => *config,
         _ => parameters(),
     }
 }
 
-fn pos<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Pos> {
-    match stage.protocol(number) {
+fn pos<'a>(runner: &'a ScenarioRunner<'_>, number: u32) -> Option<&'a Pos> {
+    match runner.protocol(number) {
         AnyProtocol::Pos(pos) => Some(pos),
         _ => None,
     }
@@ -158,80 +158,80 @@ const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
     builder
 }
 
-fn all(stage: &Stage<'_>) -> Vec<u32> {
-    (0..stage.count()).collect()
+fn all(runner: &ScenarioRunner<'_>) -> Vec<u32> {
+    (0..runner.count()).collect()
 }
 
-fn finalized(stage: &Stage<'_>, number: u32) -> u64 {
-    stage.finalized(number).height.get()
+fn finalized(runner: &ScenarioRunner<'_>, number: u32) -> u64 {
+    runner.finalized(number).height.get()
 }
 
-fn reorgs(stage: &Stage<'_>) -> u64 {
-    stage.network().replicas().iter().map(|replica| replica.counters().reorgs).sum()
+fn reorgs(runner: &ScenarioRunner<'_>) -> u64 {
+    runner.network().replicas().iter().map(|replica| replica.counters().reorgs).sum()
 }
 
-fn until_final(stage: &mut Stage<'_>, replicas: &[u32], height: u64) -> Result<(), ScenarioError> {
+fn until_final(runner: &mut ScenarioRunner<'_>, replicas: &[u32], height: u64) -> Result<(), ScenarioError> {
     let replicas = replicas.to_vec();
-    stage.run_until(300_000, &format!("height {height} final"), move |stage| {
-        replicas.iter().all(|number| finalized(stage, *number) >= height)
+    runner.run_until(300_000, &format!("height {height} final"), move |runner| {
+        replicas.iter().all(|number| finalized(runner, *number) >= height)
     })
 }
 
-fn late_block(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let everybody = all(stage);
-    until_final(stage, &everybody, 4)?;
-    stage.run_ms(600)?;
-    let before = reorgs(stage);
-    let slow = stage.link(&["block"], &[0], &[], LinkEffect::Latency(Delay::Constant { ms: 2_600 }))?;
-    stage.begin_window();
-    stage.run_until(120_000, "a reorg", |stage| reorgs(stage) > before)?;
-    stage.run_ms(400)?;
-    stage.end(slow)?;
-    stage.run_ms(6_000)?;
-    stage.end_window();
-    let goal = stage.highest();
-    until_final(stage, &everybody, goal)?;
+fn late_block(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let everybody = all(runner);
+    until_final(runner, &everybody, 4)?;
+    runner.run_ms(600)?;
+    let before = reorgs(runner);
+    let slow = runner.link(&["block"], &[0], &[], LinkEffect::Latency(Delay::Constant { ms: 2_600 }))?;
+    runner.begin_window();
+    runner.run_until(120_000, "a reorg", |runner| reorgs(runner) > before)?;
+    runner.run_ms(400)?;
+    runner.end(slow)?;
+    runner.run_ms(6_000)?;
+    runner.end_window();
+    let goal = runner.highest();
+    until_final(runner, &everybody, goal)?;
     for height in 1..=goal {
-        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
-    Ok(format!("{} reorgs; final up to height {}", reorgs(stage) - before, finalized(stage, 0)))
+    Ok(format!("{} reorgs; final up to height {}", reorgs(runner) - before, finalized(runner, 0)))
 }
 
-fn partition(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let everybody = all(stage);
-    until_final(stage, &everybody, 4)?;
+fn partition(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let everybody = all(runner);
+    until_final(runner, &everybody, 4)?;
     let (one, other) = everybody.split_at(everybody.len() / 2);
-    let cut = stage.partition(&[one, other])?;
-    stage.run_ms(16_000)?;
-    let before: Vec<_> = everybody.iter().map(|number| finalized(stage, *number)).collect();
-    stage.run_ms(24_000)?;
-    let after: Vec<_> = everybody.iter().map(|number| finalized(stage, *number)).collect();
-    stage.ensure(before == after, "nothing becomes final")?;
-    stage.ensure(stage.head(one[0]).hash != stage.head(other[0]).hash, "two branches")?;
-    let goal = stage.highest();
-    stage.end(cut)?;
-    until_final(stage, &everybody, goal)?;
-    stage.ensure(reorgs(stage) > 0, "a reorg")?;
+    let cut = runner.partition(&[one, other])?;
+    runner.run_ms(16_000)?;
+    let before: Vec<_> = everybody.iter().map(|number| finalized(runner, *number)).collect();
+    runner.run_ms(24_000)?;
+    let after: Vec<_> = everybody.iter().map(|number| finalized(runner, *number)).collect();
+    runner.ensure(before == after, "nothing becomes final")?;
+    runner.ensure(runner.head(one[0]).hash != runner.head(other[0]).hash, "two branches")?;
+    let goal = runner.highest();
+    runner.end(cut)?;
+    until_final(runner, &everybody, goal)?;
+    runner.ensure(reorgs(runner) > 0, "a reorg")?;
     for height in 1..=goal {
-        stage.ensure(stage.agree_at(&everybody, height), format!("one block at height {height}"))?;
+        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
     }
     Ok(format!(
         "final stood at {after:?} with heads up to {goal}; healed: {} reorgs, final up to {}",
-        reorgs(stage),
-        finalized(stage, 0)
+        reorgs(runner),
+        finalized(runner, 0)
     ))
 }
 
-fn double_proposal(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let everybody = all(stage);
-    until_final(stage, &everybody, 4)?;
-    stage.misbehave(0, Behaviour::Equivocate)?;
+fn double_proposal(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let everybody = all(runner);
+    until_final(runner, &everybody, 4)?;
+    runner.misbehave(0, Behaviour::Equivocate)?;
     let honest = &everybody[1..];
-    stage.run_until(300_000, "evidence", |stage| honest.iter().all(|number| stage.evidence(*number) > 0))?;
-    let goal = stage.highest();
-    until_final(stage, honest, goal)?;
-    let offender = stage.replica(0).address();
-    let named = stage.replica(1).evidence().map(crate::consensus::Evidence::offender);
-    stage.ensure(named.into_iter().all(|named| Some(named) == offender), "nobody else is named")?;
-    Ok(format!("{} pieces of evidence against one; final up to height {}", stage.evidence(1), finalized(stage, 1)))
+    runner.run_until(300_000, "evidence", |runner| honest.iter().all(|number| runner.evidence(*number) > 0))?;
+    let goal = runner.highest();
+    until_final(runner, honest, goal)?;
+    let offender = runner.replica(0).address();
+    let named = runner.replica(1).evidence().map(crate::consensus::Evidence::offender);
+    runner.ensure(named.into_iter().all(|named| Some(named) == offender), "nobody else is named")?;
+    Ok(format!("{} pieces of evidence against one; final up to height {}", runner.evidence(1), finalized(runner, 1)))
 }

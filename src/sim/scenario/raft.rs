@@ -3,7 +3,7 @@
 mod logs;
 mod members;
 
-use super::{Scenario, ScenarioError, Script, Sizes, Stage, stage::id};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::id};
 use crate::{
     consensus::{
         AnyProtocol, ConsensusConfig,
@@ -123,117 +123,118 @@ const fn slow_links(builder: NetworkBuilder) -> NetworkBuilder {
     builder.with_latency(Latency::Uniform { min: Duration::from_millis(150), max: Duration::from_millis(420) })
 }
 
-fn raft<'a>(stage: &'a Stage<'_>, number: u32) -> Option<&'a Raft> {
-    match stage.protocol(number) {
+fn raft<'a>(runner: &'a ScenarioRunner<'_>, number: u32) -> Option<&'a Raft> {
+    match runner.protocol(number) {
         AnyProtocol::Raft(raft) => Some(raft),
         _ => None,
     }
 }
 
-fn term(stage: &Stage<'_>, number: u32) -> u64 {
-    raft(stage, number).map_or(0, Raft::term)
+fn term(runner: &ScenarioRunner<'_>, number: u32) -> u64 {
+    raft(runner, number).map_or(0, Raft::term)
 }
 
-fn leads(stage: &Stage<'_>, number: u32) -> bool {
-    raft(stage, number).is_some_and(Raft::is_leader)
+fn leads(runner: &ScenarioRunner<'_>, number: u32) -> bool {
+    raft(runner, number).is_some_and(Raft::is_leader)
 }
 
 /// Returns the leader among these replicas in the highest term.
-fn leader_of(stage: &Stage<'_>, among: &[u32]) -> Option<u32> {
-    among.iter().copied().filter(|number| leads(stage, *number)).max_by_key(|number| term(stage, *number))
+fn leader_of(runner: &ScenarioRunner<'_>, among: &[u32]) -> Option<u32> {
+    among.iter().copied().filter(|number| leads(runner, *number)).max_by_key(|number| term(runner, *number))
 }
 
 /// Returns the leader and all others, after `height` blocks.
-fn begin(stage: &mut Stage<'_>, height: u64) -> Result<(u32, Vec<u32>), ScenarioError> {
-    stage.run_to_height(60_000, height)?;
-    let everybody: Vec<u32> = (0..stage.count()).collect();
-    let leader = leader_of(stage, &everybody);
-    stage.ensure(leader.is_some(), "a leader")?;
+fn begin(runner: &mut ScenarioRunner<'_>, height: u64) -> Result<(u32, Vec<u32>), ScenarioError> {
+    runner.run_to_height(60_000, height)?;
+    let everybody: Vec<u32> = (0..runner.count()).collect();
+    let leader = leader_of(runner, &everybody);
+    runner.ensure(leader.is_some(), "a leader")?;
     let leader = leader.unwrap_or_default();
     Ok((leader, everybody.into_iter().filter(|number| *number != leader).collect()))
 }
 
-fn agree_up_to(stage: &Stage<'_>, replicas: &[u32], goal: u64) -> Result<(), ScenarioError> {
-    (1..=goal)
-        .try_for_each(|height| stage.ensure(stage.agree_at(replicas, height), format!("one block at height {height}")))
+fn agree_up_to(runner: &ScenarioRunner<'_>, replicas: &[u32], goal: u64) -> Result<(), ScenarioError> {
+    (1..=goal).try_for_each(|height| {
+        runner.ensure(runner.agree_at(replicas, height), format!("one block at height {height}"))
+    })
 }
 
-fn leader_crash(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 2)?;
-    let before = term(stage, leader);
-    stage.run_ms(500)?;
-    stage.begin_window();
-    let committed = stage.highest();
-    stage.run_some_to_height(&others, 5_000, committed + 1)?;
-    stage.run_ms(60)?;
-    stage.crash(leader)?;
-    let crashed_at = stage.network().now();
-    stage.run_until(20_000, "another leader", |stage| leader_of(stage, &others).is_some())?;
-    let waited = stage.network().now().as_nanos() - crashed_at.as_nanos();
-    stage.run_some_to_height(&others, 20_000, committed + 3)?;
-    stage.run_ms(60)?;
-    stage.restart(leader)?;
-    let goal = stage.highest() + 1;
-    stage.run_to_height(20_000, goal)?;
-    stage.run_ms(60)?;
-    stage.end_window();
-    let everybody: Vec<u32> = (0..stage.count()).collect();
-    agree_up_to(stage, &everybody, goal)?;
-    stage.ensure(!leads(stage, leader) && term(stage, leader) > before, "the old leader follows in a later term")?;
-    let next = leader_of(stage, &others).unwrap_or_default();
-    let (millis, term) = (waited / 1_000_000, term(stage, leader));
+fn leader_crash(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(runner, 2)?;
+    let before = term(runner, leader);
+    runner.run_ms(500)?;
+    runner.begin_window();
+    let committed = runner.highest();
+    runner.run_some_to_height(&others, 5_000, committed + 1)?;
+    runner.run_ms(60)?;
+    runner.crash(leader)?;
+    let crashed_at = runner.network().now();
+    runner.run_until(20_000, "another leader", |runner| leader_of(runner, &others).is_some())?;
+    let waited = runner.network().now().as_nanos() - crashed_at.as_nanos();
+    runner.run_some_to_height(&others, 20_000, committed + 3)?;
+    runner.run_ms(60)?;
+    runner.restart(leader)?;
+    let goal = runner.highest() + 1;
+    runner.run_to_height(20_000, goal)?;
+    runner.run_ms(60)?;
+    runner.end_window();
+    let everybody: Vec<u32> = (0..runner.count()).collect();
+    agree_up_to(runner, &everybody, goal)?;
+    runner.ensure(!leads(runner, leader) && term(runner, leader) > before, "the old leader follows in a later term")?;
+    let next = leader_of(runner, &others).unwrap_or_default();
+    let (millis, term) = (waited / 1_000_000, term(runner, leader));
     Ok(format!("replica {next} leads term {term} from {millis} ms after the crash on; all agree up to height {goal}"))
 }
 
-fn duel(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let everybody: Vec<u32> = (0..stage.count()).collect();
-    stage.run_until(120_000, "a leader", |stage| leader_of(stage, &everybody).is_some())?;
-    let (asked, candidates) = stage.sent("raft-pre-vote-request");
-    stage.ensure(candidates >= 2, "two candidates or more")?;
-    stage.run_to_height(120_000, 3)?;
+fn duel(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let everybody: Vec<u32> = (0..runner.count()).collect();
+    runner.run_until(120_000, "a leader", |runner| leader_of(runner, &everybody).is_some())?;
+    let (asked, candidates) = runner.sent("raft-pre-vote-request");
+    runner.ensure(candidates >= 2, "two candidates or more")?;
+    runner.run_to_height(120_000, 3)?;
     Ok(format!("{candidates} asked for votes ({asked} times) before one led; blocks go on at height 3"))
 }
 
-fn rejoiner(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 3)?;
-    let term_before = term(stage, leader);
+fn rejoiner(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(runner, 3)?;
+    let term_before = term(runner, leader);
     let away = others.first().copied().unwrap_or_default();
-    let cut = stage.isolate(away)?;
-    stage.run_ms(20_000)?;
-    stage.ensure(stage.head(away).height.get() < stage.highest(), "the one cut off falls behind")?;
-    stage.end(cut)?;
-    let goal = stage.highest() + 5;
-    stage.run_to_height(30_000, goal)?;
-    stage.ensure(leads(stage, leader) && term(stage, leader) == term_before, "the same leader in the same term")?;
+    let cut = runner.isolate(away)?;
+    runner.run_ms(20_000)?;
+    runner.ensure(runner.head(away).height.get() < runner.highest(), "the one cut off falls behind")?;
+    runner.end(cut)?;
+    let goal = runner.highest() + 5;
+    runner.run_to_height(30_000, goal)?;
+    runner.ensure(leads(runner, leader) && term(runner, leader) == term_before, "the same leader in the same term")?;
     Ok(format!("replica {leader} still leads term {term_before} at height {goal}"))
 }
 
-fn one_way(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 3)?;
-    let before = term(stage, leader);
-    stage.one_way(&others, &[leader])?;
-    stage.run_until(30_000, "the leader steps down", |stage| !leads(stage, leader))?;
-    stage.run_until(30_000, "another leader", |stage| leader_of(stage, &others).is_some())?;
-    let goal = stage.highest() + 3;
-    stage.run_some_to_height(&others, 60_000, goal)?;
-    let next = leader_of(stage, &others).unwrap_or_default();
-    stage.ensure(term(stage, next) > before, "a later term")?;
-    stage.ensure(stage.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
-    Ok(format!("replica {leader} stepped down from term {before}; replica {next} leads term {}", term(stage, next)))
+fn one_way(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(runner, 3)?;
+    let before = term(runner, leader);
+    runner.one_way(&others, &[leader])?;
+    runner.run_until(30_000, "the leader steps down", |runner| !leads(runner, leader))?;
+    runner.run_until(30_000, "another leader", |runner| leader_of(runner, &others).is_some())?;
+    let goal = runner.highest() + 3;
+    runner.run_some_to_height(&others, 60_000, goal)?;
+    let next = leader_of(runner, &others).unwrap_or_default();
+    runner.ensure(term(runner, next) > before, "a later term")?;
+    runner.ensure(runner.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
+    Ok(format!("replica {leader} stepped down from term {before}; replica {next} leads term {}", term(runner, next)))
 }
 
-fn compacted(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 2)?;
+fn compacted(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(runner, 2)?;
     let behind = others.first().copied().unwrap_or_default();
-    let cut = stage.isolate(behind)?;
-    let needed = stage.head(behind).height.get() + 1;
+    let cut = runner.isolate(behind)?;
+    let needed = runner.head(behind).height.get() + 1;
     let goal = needed + 12;
-    stage.run_some_to_height(&[leader], 120_000, goal)?;
-    stage.ensure(raft(stage, leader).is_some_and(|raft| raft.compacted_index() > needed), "a compacted log")?;
-    stage.end(cut)?;
-    stage.run_to_height(60_000, goal)?;
-    stage.ensure(stage.marks("raft/snapshot") > 0, "that it was told to fetch (raft/snapshot)")?;
-    stage.ensure(stage.sent("block-request").0 > 0, "that it asked for blocks")?;
-    let (asked, _) = stage.sent("block-request");
-    Ok(format!("replica {behind} fetched {asked} blocks and is at height {}", stage.head(behind).height))
+    runner.run_some_to_height(&[leader], 120_000, goal)?;
+    runner.ensure(raft(runner, leader).is_some_and(|raft| raft.compacted_index() > needed), "a compacted log")?;
+    runner.end(cut)?;
+    runner.run_to_height(60_000, goal)?;
+    runner.ensure(runner.marks("raft/snapshot") > 0, "that it was told to fetch (raft/snapshot)")?;
+    runner.ensure(runner.sent("block-request").0 > 0, "that it asked for blocks")?;
+    let (asked, _) = runner.sent("block-request");
+    Ok(format!("replica {behind} fetched {asked} blocks and is at height {}", runner.head(behind).height))
 }

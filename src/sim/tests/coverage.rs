@@ -1,5 +1,5 @@
-//! Coverage marks and what must pass them: the default campaign, or a test by name. A mark that nothing must pass, and one that
-//! nobody listed, fails here.
+//! Coverage marks and what must reach them: the default campaign, or a test by name. A mark without an entry, or an entry without
+//! a mark, fails here.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,12 +34,12 @@ const PBFT: Marks = &[
         Guard("too few commit a change of the validators: tests/regressions/pbft-3458-liveness.toml"),
     ),
     ("pbft/behind", Campaign),
-    ("pbft/conflicting-certificate", Guard("two certificates of one height take f + 1 liars")),
-    ("pbft/conflicting-checkpoint", Guard("two quorums of one height take f + 1 liars")),
+    ("pbft/conflicting-certificate", Guard("two certificates of one height take f + 1 Byzantine replicas")),
+    ("pbft/conflicting-checkpoint", Guard("two quorums of one height take f + 1 Byzantine replicas")),
     ("pbft/conflicting-new-view", Guard("what is committed is chosen by every new view")),
     (
         "pbft/equivocating-primary",
-        Test("consensus/pbft/tests/byzantine.rs", "a_backup_that_sees_both_proposals_asks_for_another_view_at_once"),
+        Test("consensus/pbft/tests/byzantine.rs", "a_backup_with_both_proposals_starts_a_view_change_at_once"),
     ),
     ("pbft/evidence", Campaign),
     ("pbft/fetch-chosen", Campaign),
@@ -60,31 +60,25 @@ const PBFT: Marks = &[
     ),
     (
         "pbft/log-full",
-        Test("consensus/pbft/tests/normal.rs", "a_log_without_checkpoint_votes_fills_and_goes_on_when_they_come"),
+        Test("consensus/pbft/tests/normal.rs", "a_log_full_without_checkpoint_votes_continues_with_them"),
     ),
     ("pbft/new-view", Campaign),
     ("pbft/new-view-resent", Campaign),
-    ("pbft/overdue", Guard("seldom: a block is late beyond what its view allows")),
+    ("pbft/overdue", Guard("rare: a block exceeds the timeout of its view")),
     (
         "pbft/primary-behind",
-        Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_again_when_faults_end"),
+        Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_once_faults_end"),
     ),
     ("pbft/refuse-double-proposal", Guard("a primary that restarts knows its proposal by its records")),
     ("pbft/shown-other-proposal", Campaign),
     ("pbft/stable-checkpoint", Campaign),
-    (
-        "pbft/stale-answer",
-        Test("consensus/pbft/tests/invalid.rs", "events_that_were_not_requested_leave_the_state_as_it_was"),
-    ),
-    (
-        "pbft/stale-build",
-        Test("consensus/pbft/tests/invalid.rs", "events_that_were_not_requested_leave_the_state_as_it_was"),
-    ),
+    ("pbft/stale-answer", Test("consensus/pbft/tests/invalid.rs", "unrequested_events_leave_the_state_unchanged")),
+    ("pbft/stale-build", Test("consensus/pbft/tests/invalid.rs", "unrequested_events_leave_the_state_unchanged")),
     ("pbft/synced", Campaign),
     ("pbft/timeout", Campaign),
     (
         "pbft/undecided-view",
-        Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_again_when_faults_end"),
+        Test("consensus/pbft/tests/random.rs", "random_schedules_are_safe_and_live_once_faults_end"),
     ),
     ("pbft/useless-early-proposal", Guard("an honest primary proposes what its own new view allows")),
     (
@@ -95,7 +89,7 @@ const PBFT: Marks = &[
         ),
     ),
     ("pbft/view-change", Campaign),
-    ("pbft/view-missed", Test("consensus/pbft/tests/faults.rs", "a_silent_primary_is_replaced_and_comes_back")),
+    ("pbft/view-missed", Test("consensus/pbft/tests/faults.rs", "a_silent_primary_is_replaced_and_catches_up")),
 ];
 
 const RAFT: Marks = &[
@@ -108,34 +102,34 @@ const RAFT: Marks = &[
     ("raft/fast-reject", Campaign),
     (
         "raft/joint",
-        Test("consensus/raft/tests/members.rs", "a_leader_is_removed_while_joint_and_leads_until_it_is_left"),
+        Test("consensus/raft/tests/members.rs", "a_removed_leader_leads_until_the_joint_configuration_is_left"),
     ),
     ("raft/leader", Campaign),
     (
         "raft/leader-removed",
-        Test("consensus/raft/tests/members.rs", "a_leader_is_removed_while_joint_and_leads_until_it_is_left"),
+        Test("consensus/raft/tests/members.rs", "a_removed_leader_leads_until_the_joint_configuration_is_left"),
     ),
     ("raft/leads-already", Guard("only its leader tells a member to stand for election")),
     ("raft/lease-kept", Campaign),
     (
         "raft/members-changed",
-        Test("consensus/raft/tests/members.rs", "a_leader_is_removed_while_joint_and_leads_until_it_is_left"),
+        Test("consensus/raft/tests/members.rs", "a_removed_leader_leads_until_the_joint_configuration_is_left"),
     ),
     ("raft/old-term", Campaign),
     ("raft/pre-vote", Campaign),
-    ("raft/quorum-lost", Test("consensus/raft/tests/elections.rs", "a_leader_that_hears_nobody_steps_down")),
+    ("raft/quorum-lost", Test("consensus/raft/tests/elections.rs", "an_isolated_leader_steps_down")),
     ("raft/snapshot", Test("consensus/raft/tests/replication.rs", "a_follower_behind_a_compacted_log_fetches_blocks")),
     ("raft/stale-answer", Campaign),
-    ("raft/stale-build", Test("consensus/raft/tests/input.rs", "answers_to_nothing_change_nothing")),
-    ("raft/stale-draw", Test("consensus/raft/tests/input.rs", "answers_to_nothing_change_nothing")),
-    ("raft/stale-timer", Test("consensus/raft/tests/input.rs", "answers_to_nothing_change_nothing")),
+    ("raft/stale-build", Test("consensus/raft/tests/input.rs", "unrequested_responses_change_nothing")),
+    ("raft/stale-draw", Test("consensus/raft/tests/input.rs", "unrequested_responses_change_nothing")),
+    ("raft/stale-timer", Test("consensus/raft/tests/input.rs", "unrequested_responses_change_nothing")),
     ("raft/stale-vote", Campaign),
     ("raft/stepped-down", Campaign),
+    ("raft/transfer", Test("consensus/raft/tests/elections.rs", "a_leadership_transfer_overrides_the_lease")),
     (
-        "raft/transfer",
-        Test("consensus/raft/tests/elections.rs", "leadership_goes_to_whom_it_is_handed_even_under_a_lease"),
+        "raft/transfer-given-up",
+        Test("consensus/raft/tests/elections.rs", "a_transfer_to_an_unreachable_replica_is_aborted"),
     ),
-    ("raft/transfer-given-up", Test("consensus/raft/tests/elections.rs", "a_transfer_to_one_that_is_gone_is_given_up")),
 ];
 
 const POS: Marks = &[
@@ -149,8 +143,8 @@ const POS: Marks = &[
     ("pos/refuse-surround", Guard("the justified checkpoint of a head goes back only where epochs are lost")),
     ("pos/reorg", Campaign),
     ("pos/resend", Campaign),
-    ("pos/stale-answer", Test("consensus/pos/tests/invalid.rs", "answers_to_nothing_change_nothing")),
-    ("pos/stale-build", Test("consensus/pos/tests/invalid.rs", "answers_to_nothing_change_nothing")),
+    ("pos/stale-answer", Test("consensus/pos/tests/invalid.rs", "unrequested_responses_change_nothing")),
+    ("pos/stale-build", Test("consensus/pos/tests/invalid.rs", "unrequested_responses_change_nothing")),
     ("pos/sync", Test("consensus/pos/tests/life.rs", "a_quarter_absent_does_not_stop_finality_and_is_reported")),
 ];
 
@@ -179,8 +173,8 @@ const DPOS: Marks = &[
     ("dpos/reorg", Campaign),
     ("dpos/schedule-proposed", Campaign),
     ("dpos/show-head", Campaign),
-    ("dpos/stale-answer", Test("consensus/dpos/tests/invalid.rs", "answers_to_nothing_leave_the_state_as_it_was")),
-    ("dpos/stale-build", Test("consensus/dpos/tests/invalid.rs", "answers_to_nothing_leave_the_state_as_it_was")),
+    ("dpos/stale-answer", Test("consensus/dpos/tests/invalid.rs", "unrequested_responses_leave_the_state_unchanged")),
+    ("dpos/stale-build", Test("consensus/dpos/tests/invalid.rs", "unrequested_responses_leave_the_state_unchanged")),
 ];
 
 const POA: Marks = &[
@@ -193,7 +187,7 @@ const POA: Marks = &[
         "poa/say-sealed-again",
         Test("consensus/poa/tests.rs", "lost_sealed_blocks_are_rebroadcast_and_no_others_are_sealed_in_their_place"),
     ),
-    ("poa/stale-answer", Test("consensus/poa/tests.rs", "invalid_blocks_leave_the_state_as_it_was")),
+    ("poa/stale-answer", Test("consensus/poa/tests.rs", "invalid_blocks_leave_the_state_unchanged")),
     ("poa/stale-build", Test("consensus/poa/tests.rs", "a_replica_seals_once_a_height_and_announces_after_its_record")),
 ];
 
@@ -274,8 +268,8 @@ fn every_mark_is_listed_and_its_test_asserts_it() {
             match by {
                 Campaign => {}
                 Test(file, test) => {
-                    let says = body(file, test).contains(&format!("\"{mark}\""));
-                    assert!(says, "{file}: {test} says nothing of {mark}");
+                    let is_asserted = body(file, test).contains(&format!("\"{mark}\""));
+                    assert!(is_asserted, "{file}: {test} does not assert {mark}");
                 }
                 Guard(why) => assert!(!why.is_empty(), "{mark}"),
             }
@@ -300,8 +294,8 @@ fn the_campaign_passes_its_marks() {
 }
 
 #[test]
-#[ignore = "a look at marks: SEEDS"]
-fn look() {
+#[ignore = "prints the marks of SEEDS seeds"]
+fn print_marks() {
     let seeds = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
     for kind in ConsensusKind::ALL {
         let passed = passed(kind, seeds);

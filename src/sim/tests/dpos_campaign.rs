@@ -13,7 +13,7 @@ fn setup() -> CampaignSetup {
 }
 
 #[test]
-fn nothing_is_found_and_the_faults_leave_their_marks() {
+fn nothing_is_found_and_the_faults_reach_their_marks() {
     let setup = setup();
     let mut marks = std::collections::BTreeMap::new();
     for seed in 0..40 {

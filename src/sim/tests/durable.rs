@@ -1,7 +1,7 @@
-//! Every replica's records on a durable store: after any write the process may die, and all replicas come back.
+//! Every replica's records on a durable store: the process may stop after any write, and all replicas recover.
 
 use core::{ops::ControlFlow, time::Duration};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use super::*;
 use crate::{
@@ -10,63 +10,20 @@ use crate::{
     primitives::{Bytes, Height},
     sim::{faults::plan::Fault, network::records::RecordStore},
     state::{PagedState, model},
-    store::{Batch, KeyValue, MemoryStore, Order, StoreError, Table},
+    store::{Batch, KeyValue, Order, Table, testing::MemoryDisk as Disk},
 };
 
 mod growth;
 mod lagging;
 
-/// A store in memory that stands for a disk, and what it held after every write.
-#[derive(Debug, Default)]
-struct Disk {
-    now: MemoryStore,
-    past: Mutex<Vec<MemoryStore>>,
-}
-
-impl Disk {
-    fn at(store: &MemoryStore) -> Arc<Self> {
-        Arc::new(Self { now: store.clone(), past: Mutex::default() })
-    }
-
-    fn writes(&self) -> usize {
-        self.past.lock().unwrap().len()
-    }
-
-    fn consensus(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
-        let mut found = Vec::new();
-        let mut visit = |key: &[u8], value: &[u8]| {
-            found.push((key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        };
-        self.scan(Table::Consensus, &[], Order::Ascending, &mut visit).unwrap();
-        found
-    }
-}
-
-impl KeyValue for Disk {
-    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        self.now.get(table, key)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        prefix: &[u8],
-        order: Order,
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
-    ) -> Result<(), StoreError> {
-        self.now.scan(table, prefix, order, visit)
-    }
-
-    fn write(&self, batch: Batch) -> Result<(), StoreError> {
-        self.now.write(batch)?;
-        self.past.lock().unwrap().push(self.now.clone());
-        Ok(())
-    }
-
-    fn is_durable(&self) -> bool {
-        true
-    }
+fn consensus(disk: &Disk) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut visit = |key: &[u8], value: &[u8]| {
+        found.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    disk.scan(Table::Consensus, &[], Order::Ascending, &mut visit).unwrap();
+    found
 }
 
 fn on(disk: &Arc<Disk>, config: ConsensusConfig, validators: u32) -> NetworkBuilder {
@@ -89,7 +46,7 @@ fn produce(network: &mut Network, blocks: u64) {
     }
 }
 
-/// What of a replica's records may only grow.
+/// Returns the values of a replica's records that may only grow.
 fn watermark(kind: ConsensusKind, records: &Records) -> u64 {
     let number = |key: &[u8], from: usize| {
         let bytes = records.get(key).and_then(|record| record.get(from..from + 8));
@@ -113,12 +70,12 @@ fn watermark(kind: ConsensusKind, records: &Records) -> u64 {
 }
 
 #[test]
-fn every_replica_comes_back_with_its_own_records() {
+fn every_replica_recovers_from_its_own_records() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
         let mut first = on_demand(&disk, kind, 4);
         produce(&mut first, 9);
-        let disk = Disk::at(&disk.now);
+        let disk = disk.crashed();
         let second = on_demand(&disk, kind, 4);
         for (before, after) in first.replicas().iter().zip(second.replicas()) {
             assert_eq!(after.head(), before.head(), "{kind:?}");
@@ -133,14 +90,14 @@ fn every_replica_comes_back_with_its_own_records() {
             }
         }
         let own: std::collections::BTreeSet<_> = second.replicas().iter().map(Replica::records).collect();
-        // Followers of one leader promise the same.
+        // Followers of one leader have the same term and vote.
         let is_same = matches!(kind, ConsensusKind::Pbft | ConsensusKind::Raft);
         assert!(own.len() > 1 || is_same, "{kind:?}: not those of one of them");
     }
 }
 
 #[test]
-fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
+fn a_stop_after_any_write_stops_no_replica_and_causes_no_equivocation() {
     for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
         let disk = Arc::new(Disk::default());
         let mut network = on_demand(&disk, kind, validators);
@@ -153,9 +110,9 @@ fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
         let whole = network.primary().chain().clone();
         let mut before = vec![0; validators as usize];
         let mut finalized = Height::GENESIS;
-        let past = disk.past.lock().unwrap().clone();
+        let past = disk.crashes();
         for (write, store) in past.iter().enumerate() {
-            let died = Disk::at(store);
+            let died = store.crashed();
             let mut again = on_demand(&died, kind, validators);
             let at = format!("{kind:?} of {validators} after write {write}");
             let head = again.primary().head();
@@ -169,7 +126,7 @@ fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
             assert_eq!(model::rebuilt_root(&*state), chain.head().block().header().state_root, "{at}");
             for (replica, before) in again.replicas().iter().zip(&mut before) {
                 let now = watermark(kind, &replica.records());
-                assert!(now >= *before, "{at}: {} went back from {before} to {now}", replica.id());
+                assert!(now >= *before, "{at}: {} reverted from {before} to {now}", replica.id());
                 *before = now;
             }
             produce(&mut again, 3);
@@ -183,7 +140,7 @@ fn whenever_the_process_dies_all_replicas_go_on_and_contradict_nothing() {
 }
 
 #[test]
-fn a_network_that_went_back_is_opened_where_it_went() {
+fn a_restored_network_is_reopened_at_its_snapshot() {
     for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
         let disk = Arc::new(Disk::default());
         let mut network = on_demand(&disk, kind, validators);
@@ -209,13 +166,13 @@ fn a_validator_alone_writes_one_batch_a_block() {
         let (heads, before) = (network.primary().counters().heads, disk.writes());
         produce(&mut network, 16);
         assert_eq!(network.primary().counters().heads - heads, 16);
-        // And one when finality moves.
+        // One more write when finality moves.
         assert!(disk.writes() - before <= 32, "{kind:?}: {}", disk.writes() - before);
     }
 }
 
 #[test]
-fn a_checkpoint_whose_votes_died_is_voted_for_again() {
+fn a_checkpoint_whose_votes_were_lost_is_voted_for_again() {
     let config = PbftConfig { period: 0, ..PbftConfig::default().with_checkpoints(4, 8) };
     let mut disk = Arc::new(Disk::default());
     for height in 1..=24_u64 {
@@ -224,9 +181,8 @@ fn a_checkpoint_whose_votes_died_is_voted_for_again() {
         produce(&mut network, 1);
         assert_eq!(network.lowest_height().get(), height);
         // They stop with the block in the chain, before the votes for its checkpoint arrived.
-        let has_block = |store: &&MemoryStore| store.get(Table::Canonical, &height.to_be_bytes()).unwrap().is_some();
-        let written = disk.past.lock().unwrap().iter().find(has_block).unwrap().clone();
-        disk = Disk::at(&written);
+        let has_block = |store: &&Arc<Disk>| store.get(Table::Canonical, &height.to_be_bytes()).unwrap().is_some();
+        disk = disk.crashes().iter().find(has_block).unwrap().clone();
     }
 }
 
@@ -258,10 +214,10 @@ fn no_protocol_reads_records_of_another() {
     for (stored, from) in ConsensusKind::ALL.into_iter().zip(&disks) {
         for (asked, onto) in ConsensusKind::ALL.into_iter().zip(&disks) {
             // The chain has the requested protocol: only the records differ.
-            let disk = Disk::at(&onto.now);
+            let disk = onto.crashed();
             let mut batch = Batch::new();
-            onto.consensus().into_iter().for_each(|(key, _)| batch.delete(Table::Consensus, key));
-            from.consensus().into_iter().for_each(|(key, value)| batch.put(Table::Consensus, key, value));
+            consensus(onto).into_iter().for_each(|(key, _)| batch.delete(Table::Consensus, key));
+            consensus(from).into_iter().for_each(|(key, value)| batch.put(Table::Consensus, key, value));
             disk.write(batch).unwrap();
             let writes = disk.writes();
             let built = on(&disk, asked.on_demand(), 4).with_production(Production::OnDemand).build();
@@ -283,7 +239,7 @@ fn a_damaged_record_is_reported_by_name() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
         produce(&mut on_demand(&disk, kind, 4), 5);
-        let records = disk.consensus();
+        let records = consensus(&disk);
         assert!(records.len() >= 8, "{kind:?}");
         for (key, value) in records {
             let places = [0, 7, 8, value.len() / 2, value.len() - 1];
@@ -293,12 +249,14 @@ fn a_damaged_record_is_reported_by_name() {
                 damaged
             });
             for damaged in flipped.chain([value[..value.len() - 1].to_vec(), value[..8].to_vec(), Vec::new()]) {
-                let store = Disk::at(&disk.now);
+                let store = disk.crashed();
                 let mut batch = Batch::new();
                 batch.put(Table::Consensus, key.clone(), damaged);
                 store.write(batch).unwrap();
                 let builder = on(&store, kind.on_demand(), 4).with_production(Production::OnDemand);
-                let Err(NetworkError::DamagedRecord { replica, key: named }) = builder.build() else {
+                let Err(NetworkError::StoredRecords(StoredRecordsError::Damaged { replica, key: named })) =
+                    builder.build()
+                else {
                     panic!("{kind:?}: {}", key.escape_ascii());
                 };
                 assert_eq!((replica.get(), named), (u32::from(key[12]), key[13..].escape_ascii().to_string()));
@@ -308,21 +266,24 @@ fn a_damaged_record_is_reported_by_name() {
 }
 
 #[test]
-fn records_of_another_form_are_refused_by_name() {
-    // As they were before every replica's were kept, before protocols had numbers; of a protocol that is none; one whose
-    // replica is cut short.
+fn records_of_another_format_are_refused_by_name() {
+    // Keys of earlier formats: without a replica, without the protocol's number; of an unknown protocol; one whose
+    // replica number is truncated.
     for key in ["head", "r\0\0\0\0head", "\x06\0\0\0\0head", "\x01\0\0"] {
         let disk = Arc::new(Disk::default());
         produce(&mut on_demand(&disk, ConsensusKind::Poa, 4), 2);
         let mut batch = Batch::new();
-        let (stored, value) = disk.consensus().swap_remove(0);
+        let (stored, value) = consensus(&disk).swap_remove(0);
         batch.put(Table::Consensus, [&stored[..8], key.as_bytes()].concat(), value);
         disk.write(batch).unwrap();
         let writes = disk.writes();
         let builder = on(&disk, ConsensusKind::Poa.on_demand(), 4).with_production(Production::OnDemand);
         let error = builder.build().unwrap_err();
         let wanted = key.as_bytes().escape_ascii().to_string();
-        assert!(matches!(&error, NetworkError::UnknownRecord { key } if *key == wanted), "{error}");
+        let NetworkError::StoredRecords(StoredRecordsError::UnknownFormat { key: named }) = error else {
+            panic!("{error}");
+        };
+        assert_eq!(named, wanted);
         assert_eq!(disk.writes(), writes, "nothing was written");
     }
 }

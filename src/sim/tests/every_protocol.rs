@@ -1,4 +1,4 @@
-//! What holds for a network of any protocol.
+//! Properties of a network of any protocol.
 
 use core::time::Duration;
 
@@ -42,7 +42,7 @@ fn a_clone_is_a_fork_and_restoring_it_goes_back() {
 }
 
 #[test]
-fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
+fn blocks_on_demand_have_the_ordered_time_and_all_replicas_adopt_them() {
     for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
         let builder = network_of(kind.on_demand(), validators, 6).with_production(Production::OnDemand);
         let mut network = builder.build().unwrap();
@@ -68,9 +68,32 @@ fn blocks_on_demand_carry_the_ordered_time_and_everybody_adopts_them() {
     }
 }
 
-/// Every protocol goes on over links that lose a tenth of everything, and nothing heals them.
 #[test]
-fn lossy_links_are_borne_for_good() {
+fn blocks_on_demand_with_a_period_are_refused_at_build() {
+    for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
+        let config = default_sim_config(kind);
+        let built = network(kind, validators, 6).with_production(Production::OnDemand).build();
+        let want = ChainOptionsError::OnDemandPeriod { protocol: kind.name(), period_secs: config.period() };
+        assert!(matches!(built, Err(NetworkError::ChainOptions(got)) if got == want), "{kind:?}");
+    }
+}
+
+#[test]
+fn produce_block_is_refused_when_blocks_are_automatic() {
+    for kind in ConsensusKind::ALL {
+        let mut network = network(kind, 4, 6).build().unwrap();
+        for _ in 0..2 {
+            let refused = network.produce_block(&BlockOrder::new());
+            assert!(matches!(refused, Err(NetworkError::NeverRests)), "{kind:?}");
+            assert!(matches!(network.settle(), Err(NetworkError::NeverRests)), "{kind:?}");
+            network.run_to_height(2).unwrap();
+        }
+    }
+}
+
+/// Every protocol makes progress over links that always lose a tenth of all messages.
+#[test]
+fn lossy_links_are_tolerated() {
     for kind in ConsensusKind::ALL {
         let build = || network(kind, 4, 0).with_loss(100);
         let mut network = build().build().unwrap();
@@ -78,13 +101,13 @@ fn lossy_links_are_borne_for_good() {
         network.run_until(Duration::from_secs(300), |network| network.lowest_height().get() >= 12).unwrap();
         assert!(network.lowest_height().get() >= 12, "{}", kind.name());
         let deaf = build().with_link_loss(ReplicaId::new(0), ReplicaId::new(1), 1_001).build();
-        assert!(matches!(deaf, Err(NetworkError::Options { reason }) if reason.contains("1001 of a thousand")));
+        assert!(matches!(deaf, Err(NetworkError::Options(NetworkOptionsError::Loss { per_mille: 1_001, max: 1_000 }))));
     }
 }
 
 #[cfg(feature = "rocksdb")]
 #[test]
-fn a_reopened_network_goes_on_at_its_head() {
+fn a_reopened_network_continues_at_its_head() {
     use crate::{
         consensus::SealScheme,
         primitives::Height,

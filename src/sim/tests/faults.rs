@@ -1,4 +1,4 @@
-//! Whole networks under faults: what each fault does, invariants, two-phase runs.
+//! Whole networks under faults: the effect of each fault, invariants, two-phase runs.
 
 mod behaviours;
 mod campaigns;
@@ -61,8 +61,8 @@ fn marks(network: &Network, name: &str) -> u64 {
     all.filter(|(marked, _)| *marked == name).map(|(_, count)| count).sum()
 }
 
-/// Everybody gets `blocks` further than the highest is now, within a minute.
-fn everybody_goes_on(network: &mut Network, blocks: u64) {
+/// Asserts that every replica reaches `blocks` above the highest head within a minute.
+fn assert_progress(network: &mut Network, blocks: u64) {
     let goal = Height::new(heights(network).into_iter().max().unwrap() + blocks);
     let outcome = network.run_until(Duration::from_secs(60), |network| network.lowest_height() >= goal);
     outcome.unwrap_or_else(|error| panic!("{error}: {:?}", heights(network)));

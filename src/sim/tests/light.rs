@@ -36,7 +36,7 @@ fn networks() -> impl Iterator<Item = Network> {
     })
 }
 
-/// Whether every replica that validates knows who else does, as it must be.
+/// Returns whether every validator has the expected validator set.
 fn validates(network: &Network, address: Address, wanted: bool) -> bool {
     network.replicas()[..4].iter().all(|replica| replica.protocol().validators().contains(&address) == wanted)
 }
@@ -51,7 +51,7 @@ fn act(network: &mut Network, actor: &KeyPair, action: &ValidatorAction) {
         }
         network.run_for(Duration::from_secs(1)).unwrap();
     }
-    panic!("{} is refused for good", action.name());
+    panic!("{} is refused permanently", action.name());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn headers_are_followed_through_joining_and_leaving() {
     }
 }
 
-/// The header with something changed that its seal must not allow.
+/// Returns the header with a change that invalidates its seal.
 fn forgeries(header: &SealedHeader) -> Vec<SealedHeader> {
     let mut forged = Vec::new();
     let mut gas = header.clone();

@@ -1,5 +1,5 @@
-//! The checker is checked: every deliberate bug of [`Mutation`] is found by the default campaign of its protocol, by an
-//! invariant with a name, and without bugs it finds nothing.
+//! Tests of the checkers: every deliberate bug of [`Mutation`] is found by the default campaign of its protocol, by a
+//! named invariant, and without bugs it finds nothing.
 //!
 //! `scripts/mutations` runs the whole table and writes `docs/mutations.md`.
 
@@ -62,22 +62,22 @@ const TABLE: &[(Mutation, u64)] = &[
     (Mutation::PosForgetsVote, 0),
 ];
 
-/// Bugs that no campaign finds: the test that does, and why chance does not.
+/// Bugs that no campaign finds: the test that finds them, and why random faults do not.
 const BY_TEST: &[(Mutation, &str, &str)] = &[
     (
         Mutation::DposLengthAlone,
         "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "breaks nothing alone: locks keep what the order of branches no longer does",
+        "violates nothing alone: the producers' locks still prevent a second irreversible block",
     ),
     (
         Mutation::DposLockIgnored,
         "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "breaks nothing alone: the order of branches keeps what locks no longer do",
+        "violates nothing alone: the fork choice still prevents a second irreversible block",
     ),
     (
         Mutation::DposClassic,
         "consensus::dpos::tests::faults::by_length_alone_and_without_locks_two_blocks_become_irreversible",
-        "needs four producers to sleep and wake in one certain order of slots",
+        "needs four producers to stop and restart in one particular order of slots",
     ),
 ];
 
@@ -198,8 +198,8 @@ fn table_of_mutations() {
 
 /// Prints what a campaign finds of one bug, over all seeds and by invariant; `MUTATION` and `SEEDS` in the environment.
 #[test]
-#[ignore = "a look at one bug"]
-fn look() {
+#[ignore = "prints the findings of one mutation"]
+fn print_findings_of_one_mutation() {
     let wanted = std::env::var("MUTATION").unwrap_or_default();
     let seeds: u64 = std::env::var("SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS_MAX);
     let all = TABLE.iter().map(|(mutation, _)| *mutation).chain(BY_TEST.iter().map(|(mutation, ..)| *mutation));

@@ -54,7 +54,7 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
 }
 
 #[test]
-fn a_silent_primary_is_voted_out_and_blocks_go_on() {
+fn a_silent_primary_is_replaced_and_blocks_continue() {
     let silent = first_primary(&network(4, 3).build().unwrap());
     let mut network = silenced(network(4, 3), &[silent.get()], 4);
     let is_on = |network: &Network| {
@@ -74,7 +74,7 @@ fn a_silent_primary_is_voted_out_and_blocks_go_on() {
 }
 
 #[test]
-fn a_replica_that_was_disconnected_catches_up_by_blocks_with_proof() {
+fn a_disconnected_replica_catches_up_by_certified_blocks() {
     let far = ReplicaId::new(2);
     let mut builder = network(4, 11);
     for from in [0, 1, 3].map(ReplicaId::new) {
@@ -130,7 +130,7 @@ fn invalid_options_are_refused() {
 }
 
 #[test]
-fn many_seeds_with_latencies_longer_than_the_patience_stay_in_agreement() {
+fn many_seeds_with_latencies_longer_than_the_timeout_stay_in_agreement() {
     let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
     let config = ConsensusConfig::Pbft(config().with_timeout_ms(1_000));
     let mut view_changes = 0;

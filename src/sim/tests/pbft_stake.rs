@@ -1,4 +1,4 @@
-//! Whole networks of PBFT with stake: who agrees changes by transactions, at checkpoints, and liars pay.
+//! Whole networks of PBFT with stake: transactions change the committee at checkpoints, and equivocation is slashed.
 
 use core::time::Duration;
 
@@ -50,7 +50,7 @@ fn join() -> ValidatorAction {
     ValidatorAction::Join { stake: ether(40), commission_bps: 100 }
 }
 
-/// Whether these replicas' validators are the ones that every replica's committee has.
+/// Returns whether the committee of every replica has exactly these replicas' validators.
 fn is_committee(network: &Network, seed: u64, members: &[u32]) -> bool {
     let want: Vec<_> = members.iter().map(|index| key(seed, *index).address()).collect();
     (0..network.replicas().len()).all(|index| {
@@ -88,7 +88,7 @@ fn follow_by_headers(network: &Network, index: usize) -> Vec<u64> {
 }
 
 #[test]
-fn transactions_change_who_agrees_at_checkpoints_and_headers_alone_show_it() {
+fn transactions_change_the_committee_at_checkpoints_and_headers_show_it() {
     let seed = SeedGuard::new(5);
     let mut network = network(4, seed.get()).build().unwrap();
     network.run_to_height(2).unwrap();
@@ -99,7 +99,7 @@ fn transactions_change_who_agrees_at_checkpoints_and_headers_alone_show_it() {
     network.run_until(LONG, |network| is_committee(network, seed.get(), &[0, 1, 2, 3, 4, 5])).unwrap();
     assert_eq!((mark(&network, 4, "pbft/joined"), mark(&network, 6, "pbft/joined")), (1, 0));
 
-    // Of six a quorum is four: without the first two nothing goes on but by the votes of the newcomers.
+    // Of six a quorum is four: without the first two, blocks need the votes of the new members.
     let silent = [0, 1].map(ReplicaId::new);
     for replica in silent {
         network.crash(replica).unwrap();
@@ -148,7 +148,7 @@ fn sets_change_under_loss_and_crashes() {
             effect: LinkEffect::Loss { per_mille },
         };
         let of = |replica: u64| FaultKind::Crash { replica: ReplicaId::new((replica % 6) as u32) };
-        // One at a time, before, at and after the change; the newcomers, too.
+        // One at a time, before, at and after the change; the new members too.
         let plan = FaultPlan::default()
             .with(1_000, 45_000, FaultKind::Link(link(120)))
             .with(2_500, 4_000, of(seed.get()))
@@ -183,14 +183,14 @@ fn sets_change_under_loss_and_crashes() {
 }
 
 #[test]
-fn an_equivocating_primary_is_slashed_jailed_for_ever_and_put_out() {
+fn an_equivocating_primary_is_slashed_tombstoned_and_removed() {
     for validators in [4, 7] {
         let seed = SeedGuard::new(3);
         let mut network = network(validators, seed.get()).build().unwrap();
         network.run_to_height(2).unwrap();
         let primary = pbft(&network, 0).primary();
-        let liar = network.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
-        network.misbehave(liar, Behaviour::Equivocate, Trigger::Always).unwrap();
+        let byzantine = network.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
+        network.misbehave(byzantine, Behaviour::Equivocate, Trigger::Always).unwrap();
         network.run_until(LONG, |network| record(network, primary).status == ValidatorStatus::Tombstoned).unwrap();
         let stake = record(&network, primary).stake.unwrap();
         assert!(stake.tokens < ether(32) && stake.tokens > ether(30), "5 % of it is burnt: {}", stake.tokens);

@@ -7,7 +7,8 @@ use super::*;
 use crate::{
     chain::{BlockAttributes, GenesisSpec},
     consensus::{
-        Admin, AnyProtocol, Authenticator, ConsensusConfig, Message, Protocol, ReplicaId, SealScheme, poa::PoaConfig,
+        Admin, AnyProtocol, Authenticator, ConsensusConfig, ConsensusMessage, Protocol, ReplicaId, SealScheme,
+        poa::PoaConfig,
     },
     primitives::{Address, Height, Timestamp, U256},
 };
@@ -46,7 +47,7 @@ fn both_seal_schemes_make_the_same_blocks() {
 #[test]
 fn a_signer_is_voted_in_and_out() {
     let seed = SeedGuard::new(4);
-    // Validator 4 runs as an observer would: it has a key, and no seat until it is voted in.
+    // Validator 4 runs as an observer: it has a key, and is no signer until it is voted in.
     let newcomer = NetworkBuilder::validator_key(seed.get(), 9).address();
     let mut network = network(4, seed.get()).build().unwrap();
     let is_signer =
@@ -58,7 +59,7 @@ fn a_signer_is_voted_in_and_out() {
     }
     network.run_until(Duration::from_secs(200), is_signer).unwrap();
     assert_eq!(network.primary().protocol().validators().len(), 5);
-    // The newcomer never signs; four of five go on, and vote it out again.
+    // The new signer never signs; the other four of five continue and vote it out again.
     for replica in 0..3 {
         network.admin(Admin::Vote { target: newcomer, authorize: false }, ReplicaId::new(replica)).unwrap();
     }
@@ -76,7 +77,7 @@ fn an_observer_follows_and_may_not_vote() {
     assert_eq!(network.replica(observer).unwrap().counters().blocks_built, 0);
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
     assert!(matches!(network.admin(vote, observer), Err(NetworkError::Refused(_))));
-    assert!(matches!(network.replica(ReplicaId::new(4)), Err(NetworkError::UnknownReplica { count: 4, .. })));
+    assert!(matches!(network.replica(ReplicaId::new(4)), Err(UnknownReplica { count: 4, .. })));
 }
 
 #[test]
@@ -130,7 +131,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block()
     let future = Arc::new(built.clone().with_seal(signer.sign(built.hash())));
     for to in (0..4).filter(|to| *to != rogue) {
         let (from, to) = (ReplicaId::new(rogue), ReplicaId::new(to));
-        network.inject(from, to, Message::Block(future.clone())).unwrap();
+        network.inject(from, to, ConsensusMessage::Block(future.clone())).unwrap();
     }
     network.run_to_height(10).unwrap();
     assert!(network.timestamp() < future.timestamp());

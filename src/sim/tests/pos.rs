@@ -128,7 +128,10 @@ fn invalid_options_are_refused() {
     let short = with(config().with_slots_per_epoch(1));
     let want = PosError::SlotsPerEpoch { got: 1, max: 256 };
     assert!(matches!(short, Err(NetworkError::Consensus(ConsensusError::Pos(error))) if error == want));
-    assert!(matches!(with(config().with_period(0)), Err(NetworkError::Options { .. })));
+    assert!(matches!(
+        with(config().with_period(0)),
+        Err(NetworkError::Options(NetworkOptionsError::ZeroPeriod { .. }))
+    ));
     let mut network = network(4, 0).build().unwrap();
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
     assert!(matches!(network.admin(vote, ReplicaId::new(0)), Err(NetworkError::Refused(_))));
@@ -152,7 +155,7 @@ fn many_seeds_with_latencies_longer_than_a_slot_stay_in_agreement() {
         let hash = network.primary().chain().hash_at(lowest).unwrap();
         for replica in network.replicas() {
             assert_eq!(replica.chain().hash_at(lowest).unwrap(), hash);
-            assert_eq!(replica.counters().evidence, 0, "nobody is accused");
+            assert_eq!(replica.counters().evidence, 0, "no evidence");
             reorgs += replica.counters().reorgs;
         }
     }
@@ -170,17 +173,17 @@ fn campaigns_find_nothing() {
 }
 
 #[test]
-fn who_proposes_twice_loses_stake_and_seat_by_the_contract() {
-    let liar = ReplicaId::new(2);
-    let what = FaultKind::Byzantine { replica: liar, behaviour: Behaviour::Equivocate, when: Trigger::Always };
+fn a_double_proposer_is_slashed_and_removed_by_the_contract() {
+    let byzantine = ReplicaId::new(2);
+    let what = FaultKind::Byzantine { replica: byzantine, behaviour: Behaviour::Equivocate, when: Trigger::Always };
     let plan = FaultPlan { faults: vec![Fault { at_ms: 4_000, for_ms: Some(30_000), what }], ..FaultPlan::default() };
     let invariants = invariant::of_protocol(&ConsensusConfig::Pos(config()));
     let mut network = network(4, 3).with_faults(plan).with_invariants(invariants).build().unwrap();
     network.run_for(Duration::from_secs(90)).unwrap();
-    let liar = network.replica(liar).unwrap().address().unwrap();
+    let byzantine = network.replica(byzantine).unwrap().address().unwrap();
     for record in network.validators().unwrap() {
         let (status, stake) = (record.status, record.stake.unwrap());
-        if record.address == liar {
+        if record.address == byzantine {
             assert_eq!((status, record.validates), (ValidatorStatus::Tombstoned, false));
             // Five percent at once, and three quarters of its stake for being a quarter of all that offended.
             assert!(stake.tokens > ether(6) && stake.tokens < ether(7), "{}", stake.tokens);
@@ -238,7 +241,7 @@ fn a_control_campaign_breaks_agreement_and_names_the_offenders() {
     }
 }
 
-/// The first seed from `first` on, and the invariant, that shows a deliberate bug.
+/// Returns the first seed from `first` on that finds a deliberate bug, with the invariant.
 fn found(mutation: Mutation, seeds: core::ops::Range<u64>) -> Option<(u64, String)> {
     let setup = CampaignSetup::of(ConsensusConfig::Pos(config()));
     mutation::with(mutation, || {
@@ -250,7 +253,7 @@ fn found(mutation: Mutation, seeds: core::ops::Range<u64>) -> Option<(u64, Strin
     })
 }
 
-/// The seeds that show those bugs that are shown soonest; the rest takes a campaign.
+/// The seeds of those bugs that few seeds find; the others need a campaign.
 #[test]
 fn deliberate_bugs_are_found_by_their_invariants() {
     for (mutation, seed, invariant) in [

@@ -1,4 +1,4 @@
-//! Fault plans by proptest: every protocol bears what its profile draws, and a failing plan shrinks.
+//! Fault plans by proptest: every protocol tolerates the plans of its profile, and a failing plan is shrunk.
 
 use std::cell::RefCell;
 
@@ -58,7 +58,7 @@ proptest! {
 
 /// The minimal plan of a deliberate bug, and what the campaign's own shrinker makes of the first that failed.
 #[test]
-fn a_failing_plan_becomes_as_small_as_the_campaign_would_make_it() {
+fn a_failing_plan_is_shrunk_as_far_as_by_the_campaign() {
     let (kind, seed) = (ConsensusKind::Raft, 3);
     let setup = setup(kind);
     mutation::with(Mutation::RaftKeepsConflicts, || {
@@ -85,6 +85,6 @@ fn a_failing_plan_becomes_as_small_as_the_campaign_would_make_it() {
             shrunk.to_toml()
         );
     });
-    // Nothing is left of the bug.
+    // The bug is disabled again.
     assert!(run_plan(&setup, seed, &setup.plan_of(seed)).is_passed());
 }

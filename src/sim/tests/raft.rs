@@ -73,7 +73,7 @@ fn an_invalid_command_is_refused_and_the_next_one_works() {
 }
 
 #[test]
-fn leadership_is_handed_on_and_members_come_and_go() {
+fn leadership_is_transferred_and_members_change() {
     let mut network = network(4, 11).build().unwrap();
     network.run_to_height(2).unwrap();
     let first = leader(&network);
@@ -82,7 +82,7 @@ fn leadership_is_handed_on_and_members_come_and_go() {
     network.admin(Admin::TransferLeader { to }, first).unwrap();
     network.run_until(Duration::from_secs(5), |network| raft(network, to.get()).is_leader()).unwrap();
 
-    // The new leader and one more go at once, by a joint configuration.
+    // The new leader and one more are removed together, by a joint configuration.
     let leave = [to.get(), (to.get() + 1) % 4].map(|replica| Assignment {
         replica: ReplicaId::new(replica),
         address: Address::ZERO,

@@ -1,5 +1,5 @@
-//! One table: every step of a validator's life on every protocol takes effect and shows in the list of validators, or is refused
-//! with what to do instead.
+//! One table: every step of a validator's life on every protocol takes effect in the list of validators, or is refused
+//! with an alternative.
 
 use core::time::Duration;
 
@@ -14,16 +14,16 @@ use crate::{
 };
 
 const LONG: Duration = Duration::from_secs(1_000);
-/// Replica 4 is none at genesis.
+/// Replica 4, no validator at genesis.
 const NEWCOMER: u32 = 4;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It showed.
+    /// It took effect in the list of validators.
     Shown,
     /// Refused as unsupported by the protocol.
     Unsupported,
-    /// There is no such thing to act upon.
+    /// Not applicable: the protocol has no such state.
     Never,
 }
 use Fate::{Never, Shown, Unsupported};
@@ -61,7 +61,7 @@ fn network(kind: ConsensusKind) -> Network {
         unbonding_secs: 20,
         commission_change_secs: 0,
         downtime_window: 20,
-        // A slot in four is one's own, and so is a vote an epoch: three of twenty missed are too many.
+        // A validator has one slot in four and one vote an epoch: three of twenty missed are too many.
         downtime_min_signed_ppm: 900_000,
         downtime_jail_secs: 10,
         ..StakingParams::default()
@@ -95,7 +95,7 @@ fn balance(network: &Network, address: Address) -> U256 {
     network.primary().chain().latest_state().unwrap().account(&address).unwrap().unwrap_or_default().balance
 }
 
-/// The leader committed all that it has, where there is one.
+/// Returns whether the leader, if there is one, has committed its whole log.
 fn is_settled(network: &Network) -> bool {
     network.replicas().iter().any(|replica| match replica.protocol() {
         AnyProtocol::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),
@@ -103,16 +103,16 @@ fn is_settled(network: &Network) -> bool {
     })
 }
 
-/// Does it, and waits until it shows.
+/// Performs the action, and runs until it takes effect.
 fn act(network: &mut Network, actor: u32, action: &ValidatorAction, shows: impl Fn(&Network) -> bool) -> Fate {
-    // Everybody has what the step before showed.
+    // All replicas have the result of the step before.
     network.run_for(Duration::from_secs(5)).unwrap();
     network.run_until(LONG, is_settled).unwrap();
     let kind = network.config().kind();
     match network.validator_action(&key(actor), action) {
         Ok(_) => {
             let shown = network.run_until(LONG, shows);
-            assert!(shown.is_ok(), "{kind:?}: {} does not show: {shown:?}", action.name());
+            assert!(shown.is_ok(), "{kind:?}: {} takes no effect: {shown:?}", action.name());
             Shown
         }
         Err(error @ ValidatorActionError::Unsupported { .. }) => {
@@ -192,12 +192,12 @@ fn live(kind: ConsensusKind, step: &str, network: &mut Network) -> Fate {
                 AnyProtocol::Pbft(pbft) => replica.address() == Some(pbft.primary()),
                 _ => replica.id() == ReplicaId::new(2),
             };
-            let liar = network.replicas().iter().find(leads).unwrap().id();
-            let tokens = before(liar.get()).tokens;
-            network.misbehave(liar, Behaviour::Equivocate, Trigger::Always).unwrap();
-            let is_out = |n: &Network| record(n, liar.get()).unwrap().status == ValidatorStatus::Tombstoned;
+            let byzantine = network.replicas().iter().find(leads).unwrap().id();
+            let tokens = before(byzantine.get()).tokens;
+            network.misbehave(byzantine, Behaviour::Equivocate, Trigger::Always).unwrap();
+            let is_out = |n: &Network| record(n, byzantine.get()).unwrap().status == ValidatorStatus::Tombstoned;
             network.run_until(LONG, is_out).unwrap();
-            let left = stake(network, liar.get()).tokens;
+            let left = stake(network, byzantine.get()).tokens;
             assert!(left < tokens && !left.is_zero(), "{kind:?}: {left} of {tokens}");
             Shown
         }

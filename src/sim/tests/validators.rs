@@ -97,7 +97,7 @@ fn the_contracts_refusal_comes_before_any_transaction() {
 }
 
 #[test]
-fn signers_of_poa_come_and_go_by_votes() {
+fn poa_signers_change_by_votes() {
     let mut network = network(ConsensusConfig::Poa(PoaConfig::default())).build().unwrap();
     let newcomer = key(4);
     let join = ValidatorAction::Join { stake: U256::ZERO, commission_bps: 0 };
@@ -114,7 +114,7 @@ fn signers_of_poa_come_and_go_by_votes() {
 }
 
 #[test]
-fn members_of_raft_come_and_go_by_the_leader() {
+fn raft_members_change_by_the_leader() {
     let mut network = network(ConsensusConfig::Raft(RaftConfig::default())).build().unwrap();
     let newcomer = key(4);
     let join = ValidatorAction::Join { stake: U256::ZERO, commission_bps: 0 };
@@ -131,7 +131,7 @@ fn members_of_raft_come_and_go_by_the_leader() {
     network.run_until(LONG, |network| !validates(network, newcomer.address())).unwrap();
 }
 
-/// The leader committed all that it has.
+/// Returns whether the leader has committed its whole log.
 fn settled(network: &Network) -> bool {
     network.replicas().iter().any(|replica| match replica.protocol() {
         AnyProtocol::Raft(raft) => raft.is_leader() && raft.committed_index() == raft.last_index(),

@@ -1,8 +1,8 @@
-//! Every name that a broken invariant can have is shown to be found: by a constructed state of a network, or by
+//! Every invariant is shown to report its violation: by a constructed state of a network, or by
 //! a deliberate bug in the table of docs/mutations.md.
 //!
-//! Most states are made of two networks with the same keys and different histories: an invariant that saw the one must object
-//! to the other.
+//! Most states are made of two networks with the same keys and different histories: an invariant that observed the one must reject
+//! the other.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -61,13 +61,13 @@ fn look(invariant: &mut dyn Invariant, network: &Network, replica: ReplicaId) ->
     looked
 }
 
-/// By whom a replica's head is not.
+/// Returns a replica that is not the author of a replica's head.
 fn other_than_author(network: &Network) -> ReplicaId {
     let author = network.primary().chain().head().block().header().beneficiary;
     network.replicas().iter().find(|replica| replica.address() != Some(author)).unwrap().id()
 }
 
-/// Steps until everybody is so high, with the invariant looking on.
+/// Steps until every replica is at a height, checking the invariant.
 fn watch(invariant: &mut dyn Invariant, network: &mut Network, height: u64) -> Result<(), Violation> {
     let is_high = |network: &Network| {
         let running = network.replicas().iter().filter(|replica| replica.process() == ProcessState::Running);
@@ -112,7 +112,7 @@ fn accountable_safety() -> Violation {
     let mut invariant = AccountableSafety::default();
     look(&mut invariant, &network, id(0)).unwrap();
     network.replicas[1] = other.replicas[1].clone();
-    // Everybody signed both histories, and everybody is honest here.
+    // All validators signed both histories, and all count as honest here.
     let violation = look(&mut AccountableSafety::default(), &network, id(0)).unwrap_err();
     assert!(violation.detail.contains("honest among them"), "{violation}");
     violation
@@ -121,14 +121,14 @@ fn accountable_safety() -> Violation {
 fn honest_stake() -> Violation {
     let mut network = builder(pos()).build().unwrap();
     network.misbehave(id(2), Behaviour::Equivocate, Trigger::Always).unwrap();
-    let liar = network.replicas[2].address().unwrap();
+    let byzantine = network.replicas[2].address().unwrap();
     let is_slashed = |network: &Network| match network.primary().protocol() {
-        AnyProtocol::Pos(pos) => pos.head_state().is_some_and(|state| state.is_slashed(&liar)),
+        AnyProtocol::Pos(pos) => pos.head_state().is_some_and(|state| state.is_slashed(&byzantine)),
         _ => false,
     };
     network.run_until(Duration::from_secs(60), is_slashed).unwrap();
     look(&mut HonestStake, &network, id(0)).unwrap();
-    // As if it had done nothing.
+    // Without its misbehaviour on record.
     network.env.faults = None;
     look(&mut HonestStake, &network, id(0)).unwrap_err()
 }
@@ -148,7 +148,7 @@ fn state_machine_safety() -> Violation {
     let mut other = network.fork();
     network.run_to_height(3).unwrap();
     look(&mut invariant, &network, leader).unwrap();
-    // Elsewhere that leader stopped before anything was committed, and another one's entries are in the same places.
+    // In the other network that leader stopped before any commit, and another leader's entries have the same indices.
     other.crash(leader).unwrap();
     let survivor = other.replicas().iter().map(Replica::id).find(|id| *id != leader).unwrap();
     let is_high = |network: &Network| network.replica(survivor).unwrap().head().height.get() > 3;
@@ -161,7 +161,7 @@ fn committed_survives() -> Violation {
     let mut network = builder(pbft()).build().unwrap();
     let mut other = network.fork();
     watch(&mut invariant, &mut network, 3).unwrap();
-    // Elsewhere the first primary never spoke, and the next one's block is in the place of the committed one.
+    // In the other network the first primary is silent, and the next one's block is at the height of the committed one.
     let AnyProtocol::Pbft(first) = other.primary().protocol() else { panic!("not pbft") };
     let primary = first.primary();
     let primary = other.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
@@ -205,7 +205,7 @@ fn one_block_a_slot() -> Violation {
     look(&mut invariant, &other, other_than_author(&other)).unwrap_err()
 }
 
-/// Two of four producers go their own way, and later one of them confirms there as if it had not implied anything elsewhere.
+/// Two of four producers extend their own branch, and later one of them confirms blocks there below its watermark.
 fn lock_kept() -> Violation {
     let mut network = history(dpos(), false, 8);
     let mut other = network.fork();
@@ -240,7 +240,7 @@ fn durability() -> Violation {
     oracle.check(&history(pbft(), false, 3), &[id(1)]).unwrap_err()
 }
 
-/// Two of four stakes are silent for ever: blocks come, and nothing more becomes final.
+/// Two of four equal stakes are silent: blocks are made, and no more become final.
 fn convergence() -> Violation {
     let silent =
         |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
@@ -249,7 +249,7 @@ fn convergence() -> Violation {
     run_plan(&setup, 1, &plan).violation().unwrap().clone()
 }
 
-/// Two of four members are silent for ever: nothing is decided any more.
+/// Two of four members are silent: no more is committed.
 fn liveness() -> Violation {
     let silent =
         |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
@@ -258,17 +258,19 @@ fn liveness() -> Violation {
     run_plan(&setup, 1, &plan).violation().unwrap().clone()
 }
 
-/// A record that is whole and means nothing.
+/// A record with a valid checksum and malformed content.
 fn recovery() -> Violation {
     let mut network = history(poa(), false, 2);
     network.crash(id(1)).unwrap();
     let record = crate::consensus::checked_record(1, |out| out.u8(7));
     network.replicas[1].disk.put(b"head", Some(&record));
-    let Err(NetworkError::Violated(violation)) = network.restart(id(1)) else { panic!("it was taken") };
+    let Err(NetworkError::Violated(violation)) = network.restart(id(1)) else {
+        panic!("the malformed record was accepted")
+    };
     *violation
 }
 
-/// By which state each of these is broken.
+/// The state that violates each of these invariants.
 const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("finality-stays", finality_stays),
     ("state-roots", state_roots),
@@ -289,11 +291,11 @@ const WITNESSES: &[(&str, fn() -> Violation)] = &[
     ("recovery", recovery),
 ];
 
-/// What a run itself reports, beside its invariants.
+/// The failures that a run itself reports, besides invariants.
 const OF_RUNS: [&str; 4] = ["durability", "liveness", "convergence", "recovery"];
 
 #[test]
-fn every_witness_breaks_what_it_is_for() {
+fn every_witness_violates_its_invariant() {
     for (name, witness) in WITNESSES {
         let violation = witness();
         assert_eq!(violation.invariant, *name, "{violation}");
@@ -301,7 +303,7 @@ fn every_witness_breaks_what_it_is_for() {
 }
 
 #[test]
-fn every_name_is_shown_to_be_found() {
+fn every_invariant_has_a_witness_or_a_mutation() {
     let table = include_str!("../../../docs/mutations.md");
     let rows =
         table.lines().filter_map(|line| Some(line.strip_prefix("| ")?.split(" | ").nth(3)?.trim_end_matches(" |")));
@@ -315,5 +317,5 @@ fn every_name_is_shown_to_be_found() {
         .collect();
     assert!(all.len() > 30, "{all:?}");
     let unseen: Vec<_> = all.difference(&shown).collect();
-    assert!(unseen.is_empty(), "nothing shows that these are ever found: {unseen:?}");
+    assert!(unseen.is_empty(), "invariants without a witness or a mutation: {unseen:?}");
 }

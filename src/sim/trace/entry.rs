@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Status;
+use super::ReplicaStatus;
 use crate::{
     consensus::{Admin, BlockId, Deadline},
     primitives::{Address, B256, Bytes},
@@ -52,15 +52,16 @@ pub struct Participant {
 pub struct TraceEntry {
     /// Virtual time, in nanoseconds.
     pub at_ns: u64,
-    /// Contents.
-    pub what: What,
+    /// Content; `what` in the JSON form.
+    #[serde(rename = "what")]
+    pub content: TraceContent,
 }
 
-/// Contents of an entry.
+/// Content of an entry.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum What {
+pub enum TraceContent {
     /// A message is introduced.
     Message {
         /// Its number in this trace, from 0.
@@ -114,7 +115,7 @@ pub enum What {
         /// Replica.
         replica: u32,
         /// New status.
-        status: Status,
+        status: ReplicaStatus,
     },
     /// An action on the network, or a violation.
     Incident(Incident),
@@ -397,7 +398,7 @@ pub enum Incident {
     },
 }
 
-impl What {
+impl TraceContent {
     /// Iterates over the replicas that it names.
     pub(super) fn replicas(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, two) = match self {

@@ -4,11 +4,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use imbl::{OrdMap, Vector};
 
-use super::{Incident, Input, Output, Status, TRACE_ENTRIES_MAX, Trace, TraceEntry, TraceHeader, What, Written};
+use super::{
+    Incident, Input, Output, ReplicaStatus, TRACE_ENTRIES_MAX, Trace, TraceContent, TraceEntry, TraceHeader, Written,
+};
 use crate::{
     chain::Block,
     consensus::{
-        AnyProtocol, BlockId, ChainEvent, Effect, Encoder, Event, Message, Protocol, Recipients, ReplicaId, Verdict,
+        AnyProtocol, BlockId, ChainEvent, ConsensusMessage, Effect, Encoder, Event, Protocol, Recipients, ReplicaId,
+        Verdict,
     },
     primitives::{Address, B256, Bytes},
     sim::engine::clock::SimTime,
@@ -24,7 +27,7 @@ pub(crate) struct Recorder {
     messages: OrdMap<B256, u32>,
     /// Blocks by hash and seal.
     blocks: OrdMap<(B256, Bytes), u32>,
-    status: OrdMap<u32, Status>,
+    status: OrdMap<u32, ReplicaStatus>,
     /// Replicas whose protocol was replaced, so that replay cannot reproduce their messages.
     altered: OrdMap<u32, ()>,
 }
@@ -57,8 +60,8 @@ impl Recorder {
     ) -> Trace {
         let mut entries: Vec<_> = self.entries.iter().cloned().collect();
         for (replica, protocol) in protocols.filter(|(replica, _)| !self.altered.contains_key(&replica.get())) {
-            let what = What::State { replica: replica.get(), digest: protocol.digest() };
-            entries.push(TraceEntry { at_ns: now.as_nanos(), what });
+            let content = TraceContent::State { replica: replica.get(), digest: protocol.digest() };
+            entries.push(TraceEntry { at_ns: now.as_nanos(), content });
         }
         Trace { header: self.header.as_ref().clone(), entries }
     }
@@ -99,7 +102,7 @@ impl Recorder {
     ) {
         let is_foreign = self.altered.contains_key(&replica.get());
         let outputs = effects.iter().map(|effect| self.output(now, effect, is_foreign)).collect();
-        self.push(now, What::Step { replica: replica.get(), input, outputs });
+        self.push(now, TraceContent::Step { replica: replica.get(), input, outputs });
         self.record_status(now, replica, protocol);
     }
 
@@ -109,13 +112,13 @@ impl Recorder {
         now: SimTime,
         (from, to): (ReplicaId, ReplicaId),
         label: &str,
-        message: Option<&Message>,
+        message: Option<&ConsensusMessage>,
         arrives: Option<SimTime>,
     ) {
         let number = message.map(|message| self.message(now, message, true));
         let label = message.map_or_else(|| label.to_owned(), |message| message.label().to_owned());
         let arrives_ns = arrives.map(SimTime::as_nanos);
-        self.push(now, What::Sent { from: from.get(), to: to.get(), label, message: number, arrives_ns });
+        self.push(now, TraceContent::Sent { from: from.get(), to: to.get(), label, message: number, arrives_ns });
     }
 
     /// Records an action on the network, or a violation.
@@ -123,31 +126,31 @@ impl Recorder {
         if let Incident::Altered { replica, .. } = &incident {
             self.altered.insert(*replica, ());
         }
-        self.push(now, What::Incident(incident));
+        self.push(now, TraceContent::Incident(incident));
     }
 
     /// Records a replica's status, for instance after a restart.
     pub(crate) fn record_status(&mut self, now: SimTime, replica: ReplicaId, protocol: &AnyProtocol) {
-        let Some(status) = Status::of(protocol, replica, &self.replicas) else { return };
+        let Some(status) = ReplicaStatus::of(protocol, replica, &self.replicas) else { return };
         if self.status.get(&replica.get()) != Some(&status) {
             self.status.insert(replica.get(), status);
-            self.push(now, What::Status { replica: replica.get(), status });
+            self.push(now, TraceContent::Status { replica: replica.get(), status });
         }
     }
 
-    fn push(&mut self, now: SimTime, what: What) {
+    fn push(&mut self, now: SimTime, content: TraceContent) {
         let (at_ns, count) = (now.as_nanos(), self.entries.len());
         match count.cmp(&TRACE_ENTRIES_MAX) {
-            core::cmp::Ordering::Less => self.entries.push_back(TraceEntry { at_ns, what }),
+            core::cmp::Ordering::Less => self.entries.push_back(TraceEntry { at_ns, content }),
             core::cmp::Ordering::Equal => {
-                self.entries.push_back(TraceEntry { at_ns, what: What::Full { entries: count as u64 } });
+                self.entries.push_back(TraceEntry { at_ns, content: TraceContent::Full { entries: count as u64 } });
             }
             core::cmp::Ordering::Greater => {}
         }
     }
 
     /// Returns the number of a message; `is_foreign` when no protocol of the run sent it.
-    fn message(&mut self, now: SimTime, message: &Message, is_foreign: bool) -> u32 {
+    fn message(&mut self, now: SimTime, message: &ConsensusMessage, is_foreign: bool) -> u32 {
         let digest = digest_of(message);
         if let Some(number) = self.messages.get(&digest) {
             return *number;
@@ -155,7 +158,7 @@ impl Recorder {
         let number = count(self.messages.len());
         self.messages.insert(digest, number);
         let body = if is_foreign { serde_json::to_string(message).ok() } else { None };
-        self.push(now, What::Message { message: number, label: message.label().to_owned(), digest, body });
+        self.push(now, TraceContent::Message { message: number, label: message.label().to_owned(), digest, body });
         number
     }
 
@@ -166,7 +169,7 @@ impl Recorder {
         }
         let number = count(self.blocks.len());
         self.blocks.insert(key, number);
-        let what = What::Block {
+        let content = TraceContent::Block {
             block: number,
             id: BlockId::of(block),
             parent: block.parent_hash(),
@@ -174,7 +177,7 @@ impl Recorder {
             timestamp: block.timestamp().as_secs(),
             rlp: block.encode_stored().into(),
         };
-        self.push(now, what);
+        self.push(now, content);
         number
     }
 
@@ -184,14 +187,14 @@ impl Recorder {
 }
 
 /// Returns the BLAKE3 hash of a message's canonical encoding.
-pub(super) fn digest_of(message: &Message) -> B256 {
+pub(super) fn digest_of(message: &ConsensusMessage) -> B256 {
     let mut out = Encoder::new();
     message.encode(&mut out);
     out.digest()
 }
 
 /// Returns the written form of an effect; `number` gives the number of its message.
-pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&Message) -> u32) -> Output {
+pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) -> u32) -> Output {
     match effect {
         Effect::Send { to, message, after } => {
             let to = match to {

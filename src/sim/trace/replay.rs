@@ -3,14 +3,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Incident, Input, Output, ReplayError, Trace, TraceEntry, What,
+    Incident, Input, Output, ReplayError, Trace, TraceContent, TraceEntry,
     record::{digest_of, output_of},
 };
 use crate::{
     chain::Block,
     consensus::{
-        AnyProtocol, Authenticator, BlockId, ConsensusConfig, Effect, Event, Message, Protocol, Records, ReplicaId,
-        SealScheme, Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
+        AnyProtocol, Authenticator, BlockId, ConsensusConfig, ConsensusMessage, Effect, Event, Protocol, Records,
+        ReplicaId, SealScheme, Signer, Ticket, TimerId, Validator, ValidatorSet, Verdict,
     },
     primitives::{B256, KeyPair},
     system::{ValidatorUpdate, ValidatorUpdates},
@@ -46,7 +46,7 @@ struct Player {
 
 #[derive(Debug)]
 struct Told {
-    message: Option<Message>,
+    message: Option<ConsensusMessage>,
 }
 
 /// A replayed entry.
@@ -127,28 +127,31 @@ impl<'a> Replay<'a> {
         let Some(entry) = self.trace.entries.get(self.next) else { return Ok(None) };
         let record = self.next + 2;
         self.next += 1;
-        match &entry.what {
-            What::Message { digest, body, .. } => self.tell(*digest, body.as_deref(), record)?,
-            What::Block { rlp, .. } => {
+        match &entry.content {
+            TraceContent::Message { digest, body, .. } => self.tell(*digest, body.as_deref(), record)?,
+            TraceContent::Block { rlp, .. } => {
                 let content =
                     |error: &dyn core::fmt::Display| ReplayError::Content { record, reason: error.to_string() };
                 self.blocks.push(Arc::new(Block::decode_stored(rlp).map_err(|error| content(&error))?));
             }
-            What::Step { replica, input, outputs } => self.give(*replica, input, outputs, record)?,
-            What::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
-            What::Incident(Incident::Restarted { replica, records }) => {
+            TraceContent::Step { replica, input, outputs } => self.give(*replica, input, outputs, record)?,
+            TraceContent::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
+            TraceContent::Incident(Incident::Restarted { replica, records }) => {
                 let protocol = self.protocol(*replica as usize, records, record)?;
                 // An altered one stays altered: a replica with a twin restarts twice.
                 if let Some(player) = self.protocols.get_mut(*replica as usize) {
                     player.protocol = protocol;
                 }
             }
-            What::Incident(Incident::Altered { replica, .. }) => {
+            TraceContent::Incident(Incident::Altered { replica, .. }) => {
                 if let Some(player) = self.protocols.get_mut(*replica as usize) {
                     player.is_altered = true;
                 }
             }
-            What::Incident(_) | What::Sent { .. } | What::Status { .. } | What::Full { .. } => {}
+            TraceContent::Incident(_)
+            | TraceContent::Sent { .. }
+            | TraceContent::Status { .. }
+            | TraceContent::Full { .. } => {}
         }
         Ok(Some(ReplayStep { record, entry }))
     }
@@ -181,7 +184,7 @@ impl<'a> Replay<'a> {
     }
 
     fn tell(&mut self, digest: B256, body: Option<&str>, record: usize) -> Result<(), ReplayError> {
-        let message: Option<Message> = match body {
+        let message: Option<ConsensusMessage> = match body {
             Some(body) => Some(
                 serde_json::from_str(body)
                     .map_err(|error| ReplayError::Content { record, reason: error.to_string() })?,
@@ -223,7 +226,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Stores a message that an instance sent.
-    fn said(&mut self, message: &Message) {
+    fn said(&mut self, message: &ConsensusMessage) {
         let number = self.numbers.get(&digest_of(message));
         let told = number.and_then(|number| self.messages.get_mut(*number as usize));
         if let Some(told) = told.filter(|told| told.message.is_none()) {

@@ -52,7 +52,7 @@ fn every_protocol_replays_without_the_seed() {
             assert_eq!(read, trace, "{name} {form}");
             let mut replay = Replay::new(&read).unwrap();
             replay.finish().unwrap_or_else(|error| panic!("{name} {form}: {error}"));
-            let states = read.entries.iter().filter(|entry| matches!(entry.what, What::State { .. }));
+            let states = read.entries.iter().filter(|entry| matches!(entry.content, TraceContent::State { .. }));
             assert_eq!(states.count(), 5, "{name}");
         }
         assert!(trace.to_binary().len() * 2 < trace.to_ndjson().len(), "{name}");
@@ -107,22 +107,23 @@ fn recording_changes_nothing() {
 fn a_changed_trace_is_noticed() {
     let (_, consensus) = protocols()[2].clone();
     let trace = recorded(consensus);
-    let place = |wanted: fn(&What) -> bool| trace.entries.iter().position(|entry| wanted(&entry.what)).unwrap();
+    let place =
+        |wanted: fn(&TraceContent) -> bool| trace.entries.iter().position(|entry| wanted(&entry.content)).unwrap();
 
     let mut other_state = trace.clone();
     let last = other_state.entries.len() - 1;
-    other_state.entries[last].what = What::State { replica: 0, digest: B256::ZERO };
+    other_state.entries[last].content = TraceContent::State { replica: 0, digest: B256::ZERO };
     let error = Replay::new(&other_state).unwrap().finish().unwrap_err();
     assert!(matches!(error, ReplayError::State { replica: 0, .. }), "{error}");
 
     let mut left_out = trace.clone();
-    left_out.entries.remove(place(|what| matches!(what, What::Step { input: Input::Judged { .. }, .. })));
+    left_out.entries.remove(place(|content| matches!(content, TraceContent::Step { input: Input::Judged { .. }, .. })));
     let error = Replay::new(&left_out).unwrap().finish().unwrap_err();
     assert!(matches!(error, ReplayError::Output { .. } | ReplayError::Missing { .. }), "{error}");
 
     let mut longer = trace.clone();
-    let step = place(|what| matches!(what, What::Step { .. }));
-    let What::Step { outputs, .. } = &mut longer.entries[step].what else { unreachable!() };
+    let step = place(|content| matches!(content, TraceContent::Step { .. }));
+    let TraceContent::Step { outputs, .. } = &mut longer.entries[step].content else { unreachable!() };
     outputs.push(Output::CancelBuild);
     let error = Replay::new(&longer).unwrap().finish().unwrap_err();
     assert!(matches!(error, ReplayError::Output { record, .. } if record == step + 2), "{error}");
@@ -137,8 +138,8 @@ fn malformed_traces_are_told_with_the_line() {
             ..TraceHeader::default()
         },
         entries: vec![
-            TraceEntry { at_ns: 5, what: What::Status { replica: 1, status: Status::default() } },
-            TraceEntry { at_ns: 5, what: What::State { replica: 0, digest: B256::ZERO } },
+            TraceEntry { at_ns: 5, content: TraceContent::Status { replica: 1, status: ReplicaStatus::default() } },
+            TraceEntry { at_ns: 5, content: TraceContent::State { replica: 0, digest: B256::ZERO } },
         ],
     };
     let text = trace.to_ndjson();
@@ -156,7 +157,13 @@ fn malformed_traces_are_told_with_the_line() {
         (
             "a message from nowhere",
             text.clone()
-                + &line(What::Sent { from: 0, to: 1, label: "x".to_owned(), message: Some(0), arrives_ns: None }),
+                + &line(TraceContent::Sent {
+                    from: 0,
+                    to: 1,
+                    label: "x".to_owned(),
+                    message: Some(0),
+                    arrives_ns: None,
+                }),
             "line 4",
         ),
         ("an empty line", text.replacen('\n', "\n\n", 1), "line 2"),
@@ -174,11 +181,11 @@ fn malformed_traces_are_told_with_the_line() {
     assert!(matches!(Trace::read(b"CBXTRACE\xff\xff\xff\xff\x01"), Err(TraceError::Malformed { record: 1, .. })));
 }
 
-fn line(what: What) -> String {
-    serde_json::to_string(&TraceEntry { at_ns: 9, what }).unwrap()
+fn line(content: TraceContent) -> String {
+    serde_json::to_string(&TraceEntry { at_ns: 9, content }).unwrap()
 }
 
-fn entries() -> impl Strategy<Value = What> {
+fn entries() -> impl Strategy<Value = TraceContent> {
     let hash = any::<[u8; 32]>().prop_map(B256::new);
     let id = (any::<u64>(), hash.clone()).prop_map(|(height, hash)| BlockId { height: Height::new(height), hash });
     let bytes = proptest::collection::vec(any::<u8>(), 0..40).prop_map(Bytes::from);
@@ -211,39 +218,38 @@ fn entries() -> impl Strategy<Value = What> {
         "\\PC{0,20}".prop_map(|reason| Output::Reject { reason }),
     ];
     prop_oneof![
-        (0..4_u32, input, proptest::collection::vec(output, 0..4)).prop_map(|(replica, input, outputs)| What::Step {
-            replica,
-            input,
-            outputs
+        (0..4_u32, input, proptest::collection::vec(output, 0..4))
+            .prop_map(|(replica, input, outputs)| TraceContent::Step { replica, input, outputs }),
+        (0..4_u32, 0..4_u32, proptest::option::of(any::<u64>())).prop_map(|(from, to, arrives_ns)| {
+            TraceContent::Sent { from, to, label: "vote".to_owned(), message: None, arrives_ns }
         }),
-        (0..4_u32, 0..4_u32, proptest::option::of(any::<u64>())).prop_map(|(from, to, arrives_ns)| What::Sent {
-            from,
-            to,
-            label: "vote".to_owned(),
-            message: None,
-            arrives_ns,
-        }),
-        (0..4_u32, any::<u64>()).prop_map(|(replica, round)| What::Status {
+        (0..4_u32, any::<u64>()).prop_map(|(replica, round)| TraceContent::Status {
             replica,
-            status: Status { round, part: Part::Seeks, leader: Some(1) },
+            status: ReplicaStatus { round, role: RoundRole::Seeking, leader: Some(1) },
         }),
         (0..4_u32, proptest::collection::vec((bytes.clone(), bytes), 0..3)).prop_map(|(replica, records)| {
-            What::Incident(Incident::Restarted { replica, records: records.into_iter().collect::<BTreeMap<_, _>>() })
+            TraceContent::Incident(Incident::Restarted {
+                replica,
+                records: records.into_iter().collect::<BTreeMap<_, _>>(),
+            })
         }),
-        ".{0,20}".prop_map(|detail| What::Incident(Incident::Violation { invariant: "agreement".to_owned(), detail })),
+        ".{0,20}".prop_map(|detail| TraceContent::Incident(Incident::Violation {
+            invariant: "agreement".to_owned(),
+            detail
+        })),
     ]
 }
 
 proptest! {
     #[test]
-    fn both_forms_come_back_as_they_were(whats in proptest::collection::vec(entries(), 0..20), title in "\\PC{0,20}") {
+    fn both_forms_come_back_as_they_were(contents in proptest::collection::vec(entries(), 0..20), title in "\\PC{0,20}") {
         let header = TraceHeader {
             version: TRACE_VERSION,
             title,
             replicas: vec![Participant::default(); 4],
             ..TraceHeader::default()
         };
-        let entries = whats.into_iter().zip(0..).map(|(what, at_ns)| TraceEntry { at_ns, what }).collect();
+        let entries = contents.into_iter().zip(0..).map(|(content, at_ns)| TraceEntry { at_ns, content }).collect();
         let trace = Trace { header, entries };
         prop_assert_eq!(&Trace::read(trace.to_ndjson().as_bytes()).unwrap(), &trace);
         prop_assert_eq!(&Trace::read(&trace.to_binary()).unwrap(), &trace);

@@ -90,7 +90,7 @@ fn a_pending_schedule_is_not_activated_early() {
 }
 
 #[test]
-fn schedules_that_come_into_force_early_are_seen_by_the_checker() {
+fn schedules_activated_early_are_reported_by_the_checker() {
     let lab = mutation::with(Mutation::DposScheduleEarly, || {
         let mut lab = seven();
         let votes = weigh(&lab, &[(4, 9)]);
@@ -125,7 +125,7 @@ fn constant_churn_of_votes_stops_neither_the_chain_nor_irreversibility_and_light
 }
 
 #[test]
-fn churn_and_forks_and_restarts_together_break_nothing() {
+fn churn_forks_and_restarts_violate_no_property() {
     let mut lab = seven();
     for height in 1..400 {
         let votes = weigh(&lab, &[(height as usize * 5 % 7, 50 + height * 13 % 97)]);

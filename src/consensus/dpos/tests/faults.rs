@@ -64,7 +64,7 @@ fn violated_within(seeds: u64, want: &str) -> BTreeSet<&'static str> {
 }
 
 #[test]
-fn random_cuts_crashes_and_crossings_break_nothing() {
+fn random_partitions_crashes_and_reordering_violate_no_property() {
     let mut forks = 0;
     for seed in 0..60 {
         let lab = random_run(seed, 1 + seed as u32 % 2);
@@ -91,7 +91,7 @@ fn lost_safety_states_and_other_bugs_are_detected_by_the_checker() {
     }
 }
 
-/// Two of four producers were offline for long, so that many blocks become irreversible at once: one restarts and gives the last
+/// Two of four producers were offline for many slots, so that many blocks become irreversible at once: one restarts and gives the last
 /// confirmation, the other is partitioned. No other replica receives the block that makes them irreversible, and all except the
 /// partitioned one stop until its branch is longer. Then all restart except the producer of that block. By length alone they
 /// follow the partitioned one, and a second block of the same height becomes irreversible.
@@ -146,7 +146,7 @@ fn restarted_producers_return_to_the_block_they_implied() {
 
 #[test]
 fn by_length_alone_and_without_locks_two_blocks_become_irreversible() {
-    // Each of both rules is enough against this one.
+    // Either rule alone prevents it.
     let by_length = mutation::with(Mutation::DposLengthAlone, restarted_producers);
     assert!(!by_length.is_violated(AGREEMENT), "{:?}", by_length.violations);
     assert!(by_length.mark("dpos/locked-out") > 0);
@@ -186,11 +186,15 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
                 .any(|evidence| evidence.hashes() == (one.hash().min(two.hash()), one.hash().max(two.hash())))
         })
         .collect();
-    assert_eq!(told, [10], "told once, by the very next block");
+    assert_eq!(told, [10], "reported once, by the next block");
     assert!(lab.replica((owner + 1) % 4).offences.is_empty());
     let sealed = lab.sealed((owner + 1) % 4, 10);
     let header = crate::primitives::Header::default();
-    let rules = DposRules::new(lab.fixture.config, lab.set(4), lab.authenticator.clone());
+    let rules = crate::consensus::common::header_rules::CachedHeaderRules::<Dpos>::new(
+        lab.fixture.config,
+        lab.set(4),
+        lab.authenticator.clone(),
+    );
     let context = crate::system::SystemContext {
         header: &sealed.header,
         parent: &header,
@@ -208,10 +212,10 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
 fn a_replica_that_extends_a_worse_branch_is_sent_the_better_head() {
     let mut lab = Lab::new(4);
     lab.slots(8);
-    // Two of four go on together, but nothing becomes irreversible.
+    // Two of four continue together, but no block becomes irreversible.
     lab.split(&[0, 0, 1, 2]);
     lab.slots(16);
-    // The first to speak will be the one that was alone: unanswered, it would hear of the others in their slots only.
+    // The replica that was alone sends first: without a response it would receive the better head in the others' slots only.
     while lab.owner(3, lab.fixture.now + 1) != 3 {
         lab.slot();
     }

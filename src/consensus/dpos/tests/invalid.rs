@@ -7,7 +7,7 @@ use crate::{
 };
 
 fn message(block: &Arc<Block>) -> Event {
-    Event::Message { from: ReplicaId::new(1), message: Message::Block(block.clone()) }
+    Event::Message { from: ReplicaId::new(1), message: ConsensusMessage::Block(block.clone()) }
 }
 
 /// Checks that replica 0 rejects the event with a reason that contains `named`.
@@ -28,7 +28,7 @@ fn payload(lab: &Lab, change: impl FnOnce(&mut Payload)) -> Odd {
 }
 
 #[test]
-fn invalid_blocks_leave_the_state_as_it_was() {
+fn invalid_blocks_leave_the_state_unchanged() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
     let slot = lab.fixture.now + 1;
@@ -62,7 +62,7 @@ fn invalid_blocks_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn old_far_and_repeated_blocks_leave_the_state_as_it_was() {
+fn old_far_and_repeated_blocks_leave_the_state_unchanged() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
     let head = lab.nodes[0].blocks[&lab.heads()[0].hash].clone();
@@ -81,7 +81,7 @@ fn old_far_and_repeated_blocks_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn answers_to_nothing_leave_the_state_as_it_was() {
+fn unrequested_responses_leave_the_state_unchanged() {
     let mut lab = Lab::new(4);
     lab.slots(10);
     let head = lab.heads()[0];
@@ -108,7 +108,7 @@ fn answers_to_nothing_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn evidence_that_proves_nothing_is_refused() {
+fn invalid_evidence_is_refused() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
     let sealed = |author: usize, time: u64, salt: u64, gas_used: u64| {
@@ -145,7 +145,7 @@ fn evidence_that_proves_nothing_is_refused() {
 }
 
 #[test]
-fn what_strangers_and_one_producer_can_fill_is_bounded() {
+fn blocks_kept_for_non_producers_and_one_producer_are_bounded() {
     let mut lab = Lab::new(4);
     lab.slots(10);
     let stranger = lab.authenticator.signer(&KeyPair::from_seed(77, "nobody"));
@@ -174,7 +174,7 @@ fn what_strangers_and_one_producer_can_fill_is_bounded() {
 }
 
 #[test]
-fn a_strangers_block_waits_when_a_producer_built_upon_it() {
+fn a_non_producers_block_is_kept_when_a_producer_extends_it() {
     let mut lab = Lab::with_config(5, 4, DposConfig::default());
     lab.slots(10);
     let below = BlockId { height: Height::new(11), hash: B256::repeat_byte(9) };

@@ -1,4 +1,4 @@
-//! DPoS's fixture: a clock of slots, blocks by the rules or against them, and what is checked of producers.
+//! DPoS's fixture: a clock of slots, valid and invalid blocks, and checks of producers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -39,7 +39,7 @@ pub(super) struct DposFixture {
     confirmed: BTreeMap<usize, BTreeSet<Height>>,
 }
 
-/// What a block is made with, where it is not as the rules want it.
+/// Fields of a block that deviate from the rules.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Odd {
     pub(super) author: Option<usize>,
@@ -49,7 +49,7 @@ pub(super) struct Odd {
     pub(super) beneficiary: Option<Address>,
     pub(super) difficulty: u64,
     pub(super) mix_hash: B256,
-    /// Tells blocks apart that are equal otherwise.
+    /// Distinguishes blocks that are otherwise equal.
     pub(super) salt: u64,
 }
 
@@ -83,8 +83,8 @@ impl Fixture for DposFixture {
     }
 
     /// Checks announcements only: what is sent to one replica is a head that was announced before, of any author.
-    fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &Message) {
-        if let (Message::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
+    fn on_send(lab: &mut Lab, index: usize, to: Recipients, message: &ConsensusMessage) {
+        if let (ConsensusMessage::Block(block), Recipients::Others, false) = (message, to, lab.nodes[index].is_faulty) {
             lab.check_produced(index, block);
         }
     }
@@ -135,14 +135,14 @@ impl Lab {
         self.replica(index).head_context()
     }
 
-    /// Whose slot it is on a replica's head.
+    /// Returns the producer of the slot on a replica's head.
     pub(super) fn owner(&self, index: usize, slot: u64) -> usize {
         let schedule = self.link(index).state.active();
         let address = schedule.producers().members()[schedule.producer_at(slot, &self.fixture.config)].address;
         self.signers.iter().position(|signer| signer.address() == address).unwrap()
     }
 
-    /// A sealed block in `slot` on the head of replica `on`, by the rules but for what is odd.
+    /// A sealed block in `slot` on the head of replica `on`, valid except for `odd`.
     pub(super) fn block(&self, on: usize, slot: u64, odd: &Odd) -> Arc<Block> {
         let link = self.link(on);
         let author = odd.author.unwrap_or_else(|| self.owner(on, slot));
@@ -176,12 +176,12 @@ impl Lab {
         Arc::new(block.with_seal(seal))
     }
 
-    /// Announces a block to a replica as one outside the lab would.
+    /// Sends a block to a replica as a peer outside the lab.
     pub(super) fn announce(&mut self, to: usize, block: &Arc<Block>) {
-        self.deliver(to, Event::Message { from: ReplicaId::new(99), message: Message::Block(block.clone()) });
+        self.deliver(to, Event::Message { from: ReplicaId::new(99), message: ConsensusMessage::Block(block.clone()) });
     }
 
-    /// Looks at a block that an honest replica sends.
+    /// Checks a block that an honest replica sends.
     fn check_produced(&mut self, index: usize, block: &Block) {
         // The lab's genesis has time 0, so that slots are times in periods.
         let slot = block.timestamp().as_secs() / self.fixture.config.period.max(1);
@@ -205,13 +205,13 @@ impl Lab {
         }
     }
 
-    /// Begins the next slot and delivers everything that is sent in it.
+    /// Begins the next slot and delivers all messages sent in it.
     pub(super) fn slot(&mut self) {
         self.begin_slot();
         self.settle();
     }
 
-    /// Lets the next slot begin.
+    /// Begins the next slot.
     pub(super) fn begin_slot(&mut self) {
         self.fixture.now += self.fixture.config.period;
         self.fire_due();

@@ -33,7 +33,7 @@ fn the_steady_lag_is_that_of_eosio() {
 }
 
 #[test]
-fn less_than_a_third_may_be_away_and_no_more() {
+fn irreversibility_tolerates_less_than_a_third_offline() {
     for (producers, away) in [(21, 6), (4, 1), (7, 2), (5, 1), (3, 0), (1, 0)] {
         let lag = lags(producers, 1, away, 20);
         assert!(lag.iter().all(|lag| *lag < 3 * producers as u64), "{away} of {producers}: {lag:?}");

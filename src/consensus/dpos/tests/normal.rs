@@ -12,7 +12,7 @@ fn four_replicas_agree_with_the_lag_of_the_model() {
     let finality = lab.replica(2).finality();
     assert_eq!((finality.safe.height, finality.irreversible), (Height::new(35), Height::new(35)));
     assert_eq!((lab.violations.len(), lab.rejections.len(), lab.evidence.len()), (0, 0, 0));
-    // What is irreversible is forgotten by the tree and by the records.
+    // Irreversible blocks are pruned from the tree and from the records.
     assert_eq!(lab.nodes[0].records.keys().filter(|key| key.starts_with(BLOCK_PREFIX)).count(), 5);
 }
 

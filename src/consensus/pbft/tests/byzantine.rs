@@ -1,4 +1,4 @@
-//! Byzantine replicas, whose messages the test makes.
+//! Byzantine replicas, whose messages are constructed by the tests.
 
 use super::lab::Lab;
 use crate::consensus::{
@@ -7,7 +7,7 @@ use crate::consensus::{
     testing::Violation,
 };
 
-/// The primary offers another block to each backup, and votes for all.
+/// The primary proposes a different block to each backup, and votes for all of them.
 fn equivocate(lab: &mut Lab) {
     lab.nodes[0].is_faulty = true;
     let genesis = lab.genesis.clone();
@@ -20,10 +20,10 @@ fn equivocate(lab: &mut Lab) {
 }
 
 #[test]
-fn an_equivocating_primary_is_replaced_when_time_runs_out() {
+fn an_equivocating_primary_is_replaced_after_the_timeout() {
     let mut lab = Lab::new(4);
     equivocate(&mut lab);
-    // No replica receives what the others agree to, so none can detect it.
+    // No replica receives a vote for another block, so none can detect it.
     lab.lose(&["prepare"]);
     lab.settle();
     lab.lose_nothing();
@@ -38,7 +38,7 @@ fn an_equivocating_primary_is_replaced_when_time_runs_out() {
 }
 
 #[test]
-fn a_backup_that_sees_both_proposals_asks_for_another_view_at_once() {
+fn a_backup_with_both_proposals_starts_a_view_change_at_once() {
     let mut lab = Lab::new(4);
     equivocate(&mut lab);
     let genesis = lab.genesis.clone();
@@ -60,7 +60,7 @@ fn a_backup_that_sees_both_proposals_asks_for_another_view_at_once() {
     assert_eq!(lab.violations, []);
 }
 
-/// Negative control: f + 1 = 2 liars among 4 make two honest replicas commit other blocks, and the checker reports it.
+/// Negative control: f + 1 = 2 Byzantine replicas of 4 make two honest ones commit different blocks, and the checker reports it.
 #[test]
 fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
     let mut lab = Lab::new(4);
@@ -70,18 +70,18 @@ fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
     let (b, for_b) = lab.proposal(&genesis, 0, 0);
     for (victim, proposal, block) in [(1, for_a, a), (2, for_b, b)] {
         lab.inject(0, victim, proposal);
-        for liar in [0, 3] {
-            if liar != 0 {
-                let prepare = lab.signed(liar, Body::Prepare { view, block });
-                lab.inject(liar, victim, prepare);
+        for byzantine in [0, 3] {
+            if byzantine != 0 {
+                let prepare = lab.signed(byzantine, Body::Prepare { view, block });
+                lab.inject(byzantine, victim, prepare);
             }
-            let commit = lab.signed(liar, Body::Commit { view, block });
-            lab.inject(liar, victim, commit);
+            let commit = lab.signed(byzantine, Body::Commit { view, block });
+            lab.inject(byzantine, victim, commit);
         }
     }
     lab.settle();
     let Some(Violation { property, at, blocks: [first, second] }) = lab.violations.first() else {
-        panic!("two liars of four were survived")
+        panic!("two Byzantine replicas of four broke nothing")
     };
     assert!(["committed", "prepared", "finality"].contains(property), "{property}");
     assert_eq!(*at, 1);
@@ -90,24 +90,24 @@ fn f_plus_1_byzantine_break_agreement_and_the_checker_reports_it() {
     assert_eq!(committed, [a, b], "both with certificates");
 }
 
-/// The same script with one liar: nothing of it takes hold.
+/// The same script with one Byzantine replica: nothing is committed by it.
 #[test]
-fn f_byzantine_do_not() {
-    for liar in [0, 3] {
+fn f_byzantine_do_not_break_agreement() {
+    for byzantine in [0, 3] {
         let mut lab = Lab::new(4);
-        lab.nodes[liar].is_faulty = true;
+        lab.nodes[byzantine].is_faulty = true;
         let (genesis, view) = (lab.genesis.clone(), View::new(0));
         let (a, for_a) = lab.proposal(&genesis, 0, 0);
         let (b, for_b) = lab.proposal(&genesis, 0, 0);
         for (victim, proposal, block) in [(1, for_a, a), (2, for_b, b)] {
-            if liar == 0 {
+            if byzantine == 0 {
                 lab.inject(0, victim, proposal);
             } else {
-                let prepare = lab.signed(liar, Body::Prepare { view, block });
-                lab.inject(liar, victim, prepare);
+                let prepare = lab.signed(byzantine, Body::Prepare { view, block });
+                lab.inject(byzantine, victim, prepare);
             }
-            let commit = lab.signed(liar, Body::Commit { view, block });
-            lab.inject(liar, victim, commit);
+            let commit = lab.signed(byzantine, Body::Commit { view, block });
+            lab.inject(byzantine, victim, commit);
         }
         lab.settle();
         assert_eq!(lab.violations, []);

@@ -1,4 +1,4 @@
-//! Validators come and go at checkpoints.
+//! Validators join and leave at checkpoints.
 
 use super::lab::{Lab, config};
 use crate::{
@@ -10,12 +10,12 @@ use crate::{
     system::{ValidatorUpdate, ValidatorUpdates},
 };
 
-/// Seven replicas of whom the first `count` are validators of genesis.
+/// Returns seven replicas of which the first `count` are validators of genesis.
 fn lab(count: usize) -> Lab {
     Lab::with_validators(7, count, config())
 }
 
-/// Executing the block at `height` gives these replicas these weights.
+/// Makes the execution of the block at `height` set these weights of replicas.
 fn change(lab: &mut Lab, height: u64, weights: &[(usize, u64)]) {
     let update =
         |(index, weight): &(usize, u64)| ValidatorUpdate { address: lab.signers[*index].address(), weight: *weight };
@@ -105,7 +105,7 @@ fn a_set_too_small_is_refused_until_others_join() {
 }
 
 #[test]
-fn a_replica_that_missed_the_change_learns_it_from_blocks_with_proof() {
+fn a_replica_that_missed_the_change_learns_it_from_certified_blocks() {
     let mut lab = lab(4);
     lab.isolate(3);
     change(&mut lab, 2, &[(4, 1), (5, 1), (6, 1)]);

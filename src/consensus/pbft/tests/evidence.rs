@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Event, Evidence, Message, Protocol, ReplicaId, SealedHeader,
+        BlockId, ConsensusMessage, Event, Evidence, Protocol, ReplicaId, SealedHeader,
         pbft::{
             Body, DoubleSigning, EVIDENCE_BLOCKS_MAX, EVIDENCE_PER_BLOCK_MAX, EvidenceError, HeaderError,
             LightVerifier, MessageError, Payload, Phase, View,
@@ -32,7 +32,7 @@ fn convicted(lab: &Lab, index: usize) -> Vec<Address> {
     lab.replica(index).transition.convicted().iter().copied().collect()
 }
 
-/// The primary shows one half of the others one block, and the other half another.
+/// The primary proposes one block to half of the backups and another block to the other half.
 fn equivocate(lab: &mut Lab, halves: [&[usize]; 2]) {
     lab.nodes[0].is_faulty = true;
     let genesis = lab.genesis.clone();
@@ -43,7 +43,7 @@ fn equivocate(lab: &mut Lab, halves: [&[usize]; 2]) {
 }
 
 #[test]
-fn two_proposals_are_found_by_the_votes_for_them_and_put_the_primary_out() {
+fn conflicting_proposals_are_detected_by_their_votes_and_remove_the_primary() {
     let mut lab = Lab::new(7);
     equivocate(&mut lab, [&[1, 2, 3], &[4, 5, 6]]);
     lab.settle();
@@ -82,7 +82,7 @@ fn two_proposals_are_found_by_the_votes_for_them_and_put_the_primary_out() {
 }
 
 #[test]
-fn of_four_nobody_can_be_spared_and_the_evidence_is_told_once() {
+fn a_committee_of_four_removes_nobody_and_reports_evidence_once() {
     let mut lab = Lab::new(4);
     equivocate(&mut lab, [&[1], &[2, 3]]);
     lab.settle();
@@ -96,7 +96,7 @@ fn of_four_nobody_can_be_spared_and_the_evidence_is_told_once() {
 }
 
 #[test]
-fn two_votes_of_one_backup_are_told_too() {
+fn conflicting_votes_of_a_backup_are_reported() {
     for phase in [Phase::Prepare, Phase::Commit] {
         let mut lab = Lab::new(7);
         lab.nodes[6].is_faulty = true;
@@ -118,7 +118,7 @@ fn two_votes_of_one_backup_are_told_too() {
 }
 
 #[test]
-fn what_proves_nothing_changes_nothing() {
+fn invalid_evidence_changes_nothing() {
     let lab = Lab::new(4);
     let good = proof(&lab, 3, Phase::Prepare, 0, 2);
     assert_eq!(good.offender(&lab.authenticator), Ok(lab.signers[3].address()));
@@ -142,14 +142,14 @@ fn what_proves_nothing_changes_nothing() {
     let before = lab.replica(1).clone();
     for (name, proof) in cases {
         let (mut replica, mut effects) = (before.clone(), Vec::new());
-        let message = Message::Pbft(Arc::new(lab.signed(0, Body::Evidence(proof.clone()))));
+        let message = ConsensusMessage::Pbft(Arc::new(lab.signed(0, Body::Evidence(proof.clone()))));
         replica.step(Event::Message { from: ReplicaId::new(0), message }, &mut effects);
         let refused = matches!(
             effects.as_slice(),
             [crate::consensus::Effect::Reject(crate::consensus::Rejection::Pbft(MessageError::Evidence(_)))]
         );
         assert!(refused && replica == before, "{name}: {effects:?}");
-        // Nor does it count in a block.
+        // Nor is it valid in a block.
         let payload = Payload { successor: None, evidence: vec![proof] }.encoded();
         let after = before.transition.after(&config(), Height::new(2), &payload, &lab.authenticator);
         assert!(matches!(after, Err(HeaderError::Evidence(_))), "{name}: {after:?}");
@@ -157,7 +157,7 @@ fn what_proves_nothing_changes_nothing() {
 }
 
 #[test]
-fn a_block_tells_few_pieces_each_once_and_none_that_is_old() {
+fn evidence_in_a_block_is_bounded_unique_and_recent() {
     let lab = Lab::new(7);
     let transition = lab.replica(1).transition.clone();
     let judge = |height: u64, evidence: Vec<DoubleSigning>| {
@@ -179,7 +179,7 @@ fn a_block_tells_few_pieces_each_once_and_none_that_is_old() {
     assert!(judge(2 + EVIDENCE_BLOCKS_MAX, vec![good.clone()]).is_ok());
     let old = judge(3 + EVIDENCE_BLOCKS_MAX, vec![good.clone()]);
     assert!(matches!(old, Err(HeaderError::Evidence(EvidenceError::Age { .. }))), "{old:?}");
-    // At a checkpoint it stands beside the set that takes over, and the next one puts the offender out.
+    // In the block of a checkpoint the set is chosen already; the next checkpoint removes the offender.
     let joins = crate::system::ValidatorUpdate { address: Address::repeat_byte(0xaa), weight: 3 };
     let waiting = transition.with(&crate::system::ValidatorUpdates::new([joins]));
     let payload = waiting.payload(&config(), Height::new(4), vec![good]);

@@ -9,7 +9,7 @@ use crate::consensus::{
 };
 
 #[test]
-fn a_silent_primary_is_replaced_and_comes_back() {
+fn a_silent_primary_is_replaced_and_catches_up() {
     let mut lab = Lab::new(4);
     (0..3).for_each(|_| lab.produce());
     lab.isolate(0);
@@ -17,7 +17,7 @@ fn a_silent_primary_is_replaced_and_comes_back() {
     assert_eq!(lab.views()[1..], [1, 1, 1]);
     (0..5).for_each(|_| lab.produce());
     assert_eq!(lab.heights(), [3, 8, 8, 8]);
-    // It comes back, learns of blocks that it lacks, fetches them, and learns from their certificates that a later view began.
+    // It is reconnected, fetches the blocks that it lacks, and enters the later view that their certificates prove.
     lab.reconnect(0);
     lab.produce();
     assert!(lab.mark("pbft/view-missed") > 0 && lab.mark("pbft/new-view-resent") > 0);
@@ -30,7 +30,7 @@ fn a_silent_primary_is_replaced_and_comes_back() {
 }
 
 #[test]
-fn what_one_replica_committed_survives_the_view_change() {
+fn a_block_committed_by_one_replica_survives_the_view_change() {
     for keeper in 0..4 {
         let mut lab = Lab::new(4);
         (0..5).for_each(|_| lab.produce());
@@ -67,7 +67,7 @@ fn a_block_that_was_only_proposed_may_be_dropped() {
 }
 
 #[test]
-fn a_new_primary_fetches_the_body_of_what_it_must_propose() {
+fn a_new_primary_fetches_the_block_that_it_must_propose() {
     let mut lab = Lab::new(4);
     // Replica 1, the next primary, receives nothing about block 1, which 2 and 3 prepare.
     lab.lost_labels = vec![vec!["commit"], vec!["pre-prepare", "prepare", "commit"], vec!["commit"], vec!["commit"]];
@@ -82,7 +82,7 @@ fn a_new_primary_fetches_the_body_of_what_it_must_propose() {
 }
 
 #[test]
-fn lost_view_changes_and_new_views_are_sent_again() {
+fn lost_view_changes_and_new_views_are_resent() {
     let mut lab = Lab::new(4);
     lab.isolate(0);
     lab.lose(&["view-change"]);
@@ -101,7 +101,7 @@ fn lost_view_changes_and_new_views_are_sent_again() {
 }
 
 #[test]
-fn lost_votes_are_sent_again() {
+fn lost_votes_are_resent() {
     let mut lab = Lab::new(4);
     lab.lose(&["prepare", "commit"]);
     lab.produce();
@@ -116,7 +116,7 @@ fn lost_votes_are_sent_again() {
 }
 
 #[test]
-fn several_silent_primaries_in_a_row_are_passed_over() {
+fn consecutive_silent_primaries_are_replaced() {
     let mut lab = Lab::new(7);
     [0, 1].into_iter().for_each(|index| lab.isolate(index));
     lab.suspect();
@@ -130,7 +130,7 @@ fn several_silent_primaries_in_a_row_are_passed_over() {
 #[test]
 fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
     let mut lab = Lab::new(7);
-    let wish = |lab: &Lab, who: usize, view: u64| {
+    let view_change = |lab: &Lab, who: usize, view: u64| {
         let stable = lab.replica(0).stable_checkpoint();
         let (prepared, pre_prepared) = (vec![], vec![]);
         let view = View::new(view);
@@ -140,13 +140,13 @@ fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
         )
     };
     for (who, view) in [(4, 9), (5, 5)] {
-        let message = wish(&lab, who, view);
+        let message = view_change(&lab, who, view);
         lab.inject(who, 1, message);
     }
     lab.deliver_at(0);
     lab.deliver_at(0);
     assert_eq!(lab.views()[1], 0, "f of them may be faulty");
-    let message = wish(&lab, 6, 7);
+    let message = view_change(&lab, 6, 7);
     lab.inject(6, 1, message);
     lab.deliver_at(0);
     assert_eq!(lab.views()[1], 5);
@@ -154,12 +154,12 @@ fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
 }
 
 #[test]
-fn the_new_views_time_runs_from_a_quorum_on_and_doubles() {
+fn the_new_view_timeout_starts_at_a_quorum_and_doubles() {
     let mut lab = Lab::new(4);
     lab.isolate(1);
     lab.lose(&["view-change"]);
     lab.suspect();
-    // Alone it waits without end.
+    // Alone it waits without a timeout.
     assert!(lab.replica(2).is_changing() && !lab.nodes[2].timers.contains_key(&SUSPECT_TIMER));
     lab.lose_nothing();
     [0, 2, 3].into_iter().for_each(|index| lab.fire(index, RESEND_TIMER));
@@ -182,7 +182,7 @@ fn the_new_views_time_runs_from_a_quorum_on_and_doubles() {
 }
 
 #[test]
-fn a_backup_that_missed_more_than_the_log_catches_up_by_blocks_with_proof() {
+fn a_backup_that_missed_more_than_the_log_catches_up_by_certified_blocks() {
     let mut lab = Lab::new(4);
     lab.isolate(3);
     (0..30).for_each(|_| lab.produce());
@@ -207,15 +207,17 @@ fn a_synced_block_without_its_certificate_is_refused() {
     lab.isolate(3);
     (0..3).for_each(|_| lab.produce());
     let certified = lab.canonical(0, 1);
-    // Two validators show that they are ahead; its request is not answered yet.
+    // Two validators have proved that they are ahead; its request is not answered yet.
     lab.reconnect(3);
     let mut replica = lab.replica(3).clone();
     for who in [0_usize, 1] {
         let message = lab.signed(who, Body::Commit { view: View::new(0), block: lab.replica(who).head() });
         let from = ReplicaId::new(who as u32);
         let mut effects = Vec::new();
-        replica
-            .step(Event::Message { from, message: crate::consensus::Message::Pbft(Arc::new(message)) }, &mut effects);
+        replica.step(
+            Event::Message { from, message: crate::consensus::ConsensusMessage::Pbft(Arc::new(message)) },
+            &mut effects,
+        );
         let fetches = effects.iter().any(|effect| matches!(effect, Effect::Fetch { .. }));
         assert_eq!(fetches, who == 1, "f validators may lie");
     }
@@ -242,7 +244,7 @@ fn a_synced_block_without_its_certificate_is_refused() {
 }
 
 impl Lab {
-    /// A silent primary of the new view is passed over too.
+    /// A silent primary of the new view is replaced too.
     fn suspect_if_changing(&mut self) {
         if self.replicas().enumerate().any(|(index, replica)| !self.is_isolated(index) && replica.is_changing()) {
             self.suspect();

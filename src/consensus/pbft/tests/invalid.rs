@@ -1,4 +1,4 @@
-//! Input that counts for nothing: refused, counted, and the state is as it was; floods stay small.
+//! Invalid input: it is rejected and counted, the state is unchanged, and memory under floods is bounded.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use super::{super::vote::pre_prepare, lab::Lab};
 use crate::{
     chain::Block,
     consensus::{
-        BlockId, Effect, Event, Message, Protocol, ReplicaId, Signer, Ticket, TimerId, Verdict,
+        BlockId, ConsensusMessage, Effect, Event, Protocol, ReplicaId, Signer, Ticket, TimerId, Verdict,
         pbft::{Body, InView, NewView, PbftMessage, Seal, VIEW_CHANGES_AHEAD_MAX, VIEWS_AHEAD_MAX, View, ViewChange},
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, keccak256},
@@ -49,7 +49,7 @@ impl Scene {
         Self { lab, head, next, stable, prepare, stranger }
     }
 
-    /// A view-change that claims nothing but the stable checkpoint.
+    /// A view-change with the stable checkpoint only.
     fn view_change(&self, view: u64) -> ViewChange {
         let (view, stable, checkpoints) = (View::new(view), self.stable, vec![self.stable]);
         ViewChange { view, stable, checkpoints, prepared: vec![], pre_prepared: vec![] }
@@ -95,9 +95,9 @@ impl Scene {
         effects
     }
 
-    /// Asserts that the replica refuses a message; evidence may come of it all the same.
+    /// Asserts that the replica rejects a message; it may still report evidence.
     fn refuse(&self, name: &str, message: PbftMessage) {
-        let message = Message::Pbft(Arc::new(message));
+        let message = ConsensusMessage::Pbft(Arc::new(message));
         let effects = self.step(name, Event::Message { from: ReplicaId::new(3), message });
         let refused = effects.iter().filter(|effect| matches!(effect, Effect::Reject(_))).count();
         let harmless = effects.iter().all(|effect| matches!(effect, Effect::Reject(_) | Effect::Evidence(_)));
@@ -106,7 +106,7 @@ impl Scene {
 }
 
 #[test]
-fn invalid_votes_proposals_and_checkpoints_leave_the_state_as_it_was() {
+fn invalid_votes_proposals_and_checkpoints_leave_the_state_unchanged() {
     let scene = Scene::new();
     let (next, prepare) = (scene.next, scene.prepare.clone());
     let vote = |view: u64, block| Body::Prepare { view: View::new(view), block };
@@ -133,7 +133,7 @@ fn invalid_votes_proposals_and_checkpoints_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn invalid_view_changes_leave_the_state_as_it_was() {
+fn invalid_view_changes_leave_the_state_unchanged() {
     let scene = Scene::new();
     let entry = |height, view| InView { block: id(height, 1), view: View::new(view) };
     let to_view_2 = || scene.view_change(2);
@@ -150,7 +150,7 @@ fn invalid_view_changes_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn invalid_new_views_leave_the_state_as_it_was() {
+fn invalid_new_views_leave_the_state_unchanged() {
     let scene = Scene::new();
     let by = |who: usize, view: u64| (who, scene.view_change(view));
     let three = [by(0, 3), by(1, 3), by(3, 3)];
@@ -170,12 +170,12 @@ fn invalid_new_views_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn events_that_were_not_requested_leave_the_state_as_it_was() {
+fn unrequested_events_leave_the_state_unchanged() {
     let scene = Scene::new();
     let (head, from) = (scene.head.clone(), ReplicaId::new(1));
     let stale = Some("pbft/stale-answer");
     for (name, event, mark) in [
-        ("a block of another protocol", Event::Message { from, message: Message::Block(head.clone()) }, None),
+        ("a block of another protocol", Event::Message { from, message: ConsensusMessage::Block(head.clone()) }, None),
         ("a block", Event::BlockSynced { from, block: head.clone() }, None),
         ("a verdict", Event::BlockJudged { block: scene.next, verdict: Verdict::VALID }, stale),
         ("a draw", Event::Random { ticket: Ticket::new(9), value: 1 }, None),
@@ -191,7 +191,7 @@ fn events_that_were_not_requested_leave_the_state_as_it_was() {
 }
 
 #[test]
-fn floods_of_signed_nonsense_stay_small() {
+fn floods_of_signed_votes_are_bounded() {
     let mut lab = Lab::new(4);
     let mut flood = Vec::new();
     for height in 0..60 {
@@ -217,27 +217,27 @@ fn floods_of_signed_nonsense_stay_small() {
     }
     for body in flood {
         let message = lab.signed(3, body);
-        lab.deliver(1, Event::Message { from: ReplicaId::new(3), message: Message::Pbft(Arc::new(message)) });
+        lab.deliver(1, Event::Message { from: ReplicaId::new(3), message: ConsensusMessage::Pbft(Arc::new(message)) });
     }
     let replica = lab.replica(1);
-    assert_eq!((replica.view(), replica.is_changing()), (View::new(0), false), "one voice moves nobody");
+    assert_eq!((replica.view(), replica.is_changing()), (View::new(0), false), "one view-change is no quorum");
     assert!(replica.log.slots.len() <= 8);
     assert!(replica.log.slots.values().all(|slot| slot.prepares.len() <= 1 && slot.commits.len() <= 1));
     assert_eq!(replica.view_changes.len(), 1);
     assert!(replica.encoding().len() < 10_000, "{} bytes", replica.encoding().len());
-    // And the others still get along.
+    // The other replicas still reach agreement.
     lab.produce();
     assert_eq!(lab.heights(), [1; 4]);
 }
 
 #[test]
-fn a_block_that_executes_badly_costs_the_primary_its_view() {
+fn a_block_that_fails_execution_causes_a_view_change() {
     let mut lab = Lab::new(4);
     let genesis = lab.genesis.clone();
     let (block, proposal) = lab.proposal(&genesis, 0, 0);
     let replica = lab.replica_mut(1);
     let mut effects = Vec::new();
-    let message = Message::Pbft(Arc::new(proposal));
+    let message = ConsensusMessage::Pbft(Arc::new(proposal));
     replica.step(Event::Message { from: ReplicaId::new(0), message }, &mut effects);
     assert!(matches!(effects.as_slice(), [Effect::Validate { .. }]));
     let sent = |effects: &[Effect]| {
@@ -246,7 +246,7 @@ fn a_block_that_executes_badly_costs_the_primary_its_view() {
             _ => None,
         })
     };
-    assert_eq!(sent(&effects), None, "nothing is said before it is executed");
+    assert_eq!(sent(&effects), None, "no vote is sent before execution");
     effects.clear();
     let verdict = Verdict::Invalid { reason: "state root".to_owned() };
     replica.step(Event::BlockJudged { block, verdict }, &mut effects);
@@ -255,13 +255,16 @@ fn a_block_that_executes_badly_costs_the_primary_its_view() {
 }
 
 #[test]
-fn promises_wait_for_their_records() {
+fn votes_are_sent_once_their_records_are_durable() {
     let mut lab = Lab::new(4);
     let genesis = lab.genesis.clone();
     let (block, proposal) = lab.proposal(&genesis, 0, 0);
     let replica = lab.replica_mut(1);
     let mut effects = Vec::new();
-    replica.step(Event::Message { from: ReplicaId::new(0), message: Message::Pbft(Arc::new(proposal)) }, &mut effects);
+    replica.step(
+        Event::Message { from: ReplicaId::new(0), message: ConsensusMessage::Pbft(Arc::new(proposal)) },
+        &mut effects,
+    );
     replica.step(Event::BlockJudged { block, verdict: Verdict::VALID }, &mut effects);
     let mut durable = None;
     let mut sent = 0;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, Message, Protocol, Records, ReplicaId, Signer, ValidatorSet,
+        Authenticator, BlockId, BuildRequest, ConsensusMessage, Protocol, Records, ReplicaId, Signer, ValidatorSet,
         pbft::{BUILD_TIMER, Body, Pbft, PbftConfig, PbftMessage, SUSPECT_TIMER, Seal, View},
         testing::{self, Envelope, Fixture, genesis},
     },
@@ -140,7 +140,7 @@ impl Lab {
     /// Queues a message as if `from` had sent it; its signer may be another.
     pub(super) fn inject(&mut self, from: usize, to: usize, message: PbftMessage) {
         let [from, to] = [from, to].map(|index| ReplicaId::new(index as u32));
-        self.queue.push_back(Envelope::message(from, to, Message::Pbft(Arc::new(message))));
+        self.queue.push_back(Envelope::message(from, to, ConsensusMessage::Pbft(Arc::new(message))));
     }
 
     /// Lets the primary build one block, and the others agree to it.

@@ -1,8 +1,8 @@
-//! PBFT's real step function, model-checked: four replicas, the primary of view 0 a liar, agreement upon one height
-//! through a view change, every order and loss of messages of which so many are under way.
+//! Model check of PBFT's own step function: four replicas of which the primary of view 0 is Byzantine, agreement on one height
+//! through a view change, every order and loss of a bounded number of messages in flight.
 //!
-//! The liar sends nothing, or any of [`OneLiar::words`] to any replica, up to a number of times. Time is free: a request
-//! timer that runs may expire at any moment.
+//! The Byzantine replica sends nothing, or any of [`OneByzantine::messages`] to any replica, up to a bound. Time is not
+//! modelled: a running request timer may expire at any moment.
 
 use std::sync::Arc;
 
@@ -25,50 +25,50 @@ use crate::{
 
 const REPLICAS: usize = 4;
 /// The primary of view 0.
-const LIAR: u32 = 0;
+const BYZANTINE: u32 = 0;
 const HONEST: [usize; 3] = [1, 2, 3];
 const HEIGHT: Height = Height::new(1);
 
-/// How far the exploration goes.
+/// Bounds of the exploration.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// The highest view.
     views: u64,
-    /// Words of the liar that are heard.
-    lies: u8,
-    /// Honest messages under way at one time; when there are more, any of them is lost.
+    /// Messages of the Byzantine replica that are delivered; `u8::MAX` for no bound.
+    byzantine_messages: u8,
+    /// Honest messages in flight at one time; when there are more, any of them is lost.
     wire: usize,
 }
 
-struct OneLiar {
+struct OneByzantine {
     signers: Vec<Signer>,
     authenticator: Authenticator,
     genesis: Arc<Block>,
     views: u64,
 }
 
-/// What properties ask of one replica.
+/// The part of a replica's state that the properties read.
 #[derive(Debug)]
-struct Seen {
+struct ReplicaView {
     view: View,
     is_changing: bool,
-    /// What it committed at [`HEIGHT`].
+    /// The block committed at [`HEIGHT`].
     committed: Option<B256>,
     prepared: Option<(View, B256)>,
     armed: Vec<TimerId>,
     /// Whether the new view chose a block.
     is_chosen: bool,
-    /// The proposal that it agreed to in its view.
+    /// The proposal that it accepted in its view.
     accepted: Option<(View, B256)>,
-    /// Whether the liar's prepare would count.
+    /// Whether the Byzantine replica's prepare would count.
     lacks_prepares: bool,
-    /// Whether the liar's commit would count.
+    /// Whether the Byzantine replica's commit would count.
     lacks_commits: bool,
-    /// The latest view that the liar asked it for.
-    liar_wants: Option<View>,
+    /// The latest view of a view-change of the Byzantine replica.
+    byzantine_view_change: Option<View>,
 }
 
-impl OneLiar {
+impl OneByzantine {
     fn new(views: u64) -> Self {
         let authenticator = Authenticator::symbolic(7);
         let keys = (0..REPLICAS as u64).map(|index| KeyPair::from_seed(index, "pbft"));
@@ -91,31 +91,31 @@ impl OneLiar {
         })
     }
 
-    /// Everything that the liar may say in views up to `views`: two proposals in its own, votes for any block, and
-    /// view-changes that deny or invent what it prepared.
-    fn words(&self) -> Vec<(Word, PbftMessage)> {
-        let (signer, views) = (&self.signers[LIAR as usize], self.views);
+    /// Returns every message of the Byzantine replica in views up to `views`: two proposals in its own, votes for any block,
+    /// and view-changes that omit or invent a prepared block.
+    fn messages(&self) -> Vec<(ByzantineMessage, PbftMessage)> {
+        let (signer, views) = (&self.signers[BYZANTINE as usize], self.views);
         let own = [self.block(0, 0), self.block(0, 1)];
         let others = (1..=views).map(|view| self.block(View::new(view).primary(REPLICAS), 0));
         let all: Vec<_> = own.iter().cloned().chain(others).map(|block| BlockId::of(&block)).collect();
         let stable = BlockId::of(&self.genesis);
-        let mut words = Vec::new();
+        let mut messages = Vec::new();
         for (which, block) in own.iter().enumerate() {
             let (view, id) = (View::default(), BlockId::of(block));
             let signature = signer.sign(keccak256(pre_prepare(view, &id)));
             let seal = Seal::Proposal { view, signature: signature.clone() }.encoded();
             let block = Arc::new(block.clone().with_seal(seal));
             let message = PbftMessage { body: Body::PrePrepare { view, block }, signature };
-            words.push((Word::Proposal { is_second: which == 1 }, message));
+            messages.push((ByzantineMessage::Proposal { is_second: which == 1 }, message));
         }
         for view in (0..=views).map(View::new) {
             for block in all.iter().copied() {
                 if view.get() > 0 {
                     let message = PbftMessage::signed(Body::Prepare { view, block }, signer);
-                    words.push((Word::Prepare(view, block.hash), message));
+                    messages.push((ByzantineMessage::Prepare(view, block.hash), message));
                 }
                 let message = PbftMessage::signed(Body::Commit { view, block }, signer);
-                words.push((Word::Commit(view, block.hash), message));
+                messages.push((ByzantineMessage::Commit(view, block.hash), message));
             }
         }
         for view in (1..=views).map(View::new) {
@@ -124,52 +124,55 @@ impl OneLiar {
                 let (prepared, pre_prepared) = (entries.clone(), entries);
                 let checkpoints = vec![stable];
                 let body = Body::ViewChange(ViewChange { view, stable, checkpoints, prepared, pre_prepared });
-                words.push((Word::ViewChange { view, is_claim: claim.is_some() }, PbftMessage::signed(body, signer)));
+                messages.push((
+                    ByzantineMessage::ViewChange { view, is_claim: claim.is_some() },
+                    PbftMessage::signed(body, signer),
+                ));
             }
         }
-        words
+        messages
     }
 }
 
-/// A message of the liar.
+/// The kind of a message of the Byzantine replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Word {
+enum ByzantineMessage {
     Proposal { is_second: bool },
     Prepare(View, B256),
     Commit(View, B256),
     ViewChange { view: View, is_claim: bool },
 }
 
-impl Word {
-    /// Whether a replica uses it now. A vote is only sent when it counts at once: sent earlier it would wait. A second
-    /// proposal to one replica makes it leave the view, which it may do at any time; and what a view-change claims
-    /// matters only to the primary of that view.
-    fn is_heeded(self, number: usize, seen: &Seen) -> bool {
+impl ByzantineMessage {
+    /// Returns whether it changes a replica's state now. A vote is sent only when it counts at once: an earlier one would be
+    /// stored until then. A second proposal makes a replica leave the view, which it may do at any time; and the prepared
+    /// block of a view-change matters only to the primary of that view.
+    fn is_effective(self, number: usize, seen: &ReplicaView) -> bool {
         match self {
             Self::Proposal { .. } => seen.view.get() == 0 && !seen.is_changing && seen.accepted.is_none(),
             Self::Prepare(view, hash) => seen.lacks_prepares && seen.accepted == Some((view, hash)),
             Self::Commit(view, hash) => seen.lacks_commits && seen.accepted == Some((view, hash)),
             Self::ViewChange { view, is_claim } => {
-                let is_new_offence = seen.liar_wants.is_none_or(|wanted| wanted < view);
+                let is_new_view = seen.byzantine_view_change.is_none_or(|wanted| wanted < view);
                 let is_later = view > seen.view || (view == seen.view && seen.is_changing);
-                is_new_offence && is_later && (!is_claim || view.primary(REPLICAS) == number)
+                is_new_view && is_later && (!is_claim || view.primary(REPLICAS) == number)
             }
         }
     }
 }
 
-impl Setup for OneLiar {
+impl Setup for OneByzantine {
     const CRASHES: bool = false;
     const BUILDS_AT_ONCE: bool = true;
     type Protocol = Pbft;
-    type View = Seen;
+    type View = ReplicaView;
 
     fn count(&self) -> u32 {
         REPLICAS as u32
     }
 
     fn is_stepped(&self, number: u32) -> bool {
-        number != LIAR
+        number != BYZANTINE
     }
 
     fn recover(&self, number: u32, _records: &Records) -> Pbft {
@@ -179,7 +182,7 @@ impl Setup for OneLiar {
         Pbft::new(config(), genesis, validators, self.authenticator.clone(), signer).unwrap()
     }
 
-    /// Nothing is requested or written between two inputs. Every peer is known, and the length of a wait means nothing.
+    /// Nothing is requested or written between two inputs. Every peer is known, and the length of a timeout has no effect.
     fn normalize(&self, replica: &mut Replica<Pbft>) {
         let number = replica.number as usize;
         let pbft = &mut replica.protocol;
@@ -192,7 +195,7 @@ impl Setup for OneLiar {
         let (view, is_changing) = (pbft.view(), pbft.is_changing());
         let is_last = view.get() == self.views;
         if is_last {
-            // No later view is explored, so that only this one's primary has a use for view-changes.
+            // No later view is explored: only this view's primary uses view-changes.
             replica.armed.remove(&SUSPECT_TIMER);
             pbft.is_awaited = true;
             if !is_changing || view.primary(REPLICAS) != number {
@@ -200,12 +203,12 @@ impl Setup for OneLiar {
             }
         }
         if !is_changing {
-            // It is for replicas that missed it, which may as well get the first one late.
+            // A resent message is for replicas that missed it; delivering the first one late covers that.
             pbft.new_view = None;
         }
         let Some(slot) = pbft.log.slot_mut(HEIGHT) else { return };
         if is_changing {
-            // The view that these belong to is over.
+            // These belong to an earlier view.
             slot.proposal = None;
             slot.prepares.retain(|_, vote| vote.view >= view);
             slot.commits.retain(|_, vote| vote.view >= view);
@@ -223,12 +226,12 @@ impl Setup for OneLiar {
         }
     }
 
-    fn view(&self, replica: &Replica<Pbft>) -> Seen {
+    fn view(&self, replica: &Replica<Pbft>) -> ReplicaView {
         let pbft = &replica.protocol;
-        let (slot, liar) = (pbft.log.slot(HEIGHT), self.signers[LIAR as usize].address());
+        let (slot, byzantine) = (pbft.log.slot(HEIGHT), self.signers[BYZANTINE as usize].address());
         let proposal = slot.and_then(|slot| slot.proposal);
-        let voted = |votes: &Votes| votes.of(&liar).is_some_and(|vote| vote.view == pbft.view());
-        Seen {
+        let voted = |votes: &Votes| votes.of(&byzantine).is_some_and(|vote| vote.view == pbft.view());
+        ReplicaView {
             view: pbft.view(),
             is_changing: pbft.is_changing(),
             committed: slot.and_then(|slot| slot.committed).map(|(_, hash)| hash),
@@ -239,14 +242,14 @@ impl Setup for OneLiar {
             lacks_prepares: slot
                 .is_some_and(|slot| !voted(&slot.prepares) && slot.prepared.is_none_or(|(view, _)| view < pbft.view())),
             lacks_commits: slot.is_some_and(|slot| !voted(&slot.commits) && slot.committed.is_none()),
-            liar_wants: pbft.view_changes.get(&liar).map(|message| view_of(message)),
+            byzantine_view_change: pbft.view_changes.get(&byzantine).map(|message| view_of(message)),
         }
     }
 
-    /// What a replica has no more use for: messages of views that are over, votes for what it did not agree to or is done
-    /// with.
-    fn is_dead(&self, seen: &Seen, content: &Content) -> bool {
-        let Content::Message(Message::Pbft(message)) = content else { return false };
+    /// Returns whether a message can no longer change the replica: it is of an earlier view, or a vote for a block that the
+    /// replica did not accept or has committed.
+    fn is_dead(&self, seen: &ReplicaView, content: &Content) -> bool {
+        let Content::Message(ConsensusMessage::Pbft(message)) = content else { return false };
         let is_other = |view: View, hash: B256| seen.accepted.is_some_and(|own| own.0 == view && own.1 != hash);
         match &message.body {
             Body::PrePrepare { view, .. } => *view < seen.view || seen.committed.is_some(),
@@ -259,15 +262,15 @@ impl Setup for OneLiar {
             Body::NewView(new_view) => new_view.view < seen.view || (new_view.view == seen.view && !seen.is_changing),
             Body::ViewChange(change) => change.view < seen.view || (change.view == seen.view && !seen.is_changing),
             Body::Checkpoint { .. } => false,
-            // What it proves counts in later blocks; this model has one.
+            // Evidence takes effect in later blocks; this model has one.
             Body::Evidence(_) => true,
         }
     }
 }
 
-/// Whether a replica makes use of a message now. A vote for what it did not agree to yet can as well come later.
-fn is_timely(seen: &Seen, content: &Content) -> bool {
-    let Content::Message(Message::Pbft(message)) = content else { return true };
+/// Returns whether a message can change the replica now. A vote for a block that it has not accepted yet can come later too.
+fn is_timely(seen: &ReplicaView, content: &Content) -> bool {
+    let Content::Message(ConsensusMessage::Pbft(message)) = content else { return true };
     match &message.body {
         Body::Prepare { view, block } | Body::Commit { view, block } => seen.accepted == Some((*view, block.hash)),
         _ => true,
@@ -276,11 +279,11 @@ fn is_timely(seen: &Seen, content: &Content) -> bool {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
-    /// The honest ones.
+    /// The honest replicas.
     replicas: [ReplicaKey; HONEST.len()],
-    /// Under way, in order.
+    /// Envelopes in flight, in order.
     wire: Vec<EnvelopeKey>,
-    lies: u8,
+    byzantine_messages: u8,
     /// The block that a replica prepared, by view.
     prepared: Vec<Option<B256>>,
     two_prepared: bool,
@@ -292,39 +295,39 @@ enum Action {
         replica: usize,
         input: Input,
     },
-    Lie(EnvelopeKey),
-    /// The network holds no more.
+    Byzantine(EnvelopeKey),
+    /// Loss of a message beyond [`Bounds::wire`].
     Lose(EnvelopeKey),
 }
 
 struct PbftModel {
-    table: TransitionTable<OneLiar>,
+    table: TransitionTable<OneByzantine>,
     bounds: Bounds,
-    lies: Vec<(Word, EnvelopeKey)>,
+    byzantine_messages: Vec<(ByzantineMessage, EnvelopeKey)>,
 }
 
 impl PbftModel {
     fn new(bounds: Bounds, mutation: Option<Mutation>) -> Self {
-        let table = TransitionTable::new(OneLiar::new(bounds.views), mutation);
-        let words = table.setup().words();
-        let lies = words.into_iter().flat_map(|(word, message)| {
-            let content = Content::Message(Message::Pbft(Arc::new(message)));
+        let table = TransitionTable::new(OneByzantine::new(bounds.views), mutation);
+        let messages = table.setup().messages();
+        let byzantine_messages = messages.into_iter().flat_map(|(kind, message)| {
+            let content = Content::Message(ConsensusMessage::Pbft(Arc::new(message)));
             HONEST.map(|to| {
                 (
-                    word,
+                    kind,
                     table.envelope_key(Envelope {
-                        from: ReplicaId::new(LIAR),
+                        from: ReplicaId::new(BYZANTINE),
                         to: ReplicaId::new(to as u32),
                         content: content.clone(),
                     }),
                 )
             })
         });
-        let lies = lies.collect();
-        Self { table, bounds, lies }
+        let byzantine_messages = byzantine_messages.collect();
+        Self { table, bounds, byzantine_messages }
     }
 
-    fn seen(&self, state: &State) -> [Arc<Seen>; HONEST.len()] {
+    fn seen(&self, state: &State) -> [Arc<ReplicaView>; HONEST.len()] {
         state.replicas.map(|key| self.table.view(key))
     }
 }
@@ -339,7 +342,7 @@ impl Model for PbftModel {
 
     fn init_states(&self) -> Vec<State> {
         let replicas = HONEST.map(|number| self.table.first(number as u32));
-        vec![State { replicas, wire: Vec::new(), lies: 0, prepared: Vec::new(), two_prepared: false }]
+        vec![State { replicas, wire: Vec::new(), byzantine_messages: 0, prepared: Vec::new(), two_prepared: false }]
     }
 
     fn actions(&self, state: &State, actions: &mut Vec<Action>) {
@@ -356,13 +359,15 @@ impl Model for PbftModel {
                 actions.push(Action::Step { replica, input: Input::Deliver(envelope) });
             }
         }
-        // The two blocks differ by their names alone: the one that is proposed first may be called the first.
+        // The two blocks are symmetric: the one proposed first is taken as the first.
         let is_first = seen.iter().all(|seen| seen.view.get() == 0 && seen.accepted.is_none());
-        for (word, envelope) in self.lies.iter().filter(|_| state.lies < self.bounds.lies) {
+        for (kind, envelope) in
+            self.byzantine_messages.iter().filter(|_| state.byzantine_messages < self.bounds.byzantine_messages)
+        {
             let to = self.table.envelope(*envelope).to;
-            let is_renamed = is_first && *word == Word::Proposal { is_second: true };
-            if !is_renamed && word.is_heeded(to.index(), &seen[place(to)]) {
-                actions.push(Action::Lie(*envelope));
+            let is_renamed = is_first && *kind == ByzantineMessage::Proposal { is_second: true };
+            if !is_renamed && kind.is_effective(to.index(), &seen[place(to)]) {
+                actions.push(Action::Byzantine(*envelope));
             }
         }
         for (replica, seen) in seen.iter().enumerate() {
@@ -385,8 +390,8 @@ impl Model for PbftModel {
                 take(&mut next.wire, envelope);
                 return Some(next);
             }
-            Action::Lie(envelope) => {
-                next.lies += u8::from(self.bounds.lies < u8::MAX);
+            Action::Byzantine(envelope) => {
+                next.byzantine_messages += u8::from(self.bounds.byzantine_messages < u8::MAX);
                 (place(self.table.envelope(envelope).to), Input::Deliver(envelope))
             }
             Action::Step { replica, input } => {
@@ -417,7 +422,7 @@ impl Model for PbftModel {
     fn format_action(&self, action: &Action) -> String {
         match action {
             Action::Lose(envelope) => format!("lost: {:?}", self.table.envelope(*envelope)),
-            Action::Lie(envelope) => format!("the liar says {:?}", self.table.envelope(*envelope)),
+            Action::Byzantine(envelope) => format!("the Byzantine replica sends {:?}", self.table.envelope(*envelope)),
             Action::Step { input: Input::Deliver(envelope), .. } => format!("{:?}", self.table.envelope(*envelope)),
             Action::Step { replica, input } => format!("{}: {input:?}", HONEST[*replica]),
         }
@@ -449,7 +454,7 @@ impl Model for PbftModel {
     }
 }
 
-/// Explores everything within `bounds` and shows what it found.
+/// Explores all states within `bounds`, checks the properties and returns the number of states.
 fn explore(bounds: Bounds) -> usize {
     let checker = PbftModel::new(bounds, None).checker().spawn_bfs().join();
     let (replicas, steps) = checker.model().table.sizes();
@@ -464,21 +469,21 @@ fn explore(bounds: Bounds) -> usize {
     checker.assert_no_discovery("agreement");
     checker.assert_no_discovery("prepared is unique in a view");
     checker.assert_any_discovery("the second view commits a block of its own");
-    if bounds.lies > 0 {
+    if bounds.byzantine_messages > 0 {
         checker.assert_any_discovery("the first view commits");
         checker.assert_any_discovery("the second view commits what the first prepared");
     }
     unique
 }
 
-/// What breaks first with a deliberate bug.
+/// Returns the first property that a deliberate bug violates.
 fn find(mutation: Mutation, bounds: Bounds) -> &'static str {
     let checker = PbftModel::new(bounds, Some(mutation)).checker();
     let checker = checker.finish_when(HasDiscoveries::AnyFailures).spawn_bfs().join();
     let always = ["agreement", "prepared is unique in a view"];
     let found = always.into_iter().find_map(|name| Some((name, checker.discovery(name)?)));
     let (name, path) = found.expect("the bug is found");
-    println!("{mutation:?}: {name} is broken, after {} states:", checker.unique_state_count());
+    println!("{mutation:?}: {name} is violated, after {} states:", checker.unique_state_count());
     for action in path.into_actions() {
         println!("  {}", checker.model().format_action(&action));
     }
@@ -486,30 +491,33 @@ fn find(mutation: Mutation, bounds: Bounds) -> &'static str {
 }
 
 #[test]
-fn a_silent_primary() {
-    assert!(explore(Bounds { views: 1, lies: 0, wire: 3 }) >= 1_000);
+fn a_silent_byzantine_primary() {
+    assert!(explore(Bounds { views: 1, byzantine_messages: 0, wire: 3 }) >= 1_000);
 }
 
 /// Takes about 10 seconds: 337,943 states.
 #[test]
-fn a_liar_through_a_view_change() {
-    assert!(explore(Bounds { views: 1, lies: 3, wire: 2 }) >= 100_000);
+fn a_byzantine_primary_through_a_view_change() {
+    assert!(explore(Bounds { views: 1, byzantine_messages: 3, wire: 2 }) >= 100_000);
 }
 
 /// Takes about 10 seconds: 420,334 states.
 #[test]
-fn a_liar_that_is_heard_without_end() {
-    assert!(explore(Bounds { views: 1, lies: u8::MAX, wire: 1 }) >= 100_000);
+fn a_byzantine_primary_with_unbounded_messages() {
+    assert!(explore(Bounds { views: 1, byzantine_messages: u8::MAX, wire: 1 }) >= 100_000);
 }
 
 #[test]
 fn a_quorum_one_short_prepares_two_blocks_in_a_view() {
-    let found = find(Mutation::PbftQuorumOneShort, Bounds { views: 1, lies: 4, wire: 2 });
+    let found = find(Mutation::PbftQuorumOneShort, Bounds { views: 1, byzantine_messages: 4, wire: 2 });
     assert_eq!(found, "prepared is unique in a view");
 }
 
-/// The bug shows only when a view change follows a commit.
+/// The bug has an effect only when a view change follows a commit.
 #[test]
-fn a_view_change_that_forgets_what_was_prepared_breaks_agreement() {
-    assert_eq!(find(Mutation::PbftForgetsPrepared, Bounds { views: 1, lies: u8::MAX, wire: 1 }), "agreement");
+fn a_view_change_without_prepared_blocks_breaks_agreement() {
+    assert_eq!(
+        find(Mutation::PbftForgetsPrepared, Bounds { views: 1, byzantine_messages: u8::MAX, wire: 1 }),
+        "agreement"
+    );
 }

@@ -3,14 +3,14 @@
 use super::lab::{Lab, config};
 use crate::{
     consensus::{
-        BlockId, Effect, Event, HeaderFieldError, Message, Protocol, SealedHeader,
+        BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, SealedHeader,
         pbft::{CertificateError, HeaderError, LightVerifier, RESEND_TIMER, Seal, View},
     },
     primitives::Bytes,
 };
 
 #[test]
-fn everybody_commits_the_same_blocks_and_the_log_stays_small() {
+fn all_replicas_commit_the_same_blocks_and_the_log_is_bounded() {
     for count in [1, 4, 5, 7] {
         let mut lab = Lab::new(count);
         for height in 1..=40 {
@@ -28,7 +28,7 @@ fn everybody_commits_the_same_blocks_and_the_log_stays_small() {
 }
 
 #[test]
-fn a_log_without_checkpoint_votes_fills_and_goes_on_when_they_come() {
+fn a_log_full_without_checkpoint_votes_continues_with_them() {
     let mut lab = Lab::new(4);
     lab.lose(&["checkpoint"]);
     (0..20).for_each(|_| lab.produce());
@@ -86,12 +86,12 @@ fn a_light_verifier_follows_certificates_and_nothing_else() {
 }
 
 #[test]
-fn an_observer_follows_and_says_nothing() {
+fn an_observer_follows_and_sends_nothing() {
     let mut lab = Lab::new(4);
     let mut observer = lab.fresh(None);
     let mut effects = Vec::new();
     observer.step(Event::Start, &mut effects);
-    // It asks again for what it asked for in vain, and has no other timer.
+    // It has no timer but that for repeating unanswered requests.
     assert!(matches!(effects.as_slice(), [Effect::ArmTimer { timer: RESEND_TIMER, .. }]), "{effects:?}");
     for _ in 0..6 {
         (0..4).for_each(|index| lab.fire(index, super::super::BUILD_TIMER));
@@ -106,7 +106,7 @@ fn an_observer_follows_and_says_nothing() {
     assert_eq!(observer.stable_checkpoint().height.get(), 4);
 }
 
-/// Steps an observer; everything executes well, and it must never send.
+/// Steps an observer and asserts that it sends nothing; every block is valid.
 fn feed(observer: &mut super::super::Pbft, event: Event) {
     use crate::consensus::Verdict;
     let mut inbox = vec![event];
@@ -118,7 +118,9 @@ fn feed(observer: &mut super::super::Pbft, event: Event) {
                 Effect::Validate { block } => {
                     inbox.push(Event::BlockJudged { block: BlockId::of(&block), verdict: Verdict::VALID });
                 }
-                Effect::Send { message: Message::Pbft(message), .. } => panic!("sent {}", message.body.label()),
+                Effect::Send { message: ConsensusMessage::Pbft(message), .. } => {
+                    panic!("sent {}", message.body.label())
+                }
                 _ => {}
             }
         }
@@ -126,10 +128,10 @@ fn feed(observer: &mut super::super::Pbft, event: Event) {
 }
 
 #[test]
-fn a_restarted_replica_keeps_its_promises() {
+fn a_restarted_replica_keeps_its_votes() {
     let mut lab = Lab::new(4);
     (0..5).for_each(|_| lab.produce());
-    // Replica 2 prepares block 6 and dies before it commits.
+    // Replica 2 prepares block 6 and crashes before it commits.
     lab.lose(&["commit", "prepare"]);
     lab.produce();
     let before = lab.replica(2).clone();
@@ -142,7 +144,7 @@ fn a_restarted_replica_keeps_its_promises() {
     );
     assert_eq!(after.log.pre_prepared(), before.log.pre_prepared());
     assert_eq!(after.log.prepared(), before.log.prepared());
-    // The primary offers it another block of the same height and view: it knows better.
+    // The primary proposes another block of the same height and view to it: the record of the first one prevents a second vote.
     let head = lab.canonical(2, 5);
     let (_, other) = lab.proposal(&head, 0, 0);
     lab.inject(0, 2, other);

@@ -1,4 +1,4 @@
-//! Many random schedules: loss, reordering, timeouts, restarts and one liar; then the faults end and it must go on.
+//! Many random schedules: loss, reordering, timeouts, restarts and one Byzantine replica; once the faults end, blocks must be committed again.
 
 use super::lab::Lab;
 use crate::consensus::pbft::{BUILD_TIMER, Body, InView, RESEND_TIMER, SUSPECT_TIMER, View, ViewChange};
@@ -16,8 +16,8 @@ impl Dice {
     }
 }
 
-/// One of the lies that a validator can tell with its key.
-fn lie(lab: &mut Lab, dice: &mut Dice, liar: usize) {
+/// Returns one of the false messages that a validator can sign with its key.
+fn lie(lab: &mut Lab, dice: &mut Dice, byzantine: usize) {
     let to = dice.below(lab.nodes.len());
     let victim = lab.replica(to).clone();
     let view = View::new(victim.view().get() + dice.below(2) as u64);
@@ -26,36 +26,36 @@ fn lie(lab: &mut Lab, dice: &mut Dice, liar: usize) {
     let known = lab.nodes[to].blocks.values().find(|block| block.height() == height).map(|block| block.hash());
     let block = crate::consensus::BlockId { height, hash: known.unwrap_or_default() };
     let message = match dice.below(5) {
-        0 => lab.signed(liar, Body::Prepare { view, block }),
-        1 => lab.signed(liar, Body::Commit { view, block }),
+        0 => lab.signed(byzantine, Body::Prepare { view, block }),
+        1 => lab.signed(byzantine, Body::Commit { view, block }),
         2 => {
             let parent = lab.canonical(to, lab.heights()[to]);
-            lab.proposal(&parent, liar, view.get()).1
+            lab.proposal(&parent, byzantine, view.get()).1
         }
-        3 => lab.signed(liar, Body::Checkpoint { block }),
+        3 => lab.signed(byzantine, Body::Checkpoint { block }),
         _ => {
-            // It denies whatever it prepared, or claims what it did not.
+            // It omits what it prepared, or claims what it did not prepare.
             let stable = victim.stable_checkpoint();
             let entry = InView { block, view: View::new(0) };
             let prepared = if dice.below(2) == 0 { vec![] } else { vec![entry] };
             let view = view.next();
             let pre_prepared = prepared.clone();
             lab.signed(
-                liar,
+                byzantine,
                 Body::ViewChange(ViewChange { view, stable, checkpoints: vec![stable], prepared, pre_prepared }),
             )
         }
     };
-    lab.inject(liar, to, message);
+    lab.inject(byzantine, to, message);
 }
 
 fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
     let mut dice = Dice(seed);
     let count = 4 + 3 * dice.below(2);
     let mut lab = Lab::new(count);
-    let liar = (dice.below(2) == 0).then(|| dice.below(count));
-    if let Some(liar) = liar {
-        lab.nodes[liar].is_faulty = true;
+    let byzantine = (dice.below(2) == 0).then(|| dice.below(count));
+    if let Some(byzantine) = byzantine {
+        lab.nodes[byzantine].is_faulty = true;
     }
     let loss = dice.below(15);
     for _ in 0..1_500 {
@@ -70,8 +70,8 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
                 if is_only_one { lab.isolate(who) } else { lab.reconnect(who) }
             }
             11..=14 => {
-                if let Some(liar) = liar {
-                    lie(&mut lab, &mut dice, liar);
+                if let Some(byzantine) = byzantine {
+                    lie(&mut lab, &mut dice, byzantine);
                 }
             }
             _ if lab.queue.is_empty() => {}
@@ -88,11 +88,11 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
     }
     // The faults end: every honest replica is linked, and time passes.
     lab.heal();
-    if let Some(liar) = liar {
-        lab.isolate(liar);
+    if let Some(byzantine) = byzantine {
+        lab.isolate(byzantine);
     }
     lab.settle();
-    let honest: Vec<_> = (0..count).filter(|index| Some(*index) != liar).collect();
+    let honest: Vec<_> = (0..count).filter(|index| Some(*index) != byzantine).collect();
     let before = honest.iter().map(|index| lab.heights()[*index]).max().unwrap();
     for _ in 0..4 * count {
         let lowest = |lab: &Lab| honest.iter().map(|index| lab.heights()[*index]).min();
@@ -117,7 +117,7 @@ fn run(seed: u64) -> (u64, [u64; MARKS.len()]) {
 }
 
 #[test]
-fn random_schedules_are_safe_and_live_again_when_faults_end() {
+fn random_schedules_are_safe_and_live_once_faults_end() {
     let (mut blocks, mut passed) = (0, [0; MARKS.len()]);
     for seed in 0..200 {
         let (height, marks) = run(seed);
@@ -130,5 +130,5 @@ fn random_schedules_are_safe_and_live_again_when_faults_end() {
     }
 }
 
-/// What random schedules must pass, together.
+/// Coverage marks that the random schedules must pass together.
 const MARKS: [&str; 3] = ["pbft/new-view", "pbft/primary-behind", "pbft/undecided-view"];

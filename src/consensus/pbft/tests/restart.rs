@@ -1,4 +1,4 @@
-//! Going on after a crash at any moment, also in the middle of a write.
+//! Recovery after a crash at any moment, including in the middle of a write.
 
 use super::lab::{Lab, PbftFixture};
 use crate::consensus::{
@@ -7,12 +7,12 @@ use crate::consensus::{
     testing::Fixture,
 };
 
-/// What a replica may never forget once it was durable: what it prepared and pre-prepared.
+/// Returns the safety records of a replica: the blocks that it prepared and pre-prepared.
 fn promises(replica: &Pbft) -> [Vec<InView>; 2] {
     [replica.log.prepared(), replica.log.pre_prepared()]
 }
 
-/// Whether `after` has all of `before`, in the same view or a later one.
+/// Returns whether `after` has all of `before`, in the same view or a later one.
 fn keeps(after: &Pbft, before: &[Vec<InView>; 2]) -> bool {
     let has = |after: &[InView], entry: &InView| after.iter().any(|a| a.block == entry.block && a.view >= entry.view);
     before.iter().zip(promises(after)).all(|(before, after)| before.iter().all(|entry| has(&after, entry)))
@@ -37,7 +37,7 @@ fn eventful() -> Lab {
 }
 
 #[test]
-fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
+fn a_torn_write_loses_no_earlier_vote() {
     let lab = eventful();
     for index in 0..4 {
         let mut durable = Records::new();
@@ -46,7 +46,7 @@ fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
             let (stable, kept) = (before.stable_checkpoint().height, promises(&before));
             let mut written = durable.clone();
             for record in records {
-                // This one torn, and the ones after it lost.
+                // This write is torn, and the later ones are lost.
                 for length in [0, 3, record.value.len().saturating_sub(1)] {
                     let mut torn = written.clone();
                     let value = record.value.slice(..length.min(record.value.len()));
@@ -73,7 +73,7 @@ fn a_write_cut_anywhere_takes_no_earlier_promise_away() {
 }
 
 #[test]
-fn records_stay_few_and_small() {
+fn records_are_bounded() {
     let mut lab = Lab::new(4);
     (0..200).for_each(|_| lab.produce());
     for index in 0..4 {
@@ -85,7 +85,7 @@ fn records_stay_few_and_small() {
 }
 
 #[test]
-fn everybody_restarts_at_once_and_goes_on() {
+fn all_replicas_restart_at_once_and_continue() {
     let mut lab = eventful();
     let heights = lab.heights();
     // The block above is prepared everywhere and committed nowhere.
@@ -98,16 +98,16 @@ fn everybody_restarts_at_once_and_goes_on() {
     lab.nodes.iter_mut().for_each(|node| drop(node.blocks.remove(&prepared.block.hash)));
     (0..4).for_each(|index| lab.restart(index));
     lab.settle();
-    assert_eq!(lab.heights(), [prepared.block.height.get(); 4], "they say again what they said");
+    assert_eq!(lab.heights(), [prepared.block.height.get(); 4], "the commits are resent");
     lab.suspect();
     (0..3).for_each(|_| lab.produce());
     assert_eq!(lab.violations, []);
     assert!(lab.heights().iter().zip(&heights).all(|(now, before)| now > before), "{:?}", lab.heights());
-    assert_eq!(lab.canonical(1, prepared.block.height.get()).hash(), prepared.block.hash, "it was chosen again");
+    assert_eq!(lab.canonical(1, prepared.block.height.get()).hash(), prepared.block.hash, "the new view chose it");
 }
 
 #[test]
-fn the_only_validator_goes_on_with_what_it_had_prepared() {
+fn a_single_validator_continues_with_its_prepared_block() {
     let mut lab = Lab::new(1);
     (0..3).for_each(|_| lab.produce());
     for cut in 0..lab.nodes[0].writes.len() {
@@ -126,14 +126,14 @@ fn the_only_validator_goes_on_with_what_it_had_prepared() {
 }
 
 #[test]
-fn a_wiped_replica_comes_back_by_blocks_with_proof() {
+fn a_wiped_replica_catches_up_by_certified_blocks() {
     let mut lab = eventful();
     lab.nodes[2].records = Records::new();
     lab.restart(2);
     assert_eq!(lab.replica(2).head().height.get(), 0);
     (0..5).for_each(|_| lab.produce());
     assert_eq!(lab.violations, []);
-    // It follows by proofs, a block behind, until it asks how the present view began.
+    // It follows by certified blocks, one block behind, until it requests the new-view of the current view.
     assert!(lab.heights()[2] + 1 >= lab.heights()[1] && lab.heights()[1] >= 14, "{:?}", lab.heights());
     assert!(lab.mark("pbft/synced") >= 9);
 }

@@ -6,14 +6,14 @@ use super::lab::{Lab, WEIGHT, config};
 use crate::{
     consensus::{
         Event, Evidence, Protocol, Rejection, ReplicaId,
-        pos::{ATTEST_TIMER, MessageError, OffenceKind, Pos, PosConfig, SLOT_TIMER, Vote, VoteData, offenders},
+        pos::{ATTEST_TIMER, MessageError, Pos, PosConfig, SLOT_TIMER, SlashingCondition, Vote, VoteData, offenders},
     },
     primitives::{Address, B256},
 };
 
-fn named(lab: &Lab) -> BTreeSet<(Address, OffenceKind)> {
+fn named(lab: &Lab) -> BTreeSet<(Address, SlashingCondition)> {
     let named = lab.evidence.iter().map(|(_, evidence)| match evidence {
-        Evidence::Slashable { offender, offence } => (*offender, offence.kind()),
+        Evidence::Slashable { offender, offence } => (*offender, offence.condition()),
         other => panic!("{other:?}"),
     });
     named.collect()
@@ -58,7 +58,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     let parent = lab.heads()[0];
     // The proposer of slot 9 makes two blocks; half of the attesters receive one first, half the other.
     let (left, right) = (lab.forge(0, parent, 9, &[]), lab.forge(0, parent, 9, &[]));
-    let villain = lab.proposer(0, 9, parent);
+    let byzantine = lab.proposer(0, 9, parent);
     let committee = lab.committee(0, 9, parent);
     let (x, y) = (0, 1);
     for replica in [x, y] {
@@ -68,7 +68,7 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
         lab.give_block(replica, first);
         lab.give_block(replica, second);
     }
-    assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
+    assert_eq!(named(&lab), [(lab.address(byzantine), SlashingCondition::DoubleProposal)].into());
     for (place, who) in committee.iter().enumerate() {
         let head = if place % 2 == 0 { &left } else { &right };
         let vote = lab.vote(x, *who, 9, head.hash());
@@ -78,8 +78,9 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
         lab.deliver(replica, Event::Timer(SLOT_TIMER));
     }
     // An equivocator of slot 10 that votes for one block on each side keeps the branches balanced.
-    let swayer = lab.committee(x, 10, left.hash())[0];
-    let (for_left, for_right) = (lab.vote(x, swayer, 10, left.hash()), lab.vote(x, swayer, 10, right.hash()));
+    let double_voter = lab.committee(x, 10, left.hash())[0];
+    let (for_left, for_right) =
+        (lab.vote(x, double_voter, 10, left.hash()), lab.vote(x, double_voter, 10, right.hash()));
     lab.give_vote(x, &for_left);
     lab.give_vote(y, &for_right);
     for replica in [x, y] {
@@ -92,9 +93,9 @@ fn a_balance_of_equivocations_tips_with_the_next_timely_block() {
     assert_eq!((lab.heads()[x], lab.heads()[y]), (block.hash(), block.hash()));
     lab.give_vote(x, &for_right);
     lab.give_vote(y, &for_left);
-    assert!(named(&lab).contains(&(lab.address(swayer), OffenceKind::DoubleVote)));
+    assert!(named(&lab).contains(&(lab.address(double_voter), SlashingCondition::DoubleVote)));
     for replica in [x, y] {
-        assert!(lab.replica(replica).tree.forks.equivocators().contains(&lab.address(swayer)));
+        assert!(lab.replica(replica).tree.forks.equivocators().contains(&lab.address(double_voter)));
     }
 }
 
@@ -110,12 +111,12 @@ fn a_withheld_justification_reverts_no_head() {
     let missing: Vec<Vote> =
         votes.into_iter().filter(|vote| !packed.has_vote(&vote.signer(&lab.authenticator).unwrap(), 4)).collect();
     let withheld = lab.forge(0, parent, 19, &missing);
-    let villain = lab.proposer(0, 19, parent);
+    let byzantine = lab.proposer(0, 19, parent);
     lab.tick();
-    // It attests as always, but for its block.
-    lab.pause(villain);
+    // It attests to its own block.
+    lab.pause(byzantine);
     lab.propose();
-    lab.nodes[villain].is_up = true;
+    lab.nodes[byzantine].is_up = true;
     lab.attest();
     lab.run(2);
     let finalized = lab.finalized();
@@ -151,7 +152,10 @@ fn nothing_at_stake_is_slashed() {
         votes.iter().for_each(|vote| lab.give_vote(replica, vote));
     }
     lab.run(30);
-    let want = [(lab.address(proposer), OffenceKind::DoubleProposal), (lab.address(voter), OffenceKind::DoubleVote)];
+    let want = [
+        (lab.address(proposer), SlashingCondition::DoubleProposal),
+        (lab.address(voter), SlashingCondition::DoubleVote),
+    ];
     assert_eq!(named(&lab), want.into(), "they and nobody else");
     let honest = (0..7).find(|replica| *replica != proposer && *replica != voter).unwrap();
     let state = lab.replica(honest).head_state().unwrap().clone();
@@ -160,7 +164,7 @@ fn nothing_at_stake_is_slashed() {
     }
     assert_eq!(state.current.set.len(), 5);
     assert!(lab.replica(honest).finalized().epoch >= 7, "the others go on");
-    // Besides the cut, each loses in proportion to how many offended together.
+    // Besides the initial penalty, each loses in proportion to the stake slashed in the same period.
     lab.run(12);
     let fines: Vec<_> = lab
         .chain_of(honest)
@@ -187,7 +191,7 @@ fn a_history_from_keys_without_stake_is_rejected() {
     lab.run(60);
     let forged = forged_history(config, 60);
     let fork = forged.chain_of(0);
-    // A replica that was present refuses it.
+    // A replica that was online refuses it.
     let before = lab.replica(0).clone();
     let (old, new) = fork.split_at(before.finalized().block.height.get() as usize + 1);
     for block in old {
@@ -195,7 +199,7 @@ fn a_history_from_keys_without_stake_is_rejected() {
         assert!(matches!(lab.rejections.last(), Some((0, Rejection::Pos(_) | Rejection::TooOld { .. }))));
     }
     assert!(*lab.replica(0) == before);
-    // What is above waits for parents that never come.
+    // The blocks above are orphans: their parents never arrive.
     new.iter().for_each(|block| lab.give_block(0, block));
     assert_eq!((lab.replica(0).head(), lab.replica(0).finalized()), (before.head(), before.finalized()));
     assert_eq!(lab.replica(0).intake.orphans.len(), new.len());
@@ -218,7 +222,7 @@ fn a_history_from_keys_without_stake_is_rejected() {
         assert!(matches!(refused, Rejection::Pos(MessageError::WeakSubjectivity { limit: 6, .. })), "{refused}");
         assert!(*alone.replica(0) == before);
     }
-    // With a checkpoint from a friend it takes the true chain and no other.
+    // With a trusted checkpoint it accepts the true chain only.
     let friend = lab.replica(0).finalized();
     let mut told = newcomer(Some((friend.epoch, friend.block.hash)));
     for block in &fork {
@@ -235,7 +239,7 @@ fn a_history_from_keys_without_stake_is_rejected() {
 }
 
 #[test]
-fn more_than_a_third_break_finality_and_are_named() {
+fn more_than_a_third_break_finality_and_are_identified() {
     // Validators 4, 5 and 6 of seven run on both sides of a partition, with one key each; two would not suffice.
     let (mut left, mut right) = (Lab::new(7), Lab::new(7));
     for (lab, other_side) in [(&mut left, [2, 3]), (&mut right, [0, 1])] {
@@ -256,7 +260,7 @@ fn more_than_a_third_break_finality_and_are_named() {
     let weight: u128 = guilty.iter().map(|who| u128::from(set.members()[set.index_of(who).unwrap()].weight)).sum();
     assert!(3 * weight >= set.total_weight(), "at least a third of the stake");
 
-    // A replica that receives the votes of the other side finds them too, and accuses no other.
+    // A replica that receives the votes of the other side detects the same offenders and no others.
     let recent = right.replica(2).votes().map(|(_, vote)| vote.clone()).collect::<Vec<_>>();
     for vote in &recent {
         left.give_vote(0, vote);
@@ -271,17 +275,17 @@ fn a_surrounding_vote_is_detected_however_late_it_arrives() {
     let mut lab = Lab::new(4);
     lab.run(26);
     let epoch = lab.replica(0).epoch();
-    let villain = lab.replica(0).votes().map(|(who, _)| *who).next().unwrap();
+    let byzantine = lab.replica(0).votes().map(|(who, _)| *who).next().unwrap();
     let own: Vec<VoteData> =
-        lab.replica(0).votes().filter(|(who, _)| **who == villain).map(|(_, vote)| vote.data).collect();
+        lab.replica(0).votes().filter(|(who, _)| **who == byzantine).map(|(_, vote)| vote.data).collect();
     let last = own.iter().max_by_key(|data| data.target.epoch).unwrap();
     let first = own.iter().min_by_key(|data| data.source.epoch).unwrap();
     assert!(first.source.epoch + 1 < last.source.epoch);
     // From the oldest source to the newest target, in a slot of its own.
-    let signer = lab.signers[lab.index_of(&villain)].clone();
+    let signer = lab.signers[lab.index_of(&byzantine)].clone();
     let data = VoteData { source: first.source, ..*last };
     lab.give_vote(0, &Vote::signed(data, &signer));
-    assert_eq!(named(&lab), [(villain, OffenceKind::SurroundVote)].into());
+    assert_eq!(named(&lab), [(byzantine, SlashingCondition::SurroundVote)].into());
     assert!(epoch >= 6);
 }
 
@@ -290,8 +294,8 @@ fn evidence_is_gossiped_and_counts_once() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let parent = lab.heads()[0];
-    let villain = lab.committee(0, 10, parent)[0];
-    let vote = |lab: &Lab, slot| lab.vote(0, villain, slot, parent);
+    let byzantine = lab.committee(0, 10, parent)[0];
+    let vote = |lab: &Lab, slot| lab.vote(0, byzantine, slot, parent);
     lab.deliver(0, Event::Timer(SLOT_TIMER));
     lab.deliver(0, Event::Timer(SLOT_TIMER));
     let (one, two) = (vote(&lab, 10), vote(&lab, 11));
@@ -299,7 +303,7 @@ fn evidence_is_gossiped_and_counts_once() {
     lab.give_vote(0, &two);
     lab.settle();
     let heard: BTreeSet<_> = lab.evidence.iter().map(|(index, _)| *index).collect();
-    assert_eq!(heard.len(), 4, "all heard of it, the villain too");
+    assert_eq!(heard.len(), 4, "all heard of it, the byzantine too");
     assert_eq!(lab.evidence.len(), 4);
     let offence = lab.replica(0).offences().next().unwrap().1.clone();
     let before = lab.replica(1).clone();
@@ -321,45 +325,45 @@ fn evidence_undoes_no_justification() {
     let state = lab.link(1, head).state;
     let before = state.unrealized();
     assert!(before.justified.epoch >= 5);
-    let villain = (1..4).find(|who| state.has_vote(&lab.address(*who), state.epoch())).unwrap();
+    let byzantine = (1..4).find(|who| state.has_vote(&lab.address(*who), state.epoch())).unwrap();
     let own = lab
         .replica(1)
         .votes()
-        .find(|(who, vote)| **who == lab.address(villain) && vote.data.target.epoch == state.epoch());
+        .find(|(who, vote)| **who == lab.address(byzantine) && vote.data.target.epoch == state.epoch());
     let own = own.unwrap().1.clone();
-    let other = Vote::signed(VoteData { slot: own.data.slot + 1, ..own.data }, &lab.signers[villain]);
-    let offence = crate::consensus::pos::Offence::of_votes(&own, &other).unwrap();
+    let other = Vote::signed(VoteData { slot: own.data.slot + 1, ..own.data }, &lab.signers[byzantine]);
+    let offence = crate::consensus::pos::SlashingEvidence::of_votes(&own, &other).unwrap();
     let block = lab.forge_with(1, head, 27, |payload| payload.offences = vec![offence]);
     lab.deliver(1, Event::Timer(SLOT_TIMER));
     lab.give_block(1, &block);
     assert_eq!(lab.heads()[1], block.hash(), "{:?}", lab.rejections.last());
     let after = lab.link(1, block.hash()).state;
-    assert!(after.is_slashed(&lab.address(villain)));
+    assert!(after.is_slashed(&lab.address(byzantine)));
     assert!(after.unrealized().justified.epoch >= before.justified.epoch);
 }
 
-/// A proposer of two blocks in one slot that also votes twice must not keep two halves apart with its votes.
+/// A proposer of two blocks in one slot that also votes twice must not keep two branches balanced with its votes.
 #[test]
 fn an_offender_by_blocks_is_discounted_when_it_votes_twice() {
     let mut lab = Lab::new(5);
     lab.run(9);
     let parent = lab.heads()[0];
     let (left, right) = (lab.forge(0, parent, 10, &[]), lab.forge(0, parent, 10, &[]));
-    let villain = lab.proposer(0, 10, parent);
+    let byzantine = lab.proposer(0, 10, parent);
     for _ in 0..2 {
         lab.deliver(0, Event::Timer(SLOT_TIMER));
     }
     lab.give_block(0, &left);
     lab.give_block(0, &right);
-    assert_eq!(named(&lab), [(lab.address(villain), OffenceKind::DoubleProposal)].into());
+    assert_eq!(named(&lab), [(lab.address(byzantine), SlashingCondition::DoubleProposal)].into());
     let equivocators = |lab: &Lab| lab.replica(0).tree.forks.equivocators().clone();
     assert!(equivocators(&lab).is_empty());
     for head in [&left, &right] {
-        let vote = lab.vote(0, villain, 11, head.hash());
+        let vote = lab.vote(0, byzantine, 11, head.hash());
         lab.give_vote(0, &vote);
     }
-    assert_eq!(equivocators(&lab), [lab.address(villain)].into());
+    assert_eq!(equivocators(&lab), [lab.address(byzantine)].into());
     assert_eq!(named(&lab).len(), 2, "and the world is told of both");
     let votes = lab.replica(0).tree.forks.votes();
-    assert!(!votes.contains_key(&lab.address(villain)));
+    assert!(!votes.contains_key(&lab.address(byzantine)));
 }

@@ -6,9 +6,11 @@ use super::lab::{Lab, config};
 use crate::{
     chain::Block,
     consensus::{
-        Admin, BlockId, Effect, Event, HeaderFieldError, Message, Protocol, ReplicaId, Signer, Ticket, TimerId,
-        Verdict,
-        pos::{HeaderError, Offence, Payload, Pos, PosError, Proposal, StakeSource, Vote, VoteData, check_header},
+        Admin, BlockId, ConsensusMessage, Effect, Event, HeaderFieldError, Protocol, ReplicaId, Signer, Ticket,
+        TimerId, Verdict,
+        pos::{
+            HeaderError, Payload, Pos, PosError, Proposal, SlashingEvidence, StakeSource, Vote, VoteData, check_header,
+        },
     },
     primitives::{B256, Bytes, Header, Height, KeyPair, U256},
 };
@@ -27,12 +29,12 @@ fn refuse(replica: &Pos, name: &str, event: Event) -> String {
     }
 }
 
-fn message(message: impl Into<Message>) -> Event {
+fn message(message: impl Into<ConsensusMessage>) -> Event {
     Event::Message { from: ReplicaId::new(3), message: message.into() }
 }
 
 fn of_block(block: &Arc<Block>) -> Event {
-    Event::Message { from: ReplicaId::new(3), message: Message::Block(block.clone()) }
+    Event::Message { from: ReplicaId::new(3), message: ConsensusMessage::Block(block.clone()) }
 }
 
 /// Slot 50 of an epoch of slots 48 to 51, and the vote of a validator whose duty is later, as if it were now.
@@ -54,7 +56,7 @@ impl Voting {
         Self { lab, head, good, signer }
     }
 
-    /// The good vote, changed before it is signed.
+    /// The valid vote, changed before it is signed.
     fn changed(&self, change: impl FnOnce(&mut VoteData)) -> Vote {
         let mut data = self.good.data;
         change(&mut data);
@@ -115,23 +117,23 @@ fn refused_evidence_changes_nothing() {
     let of_stranger = [1, 2].map(|byte| Proposal::signed(9, id(byte), &stranger));
     let of_future = [1, 2].map(|byte| Proposal::signed(900, id(byte), &lab.signers[1]));
     for (name, offence, want) in [
-        ("two voters", Offence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves no offence"),
-        ("one vote twice", Offence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves no offence"),
-        ("a stranger", Offence::of_proposals(&of_stranger[0], &of_stranger[1]).unwrap(), "no validator"),
-        ("of the future", Offence::of_proposals(&of_future[0], &of_future[1]).unwrap(), "is over"),
+        ("two voters", SlashingEvidence::of_votes(&vote(1, 1), &vote(2, 2)).unwrap(), "proves no offence"),
+        ("one vote twice", SlashingEvidence::Votes { first: vote(1, 1), second: vote(1, 1) }, "proves no offence"),
+        ("a stranger", SlashingEvidence::of_proposals(&of_stranger[0], &of_stranger[1]).unwrap(), "no validator"),
+        ("of the future", SlashingEvidence::of_proposals(&of_future[0], &of_future[1]).unwrap(), "is over"),
     ] {
         let got = refuse(&replica, name, message(Lab::offence_message(offence)));
         assert!(got.contains(want), "{name}: {got}");
     }
 }
 
-/// Slot 20, a good block for it, and bad ones like it.
+/// Slot 20 with a valid block, and invalid variants of it.
 struct Proposing {
     lab: Lab,
     parent: B256,
     good: Arc<Block>,
     proposer: usize,
-    /// A validator whose slot it is not.
+    /// A validator that is not the proposer of the slot.
     another: usize,
     stranger: Signer,
 }
@@ -153,14 +155,14 @@ impl Proposing {
         self.lab.forge_with(0, self.parent, 20, change)
     }
 
-    /// The good block with a changed header, sealed for `slot` by `by`.
+    /// The valid block with a changed header, sealed for `slot` by `by`.
     fn sealed(&self, slot: u64, by: usize, change: impl FnOnce(&mut Header)) -> Arc<Block> {
         let mut header = self.good.header().clone();
         change(&mut header);
         self.lab.seal(Block::new(header, Vec::new(), self.good.payload().clone(), Vec::new()), slot, by)
     }
 
-    /// The good block with these bytes for a payload.
+    /// The valid block with these bytes for a payload.
     fn with_bytes(&self, payload: Bytes) -> Arc<Block> {
         let extra_data = Block::extra_data_of(&payload).unwrap();
         let header = Header { extra_data, ..self.good.header().clone() };
@@ -188,7 +190,7 @@ fn blocks_with_refused_payloads_change_nothing() {
     let uncounted = lab.vote(0, scene.another, 19, scene.parent);
     let other_source = Vote::signed(VoteData { source: old.data.source, ..uncounted.data }, another);
     let reveal = another.sign(super::super::reveal_hash(5));
-    let no_offence = Offence::Votes { first: old.clone(), second: old.clone() };
+    let no_offence = SlashingEvidence::Votes { first: old.clone(), second: old.clone() };
     let cases = [
         ("other reveal", scene.with(|payload| payload.reveal = reveal), "reveal"),
         ("a vote twice", scene.with(|payload| payload.votes = vec![counted]), "already counted"),
@@ -244,14 +246,14 @@ fn known_far_and_old_blocks_change_nothing() {
         ("below the final one", below, "oldest"),
         ("beside the final one", beside, "not built upon"),
     ]);
-    // And the good one is none of these.
+    // The valid one is accepted.
     let good = scene.good.clone();
     scene.lab.give_block(0, &good);
     assert_eq!(scene.lab.replica(0).head().hash, good.hash());
 }
 
 #[test]
-fn answers_to_nothing_change_nothing() {
+fn unrequested_responses_change_nothing() {
     let mut lab = Lab::new(4);
     lab.run(9);
     let replica = lab.replica(0).clone();
@@ -267,7 +269,7 @@ fn answers_to_nothing_change_nothing() {
             "pos/stale-build",
         ),
         ("the head again", Event::BlockSynced { from: ReplicaId::new(1), block: head }, ""),
-        ("a wish", Event::Admin(Admin::WithdrawVote { target: lab.address(1) }), ""),
+        ("an unsupported admin command", Event::Admin(Admin::WithdrawVote { target: lab.address(1) }), ""),
     ] {
         let got = refuse(&replica, name, event);
         assert!(got.contains(want), "{name}: {got}");

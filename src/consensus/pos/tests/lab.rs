@@ -1,15 +1,15 @@
-//! PoS's fixture: slots that pass when a test lets them, and blocks, votes and evidence made outside the protocol.
+//! PoS's fixture: slots that a test advances, and blocks, votes and evidence made outside the protocol.
 
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
     chain::Block,
     consensus::{
-        Authenticator, BlockId, BuildRequest, ChainEvent, Event, HeaderChainRules, Message, Protocol, Records,
+        Authenticator, BlockId, BuildRequest, ChainEvent, ConsensusMessage, Event, HeaderChainRules, Protocol, Records,
         ReplicaId, Signer, TimerId, Validator, ValidatorSet,
         pos::{
-            ATTEST_TIMER, Checkpoint, HeaderContext, Offence, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage,
-            Proposal, SLOT_TIMER, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
+            ATTEST_TIMER, Checkpoint, HeaderContext, PROPOSE_TIMER, Payload, Pos, PosConfig, PosMessage, Proposal,
+            SLOT_TIMER, SlashingEvidence, State, Vote, VoteData, reveal_hash, rules, tree::state_in,
         },
         testing::{self, Fixture, genesis},
     },
@@ -28,7 +28,7 @@ pub(super) struct PosFixture {
     pub(super) config: PosConfig,
     /// Replicas that are validators at genesis: the first ones.
     validators: usize,
-    /// The present slot.
+    /// The current slot.
     pub(super) slot: u64,
     /// Distinguishes blocks that are otherwise equal.
     pub(super) salt: u64,
@@ -143,7 +143,7 @@ impl Lab {
         self.fire_all(ATTEST_TIMER);
     }
 
-    /// A whole slot: its block, and its votes.
+    /// Runs a whole slot: its block and its votes.
     pub(super) fn pass(&mut self) {
         self.tick();
         self.propose();
@@ -154,14 +154,14 @@ impl Lab {
         (0..slots).for_each(|_| self.pass());
     }
 
-    /// Stops a replica, starts it from its durable records, and brings it to the present slot.
+    /// Stops a replica, starts it from its durable records, and advances it to the current slot.
     pub(super) fn restart_in_slot(&mut self, index: usize) {
         self.fixture.finalized.remove(&index);
         self.restart(index);
         self.enter_slot(index);
     }
 
-    /// Resumes a replica that was paused, in the present slot.
+    /// Resumes a replica that was paused, in the current slot.
     pub(super) fn resume(&mut self, index: usize) {
         self.nodes[index].is_up = true;
         self.deliver(index, Event::Start);
@@ -229,7 +229,7 @@ impl Lab {
         Arc::new(block.with_seal(proposal.signature))
     }
 
-    /// The vote that validator `who` owes in `slot` for a head that `replica` knows.
+    /// Returns the vote of validator `who`, an attester of `slot`, for a head that `replica` has.
     pub(super) fn vote(&self, replica: usize, who: usize, slot: u64, head: B256) -> Vote {
         let state = self.state_at(replica, slot, head);
         let head = self.link(replica, head).block;
@@ -241,7 +241,7 @@ impl Lab {
         state_in(&self.fixture.config, &self.link(replica, head).state, self.fixture.config.epoch_of(slot))
     }
 
-    /// Who may vote in `slot` for the first time.
+    /// Returns the attesters of `slot`.
     pub(super) fn committee(&self, replica: usize, slot: u64, head: B256) -> Vec<usize> {
         let state = self.state_at(replica, slot, head);
         let owes =
@@ -249,14 +249,14 @@ impl Lab {
         (0..self.signers.len()).filter(owes).collect()
     }
 
-    /// Who proposes in `slot` on a head that `replica` knows.
+    /// Returns the proposer of `slot` on a head that `replica` has.
     pub(super) fn proposer(&self, replica: usize, slot: u64, head: B256) -> usize {
         self.index_of(&self.state_at(replica, slot, head).current.proposer(&self.fixture.config, slot).unwrap())
     }
 
     pub(super) fn give_block(&mut self, to: usize, block: &Arc<Block>) {
         let from = ReplicaId::new(((to + 1) % self.nodes.len()) as u32);
-        self.deliver(to, Event::Message { from, message: Message::Block(block.clone()) });
+        self.deliver(to, Event::Message { from, message: ConsensusMessage::Block(block.clone()) });
     }
 
     pub(super) fn give_vote(&mut self, to: usize, vote: &Vote) {
@@ -264,8 +264,8 @@ impl Lab {
         self.deliver(to, Event::Message { from, message: vote.clone().into() });
     }
 
-    pub(super) fn offence_message(offence: Offence) -> Message {
-        Message::Pos(Arc::new(PosMessage::Offence(offence)))
+    pub(super) fn offence_message(offence: SlashingEvidence) -> ConsensusMessage {
+        ConsensusMessage::Pos(Arc::new(PosMessage::Offence(offence)))
     }
 
     /// All votes in a replica's chain, newest block first.

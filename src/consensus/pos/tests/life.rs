@@ -53,7 +53,7 @@ fn a_quarter_absent_does_not_stop_finality_and_is_reported() {
     let chain = lab.chain_of(0);
     let payload = Payload::decode(chain.last().unwrap().payload()).unwrap();
     assert_eq!(payload.absent, [lab.address(2)]);
-    // It comes back, catches up and votes again.
+    // It resumes, catches up and votes again.
     lab.resume(2);
     lab.run(16);
     assert_eq!(lab.heads()[2], lab.heads()[0]);
@@ -135,7 +135,7 @@ fn a_state_is_restored_from_its_records() {
     assert_eq!(after.head_state(), before.head_state());
     assert_eq!(after.slot(), before.slot());
     assert_eq!(after.slashing_protection, before.slashing_protection);
-    // From the head alone, as a stored chain is opened.
+    // From the head record alone, as when a stored chain is opened.
     let record = &lab.nodes[1].records[super::super::HEAD_KEY];
     let opened = Pos::restore(lab.fixture.config, record, lab.authenticator.clone(), None).unwrap();
     assert_eq!(

@@ -39,8 +39,8 @@ impl Fixture for RaftFixture {
         Raft::recover(config, root, first, records, cluster.authenticator.clone(), signer).unwrap()
     }
 
-    fn on_send(_: &mut Cluster, _: usize, to: Recipients, message: &Message) {
-        assert!(matches!((to, message), (Recipients::One(_), Message::Raft(_))), "unexpected {message:?}");
+    fn on_send(_: &mut Cluster, _: usize, to: Recipients, message: &ConsensusMessage) {
+        assert!(matches!((to, message), (Recipients::One(_), ConsensusMessage::Raft(_))), "unexpected {message:?}");
     }
 
     fn after_step(cluster: &mut Cluster, _: usize) {
@@ -51,19 +51,19 @@ impl Fixture for RaftFixture {
 
 /// A Raft message from one replica to another.
 pub(super) fn envelope(from: ReplicaId, to: ReplicaId, message: RaftMessage) -> Envelope {
-    Envelope::message(from, to, Message::Raft(message))
+    Envelope::message(from, to, ConsensusMessage::Raft(message))
 }
 
 /// The Raft message in an envelope; none for a block.
 pub(super) fn raft_message(envelope: &Envelope) -> Option<&RaftMessage> {
     match &envelope.content {
-        Content::Message(Message::Raft(message)) => Some(message),
+        Content::Message(ConsensusMessage::Raft(message)) => Some(message),
         _ => None,
     }
 }
 
 impl Cluster {
-    /// `voters` voters and, after them, `strangers` replicas that are no members.
+    /// `voters` voters and, after them, `strangers` replicas outside the membership.
     pub(super) fn new(voters: usize, strangers: usize) -> Self {
         Self::with_config(voters, strangers, RaftConfig::default().with_period(0))
     }
@@ -86,7 +86,7 @@ impl Cluster {
         reads.collect()
     }
 
-    /// Only these hear each other.
+    /// Links these replicas with each other only.
     pub(super) fn only(&mut self, group: &[usize]) {
         self.heal();
         for number in (0..self.nodes.len()).filter(|number| !group.contains(number)) {
@@ -94,14 +94,14 @@ impl Cluster {
         }
     }
 
-    /// The first part of a replica's patience is over: its leader's lease has run out.
+    /// Fires a replica's timer of the minimum election timeout: its leader's lease has expired.
     pub(super) fn lose_lease(&mut self, number: usize) {
         if self.replica(number).election_timeout == ElectionTimeout::Lease {
             self.deliver(number, Event::Timer(ELECTION_TIMER));
         }
     }
 
-    /// A replica runs out of patience, with the others' leases over.
+    /// Fires a replica's election timeout after the leases of the others have expired.
     pub(super) fn elect(&mut self, number: usize) {
         for other in 0..self.nodes.len() {
             if self.nodes[other].is_up && !self.replica(other).is_leader() {
@@ -112,7 +112,7 @@ impl Cluster {
         self.settle();
     }
 
-    /// A replica's patience ends, whatever part it is in; nothing is delivered.
+    /// Fires a replica's election timeout in either of its two phases; nothing is delivered.
     pub(super) fn stand(&mut self, number: usize) {
         let standing = |cluster: &Self| cluster.nodes[number].marks.get("raft/pre-vote").copied().unwrap_or_default();
         let before = standing(self);
@@ -128,12 +128,12 @@ impl Cluster {
         self.settle();
     }
 
-    /// Makes the block that a leader waits for; nothing is delivered.
+    /// Builds the block that a leader requested; nothing is delivered.
     pub(super) fn build(&mut self, number: usize) -> BlockId {
         self.complete_build(number).expect("a block is wanted")
     }
 
-    /// Makes a block and delivers everything.
+    /// Builds a block and delivers all messages.
     pub(super) fn produce(&mut self, number: usize) -> BlockId {
         let block = self.build(number);
         self.settle();

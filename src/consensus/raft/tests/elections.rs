@@ -1,10 +1,10 @@
-//! Who leads: duels, rejoiners, one-way links, transfers, learners that vote.
+//! Elections: split votes, rejoining replicas, one-way links, leadership transfers, durability of votes.
 
 use super::{super::*, cluster::*};
 use crate::consensus::testing::Envelope;
 
 #[test]
-fn one_voter_leads_alone() {
+fn a_single_voter_becomes_leader() {
     let mut cluster = Cluster::new(1, 0);
     cluster.elect(0);
     let block = cluster.produce(0);
@@ -13,7 +13,7 @@ fn one_voter_leads_alone() {
 }
 
 #[test]
-fn a_leader_is_elected_and_the_rest_follows() {
+fn a_leader_is_elected_and_the_others_follow() {
     let mut cluster = Cluster::new(5, 0);
     cluster.elect(2);
     assert!(cluster.replica(2).is_leader());
@@ -48,7 +48,7 @@ fn duelling_candidates_split_the_vote_and_one_wins_later() {
 }
 
 #[test]
-fn a_rejoiner_disturbs_nobody() {
+fn a_rejoining_replica_causes_no_election() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(2);
@@ -68,10 +68,10 @@ fn a_rejoiner_disturbs_nobody() {
 }
 
 #[test]
-fn a_leader_that_hears_nobody_steps_down() {
+fn an_isolated_leader_steps_down() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
-    // Its messages arrive and it receives none: without check-quorum the others would follow it for ever.
+    // Its messages arrive and it receives none: without check-quorum the others would never elect another leader.
     cluster.cut.extend([(1, 0), (2, 0)]);
     cluster.beat(0);
     cluster.deliver(0, Event::Timer(ELECTION_TIMER));
@@ -102,7 +102,7 @@ fn an_outdated_log_wins_no_election() {
 }
 
 #[test]
-fn leadership_goes_to_whom_it_is_handed_even_under_a_lease() {
+fn a_leadership_transfer_overrides_the_lease() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(2);
@@ -119,7 +119,7 @@ fn leadership_goes_to_whom_it_is_handed_even_under_a_lease() {
 }
 
 #[test]
-fn a_transfer_to_one_that_is_gone_is_given_up() {
+fn a_transfer_to_an_unreachable_replica_is_aborted() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(2);
@@ -142,15 +142,15 @@ fn a_vote_survives_a_crash() {
     cluster.stop(1);
     cluster.restart(1);
     assert_eq!((cluster.replica(1).term(), cluster.replica(1).vote), (1, Some(id(0))));
-    // Another candidate of the same term gets nothing.
+    // Another candidate of the same term gets no vote.
     let body = Body::RequestVote { pre: false, transfer: true, last_index: 9, last_term: 1 };
     cluster.queue.clear();
-    cluster.deliver(1, Event::Message { from: id(2), message: Message::Raft(RaftMessage { term: 1, body }) });
+    cluster.deliver(1, Event::Message { from: id(2), message: ConsensusMessage::Raft(RaftMessage { term: 1, body }) });
     assert!(matches!(raft_message(&cluster.queue[0]).unwrap().body, Body::Vote { pre: false, granted: false }));
 }
 
 #[test]
-fn nothing_is_promised_before_it_is_durable() {
+fn responses_are_sent_once_their_records_are_durable() {
     let mut cluster = Cluster::new(3, 0);
     cluster.isolate(2);
     cluster.nodes[1].has_slow_disk = true;

@@ -1,4 +1,4 @@
-//! Input that no correct replica gives: refused, counted, and the state as before (the cluster asserts it on every step).
+//! Input that no correct replica sends: it is rejected and counted, and the state is unchanged (asserted on every step).
 
 use super::{super::*, cluster::*};
 use crate::{
@@ -19,7 +19,7 @@ fn refuse(cluster: &mut Cluster, number: usize, event: Event, why: &str) {
 }
 
 fn message(from: usize, term: u64, body: Body) -> Event {
-    Event::Message { from: id(from), message: Message::Raft(RaftMessage { term, body }) }
+    Event::Message { from: id(from), message: ConsensusMessage::Raft(RaftMessage { term, body }) }
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn malformed_messages_change_nothing() {
 }
 
 #[test]
-fn blocks_that_are_not_their_leaders_change_nothing() {
+fn blocks_not_sealed_by_their_leader_change_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.isolate(1);
@@ -88,7 +88,7 @@ fn blocks_that_are_not_their_leaders_change_nothing() {
 }
 
 #[test]
-fn answers_to_nothing_change_nothing() {
+fn unrequested_responses_change_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let block = cluster.produce(0);
@@ -113,11 +113,11 @@ fn answers_to_nothing_change_nothing() {
 }
 
 #[test]
-fn strangers_are_not_heard() {
+fn responses_of_non_members_are_refused() {
     let mut cluster = Cluster::new(3, 1);
     cluster.elect(0);
     cluster.produce(0);
-    // Replica 3 exists and is no member; it may have become one without this replica knowing, but it was not asked for anything.
+    // Replica 3 exists and is no member. It may have joined by an entry that this replica lacks, but it got no request.
     for term in [1, 2] {
         for body in [
             Body::Vote { pre: false, granted: true },
@@ -133,7 +133,7 @@ fn strangers_are_not_heard() {
 }
 
 #[test]
-fn what_is_no_replica_says_nothing() {
+fn messages_of_unknown_replicas_are_refused() {
     let roster: Vec<_> = (0..3).map(address).collect();
     let mut cluster = Cluster::with_config(3, 0, RaftConfig::default().with_period(0).with_roster(roster, vec![id(3)]));
     cluster.elect(0);
@@ -148,12 +148,12 @@ fn what_is_no_replica_says_nothing() {
     ] {
         refuse(&mut cluster, 1, message(9, 2, body), "not a replica");
     }
-    // An observer is one.
+    // An observer is a known replica.
     cluster.deliver(1, message(3, 2, Body::RequestVote { pre: true, last_index: 0, last_term: 0, transfer: false }));
     assert_eq!(cluster.rejections_of(1).count(), 6);
 }
 
-/// What one sender can make a replica keep does not grow with how often it tries.
+/// The memory that one sender can occupy does not grow with the number of its messages.
 #[test]
 fn memory_is_bounded_under_a_flood() {
     let mut cluster = Cluster::new(3, 0);
@@ -180,7 +180,7 @@ fn memory_is_bounded_under_a_flood() {
         cluster.queue.clear();
         cluster.rejections.clear();
     }
-    // A thousand reads wait at most, 24 bytes each.
+    // At most a thousand reads are pending, 24 bytes each.
     let after = [size(&cluster, 0), size(&cluster, 1)];
     assert!(after[0] <= before[0] + 1_024 * 24 + 1_000, "{before:?} to {after:?}");
     assert!(after[1] <= before[1] + 1_000, "{before:?} to {after:?}");
@@ -205,7 +205,7 @@ fn a_replayed_message_changes_no_log() {
 }
 
 #[test]
-fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
+fn a_torn_write_loses_nothing_durable() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     for _ in 0..4 {
@@ -243,14 +243,14 @@ fn a_write_cut_anywhere_takes_nothing_away_that_was_durable() {
 }
 
 #[test]
-fn entries_of_a_dropped_tail_do_not_come_back() {
+fn entries_of_a_truncated_tail_are_not_recovered() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
     let records = cluster.nodes[1].records.clone();
     let log = RaftFixture::recover(&cluster, 1, &records);
     let last = log.last_index();
-    // An entry further on that was written when another one stood before it.
+    // A later entry, written when another entry was before it.
     let stale = super::super::Entry::new(1, last + 1, None);
     let mut with_stale = records;
     let record = super::super::record::entry(&stale, log.log.last_term() + 1);
@@ -259,7 +259,7 @@ fn entries_of_a_dropped_tail_do_not_come_back() {
 }
 
 #[test]
-fn whole_records_that_are_none_are_told() {
+fn malformed_records_are_reported() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);

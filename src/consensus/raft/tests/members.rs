@@ -39,7 +39,7 @@ fn a_learner_votes_when_it_does_not_know_of_its_promotion() {
     let learner = cluster.assign(2, Role::Learner);
     change(&mut cluster, 0, Change::Simple(vec![learner]));
     cluster.beat(0);
-    // The promotion is committed by 0 and 1; 2 holds the entry and does not know that it is committed.
+    // The promotion is committed by 0 and 1; 2 has the entry but not its commitment.
     let voter = cluster.assign(2, Role::Voter);
     cluster.deliver(0, Event::Admin(Admin::ChangeMembers(Change::Simple(vec![voter]))));
     cluster.build(0);
@@ -60,7 +60,7 @@ fn a_learner_votes_when_it_does_not_know_of_its_promotion() {
 }
 
 #[test]
-fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
+fn a_removed_leader_leads_until_the_joint_configuration_is_left() {
     let mut cluster = Cluster::new(3, 2);
     cluster.elect(0);
     cluster.produce(0);
@@ -81,7 +81,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     cluster.produce(0);
     assert_eq!(cluster.replica(0).head(), head);
     cluster.heal();
-    // The next block leaves by itself, and the leader goes with it.
+    // The next block leaves the joint configuration, and the leader steps down with it.
     cluster.beat(0);
     cluster.beat(0);
     assert!(!cluster.replica(0).is_leader());
@@ -95,7 +95,7 @@ fn a_leader_is_removed_while_joint_and_leads_until_it_is_left() {
     let block = cluster.produce(3);
     assert!([2, 3, 4].iter().all(|number| cluster.replica(*number).head() == block));
     assert_eq!(cluster.replica(3).validators().len(), 3);
-    // Replica 1 held the last block and may never learn that it is committed; that disturbs no other replica.
+    // Replica 1 has the last block and may never receive its commitment; no other replica is affected.
     cluster.stand(1);
     cluster.settle();
     assert!(cluster.replica(3).is_leader() && !cluster.replica(1).is_leader());
@@ -114,7 +114,7 @@ fn a_leader_that_removes_itself_at_once_steps_down() {
 }
 
 #[test]
-fn impossible_and_hasty_changes_are_refused() {
+fn invalid_and_concurrent_changes_are_refused() {
     let mut cluster = Cluster::new(3, 2);
     cluster.elect(0);
     let [three, four] = [3, 4].map(|number| cluster.assign(number, Role::Voter));

@@ -1,8 +1,8 @@
-//! Raft's real step function, model-checked: three replicas, two terms, two elections, a log of up to four entries
-//! (two of them blocks), one crash at any moment, every order and loss of messages of which so many are under way.
+//! Model check of Raft's own step function: three replicas, two terms, two elections, a log of up to four entries
+//! (two of them blocks), one crash at any moment, every order and loss of a bounded number of messages in flight.
 //!
-//! Two abstractions keep the exploration small, and both allow more than Raft does. Time is free: patience ends and a
-//! lease is over whenever that matters. And with [`Bounds::is_brief`] a pre-vote is always won (it only ever prevents
+//! Two abstractions keep the exploration small, and both allow more than Raft does. Time is not modelled: an election timeout and a
+//! lease may expire at any moment. And with [`Bounds::is_brief`] a pre-vote is always won (it only ever prevents
 //! an election) and heartbeats are lost (any message may be).
 
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ use crate::{
 
 const REPLICAS: usize = 3;
 
-/// How far the exploration goes.
+/// Bounds of the exploration.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     /// The highest term.
@@ -37,7 +37,7 @@ struct Bounds {
     /// Blocks built.
     blocks: u8,
     crashes: u8,
-    /// Messages under way at one time; when there are more, any of them is lost.
+    /// Messages in flight at one time; when there are more, any of them is lost.
     wire: usize,
     /// Without pre-votes and heartbeats.
     is_brief: bool,
@@ -53,7 +53,7 @@ struct ThreeReplicas {
     is_brief: bool,
 }
 
-/// What properties ask of one replica.
+/// The part of a replica's state that the properties read.
 #[derive(Debug)]
 struct View {
     term: u64,
@@ -61,7 +61,7 @@ struct View {
     is_candidate: bool,
     log: Vec<Option<Slot>>,
     committed: usize,
-    /// The log that a crash would leave.
+    /// The durable log.
     durable: Vec<Option<Slot>>,
     wants_block: bool,
 }
@@ -118,7 +118,7 @@ impl Setup for ThreeReplicas {
         Raft::recover(config, self.genesis, members, records, self.authenticator.clone(), signer).unwrap()
     }
 
-    /// No write is under way between two inputs, so that only a build's ticket is still waited for.
+    /// Every write is complete between two inputs, so that only a build's ticket can be pending.
     fn normalize(&self, replica: &mut Replica<Raft>) {
         let raft = &mut replica.protocol;
         assert_eq!(raft.log.newest_write(), None);
@@ -131,7 +131,7 @@ impl Setup for ThreeReplicas {
             ServerState::Leader(Leader { build_state: BuildState::Building(ticket), .. }) => *ticket = zero,
             _ => {}
         }
-        // A lease is over whenever it matters: a request that it turns down is as good as lost.
+        // A lease may expire at any moment: a request that it refuses counts as lost.
         if !raft.is_leader() {
             raft.election_timeout = ElectionTimeout::Randomized;
         }
@@ -152,11 +152,11 @@ impl Setup for ThreeReplicas {
     }
 
     fn is_lost(&self, content: &Content) -> bool {
-        let Content::Message(Message::Raft(RaftMessage { body, .. })) = content else { return false };
+        let Content::Message(ConsensusMessage::Raft(RaftMessage { body, .. })) = content else { return false };
         self.is_brief && matches!(body, Body::Heartbeat { .. } | Body::RequestVote { pre: true, .. })
     }
 
-    /// Patience ends; if brief, another agrees to an election at once.
+    /// The election timeout expires; with [`Bounds::is_brief`] a pre-vote of another replica arrives too.
     fn act(&self, replica: &Replica<Raft>) -> Vec<Event> {
         let (raft, timer) = (&replica.protocol, Event::Timer(ELECTION_TIMER));
         if !self.is_brief {
@@ -164,12 +164,12 @@ impl Setup for ThreeReplicas {
         }
         let vote = RaftMessage { term: raft.term + 1, body: Body::Vote { pre: true, granted: true } };
         let other = id((replica.number as usize + 1) % REPLICAS);
-        vec![timer, Event::Message { from: other, message: Message::Raft(vote) }]
+        vec![timer, Event::Message { from: other, message: ConsensusMessage::Raft(vote) }]
     }
 
     /// Replies to a role that this replica no longer has: it never becomes a candidate of its own term again.
     fn is_dead(&self, view: &View, content: &Content) -> bool {
-        let Content::Message(Message::Raft(RaftMessage { term, body })) = content else { return false };
+        let Content::Message(ConsensusMessage::Raft(RaftMessage { term, body })) = content else { return false };
         match body {
             Body::RequestVote { pre: false, .. } => *term < view.term,
             Body::Vote { pre: false, .. } => *term < view.term || (*term == view.term && !view.is_candidate),
@@ -184,7 +184,7 @@ impl Setup for ThreeReplicas {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     replicas: [ReplicaKey; REPLICAS],
-    /// Under way, in order.
+    /// Envelopes in flight, in order.
     wire: Vec<EnvelopeKey>,
     spent: Spent,
     past: Past,
@@ -197,12 +197,12 @@ struct Spent {
     crashes: u8,
 }
 
-/// What properties have to remember.
+/// The history that the properties read.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Past {
-    /// Who led each term.
+    /// The leader of each term.
     leaders: Vec<Option<u8>>,
-    /// What a replica had committed, and in which term.
+    /// The committed entries, with the term of their commitment.
     committed: Vec<(Slot, u64)>,
     two_leaders: bool,
     two_commits: bool,
@@ -216,7 +216,7 @@ enum Action {
         /// It crashes before what it writes is durable.
         torn: bool,
     },
-    /// The network holds no more.
+    /// Loss of a message beyond the bound on messages in flight.
     Lose(EnvelopeKey),
 }
 
@@ -234,7 +234,7 @@ impl RaftModel {
         state.replicas.iter().map(|key| self.table.view(*key)).collect()
     }
 
-    /// Takes note of a leader and of what is committed.
+    /// Records a leader and the committed entries in the history.
     fn remember(&self, past: &mut Past, replica: usize, view: &View) {
         if view.is_leader {
             let term = view.term as usize;
@@ -284,7 +284,7 @@ impl Model for RaftModel {
         }
         for (replica, key) in state.replicas.iter().enumerate() {
             let view = self.table.view(*key);
-            // Replicas differ by their names alone: the first to stand may be called 0.
+            // The replicas are symmetric: the first candidate is taken as replica 0.
             let is_first = spent.campaigns > 0 || replica == 0;
             if is_first && !view.is_leader && view.term < bounds.terms && spent.campaigns < bounds.campaigns {
                 add(replica, Input::Act);
@@ -388,7 +388,7 @@ impl Model for RaftModel {
     }
 }
 
-/// Explores everything within `bounds` and shows what it found.
+/// Explores all states within `bounds`, checks the properties and returns the number of states.
 fn explore(bounds: Bounds) -> usize {
     let checker = RaftModel::new(bounds, None).checker().spawn_bfs().join();
     let (replicas, steps) = checker.model().table.sizes();
@@ -421,7 +421,7 @@ fn two_elections_two_blocks_and_a_crash() {
 
 /// Takes about 10 seconds: 837,452 states.
 #[test]
-fn three_messages_under_way_at_once() {
+fn three_messages_in_flight() {
     assert!(explore(Bounds { crashes: 0, wire: 3, ..BRIEF }) >= 100_000);
 }
 

@@ -6,7 +6,7 @@ use super::{super::*, cluster::*};
 struct Dice(u64);
 
 impl Dice {
-    /// A number below `bound` (SplitMix64).
+    /// Returns a number below `bound` (SplitMix64).
     fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -16,7 +16,7 @@ impl Dice {
 }
 
 #[test]
-fn chaos_breaks_no_invariant_and_a_healed_network_goes_on() {
+fn random_faults_violate_no_property_and_a_healed_network_continues() {
     let mut blocks = 0;
     for seed in 0..40 {
         blocks += run(seed);
@@ -24,7 +24,7 @@ fn chaos_breaks_no_invariant_and_a_healed_network_goes_on() {
     assert!(blocks > 80, "only {blocks} blocks were committed in the chaos");
 }
 
-/// One run; returns how many blocks were committed before it was healed.
+/// Runs one seed; returns the number of blocks committed before the network was healed.
 fn run(seed: u64) -> u64 {
     let mut dice = Dice(seed);
     let config = RaftConfig::default().with_period(0).with_log_keep(dice.below(6));

@@ -2,7 +2,7 @@
 
 use super::{super::*, cluster::*};
 
-/// A replica whose log has entries of these terms, without blocks, and that is in the last of them.
+/// A replica whose log has entries of these terms, without blocks, and whose current term is the last of them.
 fn set_log(cluster: &mut Cluster, number: usize, term: u64, terms: &[u64]) {
     let raft = &mut cluster.nodes[number].protocol;
     for (index, term) in (1..).zip(terms) {
@@ -13,7 +13,7 @@ fn set_log(cluster: &mut Cluster, number: usize, term: u64, terms: &[u64]) {
 }
 
 #[test]
-fn figure_7_every_log_comes_to_agree_with_the_leader() {
+fn figure_7_every_log_converges_to_the_leaders() {
     let leader: &[u64] = &[1, 1, 1, 4, 4, 5, 5, 6, 6, 6];
     let followers: [(u64, &[u64]); 6] = [
         (6, &[1, 1, 1, 4, 4, 5, 5, 6, 6]),
@@ -36,7 +36,7 @@ fn figure_7_every_log_comes_to_agree_with_the_leader() {
         assert_eq!(cluster.terms(number), want, "replica {number}");
         assert_eq!(cluster.replica(number).committed_index(), 11);
     }
-    // The worst log, whose tail has 11 entries in two terms, took a message a term and not one an entry.
+    // The worst log, whose tail has 11 entries in two terms, took one message a term, not one an entry.
     let rejections = cluster.nodes[0].marks.get("raft/fast-reject").copied().unwrap_or_default();
     assert!(rejections <= 8, "{rejections} rejections for six followers");
 }
@@ -116,12 +116,12 @@ fn figure_8_with_an_own_entry_committed_nobody_can_overwrite() {
 
 #[test]
 fn an_old_write_does_not_make_a_rewritten_entry_durable() {
-    // Append, truncate, append again at one index (A, B, A), with the first write still on its way.
+    // Append, truncate, append again at one index (A, B, A), with the first write unfinished.
     let mut cluster = Cluster::new(3, 0);
     let append = |term: u64, entry_term: u64| {
         let entries: Arc<[Entry]> = Arc::new([Entry::new(entry_term, 1, None)]);
         let body = Body::Append { prev_index: 0, prev_term: 0, entries, commit: 0 };
-        Message::Raft(RaftMessage { term, body })
+        ConsensusMessage::Raft(RaftMessage { term, body })
     };
     cluster.nodes[1].has_slow_disk = true;
     cluster.deliver(1, Event::Message { from: id(0), message: append(1, 1) });
@@ -153,7 +153,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     }
     assert!(cluster.replica(0).compacted_index() > cluster.replica(2).last_index());
     cluster.heal();
-    // The answer to the first heartbeat brings the block's name, the following ones fetch what was lost.
+    // The response to the first heartbeat leads to the block's id; later heartbeats repeat lost requests.
     for _ in 0..3 {
         cluster.beat(0);
     }
@@ -162,7 +162,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
     assert!(cluster.nodes[0].marks["raft/snapshot"] > 0);
     let block = cluster.produce(0);
     assert_eq!(cluster.replica(2).head(), block, "entries again");
-    // What it fetched is enough to go on from after a crash.
+    // The fetched blocks are durable: it recovers from them after a crash.
     cluster.stop(2);
     cluster.restart(2);
     assert_eq!(cluster.replica(2).head(), block);
@@ -172,7 +172,7 @@ fn a_follower_behind_a_compacted_log_fetches_blocks() {
 }
 
 #[test]
-fn a_block_that_was_not_asked_for_changes_nothing() {
+fn an_unrequested_block_changes_nothing() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
@@ -182,7 +182,7 @@ fn a_block_that_was_not_asked_for_changes_nothing() {
 }
 
 #[test]
-fn what_is_committed_survives_the_crash_of_everybody() {
+fn committed_entries_survive_a_crash_of_all_replicas() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     for _ in 0..5 {
@@ -200,7 +200,7 @@ fn what_is_committed_survives_the_crash_of_everybody() {
 }
 
 #[test]
-fn an_uncommitted_block_goes_when_another_leader_never_saw_it() {
+fn an_uncommitted_block_is_replaced_by_a_leader_without_it() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
@@ -220,7 +220,7 @@ fn an_uncommitted_block_goes_when_another_leader_never_saw_it() {
 }
 
 #[test]
-fn lost_messages_are_made_good_by_the_next_heartbeat() {
+fn lost_messages_are_recovered_by_the_next_heartbeat() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     cluster.produce(0);
@@ -233,7 +233,7 @@ fn lost_messages_are_made_good_by_the_next_heartbeat() {
 }
 
 #[test]
-fn a_window_bounds_what_travels_to_one_follower() {
+fn a_window_bounds_the_entries_in_flight_to_a_follower() {
     let mut config = RaftConfig::default().with_period(0);
     (config.entries_max, config.inflight_max) = (2, 3);
     let mut cluster = Cluster::with_config(3, 0, config);
@@ -262,7 +262,7 @@ fn a_window_bounds_what_travels_to_one_follower() {
 }
 
 #[test]
-fn a_read_waits_for_a_majority_and_an_old_leader_answers_none() {
+fn a_read_waits_for_a_majority_and_a_stale_leader_serves_none() {
     let mut cluster = Cluster::new(3, 0);
     cluster.elect(0);
     let head = cluster.produce(0);

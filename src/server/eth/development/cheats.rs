@@ -4,14 +4,15 @@ use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use serde_json::{Value, json};
 
 use crate::{
-    node::{Dump, InterventionError, LoadError, Mining},
+    chain::ChainError,
+    node::{Dump, EngineError, InterventionError, LoadError, Mining},
     primitives::Gas,
     server::{
         eth::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
-        jsonrpc::errors::{RpcError, UNSUPPORTED, error, internal, invalid_params},
+        jsonrpc::errors::{RpcError, UNSUPPORTED, error, internal, invalid_params, with_causes},
     },
 };
 
@@ -40,7 +41,7 @@ pub(super) fn register(methods: &mut Methods) {
         Err::<bool, _>(error(UNSUPPORTED, "prevRandao cannot be set: the consensus protocol decides mixHash"))
     });
     methods.add_all(&["anvil_impersonateAccount", "hardhat_impersonateAccount"], 1, |eth, args| {
-        eth.node.impersonate(args.required(0, "address")?);
+        eth.node.impersonate(args.required(0, "address")?).map_err(intervention_error)?;
         Ok(())
     });
     methods.add_all(&["anvil_stopImpersonatingAccount", "hardhat_stopImpersonatingAccount"], 1, |eth, args| {
@@ -48,7 +49,7 @@ pub(super) fn register(methods: &mut Methods) {
         Ok(())
     });
     methods.add_all(&["anvil_autoImpersonateAccount"], 1, |eth, args| {
-        eth.node.set_auto_impersonate(args.required(0, "enabled")?);
+        eth.node.set_auto_impersonate(args.required(0, "enabled")?).map_err(intervention_error)?;
         Ok(())
     });
     methods.add_all(&["anvil_dropTransaction", "hardhat_dropTransaction"], 1, drop_transaction);
@@ -114,7 +115,11 @@ fn dump(eth: &Eth, _: &Args<'_>) -> Result<Bytes, RpcError> {
 fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let bytes: Bytes = args.required(0, "dump")?;
     eth.node.load(&Dump::from_bytes(bytes.to_vec())).map_err(|cause| match cause {
-        LoadError::Malformed { .. } => invalid_params(format!("invalid argument 0 (dump): {cause}")),
+        LoadError::Engine(EngineError::Chain(ChainError::Dump(_)))
+        | LoadError::Malformed { .. }
+        | LoadError::PooledTransaction { .. }
+        | LoadError::OtherHead { .. }
+        | LoadError::Consensus(_) => invalid_params(format!("invalid argument 0 (dump): {}", with_causes(&cause))),
         other => internal(&other),
     })?;
     Ok(true)
@@ -177,5 +182,8 @@ fn instance_id(eth: &Eth) -> String {
 }
 
 fn intervention_error(cause: InterventionError) -> RpcError {
-    internal(&cause)
+    match cause {
+        InterventionError::SystemAddress { .. } => invalid_params(format!("invalid argument 0 (address): {cause}")),
+        other => internal(&other),
+    }
 }

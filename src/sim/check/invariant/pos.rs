@@ -6,7 +6,7 @@ use super::{Invariant, Violation, honest};
 use crate::{
     consensus::{
         AnyProtocol, ReplicaId, ValidatorSet,
-        pos::{Checkpoint, OffenceKind, Payload, Pos},
+        pos::{Checkpoint, Payload, Pos, SlashingCondition},
     },
     primitives::Address,
     sim::network::{Network, replica::Replica, step::SimStep},
@@ -109,8 +109,8 @@ impl Invariant for FairForkChoice {
         if let Some(block) = boosted.filter(|block| block.slot != pos.slot()) {
             return refuse(format!("boosts {} of slot {} in slot {}", block.block, block.slot, pos.slot()));
         }
-        let voted_twice = |kind| matches!(kind, OffenceKind::DoubleVote | OffenceKind::SurroundVote);
-        let mut offenders = pos.offences().filter(|(_, offence)| voted_twice(offence.kind()));
+        let voted_twice = |kind| matches!(kind, SlashingCondition::DoubleVote | SlashingCondition::SurroundVote);
+        let mut offenders = pos.offences().filter(|(_, offence)| voted_twice(offence.condition()));
         if let Some((offender, _)) = offenders.find(|(offender, _)| forks.votes().contains_key(*offender)) {
             return refuse(format!("counts the vote of {offender}, who voted twice"));
         }

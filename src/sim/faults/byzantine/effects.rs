@@ -5,7 +5,7 @@ use std::{collections::VecDeque, sync::Arc};
 use super::garble;
 use crate::{
     chain::{Block, BlockAttributes},
-    consensus::{BlockId, Effect, Event, Message, Protocol, Recipients, ReplicaId},
+    consensus::{BlockId, ConsensusMessage, Effect, Event, Protocol, Recipients, ReplicaId},
     primitives::{Address, Gas},
     sim::{
         engine::rng::SimRng,
@@ -24,7 +24,7 @@ const FUTURE: u64 = 1 << 20;
 /// An outgoing message.
 struct Outgoing {
     to: ReplicaId,
-    message: Message,
+    message: ConsensusMessage,
     late_ms: u64,
 }
 
@@ -44,7 +44,7 @@ impl Replica {
     }
 
     /// Sends a message as misbehaviour changes it.
-    pub(in crate::sim) fn misbehave(&mut self, to: Recipients, message: &Message, env: &mut Environment) {
+    pub(in crate::sim) fn misbehave(&mut self, to: Recipients, message: &ConsensusMessage, env: &mut Environment) {
         let Some(mut rng) = env.faults.as_ref().map(|faults| faults.byzantine.clone()) else { return };
         let id = self.id();
         let others = (0..env.replica_count).map(ReplicaId::new).filter(move |other| *other != id);

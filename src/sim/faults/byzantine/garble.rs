@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::{
     chain::Block,
     consensus::{
-        Message, Signer,
+        ConsensusMessage, Signer,
         pbft::PbftMessage,
         pos::{PosMessage, Vote},
     },
@@ -19,11 +19,11 @@ use crate::{
 const TIMES: [&str; 8] = ["height", "view", "term", "slot", "epoch", "round", "index", "number"];
 
 /// Returns the message with one field changed: signed again, with its old signature, or with a broken one.
-pub(super) fn garbled(message: &Message, signer: Option<&Signer>, rng: &mut SimRng) -> Message {
+pub(super) fn garbled(message: &ConsensusMessage, signer: Option<&Signer>, rng: &mut SimRng) -> ConsensusMessage {
     let is_signed_anew = rng.chance(500);
     let changed = match message {
-        Message::Block(block) => {
-            return Message::Block(Arc::new(garbled_block(block, signer.filter(|_| is_signed_anew), rng)));
+        ConsensusMessage::Block(block) => {
+            return ConsensusMessage::Block(Arc::new(garbled_block(block, signer.filter(|_| is_signed_anew), rng)));
         }
         other => change(other, |value| garble_value(value, rng)),
     };
@@ -32,30 +32,34 @@ pub(super) fn garbled(message: &Message, signer: Option<&Signer>, rng: &mut SimR
 }
 
 /// Returns the message moved `by` heights, views or slots ahead and correctly signed; `None` when it has no such field.
-pub(super) fn from_the_future(message: &Message, by: u64, signer: Option<&Signer>) -> Option<Message> {
+pub(super) fn from_the_future(
+    message: &ConsensusMessage,
+    by: u64,
+    signer: Option<&Signer>,
+) -> Option<ConsensusMessage> {
     match message {
-        Message::Block(block) => {
+        ConsensusMessage::Block(block) => {
             let mut header = block.header().clone();
             header.number = header.number.saturating_add(by);
             header.timestamp = header.timestamp.saturating_add(by);
             header.parent_hash = B256::repeat_byte(0x5f);
             let far = Block::new(header, block.transactions().to_vec(), block.payload().clone(), Vec::new());
             let seal = signer.map(|signer| signer.sign(far.hash()))?;
-            Some(Message::Block(Arc::new(far.with_seal(seal))))
+            Some(ConsensusMessage::Block(Arc::new(far.with_seal(seal))))
         }
         other => change(other, |value| advance(value, by)).map(|changed| signed(&changed, signer)),
     }
 }
 
 /// Signs the message again, if it is of a kind that carries a signature.
-fn signed(message: &Message, signer: Option<&Signer>) -> Message {
+fn signed(message: &ConsensusMessage, signer: Option<&Signer>) -> ConsensusMessage {
     match (message, signer) {
-        (Message::Pbft(message), Some(signer)) => {
-            Message::Pbft(Arc::new(PbftMessage::signed(message.body.clone(), signer)))
+        (ConsensusMessage::Pbft(message), Some(signer)) => {
+            ConsensusMessage::Pbft(Arc::new(PbftMessage::signed(message.body.clone(), signer)))
         }
-        (Message::Pos(message), Some(signer)) => match message.as_ref() {
+        (ConsensusMessage::Pos(message), Some(signer)) => match message.as_ref() {
             PosMessage::Vote(vote) => Vote::signed(vote.data, signer).into(),
-            _ => Message::Pos(message.clone()),
+            _ => ConsensusMessage::Pos(message.clone()),
         },
         _ => message.clone(),
     }
@@ -83,7 +87,7 @@ fn garbled_block(block: &Block, signer: Option<&Signer>, rng: &mut SimRng) -> Bl
 }
 
 /// Changes the JSON form of the message; `None` when the result does not decode.
-fn change(message: &Message, how: impl FnOnce(&mut Value) -> bool) -> Option<Message> {
+fn change(message: &ConsensusMessage, how: impl FnOnce(&mut Value) -> bool) -> Option<ConsensusMessage> {
     let mut value = serde_json::to_value(message).ok()?;
     if how(&mut value) { serde_json::from_value(value).ok() } else { None }
 }

@@ -12,14 +12,14 @@ use crate::{
         network::{
             Network,
             chain_options::ChainOptionsError,
+            consensus_setup::ConsensusSetup,
             environment::{Buffers, Environment},
-            error::NetworkError,
+            error::{NetworkError, NetworkOptionsError, StoredRecordsError},
             genesis_stakes,
             links::{Links, PER_MILLE_MAX},
             production::Production,
             records::RecordStore,
             replica::Replica,
-            shared::Shared,
         },
         trace::{Participant, Recorder, TRACE_VERSION, TraceHeader},
     },
@@ -64,8 +64,8 @@ impl NetworkBuilder {
         let head_record = of_primary.get(config.kind().head_key()).map(|record| record.as_ref());
         let rules = config.header_rules(validators.clone(), authenticator.clone(), head_record);
         let rules = rules.map_err(|source| match head_record {
-            Some(_) => NetworkError::StoredRecords { replica: ReplicaId::default(), source },
-            None => source.into(),
+            Some(_) => StoredRecordsError::Refused { replica: ReplicaId::default(), source }.into(),
+            None => NetworkError::from(source),
         })?;
         let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis)));
         let opened = Chain::builder(genesis, state, store).with_rules(rules).with_cache(self.cache.clone());
@@ -78,15 +78,15 @@ impl NetworkBuilder {
         let head = BlockId::of(chain.head().block());
         let signers = keys.iter().map(|key| Some(authenticator.signer(key)));
         let signers: Vec<_> = signers.chain((0..self.observers).map(|_| None)).collect();
-        let shared = Shared { config, validators, authenticator, signers };
+        let setup = ConsensusSetup { config, validators, authenticator, signers };
         let mut replicas = Vec::new();
         if let Some(durable) = &durable {
             durable.written(chain.finalized().height());
         }
-        for (number, signer) in (0..).map(ReplicaId::new).zip(&shared.signers) {
+        for (number, signer) in (0..).map(ReplicaId::new).zip(&setup.signers) {
             let address = signer.as_ref().map(Signer::address);
             let own = records.remove(&number).unwrap_or_default();
-            let (protocol, kept) = shared.recovered_at(&chain, head, number, (&own, &of_primary))?;
+            let (protocol, kept) = setup.recovered_at(&chain, head, number, (&own, &of_primary))?;
             if let Some(durable) = durable.as_ref().filter(|_| kept != own) {
                 durable.replace(number, kept.iter())?;
             }
@@ -95,8 +95,8 @@ impl NetworkBuilder {
             replicas.push(replica.with_records(&kept));
         }
         let mut env = self.env(&replicas, &chain);
-        env.recorder = self.trace_header(&shared, &keys, &chain).map(Recorder::new);
-        Network::start(replicas, env, shared, self.invariants, self.faults)
+        env.recorder = self.trace_header(&setup, &keys, &chain).map(Recorder::new);
+        Network::start(replicas, env, setup, self.invariants, self.faults)
     }
 
     fn consensus(&self, genesis: &GenesisSpec) -> Result<ConsensusConfig, NetworkError> {
@@ -111,26 +111,25 @@ impl NetworkBuilder {
 
     fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
         if self.production == Production::Automatic && config.period() == 0 {
-            let reason = "a protocol with period 0 makes blocks on demand only: \
-                          choose a period of at least 1 second, or `Production::OnDemand`";
-            return Err(NetworkError::Options { reason: reason.to_owned() });
+            return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() }.into());
+        }
+        if self.production == Production::OnDemand && config.period() > 0 {
+            let (protocol, period_secs) = (config.kind().name(), config.period());
+            return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
         }
         Ok(())
     }
 
-    fn check_losses(&self) -> Result<(), NetworkError> {
+    fn check_losses(&self) -> Result<(), NetworkOptionsError> {
         let losses = self.link_losses.iter().map(|(_, _, loss)| *loss).chain([self.loss_per_mille]);
         match losses.max().filter(|loss| *loss > PER_MILLE_MAX) {
-            Some(loss) => {
-                let reason = format!("{loss} of a thousand messages can't be lost; expected at most {PER_MILLE_MAX}");
-                Err(NetworkError::Options { reason })
-            }
+            Some(per_mille) => Err(NetworkOptionsError::Loss { per_mille, max: PER_MILLE_MAX }),
             None => Ok(()),
         }
     }
 
     /// Returns the header of the trace; `None` when none is recorded.
-    fn trace_header(&self, shared: &Shared, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
+    fn trace_header(&self, setup: &ConsensusSetup, keys: &[KeyPair], chain: &Chain) -> Option<TraceHeader> {
         let title = self.trace.clone()?;
         let validators = keys.iter().zip(0_u32..).map(|(key, number)| Participant {
             name: format!("validator {number}"),
@@ -145,9 +144,9 @@ impl NetworkBuilder {
             version: TRACE_VERSION,
             title,
             seed: self.chain.seed,
-            consensus: shared.config.section().to_string(),
+            consensus: setup.config.section().to_string(),
             genesis: chain.genesis().block().encode_stored().into(),
-            validators: shared.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
+            validators: setup.validators.members().iter().map(|member| (member.address, member.weight)).collect(),
             real_seals: self.seals == SealScheme::Secp256k1,
             seal_seed: self.chain.seed,
             replicas: validators.chain(observers).collect(),

@@ -6,55 +6,55 @@
 use std::collections::BTreeSet;
 
 use super::{
-    ScenarioError, Stage, config,
+    ScenarioError, ScenarioRunner, config,
     duties::{address, all_but, cast, duties, into_slot, is_head_of, named, second_block, vote_for, vote_of},
     finalized, pos, until_final,
 };
 use crate::{
     consensus::{
-        BlockId, Message,
-        pos::{OffenceKind, Pos},
+        BlockId, ConsensusMessage,
+        pos::{Pos, SlashingCondition},
     },
     sim::faults::plan::{Behaviour, LinkEffect},
 };
 
 /// The proposer of a slot withholds its block, and a vote for it of one of that slot's attesters, and sends both once the next
 /// slot's block has arrived and before the votes of that slot.
-pub(super) fn ex_ante(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (first, (attacker, helper)) = cast(stage, |stage, first| {
-        let (held, next) = (duties(stage, first + 1)?, duties(stage, first + 2)?);
+pub(super) fn ex_ante(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (first, (attacker, helper)) = cast(runner, |runner, first| {
+        let (held, next) = (duties(runner, first + 1)?, duties(runner, first + 2)?);
         let is_apart = held.proposer != next.proposer && !held.committee.contains(&held.proposer);
         let helper = held.committee.into_iter().find(|who| *who != next.proposer)?;
         is_apart.then_some((held.proposer, helper))
     })?;
-    let (held, boost) = (first + 1, config(stage).boost_percent);
-    stage.begin_window();
-    let everybody = all_but(stage, &[]);
-    let honest = all_but(stage, &[attacker, helper]);
-    stage.mark_byzantine(attacker)?;
-    stage.mark_byzantine(helper)?;
-    let kept_block = stage.link(&["block"], &[attacker], &honest, LinkEffect::Clog)?;
-    let kept_vote = stage.link(&["vote"], &[helper], &[], LinkEffect::Clog)?;
-    into_slot(stage, held, 1_500)?;
-    let late = stage.head(attacker);
-    let made = pos(stage, attacker).and_then(Pos::head_state).map(|state| state.slot);
-    stage.ensure(made == Some(held) && is_head_of(stage, &[helper], late), "a block that only the helper knows")?;
-    into_slot(stage, held + 1, 250)?;
-    let timely = stage.head(honest[0]);
-    stage.ensure(timely.height == late.height && timely != late, "the next slot's block beside the one kept back")?;
-    stage.ensure(is_head_of(stage, &honest, timely), "the next slot's block in time")?;
-    stage.note("the next block is there: the one kept back is shown, with its vote");
-    stage.end(kept_block)?;
-    stage.end(kept_vote)?;
-    stage.run_ms(1_000)?;
+    let (held, boost) = (first + 1, config(runner).boost_percent);
+    runner.begin_window();
+    let everybody = all_but(runner, &[]);
+    let honest = all_but(runner, &[attacker, helper]);
+    runner.mark_byzantine(attacker)?;
+    runner.mark_byzantine(helper)?;
+    let kept_block = runner.link(&["block"], &[attacker], &honest, LinkEffect::Clog)?;
+    let kept_vote = runner.link(&["vote"], &[helper], &[], LinkEffect::Clog)?;
+    into_slot(runner, held, 1_500)?;
+    let late = runner.head(attacker);
+    let made = pos(runner, attacker).and_then(Pos::head_state).map(|state| state.slot);
+    runner.ensure(made == Some(held) && is_head_of(runner, &[helper], late), "a block that only the helper knows")?;
+    into_slot(runner, held + 1, 250)?;
+    let timely = runner.head(honest[0]);
+    runner.ensure(timely.height == late.height && timely != late, "the next slot's block beside the one kept back")?;
+    runner.ensure(is_head_of(runner, &honest, timely), "the next slot's block in time")?;
+    runner.note("the next block is there: the one kept back is shown, with its vote");
+    runner.end(kept_block)?;
+    runner.end(kept_vote)?;
+    runner.run_ms(1_000)?;
     let winner = if boost > 0 { timely } else { late };
     let what = if boost > 0 { "the timely block stays the head" } else { "the block kept back is the head" };
-    stage.ensure(is_head_of(stage, &honest, winner), what)?;
-    into_slot(stage, held + 2, 1_000)?;
-    stage.end_window();
-    until_final(stage, &everybody, winner.height.get())?;
-    let chosen = stage.replica(0).chain().hash_at(winner.height).ok();
-    stage.ensure(chosen == Some(winner.hash), format!("the same block final at height {}", winner.height))?;
+    runner.ensure(is_head_of(runner, &honest, winner), what)?;
+    into_slot(runner, held + 2, 1_000)?;
+    runner.end_window();
+    until_final(runner, &everybody, winner.height.get())?;
+    let chosen = runner.replica(0).chain().hash_at(winner.height).ok();
+    runner.ensure(chosen == Some(winner.hash), format!("the same block final at height {}", winner.height))?;
     let height = winner.height;
     Ok(match boost {
         0 => format!("without boost one vote kept back took the next slot's block away, for good, at height {height}"),
@@ -65,49 +65,50 @@ pub(super) fn ex_ante(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
 }
 
 /// An equivocating proposer, a validator that votes for both of its blocks, and two silent ones keep the others split in equal halves.
-pub(super) fn balancing(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (first, cast) = cast(stage, Cast::find)?;
+pub(super) fn balancing(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (first, cast) = cast(runner, Cast::find)?;
     let Cast { proposer, skipper, swayer, silent, left, right, next } = cast;
     let liars = [proposer, skipper, swayer, silent];
-    let honest = all_but(stage, &liars);
+    let honest = all_but(runner, &liars);
     let forked = first + 1;
-    stage.begin_window();
-    stage.mark_byzantine(proposer)?;
+    runner.begin_window();
+    runner.mark_byzantine(proposer)?;
     for liar in [skipper, swayer, silent] {
-        stage.misbehave(liar, Behaviour::Silent)?;
+        runner.misbehave(liar, Behaviour::Silent)?;
     }
-    let apart = stage.link(&["block"], &[proposer], &right, LinkEffect::Loss { per_mille: 1_000 })?;
-    into_slot(stage, forked, 100)?;
-    stage.end(apart)?;
-    let one = stage.head(proposer);
-    let Some(other) = second_block(stage, proposer, one) else { return Err(stage.not_shown("a second block")) };
-    stage.inject(proposer, &right, &Message::Block(other.clone()))?;
+    let apart = runner.link(&["block"], &[proposer], &right, LinkEffect::Loss { per_mille: 1_000 })?;
+    into_slot(runner, forked, 100)?;
+    runner.end(apart)?;
+    let one = runner.head(proposer);
+    let Some(other) = second_block(runner, proposer, one) else { return Err(runner.not_shown("a second block")) };
+    runner.inject(proposer, &right, &ConsensusMessage::Block(other.clone()))?;
     let other = BlockId::of(&other);
-    stage.run_ms(100)?;
-    stage.ensure(is_head_of(stage, &left, one) && is_head_of(stage, &right, other), "two halves with a block each")?;
-    stage.run_ms(1_200)?;
+    runner.run_ms(100)?;
+    runner
+        .ensure(is_head_of(runner, &left, one) && is_head_of(runner, &right, other), "two halves with a block each")?;
+    runner.run_ms(1_200)?;
     // One member of the slot's committee voted on each side. The swayer votes with each side.
-    let like = left.iter().find_map(|number| vote_of(stage, *number, *number, forked));
-    let Some(like) = like else { return Err(stage.not_shown("a vote in the slot")) };
-    vote_for(stage, swayer, like, one, &left)?;
-    vote_for(stage, swayer, like, other, &right)?;
-    let is_balanced = |stage: &Stage<'_>| is_head_of(stage, &left, one) && is_head_of(stage, &right, other);
-    into_slot(stage, forked + 1, 900)?;
-    stage.ensure(is_balanced(stage), "the halves apart when the next slot's votes are given")?;
-    stage.run_ms(900)?;
-    stage.ensure(is_balanced(stage), "the halves apart until that slot's end")?;
-    let liar = (address(stage, proposer), OffenceKind::DoubleProposal);
-    stage.ensure(named(stage, &honest) == [liar].into(), "the proposer named, and nobody else yet")?;
-    into_slot(stage, forked + 2, 300)?;
-    let tipped = stage.head(next);
+    let like = left.iter().find_map(|number| vote_of(runner, *number, *number, forked));
+    let Some(like) = like else { return Err(runner.not_shown("a vote in the slot")) };
+    vote_for(runner, swayer, like, one, &left)?;
+    vote_for(runner, swayer, like, other, &right)?;
+    let is_balanced = |runner: &ScenarioRunner<'_>| is_head_of(runner, &left, one) && is_head_of(runner, &right, other);
+    into_slot(runner, forked + 1, 900)?;
+    runner.ensure(is_balanced(runner), "the halves apart when the next slot's votes are given")?;
+    runner.run_ms(900)?;
+    runner.ensure(is_balanced(runner), "the halves apart until that slot's end")?;
+    let liar = (address(runner, proposer), SlashingCondition::DoubleProposal);
+    runner.ensure(named(runner, &honest) == [liar].into(), "the proposer named, and nobody else yet")?;
+    into_slot(runner, forked + 2, 300)?;
+    let tipped = runner.head(next);
     let is_new = tipped != one && tipped != other;
-    stage.ensure(is_new && is_head_of(stage, &honest, tipped), "everybody on the next timely block")?;
+    runner.ensure(is_new && is_head_of(runner, &honest, tipped), "everybody on the next timely block")?;
     // With the withheld votes, the swayer's two votes are in conflict.
-    stage.run_ms(1_000)?;
-    stage.end_window();
-    let want = [liar, (address(stage, swayer), OffenceKind::DoubleVote)];
-    stage.ensure(named(stage, &honest) == want.into(), "the proposer and the swayer named, and nobody else")?;
-    until_final(stage, &honest, tipped.height.get())?;
+    runner.run_ms(1_000)?;
+    runner.end_window();
+    let want = [liar, (address(runner, swayer), SlashingCondition::DoubleVote)];
+    runner.ensure(named(runner, &honest) == want.into(), "the proposer and the swayer named, and nobody else")?;
+    until_final(runner, &honest, tipped.height.get())?;
     Ok(format!(
         "{} and {} replicas stayed apart for a slot; the next block gathered all and is final at height {}; two are named",
         left.len(),
@@ -136,8 +137,8 @@ struct Cast {
 
 impl Cast {
     /// Assigns the roles for an epoch that begins with slot `first`.
-    fn find(stage: &Stage<'_>, first: u64) -> Option<Self> {
-        let [forked, skipped, next] = [1, 2, 3].map(|place| duties(stage, first + place));
+    fn find(runner: &ScenarioRunner<'_>, first: u64) -> Option<Self> {
+        let [forked, skipped, next] = [1, 2, 3].map(|place| duties(runner, first + place));
         let (forked, skipped, next) = (forked?, skipped?, next?.proposer);
         let (proposer, skipper) = (forked.proposer, skipped.proposer);
         let voters = || forked.committee.iter().chain(&skipped.committee).copied();
@@ -153,7 +154,7 @@ impl Cast {
         // Equally many voters on each side; all others alternate.
         let (mut left, mut right) = (vec![one], vec![other]);
         let liars = [proposer, skipper, swayer, silent];
-        let rest = (0..stage.count()).filter(|who| !liars.contains(who) && !voters().any(|voter| voter == *who));
+        let rest = (0..runner.count()).filter(|who| !liars.contains(who) && !voters().any(|voter| voter == *who));
         for (place, who) in skipped.committee.iter().copied().chain(rest).enumerate() {
             if place % 2 == 0 { left.push(who) } else { right.push(who) }
         }
@@ -162,83 +163,86 @@ impl Cast {
 }
 
 /// The last block of an epoch holds the votes that justify it; it is sent in the middle of the next epoch.
-pub(super) fn withheld_justification(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (first, attacker) = cast(stage, |stage, first| {
-        let last = first + config(stage).slots_per_epoch - 1;
-        let attacker = duties(stage, last)?.proposer;
-        let after = pos(stage, 0)?.head_state()?.look_ahead(&config(stage));
-        let proposes = |slot| after.proposer(&config(stage), slot) == Some(address(stage, attacker));
-        let is_alone = !(last - 2..last).any(|slot| duties(stage, slot).is_some_and(|one| one.proposer == attacker));
+pub(super) fn withheld_justification(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (first, attacker) = cast(runner, |runner, first| {
+        let last = first + config(runner).slots_per_epoch - 1;
+        let attacker = duties(runner, last)?.proposer;
+        let after = pos(runner, 0)?.head_state()?.look_ahead(&config(runner));
+        let proposes = |slot| after.proposer(&config(runner), slot) == Some(address(runner, attacker));
+        let is_alone = !(last - 2..last).any(|slot| duties(runner, slot).is_some_and(|one| one.proposer == attacker));
         // The first epoch is never justified by its own votes.
-        (is_alone && config(stage).epoch_of(first) > 1 && !(last + 1..=last + 3).any(proposes)).then_some(attacker)
+        (is_alone && config(runner).epoch_of(first) > 1 && !(last + 1..=last + 3).any(proposes)).then_some(attacker)
     })?;
-    let last = first + config(stage).slots_per_epoch - 1;
-    let honest = all_but(stage, &[attacker]);
-    stage.mark_byzantine(attacker)?;
-    into_slot(stage, last - 1, 1_500)?;
-    stage.begin_window();
-    let kept = stage.link(&[], &[attacker], &[], LinkEffect::Clog)?;
-    into_slot(stage, last, 300)?;
-    let justified = |stage: &Stage<'_>, number: u32| {
-        let state = pos(stage, number).and_then(Pos::head_state);
+    let last = first + config(runner).slots_per_epoch - 1;
+    let honest = all_but(runner, &[attacker]);
+    runner.mark_byzantine(attacker)?;
+    into_slot(runner, last - 1, 1_500)?;
+    runner.begin_window();
+    let kept = runner.link(&[], &[attacker], &[], LinkEffect::Clog)?;
+    into_slot(runner, last, 300)?;
+    let justified = |runner: &ScenarioRunner<'_>, number: u32| {
+        let state = pos(runner, number).and_then(Pos::head_state);
         state.map_or(0, |state| state.unrealized().justified.epoch)
     };
-    let (kept_block, epoch) = (stage.head(attacker), config(stage).epoch_of(last));
-    let best = honest.iter().map(|number| justified(stage, *number)).max().unwrap_or_default();
-    stage.ensure(
-        justified(stage, attacker) == epoch && best < epoch,
+    let (kept_block, epoch) = (runner.head(attacker), config(runner).epoch_of(last));
+    let best = honest.iter().map(|number| justified(runner, *number)).max().unwrap_or_default();
+    runner.ensure(
+        justified(runner, attacker) == epoch && best < epoch,
         "a block that would justify its epoch, kept back",
     )?;
-    into_slot(stage, last + 2, 1_300)?;
-    stage.ensure(!is_head_of(stage, &honest[..1], kept_block), "the others go on without it")?;
-    let reorgs = |stage: &Stage<'_>| honest.iter().map(|number| stage.replica(*number).counters().reorgs).sum::<u64>();
-    let (moved, epochs) = (reorgs(stage), final_epochs(stage, &honest));
-    stage.note("the block kept back is shown");
-    stage.end(kept)?;
-    stage.run_ms(500)?;
-    let knows = |number: &u32| stage.replica(*number).chain().block(kept_block.hash).is_ok();
-    stage.ensure(honest.iter().all(knows), "the block kept back at every replica")?;
-    stage.ensure(reorgs(stage) == moved, "no reorg")?;
-    into_slot(stage, last + 4, 0)?;
-    stage.end_window();
-    stage.ensure(reorgs(stage) == moved, "no reorg in the slots after it")?;
-    stage.run_until(120_000, "two more epochs final everywhere", |stage| {
-        final_epochs(stage, &honest).iter().zip(&epochs).all(|(now, before)| *now >= before + 2)
+    into_slot(runner, last + 2, 1_300)?;
+    runner.ensure(!is_head_of(runner, &honest[..1], kept_block), "the others go on without it")?;
+    let reorgs = |runner: &ScenarioRunner<'_>| {
+        honest.iter().map(|number| runner.replica(*number).counters().reorgs).sum::<u64>()
+    };
+    let (moved, epochs) = (reorgs(runner), final_epochs(runner, &honest));
+    runner.note("the block kept back is shown");
+    runner.end(kept)?;
+    runner.run_ms(500)?;
+    let knows = |number: &u32| runner.replica(*number).chain().block(kept_block.hash).is_ok();
+    runner.ensure(honest.iter().all(knows), "the block kept back at every replica")?;
+    runner.ensure(reorgs(runner) == moved, "no reorg")?;
+    into_slot(runner, last + 4, 0)?;
+    runner.end_window();
+    runner.ensure(reorgs(runner) == moved, "no reorg in the slots after it")?;
+    runner.run_until(120_000, "two more epochs final everywhere", |runner| {
+        final_epochs(runner, &honest).iter().zip(&epochs).all(|(now, before)| *now >= before + 2)
     })?;
-    stage.ensure(named(stage, &honest).is_empty(), "nobody named")?;
-    let gone = stage.replica(honest[0]).chain().hash_at(kept_block.height).ok() != Some(kept_block.hash);
-    stage.ensure(gone, "a chain without it")?;
-    let now = final_epochs(stage, &honest).into_iter().min().unwrap_or_default();
+    runner.ensure(named(runner, &honest).is_empty(), "nobody named")?;
+    let gone = runner.replica(honest[0]).chain().hash_at(kept_block.height).ok() != Some(kept_block.hash);
+    runner.ensure(gone, "a chain without it")?;
+    let now = final_epochs(runner, &honest).into_iter().min().unwrap_or_default();
     Ok(format!(
         "it would have justified epoch {epoch}; shown two slots late it moved no head, and epoch {now} is final"
     ))
 }
 
-fn final_epochs(stage: &Stage<'_>, numbers: &[u32]) -> Vec<u64> {
-    numbers.iter().map(|number| pos(stage, *number).map_or(0, |pos| pos.finalized().epoch)).collect()
+fn final_epochs(runner: &ScenarioRunner<'_>, numbers: &[u32]) -> Vec<u64> {
+    numbers.iter().map(|number| pos(runner, *number).map_or(0, |pos| pos.finalized().epoch)).collect()
 }
 
 /// One validator proposes two blocks in its slot, another votes for both.
-pub(super) fn nothing_at_stake(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (first, (proposer, voter)) = cast(stage, |stage, first| {
-        let forked = duties(stage, first + 1)?;
+pub(super) fn nothing_at_stake(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (first, (proposer, voter)) = cast(runner, |runner, first| {
+        let forked = duties(runner, first + 1)?;
         let voter = forked.committee.into_iter().find(|who| *who != forked.proposer)?;
         Some((forked.proposer, voter))
     })?;
     let forked = first + 1;
-    let honest = all_but(stage, &[proposer, voter]);
-    let set_len =
-        |stage: &Stage<'_>| pos(stage, honest[0]).and_then(Pos::head_state).map_or(0, |s| s.current.set.len());
-    let members = set_len(stage);
-    stage.begin_window();
-    stage.mark_byzantine(voter)?;
-    let twice = stage.misbehave(proposer, Behaviour::Equivocate)?;
-    into_slot(stage, forked, 300)?;
-    stage.end(twice)?;
-    stage.run_ms(1_000)?;
+    let honest = all_but(runner, &[proposer, voter]);
+    let set_len = |runner: &ScenarioRunner<'_>| {
+        pos(runner, honest[0]).and_then(Pos::head_state).map_or(0, |s| s.current.set.len())
+    };
+    let members = set_len(runner);
+    runner.begin_window();
+    runner.mark_byzantine(voter)?;
+    let twice = runner.misbehave(proposer, Behaviour::Equivocate)?;
+    into_slot(runner, forked, 300)?;
+    runner.end(twice)?;
+    runner.run_ms(1_000)?;
     let mut blocks = BTreeSet::new();
-    for number in 0..stage.count() {
-        let of_slot = pos(stage, number).map(Pos::fork_choice);
+    for number in 0..runner.count() {
+        let of_slot = pos(runner, number).map(Pos::fork_choice);
         blocks.extend(
             of_slot
                 .into_iter()
@@ -247,29 +251,31 @@ pub(super) fn nothing_at_stake(stage: &mut Stage<'_>) -> Result<String, Scenario
                 .map(|one| one.block),
         );
     }
-    stage.ensure(blocks.len() == 2, "two blocks in one slot")?;
-    let own = vote_of(stage, voter, voter, forked);
-    let Some(own) = own else { return Err(stage.not_shown("a vote in that slot")) };
+    runner.ensure(blocks.len() == 2, "two blocks in one slot")?;
+    let own = vote_of(runner, voter, voter, forked);
+    let Some(own) = own else { return Err(runner.not_shown("a vote in that slot")) };
     let other = blocks.into_iter().find(|block| *block != own.head).unwrap_or_default();
-    stage.note("the other block gets the same validator's vote");
-    vote_for(stage, voter, own, other, &honest)?;
-    stage.run_ms(2_500)?;
-    stage.end_window();
-    let want =
-        [(address(stage, proposer), OffenceKind::DoubleProposal), (address(stage, voter), OffenceKind::DoubleVote)];
-    stage.ensure(named(stage, &honest) == want.into(), "those two named, and nobody else")?;
-    stage.run_until(120_000, "both slashed and out of the set", |stage| {
+    runner.note("the other block gets the same validator's vote");
+    vote_for(runner, voter, own, other, &honest)?;
+    runner.run_ms(2_500)?;
+    runner.end_window();
+    let want = [
+        (address(runner, proposer), SlashingCondition::DoubleProposal),
+        (address(runner, voter), SlashingCondition::DoubleVote),
+    ];
+    runner.ensure(named(runner, &honest) == want.into(), "those two named, and nobody else")?;
+    runner.run_until(120_000, "both slashed and out of the set", |runner| {
         honest.iter().all(|number| {
-            let state = pos(stage, *number).and_then(Pos::head_state);
+            let state = pos(runner, *number).and_then(Pos::head_state);
             state.is_some_and(|state| {
                 let set = &state.current.set;
                 set.len() + 2 == members && want.iter().all(|(who, _)| state.is_slashed(who) && !set.contains(who))
             })
         })
     })?;
-    let goal = stage.head(honest[0]).height.get();
-    until_final(stage, &honest, goal)?;
-    let final_height = finalized(stage, honest[0]);
+    let goal = runner.head(honest[0]).height.get();
+    until_final(runner, &honest, goal)?;
+    let final_height = finalized(runner, honest[0]);
     Ok(format!(
         "a proposer and a voter are named, slashed and out; the other {} finalise height {final_height}",
         members - 2

@@ -4,21 +4,21 @@ use core::time::Duration;
 use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
-    ScenarioError, Stage, config,
+    ScenarioError, ScenarioRunner, config,
     duties::{address, all_but},
     finalized, pos,
 };
 use crate::{
     chain::{Block, Chain},
     consensus::{
-        ConsensusConfig, Message, Rejection, ReplicaId,
+        ConsensusConfig, ConsensusMessage, Rejection, ReplicaId,
         pos::{MessageError, Payload, Pos, PosConfig, Vote, offenders},
     },
     primitives::{Address, Height},
     sim::{
         faults::plan::{FaultKind, FaultPlan, LinkEffect, LinkFault},
         network::{Network, error::NetworkError, links::Latency, replica::Replica},
-        scenario::stage::id,
+        scenario::runner::id,
     },
 };
 
@@ -41,69 +41,69 @@ fn votes_of(chain: &Chain) -> Vec<Vote> {
 
 /// The keys of the last `liars` replicas run twice, one process connected to each half of the honest replicas, which are
 /// disconnected from each other.
-fn split(stage: &mut Stage<'_>, liars: u32) -> Result<(Vec<u32>, Vec<u32>), ScenarioError> {
-    let honest: Vec<u32> = (0..stage.count() - liars).collect();
+fn split(runner: &mut ScenarioRunner<'_>, liars: u32) -> Result<(Vec<u32>, Vec<u32>), ScenarioError> {
+    let honest: Vec<u32> = (0..runner.count() - liars).collect();
     let (one, other) = honest.split_at(honest.len() / 2);
-    stage.one_way(one, other)?;
-    stage.one_way(other, one)?;
-    for liar in honest.len() as u32..stage.count() {
+    runner.one_way(one, other)?;
+    runner.one_way(other, one)?;
+    for liar in honest.len() as u32..runner.count() {
         let group = one.iter().map(|number| id(*number)).collect();
-        stage.begin(FaultKind::Twins { replica: id(liar), group })?;
+        runner.begin(FaultKind::Twins { replica: id(liar), group })?;
     }
     Ok((one.to_vec(), other.to_vec()))
 }
 
-pub(super) fn third_plus_one(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let liars = stage.count() / 3 + 1;
-    let (one, other) = split(stage, liars)?;
-    stage.run_until_broken(200_000, "agreement")?;
-    let heights = |stage: &Stage<'_>| [one[0], other[0]].map(|number| finalized(stage, number));
+pub(super) fn third_plus_one(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let liars = runner.count() / 3 + 1;
+    let (one, other) = split(runner, liars)?;
+    runner.run_until_broken(200_000, "agreement")?;
+    let heights = |runner: &ScenarioRunner<'_>| [one[0], other[0]].map(|number| finalized(runner, number));
     for _ in 0..60 {
-        match stage.run_ms(1_000) {
-            Ok(()) | Err(ScenarioError::Network(NetworkError::Violated(_))) if !heights(stage).contains(&0) => break,
+        match runner.run_ms(1_000) {
+            Ok(()) | Err(ScenarioError::Network(NetworkError::Violated(_))) if !heights(runner).contains(&0) => break,
             Ok(()) | Err(ScenarioError::Network(NetworkError::Violated(_))) => {}
             Err(error) => return Err(error),
         }
     }
-    let ours = heights(stage);
-    stage.ensure(!ours.contains(&0), "both sides with something final")?;
-    let votes = [one[0], other[0]].map(|number| votes_of(stage.replica(number).chain()));
-    let guilty = offenders(&votes[0], &votes[1], stage.network().authenticator());
-    let want: BTreeSet<Address> = (stage.count() - liars..stage.count()).map(|liar| address(stage, liar)).collect();
-    stage.ensure(guilty == want, "exactly those named who voted on both sides")?;
-    let set = stage.network().genesis_validators();
+    let ours = heights(runner);
+    runner.ensure(!ours.contains(&0), "both sides with something final")?;
+    let votes = [one[0], other[0]].map(|number| votes_of(runner.replica(number).chain()));
+    let guilty = offenders(&votes[0], &votes[1], runner.network().authenticator());
+    let want: BTreeSet<Address> = (runner.count() - liars..runner.count()).map(|liar| address(runner, liar)).collect();
+    runner.ensure(guilty == want, "exactly those named who voted on both sides")?;
+    let set = runner.network().genesis_validators();
     let weight: u128 =
         guilty.iter().filter_map(|who| set.index_of(who)).map(|place| u128::from(set.members()[place].weight)).sum();
-    stage.ensure(3 * weight >= set.total_weight(), "at least a third of the stake")?;
+    runner.ensure(3 * weight >= set.total_weight(), "at least a third of the stake")?;
     Ok(format!(
         "heights {} and {} are final on two branches; {liars} of {} are named, no honest one among them",
         ours[0],
         ours[1],
-        stage.count()
+        runner.count()
     ))
 }
 
 /// Negative control: fewer than a third break nothing.
-pub(super) fn less_than_third(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let liars = (stage.count() - 1) / 3;
-    let (one, other) = split(stage, liars)?;
-    stage.run_ms(48_000)?;
-    let heights = [one[0], other[0]].map(|number| finalized(stage, number));
-    stage.ensure(heights.contains(&0), "one side without anything final")?;
+pub(super) fn less_than_third(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let liars = (runner.count() - 1) / 3;
+    let (one, other) = split(runner, liars)?;
+    runner.run_ms(48_000)?;
+    let heights = [one[0], other[0]].map(|number| finalized(runner, number));
+    runner.ensure(heights.contains(&0), "one side without anything final")?;
     Ok(format!(
         "{liars} of {} on both sides: final up to {} and {}, nothing in conflict",
-        stage.count(),
+        runner.count(),
         heights[0],
         heights[1]
     ))
 }
 
 /// Returns a network of the same genesis and keys.
-fn other_network(stage: &Stage<'_>, config: PosConfig, plan: FaultPlan) -> Result<Network, ScenarioError> {
+fn other_network(runner: &ScenarioRunner<'_>, config: PosConfig, plan: FaultPlan) -> Result<Network, ScenarioError> {
     let builder = Network::builder()
         .with_consensus(ConsensusConfig::Pos(config))
-        .with_validators(stage.count())
-        .with_seed(stage.seed())
+        .with_validators(runner.count())
+        .with_seed(runner.seed())
         .with_latency(Latency::Uniform { min: Duration::from_millis(8), max: Duration::from_millis(30) })
         .with_faults(plan);
     Ok(builder.build()?)
@@ -120,7 +120,7 @@ fn show(
     let mut refused = 0;
     for block in blocks {
         let before = network.replica(to)?.counters().rejected;
-        network.inject(from, to, Message::Block(block.clone()))?;
+        network.inject(from, to, ConsensusMessage::Block(block.clone()))?;
         network.run_for(Duration::from_millis(40))?;
         let replica = network.replica(to)?;
         refused += usize::from(replica.counters().rejected > before && replica.last_rejection().is_some_and(is_reason));
@@ -140,45 +140,45 @@ const fn is_untrusted(rejection: &Rejection) -> bool {
     matches!(rejection, Rejection::Pos(MessageError::Untrusted { .. }))
 }
 
-pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let config = config(stage);
+pub(super) fn long_range(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let config = config(runner);
     // All keys sign another history from the first slot on, whose proposer misses it.
-    let first = pos(stage, 0).and_then(Pos::head_state).and_then(|state| state.current.proposer(&config, 1));
-    let everybody = all_but(stage, &[]);
-    let Some(absent) = everybody.iter().copied().find(|number| Some(address(stage, *number)) == first) else {
-        return Err(stage.not_shown("a proposer of the first slot"));
+    let first = pos(runner, 0).and_then(Pos::head_state).and_then(|state| state.current.proposer(&config, 1));
+    let everybody = all_but(runner, &[]);
+    let Some(absent) = everybody.iter().copied().find(|number| Some(address(runner, *number)) == first) else {
+        return Err(runner.not_shown("a proposer of the first slot"));
     };
     let plan = FaultPlan::default().with(0, config.period * 2_000, FaultKind::Crash { replica: id(absent) });
-    let mut other = other_network(stage, config, plan)?;
+    let mut other = other_network(runner, config, plan)?;
     let whole = Duration::from_secs(SLOTS * config.period);
     other.run_for(whole)?;
     let forged = blocks_of(other.primary().chain());
 
     // A replica that was online keeps the true history.
-    stage.run_ms(SLOTS * config.period * 1_000)?;
-    let height = finalized(stage, 0) as usize;
-    stage.ensure(height > 20 && forged.len() > height, "two long histories")?;
-    let refused = show(stage.network_mut(), id(0), &forged[..height], is_old)?;
-    stage.ensure(refused == height, "every block below what is final refused by one who was here")?;
+    runner.run_ms(SLOTS * config.period * 1_000)?;
+    let height = finalized(runner, 0) as usize;
+    runner.ensure(height > 20 && forged.len() > height, "two long histories")?;
+    let refused = show(runner.network_mut(), id(0), &forged[..height], is_old)?;
+    runner.ensure(refused == height, "every block below what is final refused by one who was here")?;
     // A new replica cannot distinguish the two, and accepts neither.
-    let newcomer = stage.count() - 1;
-    let trusted = pos(stage, 0).map(Pos::finalized).unwrap_or_default();
-    stage.network_mut().wipe(id(newcomer))?;
-    stage.restart(newcomer)?;
-    stage.run_ms(100)?;
-    let truth = blocks_of(stage.replica(0).chain());
+    let newcomer = runner.count() - 1;
+    let trusted = pos(runner, 0).map(Pos::finalized).unwrap_or_default();
+    runner.network_mut().wipe(id(newcomer))?;
+    runner.restart(newcomer)?;
+    runner.run_ms(100)?;
+    let truth = blocks_of(runner.replica(0).chain());
     for history in [&forged[..1], &truth[..1]] {
-        let refused = show(stage.network_mut(), id(newcomer), history, is_weak)?;
-        stage.ensure(refused == 1, "a beginner who believes neither history")?;
+        let refused = show(runner.network_mut(), id(newcomer), history, is_weak)?;
+        runner.ensure(refused == 1, "a beginner who believes neither history")?;
     }
-    stage.run_ms(10_000)?;
-    stage.ensure(stage.head(newcomer).height == Height::GENESIS, "a beginner who is still at genesis")?;
+    runner.run_ms(10_000)?;
+    runner.ensure(runner.head(newcomer).height == Height::GENESIS, "a beginner who is still at genesis")?;
     let others: Vec<u32> = everybody.into_iter().filter(|number| *number != newcomer).collect();
-    stage.ensure(stage.agree_at(&others, trusted.block.height.get()), "the others on their own history")?;
+    runner.ensure(runner.agree_at(&others, trusted.block.height.get()), "the others on their own history")?;
 
     // With a trusted checkpoint it accepts the true history only.
     let told = config.with_trusted(trusted.epoch, trusted.block.hash);
-    let mut network = other_network(stage, told, FaultPlan::default())?;
+    let mut network = other_network(runner, told, FaultPlan::default())?;
     network.run_for(whole)?;
     network.wipe(id(newcomer))?;
     network.restart(id(newcomer))?;
@@ -189,7 +189,7 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     let refused = show(&mut network, id(newcomer), &forged, is_untrusted)?;
     let reached = network.replica(id(newcomer))?.head().height;
     let is_stopped = refused > 0 && reached < trusted.block.height;
-    stage.ensure(is_stopped, "the forged history stopped below the checkpoint that a beginner was told")?;
+    runner.ensure(is_stopped, "the forged history stopped below the checkpoint that a beginner was told")?;
     network.end_fault(unanswered)?;
     network.wipe(id(newcomer))?;
     network.restart(id(newcomer))?;
@@ -199,7 +199,7 @@ pub(super) fn long_range(stage: &mut Stage<'_>) -> Result<String, ScenarioError>
     let limit = Duration::from_secs(120);
     network.run_until(limit, |network| caught_up(network) && head(network.primary()) > trusted.block.height.get())?;
     let own = network.replica(id(newcomer))?.chain().hash_at(trusted.block.height).ok();
-    stage.ensure(own == Some(trusted.block.hash), "the true history at one who was told a checkpoint")?;
+    runner.ensure(own == Some(trusted.block.hash), "the true history at one who was told a checkpoint")?;
     Ok(format!(
         "{height} forged blocks refused by one who was here; a beginner refuses both histories; told a checkpoint of \
          epoch {}, it refuses the forged one and takes the true one",

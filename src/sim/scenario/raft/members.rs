@@ -1,6 +1,6 @@
 //! Scenarios in which the membership changes.
 
-use super::{ScenarioError, Stage, begin, id, leader_of, leads, raft};
+use super::{ScenarioError, ScenarioRunner, begin, id, leader_of, leads, raft};
 use crate::{
     consensus::{
         Admin,
@@ -11,76 +11,79 @@ use crate::{
 };
 
 /// Lets the leader propose a change once no other is in progress.
-fn change(stage: &mut Stage<'_>, leader: u32, change: Change) -> Result<(), ScenarioError> {
-    stage.run_until(10_000, "everything committed", |stage| {
-        raft(stage, leader)
+fn change(runner: &mut ScenarioRunner<'_>, leader: u32, change: Change) -> Result<(), ScenarioError> {
+    runner.run_until(10_000, "everything committed", |runner| {
+        raft(runner, leader)
             .is_some_and(|raft| raft.committed_index() == raft.last_index() && raft.head_context().term == raft.term())
     })?;
-    stage.admin(leader, Admin::ChangeMembers(change))
+    runner.admin(leader, Admin::ChangeMembers(change))
 }
 
-fn assign(stage: &Stage<'_>, number: u32, role: Role) -> Assignment {
-    Assignment { replica: id(number), address: stage.replica(number).address().unwrap_or_default(), role }
+fn assign(runner: &ScenarioRunner<'_>, number: u32, role: Role) -> Assignment {
+    Assignment { replica: id(number), address: runner.replica(number).address().unwrap_or_default(), role }
 }
 
-pub(super) fn removed_while_joint(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 3)?;
+pub(super) fn removed_while_joint(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(runner, 3)?;
     let also = others.first().copied().unwrap_or_default();
     let staying: Vec<u32> = others.iter().copied().filter(|number| *number != also).collect();
     let leave = |number: u32| Assignment { replica: id(number), address: Address::ZERO, role: Role::Removed };
     let both = Change::EnterJoint { assignments: vec![leave(leader), leave(also)], auto_leave: true };
-    change(stage, leader, both)?;
-    stage.run_until(20_000, "a joint configuration", |stage| {
-        raft(stage, leader).is_some_and(|raft| raft.membership().is_joint())
+    change(runner, leader, both)?;
+    runner.run_until(20_000, "a joint configuration", |runner| {
+        raft(runner, leader).is_some_and(|raft| raft.membership().is_joint())
     })?;
-    stage.ensure(leads(stage, leader), "it leads while the configuration is joint")?;
-    stage.run_until(30_000, "the joint configuration is left", |stage| {
+    runner.ensure(leads(runner, leader), "it leads while the configuration is joint")?;
+    runner.run_until(30_000, "the joint configuration is left", |runner| {
         staying.iter().all(|number| {
-            raft(stage, *number).is_some_and(|raft| {
+            raft(runner, *number).is_some_and(|raft| {
                 !raft.membership().is_joint() && raft.membership().incoming().len() == staying.len()
             })
         })
     })?;
-    stage.run_until(30_000, "another leader", |stage| !leads(stage, leader) && leader_of(stage, &staying).is_some())?;
-    let goal = stage.highest() + 3;
-    stage.run_some_to_height(&staying, 60_000, goal)?;
+    runner.run_until(30_000, "another leader", |runner| {
+        !leads(runner, leader) && leader_of(runner, &staying).is_some()
+    })?;
+    let goal = runner.highest() + 3;
+    runner.run_some_to_height(&staying, 60_000, goal)?;
     Ok(format!(
         "replica {leader} led to the end of the joint configuration; {} voters go on at height {goal}",
         staying.len()
     ))
 }
 
-pub(super) fn learner_must_vote(stage: &mut Stage<'_>) -> Result<String, ScenarioError> {
-    let (leader, others) = begin(stage, 2)?;
-    let [voter, learner] = others[..] else { return stage.ensure(false, "three replicas").map(|()| String::new()) };
-    let votes =
-        |stage: &Stage<'_>, of: u32| raft(stage, of).is_some_and(|raft| raft.membership().is_voter(id(learner)));
-    let demoted = assign(stage, learner, Role::Learner);
-    change(stage, leader, Change::Simple(vec![demoted]))?;
-    stage.run_until(20_000, "a learner", |stage| (0..3).all(|number| !votes(stage, number)))?;
-    stage.begin_window();
+pub(super) fn learner_must_vote(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
+    let (leader, others) = begin(runner, 2)?;
+    let [voter, learner] = others[..] else { return runner.ensure(false, "three replicas").map(|()| String::new()) };
+    let votes = |runner: &ScenarioRunner<'_>, of: u32| {
+        raft(runner, of).is_some_and(|raft| raft.membership().is_voter(id(learner)))
+    };
+    let demoted = assign(runner, learner, Role::Learner);
+    change(runner, leader, Change::Simple(vec![demoted]))?;
+    runner.run_until(20_000, "a learner", |runner| (0..3).all(|number| !votes(runner, number)))?;
+    runner.begin_window();
     // The learner has the entry that promotes it before the other voter does, and receives nothing after that.
-    let slow = stage.link(&["raft-append"], &[leader], &[voter], LinkEffect::Latency(Delay::Constant { ms: 90 }))?;
-    let last = |stage: &Stage<'_>, of: u32| raft(stage, of).map_or(0, Raft::last_index);
-    let promoted = assign(stage, learner, Role::Voter);
-    change(stage, leader, Change::Simple(vec![promoted]))?;
-    let before = last(stage, leader);
-    stage.run_until(5_000, "the promotion in the learner's log", |stage| last(stage, learner) > before)?;
-    let deaf = stage.one_way(&[leader], &[learner])?;
-    stage.run_until(5_000, "the promotion in force at the other voter", |stage| votes(stage, voter))?;
-    stage.ensure(votes(stage, leader) && !votes(stage, learner), "a learner that does not know of its promotion")?;
-    stage.note("promoted, and does not know it");
-    stage.crash(leader)?;
-    stage.end(slow)?;
-    stage.end(deaf)?;
-    stage.run_until(20_000, "a leader by the learner's vote", |stage| leads(stage, voter))?;
-    stage.run_until(5_000, "the learner hears of its promotion", |stage| votes(stage, learner))?;
-    stage.run_ms(60)?;
-    stage.end_window();
-    let goal = stage.highest() + 2;
-    stage.run_some_to_height(&[voter, learner], 30_000, goal)?;
-    stage.restart(leader)?;
-    stage.run_to_height(30_000, goal + 1)?;
-    let (term, height) = (super::term(stage, voter), goal + 1);
+    let slow = runner.link(&["raft-append"], &[leader], &[voter], LinkEffect::Latency(Delay::Constant { ms: 90 }))?;
+    let last = |runner: &ScenarioRunner<'_>, of: u32| raft(runner, of).map_or(0, Raft::last_index);
+    let promoted = assign(runner, learner, Role::Voter);
+    change(runner, leader, Change::Simple(vec![promoted]))?;
+    let before = last(runner, leader);
+    runner.run_until(5_000, "the promotion in the learner's log", |runner| last(runner, learner) > before)?;
+    let deaf = runner.one_way(&[leader], &[learner])?;
+    runner.run_until(5_000, "the promotion in force at the other voter", |runner| votes(runner, voter))?;
+    runner.ensure(votes(runner, leader) && !votes(runner, learner), "a learner that does not know of its promotion")?;
+    runner.note("promoted, and does not know it");
+    runner.crash(leader)?;
+    runner.end(slow)?;
+    runner.end(deaf)?;
+    runner.run_until(20_000, "a leader by the learner's vote", |runner| leads(runner, voter))?;
+    runner.run_until(5_000, "the learner hears of its promotion", |runner| votes(runner, learner))?;
+    runner.run_ms(60)?;
+    runner.end_window();
+    let goal = runner.highest() + 2;
+    runner.run_some_to_height(&[voter, learner], 30_000, goal)?;
+    runner.restart(leader)?;
+    runner.run_to_height(30_000, goal + 1)?;
+    let (term, height) = (super::term(runner, voter), goal + 1);
     Ok(format!("replica {voter} leads term {term} by the vote of replica {learner}; all are at height {height}"))
 }

@@ -1,11 +1,11 @@
-//! Everybody dies while some are ahead of the primary, whose chain is the one that is stored.
+//! All replicas stop while some are ahead of the primary, whose chain is the stored one.
 
 use super::*;
 
 #[test]
-fn a_lagging_primary_delays_no_replica_whenever_all_stop() {
+fn a_lagging_primary_delays_no_replica_after_a_stop_of_all() {
     for kind in ConsensusKind::ALL {
-        // By less than PBFT's log, by more, and while the others go down one after the other.
+        // By less than PBFT's log, by more, and while the others stop one after the other.
         let crashes = (1..4).map(|replica| (9_000 + 2_000 * u64::from(replica), replica)).collect::<Vec<_>>();
         for (pause_ms, crashes) in [(4_000, [].as_slice()), (12_000, &[]), (12_000, &crashes)] {
             all_die_while_the_primary_lags(kind, pause_ms, crashes);
@@ -29,15 +29,15 @@ fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &
     assert!(behind < ahead, "{kind:?}: {behind} and {ahead}");
     network.run_for(Duration::from_secs(10)).unwrap();
     let whole = network.primary().chain().clone();
-    let past = disk.past.lock().unwrap().clone();
+    let past = disk.crashes();
     let mut lost_blocks = 0;
-    // The primary seals no branch of its own when it comes back.
+    // The primary seals no branch of its own after the restart.
     let is_straight = kind == ConsensusKind::Poa && crashes.is_empty() && pause_ms > 10_000;
     let losses = if kind == ConsensusKind::Poa { [0, 200].as_slice() } else { &[0] };
     for ((write, store), loss) in past.iter().enumerate().flat_map(|cut| losses.iter().map(move |loss| (cut, *loss))) {
         let at = format!("{kind:?}, {pause_ms} ms, after write {write} of {}, losing {loss}", past.len());
-        let mut again = on(&Disk::at(store), config.clone(), 4).with_loss(loss).build().unwrap();
-        // A signer may find its own lost block at once.
+        let mut again = on(&store.crashed(), config.clone(), 4).with_loss(loss).build().unwrap();
+        // A signer may recover its own lost block immediately.
         assert!(again.is_agreed() || kind == ConsensusKind::Poa, "{at}");
         let head = again.primary().head().height.get();
         let promised = again.replicas().iter().map(|replica| watermark(kind, &replica.records())).max();
@@ -46,7 +46,7 @@ fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &
         reached.unwrap_or_else(|error| panic!("{at}: {error}"));
         assert!(again.replicas().iter().all(|replica| replica.evidence().next().is_none()), "{at}");
         if is_straight && loss == 0 {
-            // Who sealed seals nothing else there, so that the very blocks must come back.
+            // A signer seals no other block at a height, so that the same blocks must be recovered.
             for height in (1..=promised.unwrap_or_default()).map(Height::new) {
                 let chain = again.primary().chain();
                 assert_eq!(chain.hash_at(height).unwrap(), whole.hash_at(height).unwrap(), "{at}: {height}");
@@ -58,7 +58,7 @@ fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &
 }
 
 #[test]
-fn whatever_goes_wrong_before_all_die_the_chain_goes_on() {
+fn the_chain_continues_after_faults_and_a_stop_of_all_replicas() {
     for kind in ConsensusKind::ALL {
         let config = CampaignSetup::of(default_sim_config(kind)).consensus;
         for seed in 34..40 {
@@ -66,10 +66,10 @@ fn whatever_goes_wrong_before_all_die_the_chain_goes_on() {
             let plan = FaultPlan::random(seed, 4, &Profile::crash_only());
             let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
             network.run_for(Duration::from_secs(30)).unwrap();
-            let past = disk.past.lock().unwrap().clone();
+            let past = disk.crashes();
             for (write, store) in past.iter().enumerate().skip(2).step_by(7) {
                 let at = format!("{kind:?}, seed {seed}, after write {write} of {}", past.len());
-                let mut again = on(&Disk::at(store), config.clone(), 4).build().unwrap();
+                let mut again = on(&store.crashed(), config.clone(), 4).build().unwrap();
                 let highest = again.replicas().iter().map(|replica| replica.head().height.get()).max().unwrap();
                 let reached =
                     again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() >= highest + 12);
@@ -81,7 +81,7 @@ fn whatever_goes_wrong_before_all_die_the_chain_goes_on() {
 }
 
 #[test]
-fn signers_find_more_lost_blocks_than_may_wait_for_their_parents() {
+fn signers_recover_more_lost_blocks_than_the_orphan_limit() {
     let disk = Arc::new(Disk::default());
     let config = CampaignSetup::of(default_sim_config(ConsensusKind::Poa)).consensus;
     let pause = Fault { at_ms: 6_000, for_ms: Some(400_000), what: FaultKind::Pause { replica: ReplicaId::new(0) } };
@@ -92,7 +92,7 @@ fn signers_find_more_lost_blocks_than_may_wait_for_their_parents() {
     assert!(behind + 270 < ahead, "{behind} and {ahead}");
     let writes = disk.writes();
     network.run_until(Duration::from_secs(10), |_| disk.writes() > writes).unwrap();
-    let mut again = on(&Disk::at(&disk.now), config, 4).build().unwrap();
+    let mut again = on(&disk.crashed(), config, 4).build().unwrap();
     assert!(again.primary().head().height.get() < behind + 3);
     again.run_until(Duration::from_secs(600), |network| network.lowest_height().get() > ahead).unwrap();
     let hash_of = |network: &Network| network.replicas()[1].chain().hash_at(Height::new(ahead - 1)).unwrap();
@@ -100,7 +100,7 @@ fn signers_find_more_lost_blocks_than_may_wait_for_their_parents() {
 }
 
 #[test]
-fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
+fn attested_blocks_are_kept_until_the_stored_chain_finalizes_them() {
     for (kind, key) in [(ConsensusKind::Poa, "sealed/"), (ConsensusKind::Pbft, "b/"), (ConsensusKind::Pbft, "q/")] {
         let disk = Arc::new(Disk::default());
         let records = RecordStore::of_chain(1, kind, disk.clone());
@@ -111,11 +111,11 @@ fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
             records.put(ReplicaId::new(3), &[Record::new(b"other".as_slice(), vec![1])]);
             records.flush().unwrap();
         };
-        let is_kept = || disk.consensus().iter().any(|(stored, _)| stored.ends_with(&key));
+        let is_kept = || consensus(&disk).iter().any(|(stored, _)| stored.ends_with(&key));
         put(&[7]);
         records.written(Height::new(8));
         put(&[]);
-        assert!(is_kept(), "{kind:?}: forgotten by its replica, and the chain does not have it");
+        assert!(is_kept(), "{kind:?}: deleted by its replica before the chain has it");
         records.written(Height::new(9));
         put(&[]);
         assert!(!is_kept(), "{kind:?}");
@@ -123,7 +123,7 @@ fn what_a_replica_answers_for_is_kept_until_the_stored_chain_has_it_for_good() {
 }
 
 #[test]
-fn a_primary_that_lost_writes_goes_back_together_with_its_chain() {
+fn a_primary_that_lost_writes_reverts_together_with_its_chain() {
     for kind in ConsensusKind::ALL {
         let disk = Arc::new(Disk::default());
         let config = CampaignSetup::of(default_sim_config(kind)).consensus;
@@ -137,8 +137,8 @@ fn a_primary_that_lost_writes_goes_back_together_with_its_chain() {
         let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
         network.run_for(Duration::from_secs(16)).unwrap();
         assert!(network.primary().counters().writes_lost > 0, "{kind:?}");
-        for (write, store) in disk.past.lock().unwrap().iter().enumerate() {
-            let again = on(&Disk::at(store), config.clone(), 4).build();
+        for (write, store) in disk.crashes().iter().enumerate() {
+            let again = on(&store.crashed(), config.clone(), 4).build();
             again.unwrap_or_else(|error| panic!("{kind:?} after write {write}: {error}"));
         }
     }

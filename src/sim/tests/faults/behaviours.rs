@@ -1,7 +1,7 @@
-//! What misbehaviour does, and that fewer than a third of it does no harm.
+//! The effects of misbehaviour, and the tolerance of fewer than a third of Byzantine replicas.
 
 use super::*;
-use crate::consensus::{AnyProtocol, Message};
+use crate::consensus::{AnyProtocol, ConsensusMessage};
 
 /// Twenty seconds of PBFT with one replica of four misbehaving from the beginning, and a clean end.
 fn with(behaviour: Behaviour, when: Trigger) -> Network {
@@ -19,7 +19,7 @@ fn rejected(network: &Network) -> u64 {
 }
 
 #[test]
-fn never_is_as_if_honest() {
+fn a_behaviour_never_triggered_changes_nothing() {
     let quiet = rejected(&with(Behaviour::Silent, Trigger::Never));
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 20_000);
@@ -27,7 +27,7 @@ fn never_is_as_if_honest() {
 }
 
 #[test]
-fn a_silent_replica_is_voted_out() {
+fn a_silent_primary_causes_a_view_change() {
     let network = with(Behaviour::Silent, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
     let AnyProtocol::Pbft(pbft) = network.primary().protocol() else { panic!("not pbft") };
@@ -36,23 +36,23 @@ fn a_silent_replica_is_voted_out() {
 
 #[test]
 fn a_selective_sender_reaches_some_only() {
-    // The two that it speaks to are no quorum without the third.
+    // The two replicas that it sends to are no quorum without the third.
     let network = with(Behaviour::SelectiveSend { to: vec![id(0)] }, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
 }
 
 #[test]
-fn an_equivocating_one_shows_each_half_another_block() {
+fn an_equivocating_replica_sends_each_half_another_block() {
     let mut network = network(pbft(), 4);
     let AnyProtocol::Pbft(first) = network.primary().protocol() else { panic!("not pbft") };
     let leader = network.replicas().iter().find(|replica| replica.address() == Some(first.primary())).unwrap().id();
     network.misbehave(leader, Behaviour::Equivocate, Trigger::Always).unwrap();
     run_ms(&mut network, 20_000);
-    // Each learns of the other block by the votes for it, and holds the proof.
+    // Each replica receives votes for the other block, and has the evidence.
     assert!(marks(&network, "pbft/shown-other-proposal") > 0 && marks(&network, "pbft/evidence") >= 3);
     assert!(network.lowest_height().get() > 3, "{:?}", heights(&network));
 
-    // In proof of authority both blocks are forwarded, and a replica that has both has the proof.
+    // In proof of authority both blocks are forwarded, and a replica with both has the evidence.
     let mut network = network_of_poa();
     network.misbehave(id(1), Behaviour::Equivocate, Trigger::Always).unwrap();
     run_ms(&mut network, 30_000);
@@ -72,7 +72,7 @@ fn garbled_messages_are_refused_and_change_nothing() {
 }
 
 #[test]
-fn old_messages_and_those_of_the_future_are_refused() {
+fn messages_of_the_past_and_future_are_refused() {
     let quiet = rejected(&with(Behaviour::Silent, Trigger::Never));
     for behaviour in [Behaviour::Replay, Behaviour::FutureSpam] {
         let network = with(behaviour.clone(), Trigger::Always);
@@ -81,13 +81,13 @@ fn old_messages_and_those_of_the_future_are_refused() {
 }
 
 #[test]
-fn one_that_withholds_is_late() {
+fn withheld_messages_are_delayed() {
     let network = with(Behaviour::Withhold { ms: 5_000 }, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
 }
 
 #[test]
-fn triggers_choose_occasions() {
+fn triggers_select_heights_and_draws() {
     let chance = rejected(&with(Behaviour::Invalid, Trigger::Chance { per_mille: 100 }));
     let always = rejected(&with(Behaviour::Invalid, Trigger::Always));
     let some = rejected(&with(Behaviour::Invalid, Trigger::Heights { heights: vec![2] }));
@@ -112,12 +112,12 @@ fn rounds_are_those_of_the_protocol() {
         assert_ne!(network.digest(), other.digest(), "{kind:?}");
         let mut quiet = builder(default_sim_config(kind), 4).build().unwrap();
         run_ms(&mut quiet, 13_500);
-        assert_eq!(heights(&quiet), heights(&other), "{kind:?}: a round that never comes");
+        assert_eq!(heights(&quiet), heights(&other), "{kind:?}: a round that never begins");
     }
 }
 
 #[test]
-fn a_censor_leaves_out_whom_it_wants() {
+fn a_censor_excludes_the_chosen_senders() {
     let mut network = network(raft(), 1);
     let mut clients = campaign::workload::Workload::new(1, 8, 8, 1);
     let transactions: Vec<_> = core::iter::from_fn(|| clients.next()).map(|(_, transaction, _)| transaction).collect();
@@ -135,14 +135,14 @@ fn a_censor_leaves_out_whom_it_wants() {
 }
 
 #[test]
-fn one_pair_of_twins_is_borne_and_two_break_agreement() {
+fn one_pair_of_twins_is_tolerated_and_two_break_agreement() {
     let mut network = network(pbft(), 4);
     network.begin_fault(FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] }).unwrap();
     run_ms(&mut network, 20_000);
     assert!([1, 2, 3].iter().all(|replica| height(&network, *replica) > 3), "{:?}", heights(&network));
 
-    // The negative control: f + 1 of 3f + 1 lie, and the checker sees what comes of it.
-    let violation = (0..10).find_map(two_of_four).expect("two of four that lie make a disagreement");
+    // The negative control: f + 1 of 3f + 1 are Byzantine, and the checker reports the disagreement.
+    let violation = (0..10).find_map(two_of_four).expect("two of four Byzantine replicas break agreement");
     assert!(violation.invariant == "agreement" && violation.detail.contains("is final as"), "{violation}");
 }
 
@@ -181,6 +181,6 @@ fn whole_blocks_are_garbled_and_advanced_too() {
     assert!(network.replica(id(0)).unwrap().counters().rejected > 3);
     // An injected message passes links and faults as any other.
     let block = network.primary().chain().head().block().clone();
-    network.inject(id(0), id(3), Message::Block(block)).unwrap();
+    network.inject(id(0), id(3), ConsensusMessage::Block(block)).unwrap();
     run_ms(&mut network, 100);
 }

@@ -27,7 +27,7 @@ fn quiet_runs_pass_and_acknowledge_everything() {
         let report = run_plan(&CampaignSetup::of(config), 4, &FaultPlan::default());
         assert!(report.is_passed(), "{kind:?}: {:?}", report.outcome);
         let counters = report.counters;
-        // Twelve transfers, the late client's, and what operators send to the staking contract.
+        // Twelve transfers, those of the late client, and the operators' transactions to the staking contract.
         let expected = if kind == crate::consensus::ConsensusKind::Pbft { 14..40 } else { 13..14 };
         assert!(counters.height > 15 && expected.contains(&counters.submitted), "{kind:?}: {counters:?}");
         assert_eq!((counters.restarts, counters.evidence), (0, 0));
@@ -58,7 +58,7 @@ fn a_deliberate_bug_is_found_shrunk_kept_and_gone_without_it() {
         assert_eq!(shrunk.report.violation().map(|violation| &violation.invariant), Some(&violation.invariant));
         assert!(shrunk.report.plan.faults.len() <= shrunk.faults_before);
         let regression = Regression::mended("a quorum of 2f", setup.clone(), &shrunk.report);
-        assert!(!regression.replay().1, "broken still");
+        assert!(!regression.replay().1, "the mended bug still breaks it");
         (shrunk, regression)
     });
     assert!(shrunk.runs <= 60);
@@ -70,7 +70,7 @@ fn a_deliberate_bug_is_found_shrunk_kept_and_gone_without_it() {
 }
 
 #[test]
-fn every_regression_file_shows_what_it_must() {
+fn every_regression_file_reproduces_its_outcome() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/regressions");
     let paths = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =

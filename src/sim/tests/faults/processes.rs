@@ -1,10 +1,10 @@
-//! What happens to processes, disks and clocks.
+//! Faults of processes, disks and clocks.
 
 use super::*;
 use crate::consensus::{AnyProtocol, ConsensusKind, Protocol};
 
 #[test]
-fn a_crashed_replica_comes_back_with_what_it_kept() {
+fn a_crashed_replica_restarts_with_its_records() {
     for config in [pbft(), raft(), poa()] {
         let kind = config.kind();
         let mut network = network(config, 5);
@@ -20,12 +20,12 @@ fn a_crashed_replica_comes_back_with_what_it_kept() {
         assert_eq!((back.process(), back.counters().restarts), (ProcessState::Running, 1));
         // A disk without delay loses nothing.
         assert_eq!((back.head(), back.chain().head().hash()), (before, before.hash), "{kind:?}");
-        everybody_goes_on(&mut network, 4);
+        assert_progress(&mut network, 4);
     }
 }
 
 #[test]
-fn everybody_may_crash_at_once_and_final_stays_final() {
+fn finality_survives_a_crash_of_all_replicas() {
     for config in [pbft(), raft()] {
         let mut network = network(config, 4);
         run_ms(&mut network, 6_300);
@@ -37,7 +37,7 @@ fn everybody_may_crash_at_once_and_final_stays_final() {
         run_ms(&mut network, 20_000);
         assert_eq!(heights(&network), before);
         network.heal_all().unwrap();
-        everybody_goes_on(&mut network, 3);
+        assert_progress(&mut network, 3);
         for replica in network.replicas() {
             assert!(replica.chain().is_canonical(finalized.hash));
         }
@@ -45,7 +45,7 @@ fn everybody_may_crash_at_once_and_final_stays_final() {
 }
 
 #[test]
-fn what_was_on_its_way_to_the_disk_is_lost_and_torn() {
+fn unfinished_writes_are_lost_or_torn_by_a_crash() {
     let (mut lost, mut torn) = (0, 0);
     for seed in 0..12 {
         let mut network = builder(raft(), 3).with_seed(seed).build().unwrap();
@@ -59,17 +59,18 @@ fn what_was_on_its_way_to_the_disk_is_lost_and_torn() {
             network.crash(id(replica)).unwrap();
             network.restart(id(replica)).unwrap();
         }
-        let of_all = |of: fn(&Counters) -> u64| network.replicas().iter().map(|r| of(&r.counters())).sum::<u64>();
+        let of_all =
+            |of: fn(&ReplicaCounters) -> u64| network.replicas().iter().map(|r| of(&r.counters())).sum::<u64>();
         lost += of_all(|counters| counters.writes_lost);
         torn += of_all(|counters| counters.writes_torn);
         network.heal_all().unwrap();
-        everybody_goes_on(&mut network, 2);
+        assert_progress(&mut network, 2);
     }
     assert!(lost > 10 && torn > 3 && torn < lost, "{lost} lost, {torn} torn");
 }
 
 #[test]
-fn a_paused_replica_takes_what_waited() {
+fn a_paused_replica_processes_its_deferred_events() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 2_500);
     network.pause(id(2)).unwrap();
@@ -81,7 +82,7 @@ fn a_paused_replica_takes_what_waited() {
     assert!(matches!(network.submit(transaction, id(2)), Err(NetworkError::Down { .. })));
     network.resume(id(2)).unwrap();
     run_ms(&mut network, 500);
-    assert!(height(&network, 2) > before + 3, "at once, from what waited");
+    assert!(height(&network, 2) > before + 3, "immediately, from the deferred events");
 }
 
 #[test]
@@ -97,20 +98,20 @@ fn a_crash_during_a_pause_and_two_crashes_at_once_end_with_the_last() {
     assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Paused);
     network.resume(id(1)).unwrap();
     assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Running);
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
-fn a_wiped_replica_begins_at_genesis_and_catches_up() {
+fn a_wiped_replica_starts_at_genesis_and_catches_up() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 10_000);
     network.wipe(id(3)).unwrap();
-    assert!(!network.is_honest(id(3)), "it may contradict what it said");
+    assert!(!network.is_honest(id(3)), "it may equivocate");
     network.restart(id(3)).unwrap();
     let wiped = network.replica(id(3)).unwrap();
     assert_eq!((wiped.head().height, wiped.counters().wipes), (Height::GENESIS, 1));
     assert!(wiped.records().is_empty());
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -126,22 +127,22 @@ fn flipped_bits_are_detected_by_checksums_in_every_protocol() {
             }
         }
         let decay = network.begin_fault(FaultKind::Corrupt { replica: id(3) }).unwrap();
-        assert!(!network.is_honest(id(3)), "it may contradict what it said");
+        assert!(!network.is_honest(id(3)), "it may equivocate");
         run_ms(&mut network, 1_000);
-        assert_eq!(network.replica(id(3)).unwrap().counters().restarts, 0, "nobody looks before the restart");
+        assert_eq!(network.replica(id(3)).unwrap().counters().restarts, 0, "the records are read at a restart only");
         network.end_fault(decay).unwrap();
         let back = network.replica(id(3)).unwrap();
         let counters = back.counters();
         assert_eq!((counters.restarts, counters.wipes, back.head().height), (1, 1, Height::GENESIS), "{kind:?}");
         assert!(counters.records_damaged > 0);
         if let Some(leader) = leader_of(&network) {
-            // A leader takes what a member acknowledged for kept; only the next one asks anew how long its log is.
+            // A leader assumes that acknowledged entries are kept; only the next leader queries the length of the log again.
             network.crash(leader).unwrap();
             run_ms(&mut network, 5_000);
             network.restart(leader).unwrap();
         }
-        everybody_goes_on(&mut network, 3);
-        // A crash during the decay is a restart, too, and the bits are flipped once.
+        assert_progress(&mut network, 3);
+        // A crash during the corruption is a restart too, and the bits are flipped once.
         let decay = network.begin_fault(FaultKind::Corrupt { replica: id(3) }).unwrap();
         network.crash(id(3)).unwrap();
         network.restart(id(3)).unwrap();
@@ -151,14 +152,14 @@ fn flipped_bits_are_detected_by_checksums_in_every_protocol() {
     }
 }
 
-/// Who leads, in Raft.
+/// Returns the leader, in Raft.
 fn leader_of(network: &Network) -> Option<ReplicaId> {
     let leads = |replica: &&Replica| matches!(replica.protocol(), AnyProtocol::Raft(raft) if raft.is_leader());
     network.replicas().iter().find(leads).map(Replica::id)
 }
 
 #[test]
-fn amnesia_takes_back_what_was_durable() {
+fn amnesia_reverts_durable_records() {
     let mut network = network(pbft(), 4);
     run_ms(&mut network, 4_500);
     let then = height(&network, 1);
@@ -167,11 +168,11 @@ fn amnesia_takes_back_what_was_durable() {
     assert!(height(&network, 1) > then + 2);
     network.end_fault(amnesia).unwrap();
     assert_eq!(height(&network, 1), then);
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
-fn a_clock_that_is_ahead_makes_blocks_of_the_future() {
+fn a_fast_clock_makes_blocks_from_the_future() {
     let timestamps = |offset_ms, drift_ppm| {
         let mut network = network(raft(), 1);
         network.begin_fault(FaultKind::Clock { replica: id(0), offset_ms, drift_ppm }).unwrap();
@@ -186,7 +187,7 @@ fn a_clock_that_is_ahead_makes_blocks_of_the_future() {
 }
 
 #[test]
-fn a_snapshot_in_the_middle_of_trouble_goes_on_as_the_original() {
+fn a_snapshot_under_faults_continues_as_the_original() {
     let plan = FaultPlan::random(3, 4, &Profile::byzantine());
     let mut live = builder(pbft(), 4).with_faults(plan).build().unwrap();
     run_ms(&mut live, 8_000);
@@ -202,7 +203,7 @@ fn a_snapshot_in_the_middle_of_trouble_goes_on_as_the_original() {
 }
 
 #[test]
-fn promises_survive_a_crash() {
+fn safety_records_survive_a_crash() {
     let mut network = network(raft(), 3);
     run_ms(&mut network, 4_000);
     let terms = |network: &Network| -> Vec<u64> {

@@ -1,6 +1,7 @@
 //! The gas of an operation grows with its changes, not with the number of validators or delegators.
 
 use super::*;
+use crate::vm::FrameResult;
 
 /// Gas of a delegation, a block with one absent validator, a slash and an undelegation, among so many others.
 fn gas(others: u8) -> [u64; 4] {
@@ -12,19 +13,19 @@ fn gas(others: u8) -> [u64; 4] {
         lab.pay(BOB, eth(1), &sol::delegateCall { validator: V1 });
     }
     lab.pay(BOB, eth(1), &sol::delegateCall { validator: V1 });
-    let mut used = |caller, value, input: &[u8]| {
+    let mut used = |call: &dyn Fn(&mut Lab) -> FrameResult| {
         lab.pass(1);
-        let result = lab.call_raw(caller, value, input);
+        let result = call(&mut lab);
         assert!(result.is_success(), "{}", result.output);
         10_000_000 - result.gas_left.get()
     };
     let (none, validator) = (U256::ZERO, V1);
     let (height, time) = (crate::primitives::Height::GENESIS, crate::primitives::Timestamp::from_secs(1_000));
     [
-        used(ALICE, eth(5), &sol::delegateCall { validator }.abi_encode()),
-        used(SYSTEM_ADDRESS, none, &begin_block(V2, &[V1]).input),
-        used(SYSTEM_ADDRESS, none, &slash(V1, Offence::Downtime, height, time).input),
-        used(ALICE, none, &sol::undelegateCall { validator, amount: eth(1) }.abi_encode()),
+        used(&|lab| lab.call(ALICE, eth(5), &sol::delegateCall { validator })),
+        used(&|lab| lab.system_raw(&begin_block(V2, &[V1]).input)),
+        used(&|lab| lab.system_raw(&slash(V1, Offence::Downtime, height, time).input)),
+        used(&|lab| lab.call(ALICE, none, &sol::undelegateCall { validator, amount: eth(1) })),
     ]
 }
 

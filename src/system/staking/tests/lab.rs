@@ -8,7 +8,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp},
     state::{Journal, fixture::MapView},
     system::{SystemCall, ValidatorUpdates},
-    vm::{BlockContext, FrameOutcome, FrameResult, Message, MessageKind, TemplateRegistry, execute},
+    vm::{BlockContext, FrameOutcome, FrameResult, Message, TemplateRegistry, execute},
 };
 
 pub(super) const V1: Address = address!("0000000000000000000000000000000000000a01");
@@ -52,15 +52,8 @@ impl Lab {
         journal.set_balance(&STAKING_ADDRESS, staked).unwrap();
         let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
         let init_code = StakingTemplate::init_code(&params, stakes.iter().copied());
-        let message = Message {
-            kind: MessageKind::Create,
-            caller: Address::ZERO,
-            to: STAKING_ADDRESS,
-            value: U256::ZERO,
-            input: &init_code,
-            gas: Gas::new(1_000_000_000),
-            origin: Address::ZERO,
-        };
+        let message =
+            Message::create_at(STAKING_ADDRESS, Address::ZERO, U256::ZERO, &init_code, Gas::new(1_000_000_000));
         journal.begin_transaction();
         let result = execute(&mut journal, &block, &registry, &message).unwrap();
         let supply = staked.wrapping_add(eth(FUNDS) * U256::from(ALL.len()));
@@ -78,9 +71,17 @@ impl Lab {
     }
 
     pub(super) fn call_raw(&mut self, caller: Address, value: U256, input: &[u8]) -> FrameResult {
+        self.run(&Message::call(caller, STAKING_ADDRESS, value, input, Gas::new(10_000_000)))
+    }
+
+    /// Runs a system call, which may fail.
+    pub(super) fn system_raw(&mut self, input: &[u8]) -> FrameResult {
+        self.run(&Message::system_call(STAKING_ADDRESS, input, Gas::new(10_000_000)))
+    }
+
+    fn run(&mut self, message: &Message<'_>) -> FrameResult {
         self.journal.begin_transaction();
-        let message = Message::call(caller, STAKING_ADDRESS, value, input, Gas::new(10_000_000));
-        execute(&mut self.journal, &self.block, &self.registry, &message).unwrap()
+        execute(&mut self.journal, &self.block, &self.registry, message).unwrap()
     }
 
     pub(super) fn call<C: SolCall>(&mut self, caller: Address, value: U256, call: &C) -> FrameResult {
@@ -108,7 +109,7 @@ impl Lab {
 
     /// Runs a system call, which must succeed, and returns its weight changes.
     pub(super) fn system(&mut self, call: &SystemCall) -> ValidatorUpdates {
-        let result = self.call_raw(SYSTEM_ADDRESS, U256::ZERO, &call.input);
+        let result = self.system_raw(&call.input);
         assert_eq!(result.outcome, FrameOutcome::Success, "{}", result.output);
         self.updates()
     }

@@ -437,19 +437,19 @@ impl Run {
             Step::Block { proposer, absent, secs } => {
                 lab.pass_time(1, secs);
                 let absent: Vec<_> = (0..3).filter(|place| absent & (1 << place) != 0).map(|i| VALIDATORS[i]).collect();
-                lab.call_raw(SYSTEM_ADDRESS, none, &begin_block(VALIDATORS[proposer], &absent).input)
+                lab.system_raw(&begin_block(VALIDATORS[proposer], &absent).input)
             }
             Step::Slash { validator, age, is_downtime } => {
                 let offence = if is_downtime { Offence::Downtime } else { Offence::DoubleSign };
                 let height = Height::new(lab.block.height.get().saturating_sub(age));
                 let time = Timestamp::from_secs(lab.block.timestamp.as_secs() - age * 20);
-                lab.call_raw(SYSTEM_ADDRESS, none, &slash(VALIDATORS[validator], offence, height, time).input)
+                lab.system_raw(&slash(VALIDATORS[validator], offence, height, time).input)
             }
             Step::Penalize(validator, amount) => {
                 let call = penalize(&[(VALIDATORS[validator], U256::from(amount))]);
-                lab.call_raw(SYSTEM_ADDRESS, none, &call.input)
+                lab.system_raw(&call.input)
             }
-            Step::EndEpoch => lab.call_raw(SYSTEM_ADDRESS, none, &end_epoch(0).input),
+            Step::EndEpoch => lab.system_raw(&end_epoch(0).input),
         };
         prop_assert_eq!(result.is_success(), want.is_some(), "{}", result.output);
         for update in &lab.updates() {

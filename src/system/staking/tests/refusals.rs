@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::{
     primitives::Height,
-    vm::{FrameOutcome, HaltReason},
+    vm::{FrameOutcome, HaltReason, SYSTEM_ADDRESS},
 };
 
 #[test]
@@ -18,10 +18,11 @@ fn only_the_chain_makes_system_calls() {
         penalize(&[(V1, eth(1))]),
         end_epoch(1),
     ];
-    for call in calls {
-        let result = lab.call_raw(V2, U256::ZERO, &call.input);
+    // The address that contracts see in a system call confers nothing.
+    for (call, caller) in calls.iter().flat_map(|call| [(call, V2), (call, SYSTEM_ADDRESS)]) {
+        let result = lab.call_raw(caller, U256::ZERO, &call.input);
         assert_eq!(result.outcome, FrameOutcome::Revert);
-        let error = abi::revert(&sol::OnlySystem { caller: V2 });
+        let error = abi::revert(&sol::OnlySystem { caller });
         assert_eq!(crate::vm::Stop::Revert(result.output), error);
     }
     lab.check_supply();
@@ -53,7 +54,7 @@ fn an_unknown_offence_and_uneven_lists_are_refused() {
     let unknown = sol::slashCall { validator: V1, offence: 9, infractionHeight: 0, infractionTime: 0 };
     let uneven = sol::penalizeCall { validators: vec![V1], amounts: vec![] };
     for input in [unknown.abi_encode(), uneven.abi_encode()] {
-        assert_eq!(lab.call_raw(SYSTEM_ADDRESS, U256::ZERO, &input).outcome, FrameOutcome::Revert);
+        assert_eq!(lab.system_raw(&input).outcome, FrameOutcome::Revert);
     }
 }
 
@@ -64,8 +65,8 @@ proptest! {
     fn no_input_makes_it_panic(selector in 0_usize..30, tail: Vec<u8>, value in 0_u64..2, is_system: bool) {
         let mut lab = Lab::new(StakingParams::default());
         let known = sol::StakingContractCalls::selectors().nth(selector).unwrap_or([1; 4]);
-        let caller = if is_system { SYSTEM_ADDRESS } else { V1 };
-        let result = lab.call_raw(caller, U256::from(if is_system { 0 } else { value }), &[known.as_slice(), &tail].concat());
+        let input = [known.as_slice(), &tail].concat();
+        let result = if is_system { lab.system_raw(&input) } else { lab.call_raw(V1, U256::from(value), &input) };
         prop_assert_ne!(result.outcome, FrameOutcome::Halt(HaltReason::TemplatePanic));
         lab.check_supply();
     }

@@ -1,33 +1,33 @@
-//! Operations for scripts of scenarios.
+//! The runner of scenarios: operations by which a script drives its network and checks it.
 
 use core::time::Duration;
 
 use super::ScenarioError;
 use crate::{
-    consensus::{Admin, AnyProtocol, BlockId, Message, Protocol, ReplicaId, Signer},
+    consensus::{Admin, AnyProtocol, BlockId, ConsensusMessage, Protocol, ReplicaId, Signer},
     primitives::Height,
     sim::{
         engine::clock::SimTime,
         faults::plan::{Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Trigger},
         network::{Network, builder::NetworkBuilder, error::NetworkError, replica::Replica},
-        trace::{Incident, Input, Trace, TraceEntry, What},
+        trace::{Incident, Input, Trace, TraceContent, TraceEntry},
     },
 };
 
 /// Steps between two calls of the watcher.
 const WATCH_EVERY: u64 = 256;
 
-/// A network with its watcher.
-pub struct Stage<'a> {
+/// The network of a scenario, with the operations of its script. A watcher is called as the run advances.
+pub struct ScenarioRunner<'a> {
     network: Network,
     seed: u64,
     watch: &'a mut dyn FnMut(&Network),
     window: (Option<SimTime>, Option<SimTime>),
 }
 
-impl core::fmt::Debug for Stage<'_> {
+impl core::fmt::Debug for ScenarioRunner<'_> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("Stage").field("network", &self.network).finish_non_exhaustive()
+        f.debug_struct("ScenarioRunner").field("network", &self.network).finish_non_exhaustive()
     }
 }
 
@@ -36,7 +36,7 @@ pub(super) const fn id(number: u32) -> ReplicaId {
     ReplicaId::new(number)
 }
 
-impl<'a> Stage<'a> {
+impl<'a> ScenarioRunner<'a> {
     pub(super) fn new(network: Network, seed: u64, watch: &'a mut dyn FnMut(&Network)) -> Self {
         Self { network, seed, watch, window: (None, None) }
     }
@@ -69,8 +69,8 @@ impl<'a> Stage<'a> {
 
     /// Returns how many messages of this label were sent, and by how many replicas.
     pub fn sent(&self, wanted: &str) -> (usize, usize) {
-        let sent = self.network.recorded().filter_map(|entry| match &entry.what {
-            What::Sent { from, label, .. } if label == wanted => Some(*from),
+        let sent = self.network.recorded().filter_map(|entry| match &entry.content {
+            TraceContent::Sent { from, label, .. } if label == wanted => Some(*from),
             _ => None,
         });
         let mut senders: Vec<_> = sent.collect();
@@ -82,7 +82,7 @@ impl<'a> Stage<'a> {
 
     /// Returns how many writes of a replica became durable.
     pub fn written(&self, number: u32) -> usize {
-        let is_such = |entry: &&TraceEntry| matches!(&entry.what, What::Step { replica, input: Input::Persisted { .. }, .. } if *replica == number);
+        let is_such = |entry: &&TraceEntry| matches!(&entry.content, TraceContent::Step { replica, input: Input::Persisted { .. }, .. } if *replica == number);
         self.network.recorded().filter(is_such).count()
     }
 
@@ -173,15 +173,15 @@ impl<'a> Stage<'a> {
     /// Runs until every replica's head is at `height` or above.
     pub fn run_to_height(&mut self, limit_ms: u64, height: u64) -> Result<(), ScenarioError> {
         let what = format!("every head at height {height}");
-        self.run_until(limit_ms, &what, |stage| stage.network.lowest_height().get() >= height)
+        self.run_until(limit_ms, &what, |runner| runner.network.lowest_height().get() >= height)
     }
 
     /// Runs until those replicas' heads are at `height` or above.
     pub fn run_some_to_height(&mut self, replicas: &[u32], limit_ms: u64, height: u64) -> Result<(), ScenarioError> {
         let what = format!("the heads of {replicas:?} at height {height}");
         let replicas = replicas.to_vec();
-        self.run_until(limit_ms, &what, move |stage| {
-            replicas.iter().all(|number| stage.head(*number).height.get() >= height)
+        self.run_until(limit_ms, &what, move |runner| {
+            replicas.iter().all(|number| runner.head(*number).height.get() >= height)
         })
     }
 
@@ -276,7 +276,7 @@ impl<'a> Stage<'a> {
     }
 
     /// Sends a message to some replicas as if another had sent it.
-    pub fn inject(&mut self, from: u32, to: &[u32], message: &Message) -> Result<(), ScenarioError> {
+    pub fn inject(&mut self, from: u32, to: &[u32], message: &ConsensusMessage) -> Result<(), ScenarioError> {
         for number in to.iter().filter(|number| **number != from) {
             self.network.inject(id(from), id(*number), message.clone())?;
         }

@@ -1,6 +1,6 @@
-//! Parameters shared by all replicas, and recovery of a replica from stored records.
+//! The consensus setup that all replicas share, and recovery of a replica from stored records.
 
-use super::error::NetworkError;
+use super::error::{NetworkError, StoredRecordsError};
 use crate::{
     chain::Chain,
     consensus::{
@@ -8,9 +8,9 @@ use crate::{
     },
 };
 
-/// Parameters that never change during a run.
+/// The protocol with its validators and their signers, constant during a run.
 #[derive(Debug)]
-pub(crate) struct Shared {
+pub(crate) struct ConsensusSetup {
     pub(crate) config: ConsensusConfig,
     pub(crate) validators: ValidatorSet,
     pub(crate) authenticator: Authenticator,
@@ -18,7 +18,7 @@ pub(crate) struct Shared {
     pub(crate) signers: Vec<Option<Signer>>,
 }
 
-impl Shared {
+impl ConsensusSetup {
     /// Recovers a replica's protocol at the head of an opened chain, with all its safety records, and returns the records that
     /// it still needs.
     ///
@@ -50,14 +50,14 @@ impl Shared {
             let protocol = self
                 .config
                 .recover(genesis, validators, &records, self.authenticator.clone(), signer)
-                .map_err(|source| NetworkError::StoredRecords { replica, source })?;
+                .map_err(|source| StoredRecordsError::Refused { replica, source })?;
             if protocol.head() == head {
                 records.retain(|key, _| protocol.needs(key));
                 return Ok((protocol, records));
             }
             recovered_head = recovered_head.or(Some(protocol.head()));
         }
-        Err(NetworkError::OtherHead { got: recovered_head.unwrap_or_default(), want: head })
+        Err(StoredRecordsError::OtherHead { got: recovered_head.unwrap_or_default(), want: head }.into())
     }
 
     /// Returns a replica's protocol at the chain's head: from the head record, or at genesis without one.
@@ -76,7 +76,7 @@ impl Shared {
         if protocol.head() == head {
             Ok(protocol)
         } else {
-            Err(NetworkError::OtherHead { got: protocol.head(), want: head })
+            Err(StoredRecordsError::OtherHead { got: protocol.head(), want: head }.into())
         }
     }
 }

@@ -13,7 +13,7 @@ use crate::{
 /// Evidence of a slashable offence: two conflicting signed messages of one validator.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[non_exhaustive]
-pub enum Offence {
+pub enum SlashingEvidence {
     /// Two votes for one target epoch, or one that surrounds the other.
     Votes {
         /// Lesser vote in their order, so that an offence has one form.
@@ -33,7 +33,7 @@ pub enum Offence {
 /// The rule that an offence breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum OffenceKind {
+pub enum SlashingCondition {
     /// Two votes for one target epoch.
     DoubleVote,
     /// A vote whose source epoch is lower and whose target epoch is higher than another's.
@@ -45,7 +45,7 @@ pub enum OffenceKind {
 /// Evidence that proves no offence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum OffenceError {
+pub enum SlashingEvidenceError {
     /// A signature does not verify.
     #[error(transparent)]
     Signature(#[from] SealError),
@@ -65,7 +65,7 @@ pub enum OffenceError {
     Order,
 }
 
-impl Offence {
+impl SlashingEvidence {
     /// Returns the offence of two votes, if they conflict.
     pub fn of_votes(one: &Vote, other: &Vote) -> Option<Self> {
         let (first, second) = if one <= other { (one, other) } else { (other, one) };
@@ -88,13 +88,13 @@ impl Offence {
     }
 
     /// Returns the rule that the offence breaks.
-    pub const fn kind(&self) -> OffenceKind {
+    pub const fn condition(&self) -> SlashingCondition {
         match self {
-            Self::Proposals { .. } => OffenceKind::DoubleProposal,
+            Self::Proposals { .. } => SlashingCondition::DoubleProposal,
             Self::Votes { first, second } if first.data.target.epoch == second.data.target.epoch => {
-                OffenceKind::DoubleVote
+                SlashingCondition::DoubleVote
             }
-            Self::Votes { .. } => OffenceKind::SurroundVote,
+            Self::Votes { .. } => SlashingCondition::SurroundVote,
         }
     }
 
@@ -109,8 +109,8 @@ impl Offence {
     /// Returns the offender.
     ///
     /// # Errors
-    /// [`OffenceError`] when the signatures prove no offence.
-    pub fn offender(&self, authenticator: &Authenticator) -> Result<Address, OffenceError> {
+    /// [`SlashingEvidenceError`] when the signatures prove no offence.
+    pub fn offender(&self, authenticator: &Authenticator) -> Result<Address, SlashingEvidenceError> {
         let (first, second, conflict, is_ordered) = match self {
             Self::Votes { first, second } => (
                 first.signer(authenticator)?,
@@ -126,12 +126,12 @@ impl Offence {
             ),
         };
         if first != second {
-            return Err(OffenceError::Signers { first, second });
+            return Err(SlashingEvidenceError::Signers { first, second });
         }
         if !conflict {
-            return Err(OffenceError::NoConflict);
+            return Err(SlashingEvidenceError::NoConflict);
         }
-        if is_ordered { Ok(first) } else { Err(OffenceError::Order) }
+        if is_ordered { Ok(first) } else { Err(SlashingEvidenceError::Order) }
     }
 
     /// Returns the identifier of the evidence: keccak of its encoding.
@@ -207,32 +207,32 @@ mod tests {
         let authenticator = Authenticator::symbolic(3);
         let signers = signers(&authenticator, 2);
         let vote = |source, target, byte, who: usize| Vote::signed(data(source, target, byte), &signers[who]);
-        let double = Offence::of_votes(&vote(1, 2, 1, 0), &vote(1, 2, 2, 0)).unwrap();
+        let double = SlashingEvidence::of_votes(&vote(1, 2, 1, 0), &vote(1, 2, 2, 0)).unwrap();
         assert_eq!(
-            (double.kind(), double.offender(&authenticator)),
-            (OffenceKind::DoubleVote, Ok(signers[0].address()))
+            (double.condition(), double.offender(&authenticator)),
+            (SlashingCondition::DoubleVote, Ok(signers[0].address()))
         );
-        let surround = Offence::of_votes(&vote(1, 4, 1, 1), &vote(2, 3, 2, 1)).unwrap();
-        assert_eq!(surround.kind(), OffenceKind::SurroundVote);
-        assert_eq!(surround, Offence::of_votes(&vote(2, 3, 2, 1), &vote(1, 4, 1, 1)).unwrap(), "one form");
+        let surround = SlashingEvidence::of_votes(&vote(1, 4, 1, 1), &vote(2, 3, 2, 1)).unwrap();
+        assert_eq!(surround.condition(), SlashingCondition::SurroundVote);
+        assert_eq!(surround, SlashingEvidence::of_votes(&vote(2, 3, 2, 1), &vote(1, 4, 1, 1)).unwrap(), "one form");
         let id = |byte| BlockId { height: Height::new(9), hash: B256::repeat_byte(byte) };
         let proposals = [1, 2].map(|byte| Proposal::signed(9, id(byte), &signers[0]));
-        let twice = Offence::of_proposals(&proposals[0], &proposals[1]).unwrap();
+        let twice = SlashingEvidence::of_proposals(&proposals[0], &proposals[1]).unwrap();
         assert_eq!(
-            (twice.kind(), twice.offender(&authenticator)),
-            (OffenceKind::DoubleProposal, Ok(signers[0].address()))
+            (twice.condition(), twice.offender(&authenticator)),
+            (SlashingCondition::DoubleProposal, Ok(signers[0].address()))
         );
-        assert_eq!(Offence::of_proposals(&proposals[0], &proposals[0]), None);
-        assert_eq!(Offence::of_votes(&vote(1, 2, 1, 0), &vote(2, 3, 1, 0)), None);
+        assert_eq!(SlashingEvidence::of_proposals(&proposals[0], &proposals[0]), None);
+        assert_eq!(SlashingEvidence::of_votes(&vote(1, 2, 1, 0), &vote(2, 3, 1, 0)), None);
 
         let (first, second) = (vote(1, 2, 1, 0), vote(1, 2, 2, 1));
-        let framed = Offence::of_votes(&first, &second).unwrap();
-        assert!(matches!(framed.offender(&authenticator), Err(OffenceError::Signers { .. })));
-        let harmless = Offence::Votes { first: vote(1, 2, 1, 0), second: vote(2, 3, 1, 0) };
-        assert_eq!(harmless.offender(&authenticator), Err(OffenceError::NoConflict));
-        let Offence::Votes { first, second } = double else { panic!("votes") };
-        let turned = Offence::Votes { first: second, second: first };
-        assert_eq!(turned.offender(&authenticator), Err(OffenceError::Order));
+        let framed = SlashingEvidence::of_votes(&first, &second).unwrap();
+        assert!(matches!(framed.offender(&authenticator), Err(SlashingEvidenceError::Signers { .. })));
+        let harmless = SlashingEvidence::Votes { first: vote(1, 2, 1, 0), second: vote(2, 3, 1, 0) };
+        assert_eq!(harmless.offender(&authenticator), Err(SlashingEvidenceError::NoConflict));
+        let SlashingEvidence::Votes { first, second } = double else { panic!("votes") };
+        let turned = SlashingEvidence::Votes { first: second, second: first };
+        assert_eq!(turned.offender(&authenticator), Err(SlashingEvidenceError::Order));
     }
 
     #[test]

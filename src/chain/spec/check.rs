@@ -1,0 +1,90 @@
+//! Checks of a genesis specification that its types do not make.
+
+use super::{BaseFee, GAS_LIMIT_MIN, GenesisSpec, GenesisValidator, SpecError};
+use crate::{
+    chain::block::EXTRA_DATA_BYTES_MAX,
+    system::staking::{STAKING_ADDRESS, StakingParams, WEIGHT_UNIT},
+};
+
+impl GenesisSpec {
+    /// Checks the fields that their types don't.
+    ///
+    /// # Errors
+    /// [`SpecError::Field`] for the first invalid field.
+    pub fn check(&self) -> Result<(), SpecError> {
+        let invalid = |field, reason: String| Err(SpecError::Field { field, reason });
+        if self.chain_id == 0 {
+            return invalid(
+                "chainId",
+                "0 is not a valid chain id; choose one from 1 on, 31337 for development".to_owned(),
+            );
+        }
+        if self.gas_limit < GAS_LIMIT_MIN {
+            return invalid("gasLimit", format!("{} is below {}", self.gas_limit.get(), GAS_LIMIT_MIN.get()));
+        }
+        let time = self.block_time;
+        if u64::try_from(time.as_millis()).is_err() || !time.subsec_nanos().is_multiple_of(1_000_000) {
+            return invalid("blockTimeMs", format!("{time:?} is not a whole number of milliseconds below 2^64"));
+        }
+        if self.extra_data.len() > EXTRA_DATA_BYTES_MAX {
+            let length = self.extra_data.len();
+            return invalid("extraData", format!("has {length} bytes; at most {} are valid", EXTRA_DATA_BYTES_MAX));
+        }
+        if let BaseFee::Dynamic(params) = self.base_fee
+            && (params.elasticity_multiplier == 0 || params.change_denominator == 0)
+        {
+            return invalid(
+                "baseFee",
+                "elasticityMultiplier and changeDenominator must be at least 1; write \"off\" for no base fee"
+                    .to_owned(),
+            );
+        }
+        if let Some(params) = &self.staking {
+            self.check_staking(params)?;
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        for validator in &self.validators {
+            if !seen.insert(validator.address) {
+                return invalid("validators", format!("{} is listed twice", validator.address));
+            }
+        }
+        for contract in &self.contracts {
+            if !seen.insert(contract.address)
+                || self.accounts.get(&contract.address).is_some_and(|a| !a.code.is_empty())
+            {
+                return invalid(
+                    "contracts",
+                    format!("{} has a contract or a validator already; choose another address", contract.address),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the staking parameters, and that the validators' stakes are all set or all zero.
+    fn check_staking(&self, params: &StakingParams) -> Result<(), SpecError> {
+        let invalid = |field, reason: String| Err(SpecError::Field { field, reason });
+        if let Err(error) = params.check() {
+            return invalid("staking", error.to_string());
+        }
+        let is_occupied = self.accounts.get(&STAKING_ADDRESS).is_some_and(|account| !account.code.is_empty());
+        if (is_occupied && !self.has_staking_contract())
+            || self.contracts.iter().any(|contract| contract.address == STAKING_ADDRESS)
+        {
+            return invalid(
+                "staking",
+                format!("{STAKING_ADDRESS} is the staking contract's address; choose another for this contract"),
+            );
+        }
+        if self.validators.iter().all(|validator| validator.stake.is_zero()) {
+            return Ok(());
+        }
+        match self.validators.iter().find(|validator| validator.stake < WEIGHT_UNIT) {
+            Some(GenesisValidator { address, stake, .. }) => invalid(
+                "validators",
+                format!("{address} has a stake of {stake}; give it at least {WEIGHT_UNIT} (one gwei), or remove it"),
+            ),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Setters of a genesis specification.
+
+use std::time::Duration;
+
+use alloy_primitives::{Address, U256};
+
+use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
+use crate::{
+    primitives::{Gas, Timestamp},
+    system::staking::StakingParams,
+};
+
+impl GenesisSpec {
+    /// Sets the balance of an account, keeping its other fields.
+    #[must_use]
+    pub fn with_balance(mut self, address: Address, balance: U256) -> Self {
+        self.fund(address, balance);
+        self
+    }
+
+    /// Sets the display name.
+    #[must_use]
+    pub fn with_name(self, name: impl Into<String>) -> Self {
+        Self { name: name.into(), ..self }
+    }
+
+    /// Sets the time of the genesis block.
+    #[must_use]
+    pub fn with_timestamp(self, timestamp: Timestamp) -> Self {
+        Self { timestamp, ..self }
+    }
+
+    /// Sets the gas limit of the genesis block.
+    #[must_use]
+    pub fn with_gas_limit(self, gas_limit: Gas) -> Self {
+        Self { gas_limit, ..self }
+    }
+
+    /// Sets the base fee.
+    #[must_use]
+    pub fn with_base_fee(self, base_fee: BaseFee) -> Self {
+        Self { base_fee, ..self }
+    }
+
+    /// Sets the time between blocks, in whole milliseconds.
+    #[must_use]
+    pub fn with_block_time(self, block_time: Duration) -> Self {
+        Self { block_time, ..self }
+    }
+
+    /// Sets an account, in place of one with the same address.
+    #[must_use]
+    pub fn with_account(mut self, address: Address, account: GenesisAccount) -> Self {
+        self.accounts.insert(address, account);
+        self
+    }
+
+    /// Adds a contract after the others.
+    #[must_use]
+    pub fn with_contract(mut self, contract: GenesisContract) -> Self {
+        self.contracts.push(contract);
+        self
+    }
+
+    /// Sets the initial validators.
+    #[must_use]
+    pub fn with_validators(self, validators: Vec<GenesisValidator>) -> Self {
+        Self { validators, ..self }
+    }
+
+    /// Adds the staking contract.
+    #[must_use]
+    pub fn with_staking(self, staking: StakingParams) -> Self {
+        Self { staking: Some(staking), ..self }
+    }
+
+    /// Sets whether blocks may record interventions and contain unsigned transactions.
+    #[must_use]
+    pub fn with_interventions(self, allow_interventions: bool) -> Self {
+        Self { allow_interventions, ..self }
+    }
+}

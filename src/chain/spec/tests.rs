@@ -1,0 +1,69 @@
+//! The JSON form, its defaults and its errors.
+
+use std::collections::BTreeMap;
+
+use alloy_primitives::{b64, b256, hex};
+
+use super::*;
+use crate::chain::BaseFeeParams;
+
+/// Ethereum's genesis block, whose state root and hash are published.
+#[test]
+fn mainnet_genesis_header() {
+    let spec = GenesisSpec {
+        gas_limit: GAS_LIMIT_MIN,
+        base_fee: BaseFee::Off,
+        difficulty: U256::from(17_179_869_184_u64),
+        nonce: b64!("0000000000000042"),
+        extra_data: hex!("11bbe8db4e347b4e8c937c1c8370e4b5ed33adb3db69cbdb7a38e1e50b1b82fa").into(),
+        ..GenesisSpec::new(1)
+    };
+    let root = b256!("d7f8974fb5ac78d9ac099b9ad5018bedc2ce0a72dad1827a1709da30580f0544");
+    let hash = b256!("d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");
+    assert_eq!(spec.header(root).hash_slow(), hash);
+}
+
+#[test]
+fn json_round_trips_and_missing_fields_have_defaults() {
+    let spec = GenesisSpec::from_json(
+        r#"{ "chainId": "0x539", "gasLimit": "10000000", "baseFee": {"initial": 7},
+             "accounts": { "0x0000000000000000000000000000000000000001":
+                {"balance": 5, "nonce": "3", "code": "0xef", "storage": {"0x1": "9", "2": 4}} },
+             "validators": [{"address": "0x0000000000000000000000000000000000000002", "stake": "10"}],
+             "consensus": {"protocol": "clique"} }"#,
+    )
+    .unwrap();
+    assert_eq!((spec.chain_id, spec.gas_limit.get()), (1337, 10_000_000));
+    assert_eq!(spec.base_fee, BaseFee::Dynamic(BaseFeeParams { initial: 7, ..Default::default() }));
+    let account = &spec.accounts[&Address::with_last_byte(1)];
+    assert_eq!(account.storage, BTreeMap::from([(U256::from(1), U256::from(9)), (U256::from(2), U256::from(4))]));
+    assert_eq!(GenesisSpec::from_json(&spec.to_json()).unwrap(), spec);
+    let off = GenesisSpec { base_fee: BaseFee::Off, ..spec };
+    assert_eq!(GenesisSpec::from_json(&off.to_json()).unwrap(), off);
+}
+
+#[test]
+fn the_block_time_is_in_milliseconds_in_json() {
+    let spec = GenesisSpec::from_json(r#"{"chainId": 1, "blockTimeMs": "2500"}"#).unwrap();
+    assert_eq!(spec.block_time, Duration::from_millis(2_500));
+    assert!(spec.to_json().contains("\"blockTimeMs\": 2500"), "{}", spec.to_json());
+    for odd in [Duration::from_nanos(1), Duration::MAX] {
+        let error = spec.clone().with_block_time(odd).check().unwrap_err().to_string();
+        assert!(error.contains("blockTimeMs"), "{error}");
+    }
+}
+
+#[test]
+fn errors_name_the_valid_values() {
+    for (json, words) in [
+        (r#"{"chainId": 0}"#, "31337"),
+        (r#"{"chainId": 1, "gaslimit": 5}"#, "unknown field `gaslimit`"),
+        (r#"{"chainId": 1, "difficulty": "1.5"}"#, "whole number"),
+        (r#"{"chainId": 1, "baseFee": "none"}"#, "expected \"off\""),
+        (r#"{"chainId": 1, "gasLimit": 4999}"#, "below 5000"),
+        (r#"{"chainId": -1}"#, "whole number"),
+    ] {
+        let message = GenesisSpec::from_json(json).unwrap_err().to_string();
+        assert!(message.contains(words), "{json}: {message}");
+    }
+}
