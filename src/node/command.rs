@@ -4,13 +4,15 @@
 //! The network is cloned before it, in constant time; when the command fails or panics, the clone is put back and nobody was
 //! told of anything. A call that makes many blocks is a row of such commands.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use super::{
-    EngineError,
-    head_switches::HeadSwitches,
+    EngineError, NodeView,
     view::Settings,
-    writer::{NodeInner, Writer},
+    writer::{NodeInner, Writer, blocks_missing_from},
 };
 use crate::sim::NetworkCheckpoint;
 
@@ -18,7 +20,6 @@ use crate::sim::NetworkCheckpoint;
 struct Before {
     network: NetworkCheckpoint,
     settings: Settings,
-    switches: HeadSwitches,
     holds: usize,
 }
 
@@ -34,12 +35,7 @@ impl Writer {
         command: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
         self.reconcile()?;
-        let before = Before {
-            network: self.network.checkpoint(),
-            settings: self.settings.clone(),
-            switches: self.switches.clone(),
-            holds: self.holds,
-        };
+        let before = Before { network: self.network.checkpoint(), settings: self.settings.clone(), holds: self.holds };
         let view = inner.view.load_full();
         let failure = match catch_unwind(AssertUnwindSafe(|| command(self))) {
             Ok(Ok(result)) => {
@@ -54,14 +50,27 @@ impl Writer {
         };
         self.events.clear();
         self.put_back(before);
-        inner.view.store(view);
+        self.publish_undone(inner, &view);
         Err(failure)
     }
 
+    /// Puts the readers' view back to `before`. Who follows heads may have seen blocks of the failed command, and finds the way back by
+    /// a head switch.
+    fn publish_undone(&mut self, inner: &NodeInner, before: &NodeView) {
+        let published = inner.view.load_full();
+        if published.head().hash() != before.head().hash() {
+            match blocks_missing_from(published.chain(), before.chain()) {
+                Ok(removed) => self.switches.record(&removed),
+                Err(_) => self.switches.record_gap(),
+            }
+        }
+        inner.view.store(Arc::new(before.with_switches(self.switches.clone())));
+    }
+
     fn put_back(&mut self, before: Before) {
-        let Before { network, settings, switches, holds } = before;
+        let Before { network, settings, holds } = before;
         let failed = self.network.roll_back(network);
-        (self.settings, self.switches, self.holds) = (settings, switches, holds);
+        (self.settings, self.holds) = (settings, holds);
         // What the failed command has written must leave the store before the next one writes there.
         self.stray = self.network.is_durable().then_some(failed);
     }

@@ -227,6 +227,42 @@ mod tests {
         assert!(cursor.advance(&old_view, 100).unwrap().is_empty(), "an older view changes nothing");
     }
 
+    /// Panics at the times when it is asked for the time after `fuse` more askings.
+    #[derive(Debug)]
+    struct BrittleClock(core::sync::atomic::AtomicI64);
+
+    impl crate::node::Clock for BrittleClock {
+        fn now(&self) -> crate::primitives::Timestamp {
+            let left = self.0.fetch_sub(1, core::sync::atomic::Ordering::Relaxed);
+            assert!(left != 0, "as asked");
+            crate::primitives::Timestamp::from_secs(1_800_000_000)
+        }
+    }
+
+    #[test]
+    fn blocks_of_a_failed_command_are_taken_back() {
+        use core::sync::atomic::Ordering;
+        let mut seen_undone = 0;
+        // Whichever asking for the time fails, a reader that applies the changes has the canonical chain afterwards.
+        for fuse in 0..20 {
+            let clock = std::sync::Arc::new(BrittleClock(core::sync::atomic::AtomicI64::new(i64::MAX)));
+            let node = Node::builder().with_clock(clock.clone()).build().unwrap();
+            let mut cursor = HeadCursor::at_head(&node.view());
+            let mut chain = vec![node.view().genesis_hash()];
+            clock.0.store(fuse, Ordering::Relaxed);
+            let (from, to) = (node.accounts()[0], node.accounts()[1]);
+            let failed = node.transfer(from, to, crate::primitives::U256::from(1)).is_err();
+            seen_undone += u64::from(failed);
+            clock.0.store(i64::MAX, Ordering::Relaxed);
+            node.mine(2).unwrap();
+            let changes = cursor.advance(&node.view(), usize::MAX).unwrap();
+            chain.truncate(chain.len() - changes.removed.len());
+            chain.extend(changes.added.iter().map(ExecutedBlock::hash));
+            assert_eq!(chain.last().copied(), Some(node.view().head().hash()), "fuse {fuse}");
+        }
+        assert!(seen_undone > 0, "some command failed");
+    }
+
     #[derive(Clone, Debug)]
     enum Step {
         Mine(u64),

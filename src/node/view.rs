@@ -121,6 +121,10 @@ impl NodeView {
         Self { pool, ..self.clone() }
     }
 
+    pub(super) fn with_switches(&self, switches: HeadSwitches) -> Self {
+        Self { switches, ..self.clone() }
+    }
+
     /// The primary replica's chain.
     pub const fn chain(&self) -> &Chain {
         &self.chain

@@ -59,11 +59,11 @@ impl NodeInner {
 pub(super) struct Writer {
     pub(super) network: Network,
     pub(super) settings: Settings,
+    pub(super) switches: HeadSwitches,
     /// Events of the command under way, published when it succeeds.
     pub(super) events: Vec<NodeEvent>,
     /// The network of a failed command, by which the store is taken back before the next one.
     pub(super) stray: Option<Network>,
-    pub(super) switches: HeadSwitches,
     /// Live [`MiningHold`](super::MiningHold)s.
     pub(super) holds: usize,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
@@ -78,9 +78,9 @@ impl Writer {
             initial: network.clone(),
             network,
             settings: Settings { mining, ..Settings::default() },
+            switches: HeadSwitches::default(),
             events: Vec::new(),
             stray: None,
-            switches: HeadSwitches::default(),
             holds: 0,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,

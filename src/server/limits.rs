@@ -51,7 +51,7 @@ pub struct ServerLimits {
     pub ping_interval: Duration,
     /// Time after the last message or pong at which a WebSocket session is closed.
     pub idle_timeout: Duration,
-    /// Time in which the client of a WebSocket session must take a message; a slower one is closed.
+    /// Time in which the client of a WebSocket session must take the next 64 KiB of a message; a slower one is closed.
     pub send_timeout: Duration,
 }
 

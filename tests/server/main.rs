@@ -11,6 +11,7 @@ mod http;
 mod in_process;
 mod limits;
 mod methods;
+mod panics;
 mod pool_and_mining;
 mod refusals;
 mod rest;

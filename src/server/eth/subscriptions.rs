@@ -20,8 +20,10 @@ use crate::{
     server::jsonrpc::errors::{RpcError, invalid_params},
 };
 
-/// Blocks read at a time.
-const BLOCKS_PER_STEP: usize = 64;
+/// Heads sent at a time.
+const HEADS_PER_STEP: usize = 64;
+/// Blocks whose logs are sent at a time: one may have thousands.
+const LOG_BLOCKS_PER_STEP: usize = 1;
 /// Pending transactions that wait for a slow subscriber; further ones are lost and counted.
 const PENDING_MAX: usize = 4_096;
 
@@ -92,11 +94,11 @@ impl Feed {
     pub(crate) async fn next(&mut self) -> Result<Vec<Box<RawValue>>, FeedError> {
         match &mut self.topic {
             Topic::Heads(heads) => {
-                let changes = heads.next(BLOCKS_PER_STEP).await.map_err(gap)?;
+                let changes = heads.next(HEADS_PER_STEP).await.map_err(gap)?;
                 changes.added.iter().map(|block| json(&convert::header(block.block()))).collect()
             }
             Topic::Logs(matcher, heads) => {
-                let changes = heads.next(BLOCKS_PER_STEP).await.map_err(gap)?;
+                let changes = heads.next(LOG_BLOCKS_PER_STEP).await.map_err(gap)?;
                 changed_logs(&self.eth, matcher, &changes)
             }
             Topic::PendingHashes(events) => {

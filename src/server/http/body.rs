@@ -37,9 +37,12 @@ impl BodyReader {
             return Err(too_long(longest));
         }
         let mut bytes_max = RPC_BODY_BYTES_MAX;
+        let mut looked_at = 0;
         self.read(body, |received| {
-            // The method decides, as soon as it is there and the body is longer than any method's may be.
-            if bytes_max == RPC_BODY_BYTES_MAX && (declared > bytes_max as u64 || received.len() > bytes_max) {
+            // The method decides on a body that is longer than most may be. It is looked for when twice as much has come.
+            let is_long = declared > bytes_max as u64 && received.len() >= 2 * looked_at;
+            if bytes_max == RPC_BODY_BYTES_MAX && (is_long || received.len() > bytes_max) {
+                looked_at = received.len();
                 let method = method_of(received);
                 bytes_max = body_bytes_max(method.as_deref());
                 if method.is_some() && declared > bytes_max as u64 {

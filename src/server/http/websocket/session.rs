@@ -44,6 +44,8 @@ use crate::server::{
 const QUEUE_MAX: usize = 256;
 /// Messages of one client that are executed at one time; the next one is not read before one of them is done.
 const CALLS_MAX: usize = 64;
+/// Bytes that a client must take within [`ServerLimits::send_timeout`].
+const PART_BYTES: usize = 64 << 10;
 /// Time for the last messages and the close frame when a session ends.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -193,18 +195,16 @@ async fn write(
             },
             ending = &mut ended => break ending,
         };
-        let sent = tokio::time::timeout(limits.send_timeout, async {
-            io.write_all(&head).await?;
-            io.write_all(text.as_ref().map_or("", |text| text.get()).as_bytes()).await?;
-            io.flush().await
-        });
-        match sent.await {
-            Ok(Ok(())) => {}
-            Ok(Err(_)) => return end.set(CloseCode::NORMAL, "disconnected"),
-            Err(_) => {
-                // The frame is sent in part, so that no close frame can follow.
-                counters.count_slow_session();
-                return end.set(CloseCode::TRY_AGAIN_LATER, "the client takes no messages");
+        let payload = text.as_ref().map_or("", |text| text.get()).as_bytes();
+        for part in [&head[..]].into_iter().chain(payload.chunks(PART_BYTES)) {
+            match tokio::time::timeout(limits.send_timeout, io.write_all(part)).await {
+                Ok(Ok(())) => {}
+                Ok(Err(_)) => return end.set(CloseCode::NORMAL, "disconnected"),
+                Err(_) => {
+                    // The frame is sent in part, so that no close frame can follow.
+                    counters.count_slow_session();
+                    return end.set(CloseCode::TRY_AGAIN_LATER, "the client takes no messages");
+                }
             }
         }
     };
