@@ -102,7 +102,9 @@ pub use read::TransactionLocation;
 pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
-pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, StateOverrides};
+pub use simulate::{
+    AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, SimulatedBlock, StateOverrides,
+};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };

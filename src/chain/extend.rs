@@ -11,7 +11,7 @@ use super::{
     candidates::{BuiltBlock, Candidates},
     error::{BlockError, ChainError},
     executed_block::{ExecutedBlock, Execution},
-    execution::{self, invalid_block, total_difficulty},
+    execution::{self, Purpose, invalid_block, total_difficulty},
     hook::{Finality, HeadChange},
     pending::PendingInterventions,
     persist::{self, Heads},
@@ -49,7 +49,7 @@ impl Chain {
         let is_on_head = parent.hash() == self.head.hash();
         let pending = if is_on_head { self.pending.interventions.clone() } else { Vector::new() };
         let interventions = pending.into_iter().chain(attributes.interventions.iter().cloned()).collect();
-        let built = execution::build(&self.context, &parent, attributes, interventions, candidates)?;
+        let built = execution::build(&self.context, &parent, attributes, interventions, candidates, Purpose::Insert)?;
         self.context.cache.insert(Arc::new(built.block.clone()), built.execution);
         Ok(BuiltBlock { block: built.block, left_out: built.left_out })
     }

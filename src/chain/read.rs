@@ -161,9 +161,13 @@ impl Chain {
     /// # Errors
     /// [`ChainError::State`].
     pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
+        Ok(self.latest_version()?.view()?)
+    }
+
+    pub(super) fn latest_version(&self) -> Result<&Arc<Version>, ChainError> {
         match &self.pending.version {
-            Some(version) => Ok(version.view()?),
-            None => Ok(self.version_of(&self.head)?.view()?),
+            Some(version) => Ok(version),
+            None => self.version_of(&self.head),
         }
     }
 

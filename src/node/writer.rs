@@ -83,7 +83,8 @@ impl Writer {
         let chain = self.chain().clone();
         let context = chain.pool_context()?;
         let validators = self.network.primary().protocol().validators();
-        Ok(NodeView::new(chain, self.pool().clone(), context, validators, self.settings.clone(), clock))
+        let next = self.network.next_attributes().unwrap_or_default();
+        Ok(NodeView::new(chain, self.pool().clone(), context, validators, next, self.settings.clone(), clock))
     }
 
     /// Replaces the readers' view by one of the present state.

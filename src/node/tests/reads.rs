@@ -61,6 +61,7 @@ fn reads_do_not_wait_for_the_writer() {
         read("time", reader.now() == start && reader.view().clock_offset().as_secs() == 100);
         read("finality", (reader.view().safe().height(), reader.view().finalized().height()) == Default::default());
         read("balance", reader.view().balance(alice, BlockRef::Latest).unwrap() == ether(10_000));
+        read("pending block", reader.view().pending_block().unwrap().height().get() == 1);
         read("impersonation", reader.impersonated() == [stranger]);
         let request = CallRequest { from: Some(stranger), to: Some(alice), ..Default::default() };
         read("filled transaction", reader.fill(request).unwrap().nonce() == 0);
@@ -73,6 +74,7 @@ fn reads_do_not_wait_for_the_writer() {
         "time",
         "finality",
         "balance",
+        "pending block",
         "impersonation",
         "filled transaction",
         "receipt",

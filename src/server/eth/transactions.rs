@@ -18,7 +18,14 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_getTransactionByHash", 1, by_hash);
     methods.add("eth_getRawTransactionByHash", 1, raw_by_hash);
     methods.add("eth_getTransactionByBlockNumberAndIndex", 2, |eth, args| {
-        at_index(blocks::find_by_number(&eth.view(), args)?, args)
+        let block = blocks::find_by_number(&eth.view(), args)?;
+        if !blocks::is_pending(args)? {
+            return at_index(block, args);
+        }
+        // A transaction of the pending block is in no block yet.
+        let (block, index) = (block.as_ref().map(ExecutedBlock::block), index(args)?);
+        let found = block.and_then(|block| block.transactions().get(index));
+        Ok(found.map(|transaction| convert::pooled_transaction(transaction)))
     });
     methods.add("eth_getTransactionByBlockHashAndIndex", 2, |eth, args| {
         at_index(blocks::find_by_hash(&eth.view(), args)?, args)
@@ -48,8 +55,13 @@ fn raw_by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<Bytes>, RpcError> {
 }
 
 fn at_index(block: Option<ExecutedBlock>, args: &Args<'_>) -> Result<Option<RpcTransaction>, RpcError> {
+    let index = index(args)?;
+    Ok(block.and_then(|block| convert::transaction_in(block.block(), index)))
+}
+
+fn index(args: &Args<'_>) -> Result<usize, RpcError> {
     let Quantity(index) = args.required(1, "index")?;
-    Ok(block.and_then(|block| convert::transaction_in(block.block(), usize::try_from(index).ok()?)))
+    Ok(usize::try_from(index).unwrap_or(usize::MAX))
 }
 
 fn send_raw(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {

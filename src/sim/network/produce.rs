@@ -13,7 +13,9 @@ use super::{
     replica::{Replica, process::ProcessState},
 };
 use crate::{
-    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool},
+    chain::{
+        AddOutcome, BlockAttributes, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool,
+    },
     consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
     primitives::{B256, Bytes, Height, Transaction},
     sim::trace::Incident,
@@ -84,13 +86,8 @@ impl Network {
     /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::settle`].
     pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
         self.settle()?;
-        let wanting = self.replicas.iter().filter_map(|replica| {
-            // The earliest turn first, then the greatest difficulty.
-            Some((replica.id(), (Reverse(replica.protocol().turns_skipped()), replica.wanted()?.difficulty)))
-        });
-        let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
         let height = self.primary().head().height.next();
-        let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
+        let maker = self.next_producer().ok_or(NetworkError::NobodyBuilds { height })?;
         let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.env)?;
         self.settle()?;
         match self.replicas.iter().find(|replica| replica.head() != made) {
@@ -103,6 +100,21 @@ impl Network {
                 Err(NetworkError::NotAdopted { height, reason: format!("{}: {reason}", behind.id()) })
             }
         }
+    }
+
+    /// Returns the attributes of the block that [`Network::produce_block`] makes next, at the earliest time that the protocol
+    /// allows; `None` when no replica waits to make one.
+    pub fn next_attributes(&self) -> Option<BlockAttributes> {
+        self.replicas.get(self.next_producer()?.index())?.wanted_attributes()
+    }
+
+    fn next_producer(&self) -> Option<ReplicaId> {
+        let wanting = self.replicas.iter().filter_map(|replica| {
+            // The earliest turn first, then the greatest difficulty.
+            Some((replica.id(), (Reverse(replica.protocol().turns_skipped()), replica.wanted()?.difficulty)))
+        });
+        let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        heaviest.map(|(maker, _)| maker)
     }
 
     /// Applies an intervention to every replica's newest state; the next block records it.

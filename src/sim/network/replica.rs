@@ -222,6 +222,16 @@ impl Replica {
         self.wanted.as_ref()
     }
 
+    /// Returns the attributes of the block that its protocol requested, at the earliest time that it allows.
+    pub(super) fn wanted_attributes(&self) -> Option<BlockAttributes> {
+        let request = self.wanted.as_ref()?;
+        Some(attributes(request, self.earliest(request), &BlockOrder::new()))
+    }
+
+    fn earliest(&self, request: &BuildRequest) -> Timestamp {
+        request.timestamp_min.max(self.chain.head().block().timestamp())
+    }
+
     /// Returns the chain, for changes that bypass the protocol.
     pub(super) const fn chain_mut(&mut self) -> &mut Chain {
         &mut self.chain
@@ -382,7 +392,7 @@ impl Replica {
         let parent = self.head();
         let height = parent.height.next();
         let request = self.wanted.clone().ok_or(NetworkError::NobodyBuilds { height })?;
-        let earliest = request.timestamp_min.max(self.chain.head().block().timestamp());
+        let earliest = self.earliest(&request);
         let timestamp = match order.timestamp {
             Some(got) if got < earliest => return Err(NetworkError::TooEarly { got, earliest }),
             Some(ordered) => ordered,
