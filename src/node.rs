@@ -13,6 +13,8 @@
 //! # Ok::<(), chainbox::node::ContractError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod builder;
 mod cheats;
 mod clock;
@@ -48,8 +50,9 @@ pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
 };
 pub use mined::MinedTransaction;
-pub use mining::{BLOCKS_PER_CALL_MAX, MiningHold};
+pub use mining::BLOCKS_PER_CALL_MAX;
 pub use mining_mode::Mining;
+pub use send::Submission;
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};

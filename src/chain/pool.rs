@@ -161,10 +161,14 @@ struct Entry {
 impl SenderQueue {
     /// Returns the nonce after the ready transactions.
     fn ready_end(&self) -> u64 {
-        let run = (self.next_nonce..)
-            .zip(self.transactions.range(self.next_nonce..))
-            .take_while(|(want, (got, _))| want == *got);
-        run.last().map_or(self.next_nonce, |(nonce, _)| nonce.saturating_add(1))
+        let mut end = self.next_nonce;
+        for nonce in self.transactions.range(self.next_nonce..).map(|(nonce, _)| *nonce) {
+            if nonce != end || end == u64::MAX {
+                break;
+            }
+            end += 1;
+        }
+        end
     }
 }
 

@@ -88,6 +88,12 @@ pub enum EstimateError {
     /// The message can't be executed at all.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// The message needs more gas than the largest limit tried: the request's, the block's, or what the sender can pay.
+    #[error("gas required exceeds allowance ({})", allowance.get())]
+    Allowance {
+        /// The largest limit tried.
+        allowance: Gas,
+    },
     /// The message fails with any gas limit.
     #[error("{}", .0.describe())]
     Failed(Box<CallOutcome>),

@@ -50,8 +50,6 @@ impl NodeInner {
 pub(super) struct Writer {
     pub(super) network: Network,
     pub(super) settings: Settings,
-    /// Live [`MiningHold`](super::MiningHold)s.
-    pub(super) holds: usize,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) snapshots_taken: u64,
     /// The network as built, for [`Node::reset`](super::Node::reset).
@@ -64,7 +62,6 @@ impl Writer {
             initial: network.clone(),
             network,
             settings: Settings { mining, ..Settings::default() },
-            holds: 0,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }
@@ -148,7 +145,7 @@ impl Writer {
 
     /// After a change of the pool or the mining mode: mines where the mode is [`Mining::EachTransaction`], then publishes.
     pub(super) fn automine(&mut self, inner: &NodeInner) -> Result<(), MineError> {
-        let is_on = self.settings.mining == Mining::EachTransaction && self.holds == 0;
+        let is_on = self.settings.mining == Mining::EachTransaction;
         let mined = if is_on { self.mine_ready(inner) } else { Ok(()) };
         self.publish(inner)?;
         mined

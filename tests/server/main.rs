@@ -4,10 +4,12 @@
 
 mod authenticity;
 mod binary;
+mod extremes;
 mod framing;
 mod http;
 mod in_process;
 mod methods;
+mod pending;
 mod pool_and_mining;
 mod refusals;
 mod rest;

@@ -206,7 +206,8 @@ pub(crate) fn call_request(
         max_priority_fee_per_gas: request.max_priority_fee_per_gas,
         nonce: request.nonce,
         chain_id: request.chain_id,
-        access_list: request.access_list,
+        // Type 1 is one with an access list, be it an empty one.
+        access_list: request.access_list.or_else(|| (request.transaction_type == Some(1)).then(Default::default)),
     })
 }
 

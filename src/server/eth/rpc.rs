@@ -3,7 +3,6 @@
 //! The same dispatch serves HTTP (over [`MethodTable`]) and WebSocket (over jsonrpsee's own service, which
 //! knows subscriptions).
 
-use alloy_primitives::Bytes;
 use futures_util::future::Either;
 use jsonrpsee::{
     core::middleware::{Request, ResponseFuture},
@@ -14,9 +13,9 @@ use jsonrpsee::{
     types::{Params, ResponsePayload},
 };
 
-use super::{convert, module, params::Args};
+use super::{convert, module, params::Args, transactions};
 use crate::{
-    node::Node,
+    node::{Node, Submission},
     server::jsonrpc::{
         errors::{self, INTERNAL_ERROR, error},
         service::{Dispatch, JsonRpcService, MethodTable},
@@ -104,44 +103,33 @@ where
         matches!(&*request.method, "eth_sendRawTransaction" | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 
-    /// Sends of a batch: signers are recovered on all cores, and automining puts the transactions into one block.
+    /// Sends of a batch are one command: signers are recovered on all cores, and automining puts the transactions into one block.
+    /// What other clients send is mined as without the batch.
     fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
         let dispatch = self.clone();
-        async move {
-            if requests.iter().all(|request| request.method == "eth_sendRawTransaction") {
-                return send_raw_batch(&dispatch.rpc.node, requests).await;
-            }
-            let _hold = dispatch.rpc.node.hold_mining();
-            let mut responses = Vec::with_capacity(requests.len());
-            for request in requests {
-                responses.push(dispatch.call(request).await);
-            }
-            responses
-        }
+        async move { send_together(&dispatch.rpc.node, requests).await }
     }
 }
 
-async fn send_raw_batch(node: &Node, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
-    let raws: Vec<Result<Bytes, _>> = requests
-        .iter()
-        .map(|request| {
-            let params = Params::new(request.params.as_ref().map(|params| params.get()));
-            Args::read(&params, 1).and_then(|args| args.required(0, "transaction"))
-        })
-        .collect();
-    let sent: Vec<Bytes> = raws.iter().flatten().cloned().collect();
+async fn send_together(node: &Node, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
+    let read = |request: &Request<'_>| {
+        let params = Params::new(request.params.as_ref().map(|params| params.get()));
+        transactions::submission(node, &request.method, &Args::read(&params, 1)?)
+    };
+    let submissions: Vec<Result<Submission, _>> = requests.iter().map(read).collect();
+    let valid: Vec<Submission> = submissions.iter().flatten().cloned().collect();
     let node = node.clone();
     let results = match tokio::runtime::Handle::try_current() {
         // Recovering hundreds of signers takes milliseconds, which other connections must not wait for.
-        Ok(runtime) => runtime.spawn_blocking(move || node.send_raw_batch(&sent)).await.unwrap_or_default(),
-        Err(_) => node.send_raw_batch(&sent),
+        Ok(runtime) => runtime.spawn_blocking(move || node.send_together(valid)).await.unwrap_or_default(),
+        Err(_) => node.send_together(valid),
     };
     let mut results = results.into_iter();
     requests
         .into_iter()
-        .zip(raws)
-        .map(|(request, raw)| {
-            let result = raw.and_then(|_| match results.next() {
+        .zip(submissions)
+        .map(|(request, submission)| {
+            let result = submission.and_then(|_| match results.next() {
                 Some(result) => result.map_err(convert::send_error),
                 None => Err(error(INTERNAL_ERROR, "the node returned fewer results than transactions were sent")),
             });

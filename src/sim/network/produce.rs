@@ -14,11 +14,12 @@ use super::{
 };
 use crate::{
     chain::{
-        AddOutcome, BlockAttributes, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool,
+        AddOutcome, BlockAttributes, ChainDump, DumpError, ExecutedBlock, Intervention, InvalidTransaction,
+        LoadSummary, Pool,
     },
     consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
     primitives::{B256, Bytes, Height, Transaction},
-    sim::trace::Incident,
+    sim::{engine::clock::BlockClock, trace::Incident},
 };
 
 /// A block that was made on demand and is every replica's head.
@@ -161,6 +162,29 @@ impl Network {
         self.env = snapshot.env.clone();
         (self.invariants, self.twins) = (snapshot.invariants.clone(), snapshot.twins.clone());
         Ok(())
+    }
+
+    /// Returns this network as built at genesis, with empty pools. It writes nothing durable; [`Network::restore`] switches to it.
+    ///
+    /// # Errors
+    /// [`NetworkError::Chain`] when the genesis state was pruned, [`NetworkError::Consensus`].
+    pub fn at_genesis(&self) -> Result<Self, NetworkError> {
+        let genesis = self.primary().chain().genesis().block();
+        let mut env = self.env.clone();
+        env.forget_all();
+        env.clock = BlockClock::starting_at(genesis.timestamp());
+        let mut replicas = Vec::with_capacity(self.replicas.len());
+        for (replica, signer) in self.replicas.iter().zip(&self.setup.signers) {
+            let (id, pool) = (replica.id(), Pool::new(*replica.pool().config()));
+            let failed = |source: DumpError| NetworkError::Chain { replica: id, source: source.into() };
+            let chain = replica.chain().at_genesis().map_err(failed)?.detached();
+            let protocol = self.setup.protocol_at(&chain, BlockId::of(genesis), signer.clone(), None)?;
+            let mut replica = Replica::new(id, replica.address(), protocol, chain, pool, None);
+            replica.handle(Event::Start, &mut env)?;
+            replicas.push(replica);
+        }
+        let (setup, invariants) = (self.setup.clone(), self.invariants.clone());
+        Ok(Self { replicas, env, setup, invariants, twins: Vec::new() })
     }
 
     /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.
