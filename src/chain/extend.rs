@@ -136,6 +136,7 @@ impl Chain {
         let pending = self.pending_after(&change)?;
         self.persist(&change, &finality, &pending)?;
         (self.head, self.finality, self.pending) = (new, finality, pending);
+        self.switches_seen = self.context.switches.count();
         self.update_tree(&change);
         Ok(change)
     }
@@ -148,7 +149,8 @@ impl Chain {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
         self.persist(&change, &snapshot.finality, &snapshot.pending)?;
-        *self = Self { context: self.context.clone(), is_writer: self.is_writer, ..snapshot.clone() };
+        let (context, switches_seen) = (self.context.clone(), self.context.switches.count());
+        *self = Self { context, switches_seen, is_writer: self.is_writer, ..snapshot.clone() };
         Ok(change)
     }
 
@@ -211,6 +213,12 @@ impl Chain {
             }
         }
         self.call_finality_hooks(finality, &mut batch)?;
+        if self.is_persistent()
+            && let Some(lowest) = change.reverted.last()
+        {
+            // Before the write: who reads the new blocks then finds the switch.
+            self.context.switches.record(lowest.height().get().saturating_sub(1));
+        }
         if !batch.is_empty() {
             self.context.store.write(batch)?;
         }
