@@ -78,6 +78,7 @@ mod rules;
 mod simulate;
 mod spec;
 mod staking;
+mod switches;
 mod system_calls;
 mod tree;
 mod validate;
@@ -118,6 +119,8 @@ pub struct Chain {
     head: ExecutedBlock,
     finality: Finality,
     pending: PendingInterventions,
+    /// Number of the store's [`switches`] that this chain took part in.
+    switches_seen: u64,
     /// Whether it writes to the store and calls commit hooks.
     is_writer: bool,
 }
