@@ -6,6 +6,9 @@ use tokio::time::MissedTickBehavior;
 
 use crate::node::{Mining, Node, NodeEvent, Subscription, SubscriptionError};
 
+/// Longest interval that is waited for.
+const INTERVAL_MAX: Duration = Duration::from_secs(365 * 86_400);
+
 /// Mines blocks at the interval of the mining mode, in each mode that has one. Never returns.
 pub async fn drive(node: Node) {
     let mut changes = subscribe(&node);
@@ -19,7 +22,7 @@ pub async fn drive(node: Node) {
 
 /// Mines a block per interval until the mining mode changes.
 async fn mine_every(node: &Node, interval: Duration, changes: &mut Subscription) {
-    let mut ticks = tokio::time::interval_at(tokio::time::Instant::now() + interval, interval);
+    let mut ticks = tokio::time::interval_at(first_tick(interval), interval);
     // After the machine slept, the blocks of that time are not made up for.
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -31,6 +34,12 @@ async fn mine_every(node: &Node, interval: Duration, changes: &mut Subscription)
         // When a block fails, its transactions stay in the pool: the next tick tries again.
         let _ = tokio::task::spawn_blocking(move || node.mine(1)).await;
     }
+}
+
+/// The end of the first interval, at most a year from now: the clock can't tell a later time than its own end.
+fn first_tick(interval: Duration) -> tokio::time::Instant {
+    let now = tokio::time::Instant::now();
+    now.checked_add(interval.min(INTERVAL_MAX)).unwrap_or(now)
 }
 
 /// Waits until the mining mode is set.

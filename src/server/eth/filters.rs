@@ -67,8 +67,8 @@ impl Filters {
             let oldest = table.by_id.iter().min_by_key(|(_, (polled, _))| *polled).map(|(id, _)| *id);
             oldest.and_then(|id| table.by_id.remove(&id));
         }
-        table.next_id += 1;
-        table.polls += 1;
+        table.next_id = table.next_id.saturating_add(1);
+        table.polls = table.polls.saturating_add(1);
         let (id, polled) = (table.next_id, table.polls);
         table.by_id.insert(id, (polled, kind));
         U64::from(id)
@@ -81,7 +81,7 @@ impl Filters {
     /// Runs `poll` on the filter with this id.
     fn with<T>(&self, id: U64, poll: impl FnOnce(&mut Kind) -> Result<T, RpcError>) -> Result<T, RpcError> {
         let mut table = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        table.polls += 1;
+        table.polls = table.polls.saturating_add(1);
         let polls = table.polls;
         let (polled, kind) = table.by_id.get_mut(&id.to()).ok_or_else(|| error(NOT_FOUND, "filter not found"))?;
         *polled = polls;
@@ -182,7 +182,7 @@ impl Cursor {
             removed.push(block);
         }
         let mut added = Vec::new();
-        for number in common.height.get() + 1..=head.height().get() {
+        for number in common.height.get().saturating_add(1)..=head.height().get() {
             added.push(view.block(BlockRef::Number(Height::new(number))).map_err(convert::query_error)?);
         }
         *self = Self { height: head.height(), hash: head.hash() };

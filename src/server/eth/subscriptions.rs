@@ -38,7 +38,7 @@ pub(crate) struct HexIds(AtomicU64);
 
 impl IdProvider for HexIds {
     fn next_id(&self) -> SubscriptionId<'static> {
-        format!("{:#x}", self.0.fetch_add(1, Ordering::Relaxed) + 1).into()
+        format!("{:#x}", self.0.fetch_add(1, Ordering::Relaxed).saturating_add(1)).into()
     }
 }
 

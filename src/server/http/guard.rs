@@ -60,9 +60,9 @@ fn is_local_name(name: &str) -> bool {
     let bare = name.trim_start_matches('[').trim_end_matches(']');
     bare.parse::<IpAddr>().is_ok()
         || name.eq_ignore_ascii_case("localhost")
-        || name.len() > ".localhost".len()
-            && name.is_char_boundary(name.len() - ".localhost".len())
-            && name[name.len() - ".localhost".len()..].eq_ignore_ascii_case(".localhost")
+        || name.len().checked_sub(".localhost".len()).is_some_and(|start| {
+            start > 0 && name.get(start..).is_some_and(|end| end.eq_ignore_ascii_case(".localhost"))
+        })
 }
 
 /// Returns `host` of `host:port`. An IPv6 address is in brackets.
