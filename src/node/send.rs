@@ -21,12 +21,18 @@ pub enum Submission {
     /// A raw signed transaction (EIP-2718), as for [`Node::send_raw`].
     Raw(Bytes),
     /// A request for a transaction of one of the node's accounts or of an impersonated one, as for [`Node::send_request`].
-    Request(CallRequest),
+    Request(Box<CallRequest>),
 }
 
 impl Submission {
     const fn raw(&self) -> Option<&Bytes> {
         if let Self::Raw(raw) = self { Some(raw) } else { None }
+    }
+}
+
+impl From<CallRequest> for Submission {
+    fn from(request: CallRequest) -> Self {
+        Self::Request(Box::new(request))
     }
 }
 
@@ -72,10 +78,10 @@ impl Node {
     /// estimated after those before it.
     ///
     /// ```
-    /// use chainbox::{node::Submission, prelude::*};
+    /// use chainbox::prelude::*;
     /// let node = Node::new();
     /// let request = CallRequest { from: Some(node.accounts()[0]), to: Some(node.accounts()[1]), ..Default::default() };
-    /// let sent = node.send_together(vec![Submission::Request(request.clone()), Submission::Request(request)]);
+    /// let sent = node.send_together(vec![request.clone().into(), request.into()]);
     /// assert!(sent.iter().all(Result::is_ok));
     /// assert_eq!(node.view().head().block().transactions().len(), 2);
     /// ```
@@ -87,7 +93,7 @@ impl Node {
         for submission in submissions {
             let transaction = match submission {
                 Submission::Raw(_) => decoded.next().expect("one result for each raw transaction").map_err(Into::into),
-                Submission::Request(request) => self.filled(&writer, request),
+                Submission::Request(request) => self.filled(&writer, *request),
             };
             results.push(transaction.and_then(|transaction| {
                 let hash = transaction.hash();

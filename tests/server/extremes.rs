@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 
 use crate::methods::Chain;
 
-/// Parameters by method: each `$n` is a number to vary, `$a` an address, `$h` the head's hash, `$t` a token's address. A method that is not listed gets [`UNLISTED`].
+/// Parameters by method: each `$n` is a number to vary, `$a` an address, `$h` the head's hash, `$t` a token's
+/// address. A method that is not listed gets [`UNLISTED`].
 const CALLS: &[(&str, &[&str])] = &[
     ("eth_getBalance", &["['$a', '$n']"]),
     ("eth_getTransactionCount", &["['$a', '$n']"]),

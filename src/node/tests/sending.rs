@@ -83,7 +83,7 @@ fn what_is_sent_together_shares_a_block_and_each_sees_those_before_it() {
     let init_code = Erc20Params::new("Gold", "GLD", U256::from(9), alice).init_code();
     let transfer = |amount| erc20::transferCall { to: bob, value: U256::from(amount) }.abi_encode();
     let request = |to, input: Vec<u8>| {
-        Submission::Request(CallRequest { from: Some(alice), to, input: input.into(), ..Default::default() })
+        Submission::from(CallRequest { from: Some(alice), to, input: input.into(), ..Default::default() })
     };
     let results = node.send_together(vec![
         Submission::Raw(plain_transfer(&node, 0, 0, 1).encoded()),

@@ -78,7 +78,7 @@ fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
 pub(super) fn submission(node: &Node, method: &str, args: &Args<'_>) -> Result<Submission, RpcError> {
     match method {
         "eth_sendRawTransaction" => raw_transaction(args).map(Submission::Raw),
-        _ => request(node, args).map(Submission::Request),
+        _ => request(node, args).map(Submission::from),
     }
 }
 
