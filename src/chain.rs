@@ -79,6 +79,7 @@ mod rules;
 mod simulate;
 mod spec;
 mod staking;
+mod switches;
 mod system_calls;
 mod tree;
 mod validate;
@@ -103,7 +104,9 @@ pub use read::TransactionLocation;
 pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
-pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, StateOverrides};
+pub use simulate::{
+    AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, SimulatedBlock, StateOverrides,
+};
 pub use spec::{
     BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
@@ -117,6 +120,8 @@ pub struct Chain {
     head: ExecutedBlock,
     finality: Finality,
     pending: PendingInterventions,
+    /// Number of the store's [`switches`] that this chain took part in.
+    switches_seen: u64,
     /// Whether it writes to the store and calls commit hooks.
     is_writer: bool,
 }

@@ -13,6 +13,8 @@
 //! # Ok::<(), chainbox::node::ContractError>(())
 //! ```
 
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
+
 mod builder;
 mod cheats;
 mod clock;
@@ -53,8 +55,9 @@ pub use error::{
 pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};
 pub use head_switches::{HEAD_SWITCHES_MAX, REMOVED_BYTES_MAX};
 pub use mined::MinedTransaction;
-pub use mining::{BLOCKS_PER_CALL_MAX, MiningHold};
+pub use mining::BLOCKS_PER_CALL_MAX;
 pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
+pub use send::Submission;
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};

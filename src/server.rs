@@ -32,7 +32,19 @@
 //! | 4444 | the block or its state was pruned | EIP-4444, geth |
 //!
 //! Consecutive sends of a batch share a block while the node mines each transaction; a read between them sees the state
-//! after the sends before it.
+//! after the sends before it. They are one command of the node: what other clients send meanwhile is mined as without them.
+//!
+//! Block parameters: `pending` is the block that would be mined now, executed, in every method that takes one; its `hash`, `nonce` and
+//! `miner` are null, as in geth. `latest` and `pending` show what `anvil_set*` changed since the head; a number, a hash and every other
+//! tag name a block's own state. `eth_getProof` always proves a block's own state, so that the proof verifies under the block's
+//! `stateRoot`: at `latest` it lacks such changes until a block records them.
+//!
+//! `evm_revert` restores blocks, state, time and the pool of the snapshot, as Hardhat does. `anvil_reset` goes to genesis, also where the node
+//! was opened on a database with blocks.
+//!
+//! Where the schemas of the execution APIs, geth and anvil differ, they count in this order. `eth_sendTransaction` makes an EIP-2930
+//! transaction of an access list with `gasPrice`, a legacy one of `gasPrice` alone, else an EIP-1559 one. Raw transactions without
+//! a chain id (before EIP-155) are refused.
 //!
 //! ```
 //! use chainbox::{node::Node, server::EthRpc};
@@ -44,6 +56,8 @@
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+
+#![cfg_attr(not(test), warn(clippy::arithmetic_side_effects))]
 
 mod api_error;
 mod chains;

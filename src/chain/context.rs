@@ -10,6 +10,7 @@ use super::{
     hook::CommitHook,
     rules::HeaderRules,
     spec::GenesisSpec,
+    switches::Switches,
     validate::Rules,
     version::Version,
 };
@@ -58,6 +59,7 @@ pub(super) struct ChainContext {
     pub(super) is_durable: bool,
     pub(super) is_paranoid: bool,
     pub(super) decoded_blocks: DecodedBlocks,
+    pub(super) switches: Switches,
 }
 
 impl ChainContext {

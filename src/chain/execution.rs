@@ -33,6 +33,18 @@ const TRANSACTION_GAS_MIN: u64 = crate::vm::GasSchedule::STANDARD.transaction;
 /// Consecutive candidates too large for the rest of the block after which building stops.
 const TOO_LARGE_IN_A_ROW_MAX: u32 = 128;
 
+/// What a block is built for.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Purpose<'a> {
+    /// To be inserted: the cached journal is used and replaced.
+    Insert,
+    /// To be looked at, over the parent's state with the interventions applied: the cached journal is left to the next block.
+    Simulate {
+        /// The parent's state with the interventions applied.
+        over: &'a Arc<Version>,
+    },
+}
+
 /// A built block with its execution result and the candidates left out.
 pub(super) struct Built {
     pub(super) block: Block,
@@ -47,6 +59,7 @@ pub(super) fn build(
     attributes: &BlockAttributes,
     interventions: Vec<Intervention>,
     candidates: &mut dyn Candidates,
+    purpose: Purpose<'_>,
 ) -> Result<Built, ChainError> {
     let overrides = HeaderOverrides::of(&interventions);
     let mut header = next_header(&context.spec, parent.block(), attributes, overrides);
@@ -54,9 +67,14 @@ pub(super) fn build(
         |reason| ChainError::InvalidBlock { height: Height::new(header.number), hash: Default::default(), reason };
     check_interventions(&context.spec, &interventions).map_err(invalid)?;
     check_fixed_fields(&context.spec, &header, parent.block().header(), overrides).map_err(invalid)?;
-    let parent_version = version_of(parent)?;
-    let mut journal = context.journal_at(parent_version)?;
-    apply_interventions(&mut journal, &interventions)?;
+    let (parent_version, mut journal, unapplied) = match purpose {
+        Purpose::Insert => {
+            let version = version_of(parent)?;
+            (version, context.journal_at(version)?, interventions.as_slice())
+        }
+        Purpose::Simulate { over } => (over, Journal::new(over.view()?), [].as_slice()),
+    };
+    apply_interventions(&mut journal, unapplied)?;
     let ran = system_calls::run(context, &mut journal, &header, parent.block().header(), &attributes.payload);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
     let mut executor = Executor::new(
@@ -87,7 +105,10 @@ pub(super) fn build(
         }
     }
     header.gas_used = executor.gas_used().get();
-    let version = context.commit(parent_version, journal)?;
+    let version = match purpose {
+        Purpose::Insert => context.commit(parent_version, journal)?,
+        Purpose::Simulate { .. } => context.commit_changes(parent_version, &journal.take_changes())?,
+    };
     header.state_root = version.commit().root;
     header.transactions_root = roots::transactions_root(&transactions);
     (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);

@@ -11,7 +11,7 @@ use super::{
     candidates::{BuiltBlock, Candidates},
     error::{BlockError, ChainError},
     executed_block::{ExecutedBlock, Execution},
-    execution::{self, invalid_block, total_difficulty},
+    execution::{self, Purpose, invalid_block, total_difficulty},
     hook::{Finality, HeadChange},
     pending::PendingInterventions,
     persist::{self, Heads},
@@ -49,7 +49,7 @@ impl Chain {
         let is_on_head = parent.hash() == self.head.hash();
         let pending = if is_on_head { self.pending.interventions.clone() } else { Vector::new() };
         let interventions = pending.into_iter().chain(attributes.interventions.iter().cloned()).collect();
-        let built = execution::build(&self.context, &parent, attributes, interventions, candidates)?;
+        let built = execution::build(&self.context, &parent, attributes, interventions, candidates, Purpose::Insert)?;
         self.context.cache.insert(Arc::new(built.block.clone()), built.execution);
         Ok(BuiltBlock { block: built.block, left_out: built.left_out })
     }
@@ -136,6 +136,7 @@ impl Chain {
         let pending = self.pending_after(&change)?;
         self.persist(&change, &finality, &pending)?;
         (self.head, self.finality, self.pending) = (new, finality, pending);
+        self.switches_seen = self.context.switches.count();
         self.update_tree(&change);
         Ok(change)
     }
@@ -148,7 +149,8 @@ impl Chain {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
         self.persist(&change, &snapshot.finality, &snapshot.pending)?;
-        *self = Self { context: self.context.clone(), is_writer: self.is_writer, ..snapshot.clone() };
+        let (context, switches_seen) = (self.context.clone(), self.context.switches.count());
+        *self = Self { context, switches_seen, is_writer: self.is_writer, ..snapshot.clone() };
         Ok(change)
     }
 
@@ -211,6 +213,12 @@ impl Chain {
             }
         }
         self.call_finality_hooks(finality, &mut batch)?;
+        if self.is_persistent()
+            && let Some(lowest) = change.reverted.last()
+        {
+            // Before the write: who reads the new blocks then finds the switch.
+            self.context.switches.record(lowest.height().get().saturating_sub(1));
+        }
         if !batch.is_empty() {
             self.context.store.write(batch)?;
         }

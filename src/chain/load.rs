@@ -102,8 +102,11 @@ impl Chain {
         Ok(summary)
     }
 
-    /// Returns the same chain without blocks above genesis.
-    fn at_genesis(&self) -> Result<Self, DumpError> {
+    /// Returns the same chain without blocks above genesis. [`Chain::restore`] switches to it.
+    ///
+    /// # Errors
+    /// [`DumpError::GenesisPruned`].
+    pub(crate) fn at_genesis(&self) -> Result<Self, DumpError> {
         let genesis = self.genesis.clone();
         if !genesis.has_state() {
             return Err(DumpError::GenesisPruned);

@@ -15,6 +15,7 @@ use super::{
     persist::{self, Heads},
     rules::{AnyHeader, HeaderRules},
     spec::GenesisSpec,
+    switches::Switches,
     tree::Tree,
 };
 use crate::{
@@ -102,6 +103,7 @@ impl ChainBuilder {
             is_durable,
             is_paranoid: self.is_paranoid,
             decoded_blocks: DecodedBlocks::default(),
+            switches: Switches::default(),
         };
         match persist::genesis(&*context.store)?.filter(|_| is_durable) {
             Some(genesis) => reopen(context, genesis),
@@ -159,7 +161,7 @@ fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
     }
     let (head, tree) = (genesis.clone(), Tree::new(genesis.clone()));
     let pending = PendingInterventions::default();
-    Ok(Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true })
+    Ok(Chain { context: context.into(), tree, genesis, head, finality, pending, switches_seen: 0, is_writer: true })
 }
 
 /// Opens the chain in a store. Reads genesis, the head and the blocks of its finality; all others are read on demand.
@@ -181,7 +183,8 @@ fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, ChainError>
     }
     let interventions = persist::interventions(&*context.store)?;
     let pending = PendingInterventions::default();
-    let mut chain = Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true };
+    let context = context.into();
+    let mut chain = Chain { context, tree, genesis, head, finality, pending, switches_seen: 0, is_writer: true };
     chain.pending = chain.apply_overrides(&chain.head, interventions.into_iter().collect())?;
     Ok(chain)
 }

@@ -119,9 +119,29 @@ impl Chain {
         }
         let known = match self.tree.canonical(height) {
             Some(hash) => Some(hash),
-            None => self.context.stored_canonical(height)?,
+            None => {
+                let stored = self.context.stored_canonical(height)?;
+                // The store has moved to another branch since this chain was cloned.
+                match self.context.switches.replaced_since(self.switches_seen, height.get()) {
+                    true => self.ancestor_at(height)?,
+                    false => stored,
+                }
+            }
         };
         known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.oldest_block() })
+    }
+
+    /// Returns the hash of the head's ancestor at a height by way of parent hashes, from the lowest canonical block in memory on.
+    fn ancestor_at(&self, height: Height) -> Result<Option<B256>, ChainError> {
+        let lowest = self.tree.oldest(self.head.height());
+        let Some(mut hash) = self.tree.canonical(lowest) else { return Ok(None) };
+        let Some(mut block) = self.tree.get_at(lowest, hash).cloned() else { return Ok(None) };
+        while block.height() > height {
+            hash = block.block().parent_hash();
+            let Some(parent) = self.context.load(hash)? else { return Ok(None) };
+            block = parent;
+        }
+        Ok(Some(hash))
     }
 
     /// Returns the lowest height above genesis whose block is kept; the head's when there is none.
@@ -161,9 +181,13 @@ impl Chain {
     /// # Errors
     /// [`ChainError::State`].
     pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
+        Ok(self.latest_version()?.view()?)
+    }
+
+    pub(super) fn latest_version(&self) -> Result<&Arc<Version>, ChainError> {
         match &self.pending.version {
-            Some(version) => Ok(version.view()?),
-            None => Ok(self.version_of(&self.head)?.view()?),
+            Some(version) => Ok(version),
+            None => self.version_of(&self.head),
         }
     }
 

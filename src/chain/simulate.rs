@@ -1,5 +1,6 @@
 //! Running messages without committing them: `eth_call`, gas estimates, access lists, traces.
 
+mod block;
 mod estimate;
 mod request;
 #[cfg(test)]
@@ -9,7 +10,10 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use alloy_primitives::{Address, B256, Bytes, Log, U256};
 
-pub use self::request::{AccountOverride, CallRequest, StateOverrides};
+pub use self::{
+    block::SimulatedBlock,
+    request::{AccountOverride, CallRequest, StateOverrides},
+};
 use super::{
     Chain,
     error::{ChainError, InvalidTransaction},
@@ -84,6 +88,12 @@ pub enum EstimateError {
     /// The message can't be executed at all.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// The message needs more gas than the largest limit tried: the request's, the block's, or what the sender can pay.
+    #[error("gas required exceeds allowance ({})", allowance.get())]
+    Allowance {
+        /// The largest limit tried.
+        allowance: Gas,
+    },
     /// The message fails with any gas limit.
     #[error("{}", .0.describe())]
     Failed(Box<CallOutcome>),
@@ -149,7 +159,12 @@ impl Chain {
     pub fn call_context(&self, block: &ExecutedBlock) -> Result<CallContext, ChainError> {
         let hash = block.hash();
         let state = if hash == self.head().hash() { self.latest_state()? } else { self.state_of(hash)? };
-        Ok(CallContext { state, block: self.context().block_context(block.block().header()) })
+        Ok(self.call_context_over(block, state))
+    }
+
+    /// Returns the context of `block` over `state`.
+    pub fn call_context_over(&self, block: &ExecutedBlock, state: Arc<dyn StateView>) -> CallContext {
+        CallContext { state, block: self.context().block_context(block.block().header()) }
     }
 
     /// Returns the context of the next block over the newest state.

@@ -92,7 +92,7 @@ impl BlockTime {
     /// Sets blocks' time to `timestamp`; it advances with the clock.
     pub(super) fn set_now(&mut self, clock: &dyn Clock, timestamp: Timestamp) {
         let (target, now) = (i128::from(timestamp.as_secs()), i128::from(clock.now().as_secs()));
-        self.offset.0 = (target - now).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
+        self.offset.0 = target.saturating_sub(now).clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64;
     }
 
     /// Sets the next block's timestamp.

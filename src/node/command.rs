@@ -20,7 +20,6 @@ use crate::sim::NetworkCheckpoint;
 struct Before {
     network: NetworkCheckpoint,
     settings: Settings,
-    holds: usize,
 }
 
 impl Writer {
@@ -35,7 +34,7 @@ impl Writer {
         command: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
         self.reconcile()?;
-        let before = Before { network: self.network.checkpoint(), settings: self.settings.clone(), holds: self.holds };
+        let before = Before { network: self.network.checkpoint(), settings: self.settings.clone() };
         let view = inner.view.load_full();
         let failure = match catch_unwind(AssertUnwindSafe(|| command(self))) {
             Ok(Ok(result)) => {
@@ -68,9 +67,9 @@ impl Writer {
     }
 
     fn put_back(&mut self, before: Before) {
-        let Before { network, settings, holds } = before;
+        let Before { network, settings } = before;
         let failed = self.network.roll_back(network);
-        (self.settings, self.holds) = (settings, holds);
+        self.settings = settings;
         // What the failed command has written must leave the store before the next one writes there.
         self.stray = self.network.is_durable().then_some(failed);
     }

@@ -5,7 +5,7 @@ use core::error::Error;
 use crate::{
     chain::{CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
     consensus::{BlockId, ConsensusError},
-    primitives::{Address, B256, Height, MnemonicError, Timestamp, TransactionError},
+    primitives::{Address, B256, Gas, Height, MnemonicError, Timestamp, TransactionError},
     sim::{ChainOptionsError, NetworkError, StoredRecordsError},
     state::StateError,
     store::StoreError,
@@ -195,6 +195,12 @@ pub enum SendError {
         /// The sender asked for.
         address: Address,
     },
+    /// Its gas could not be estimated: it needs more than the request, the block or the sender's balance allows.
+    #[error("gas required exceeds allowance ({})", allowance.get())]
+    Allowance {
+        /// The largest gas limit tried.
+        allowance: Gas,
+    },
     /// It would revert or halt with any gas limit, so its gas could not be estimated.
     #[error("{}", outcome.describe())]
     WouldFail {
@@ -229,6 +235,7 @@ impl From<EstimateError> for SendError {
     fn from(error: EstimateError) -> Self {
         match error {
             EstimateError::Query(error) => Self::Query(error),
+            EstimateError::Allowance { allowance } => Self::Allowance { allowance },
             EstimateError::Failed(outcome) => Self::WouldFail { outcome },
         }
     }
@@ -317,6 +324,12 @@ pub enum EstimateError {
     /// The block or state could not be read, or the request can't be executed at all.
     #[error(transparent)]
     Query(#[from] QueryError),
+    /// The request needs more gas than its own limit, the block's, or what the sender can pay.
+    #[error("gas required exceeds allowance ({})", allowance.get())]
+    Allowance {
+        /// The largest gas limit tried.
+        allowance: Gas,
+    },
     /// The request fails with any gas limit.
     #[error("{}", .0.describe())]
     Failed(Box<CallOutcome>),
@@ -326,6 +339,7 @@ impl From<crate::chain::EstimateError> for EstimateError {
     fn from(error: crate::chain::EstimateError) -> Self {
         match error {
             crate::chain::EstimateError::Call(error) => Self::Query(error.into()),
+            crate::chain::EstimateError::Allowance { allowance } => Self::Allowance { allowance },
             crate::chain::EstimateError::Failed(outcome) => Self::Failed(outcome),
         }
     }

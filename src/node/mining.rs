@@ -8,21 +8,6 @@ use crate::{chain::ExecutedBlock, primitives::Timestamp};
 /// Most blocks that one call of [`Node::mine`] makes.
 pub const BLOCKS_PER_CALL_MAX: u64 = 1_000_000;
 
-/// Suspends automatic mining while it lives, so that transactions share a block; dropping the last one mines what is ready.
-#[derive(Debug)]
-pub struct MiningHold {
-    node: Node,
-}
-
-impl Drop for MiningHold {
-    fn drop(&mut self) {
-        let mut writer = self.node.write();
-        writer.holds -= 1;
-        // Transactions of a block that can't be made stay in the pool, for the next block.
-        let _ = writer.automine(&self.node.inner);
-    }
-}
-
 /// Making blocks.
 impl Node {
     /// Makes `count` blocks of the ready transactions, and returns them, oldest first.
@@ -106,12 +91,6 @@ impl Node {
         self.inner.subscribers.send(&NodeEvent::MiningChanged { mining });
         writer.automine(&self.inner)
     }
-
-    /// Suspends automatic mining until the returned value is dropped.
-    pub fn hold_mining(&self) -> MiningHold {
-        self.write().holds += 1;
-        MiningHold { node: self.clone() }
-    }
 }
 
 /// Time travel. Block timestamps are whole seconds: a fraction of a second in a [`Duration`] is dropped.
@@ -173,7 +152,7 @@ impl Node {
         {
             while left >= interval {
                 writer.increase_time(&self.inner, interval);
-                left -= interval;
+                left = left.saturating_sub(interval);
                 blocks.push(writer.mine_block(&self.inner)?);
             }
         }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{BlockRef, Contract, ContractError, MinedTransaction, Node, QueryError, SendError};
+use super::{
+    BlockRef, Contract, ContractError, MinedTransaction, Node, NodeView, QueryError, SendError, writer::Writer,
+};
 use crate::{
     chain::{CallRequest, StateOverrides},
     primitives::{Address, B256, Bytes, Gas, Transaction, TransactionRequest, U256},
@@ -11,6 +13,28 @@ use crate::{
 
 /// Margin over a gas estimate, as a divisor of it: a quarter, for a state that changes until the transaction is mined.
 const ESTIMATE_MARGIN_DIVISOR: u64 = 4;
+
+/// A transaction to be sent together with others; see [`Node::send_together`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Submission {
+    /// A raw signed transaction (EIP-2718), as for [`Node::send_raw`].
+    Raw(Bytes),
+    /// A request for a transaction of one of the node's accounts or of an impersonated one, as for [`Node::send_request`].
+    Request(Box<CallRequest>),
+}
+
+impl Submission {
+    const fn raw(&self) -> Option<&Bytes> {
+        if let Self::Raw(raw) = self { Some(raw) } else { None }
+    }
+}
+
+impl From<CallRequest> for Submission {
+    fn from(request: CallRequest) -> Self {
+        Self::Request(Box::new(request))
+    }
+}
 
 /// A transaction without nonce and signature.
 struct Draft {
@@ -46,26 +70,53 @@ impl Node {
         drop(self.inner.recovery.decode_batch(raws));
     }
 
-    /// Sends many raw transactions, which share a block as far as its gas limit allows. Signatures are recovered on all cores.
-    ///
-    /// Results are in the order of `raws`; a refused transaction does not affect the others.
+    /// As [`Node::send_together`], of raw transactions alone.
     pub fn send_raw_batch(&self, raws: &[Bytes]) -> Vec<Result<B256, SendError>> {
-        let decoded = self.inner.recovery.decode_batch(raws);
+        self.send_together(raws.iter().cloned().map(Submission::Raw).collect())
+    }
+
+    /// Sends transactions as one command: they share a block as far as its gas limit allows, and none of another caller comes
+    /// between them. Signatures are recovered on all cores.
+    ///
+    /// Results are in the order of `submissions`; a refused transaction does not affect the others. The gas of a request is
+    /// estimated after those before it.
+    ///
+    /// ```
+    /// use chainbox::prelude::*;
+    /// let node = Node::new();
+    /// let request = CallRequest { from: Some(node.accounts()[0]), to: Some(node.accounts()[1]), ..Default::default() };
+    /// let sent = node.send_together(vec![request.clone().into(), request.into()]);
+    /// assert!(sent.iter().all(Result::is_ok));
+    /// assert_eq!(node.view().head().block().transactions().len(), 2);
+    /// ```
+    pub fn send_together(&self, submissions: Vec<Submission>) -> Vec<Result<B256, SendError>> {
+        let raws: Vec<Bytes> = submissions.iter().filter_map(Submission::raw).cloned().collect();
+        let mut decoded = self.inner.recovery.decode_batch(&raws).into_iter();
         let mut writer = self.write();
-        let mut results: Vec<_> = decoded
-            .into_iter()
-            .map(|decoded| {
-                let transaction = Arc::new(decoded?);
+        let mut results = Vec::with_capacity(submissions.len());
+        for submission in submissions {
+            let transaction = match submission {
+                Submission::Raw(_) => decoded.next().expect("one result for each raw transaction").map_err(Into::into),
+                Submission::Request(request) => self.filled(&writer, *request),
+            };
+            results.push(transaction.and_then(|transaction| {
                 let hash = transaction.hash();
+                let transaction = Arc::new(transaction);
                 writer.command(&self.inner, |writer| writer.submit(transaction)).map(|()| hash)
-            })
-            .collect();
+            }));
+        }
         if let Err(error) = writer.automine(&self.inner)
             && let Some(last) = results.last_mut()
         {
             *last = Err(error.into());
         }
         results
+    }
+
+    /// The transaction that a request asks for, after all that the writer has.
+    fn filled(&self, writer: &Writer, request: CallRequest) -> Result<Transaction, SendError> {
+        let view = writer.view(Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
+        self.finish(self.draft(&view, request)?, &view)
     }
 
     /// Sends a transaction of one of the node's accounts, or of an impersonated one; fills in missing fields.
@@ -76,7 +127,7 @@ impl Node {
     /// [`SendError::UnknownAccount`], [`SendError::WouldFail`] when its gas is to be estimated and it would fail, else as
     /// [`Node::send`].
     pub fn send_request(&self, request: CallRequest) -> Result<B256, SendError> {
-        self.send_draft(self.draft(request)?)
+        self.send_draft(self.draft(&self.view(), request)?)
     }
 
     /// As [`Node::send_request`], of one of the node's accounts alone: impersonation does not count. For callers other than
@@ -85,7 +136,7 @@ impl Node {
     /// # Errors
     /// As [`Node::send_request`]; [`SendError::UnknownAccount`] for an impersonated sender too.
     pub fn send_as_account(&self, request: CallRequest) -> Result<B256, SendError> {
-        let draft = self.draft(request)?;
+        let draft = self.draft(&self.view(), request)?;
         let address = draft.from;
         if self.inner.key_of(address).is_none() {
             return Err(SendError::UnknownAccount { address });
@@ -96,7 +147,7 @@ impl Node {
     fn send_draft(&self, draft: Draft) -> Result<B256, SendError> {
         // The nonce is read under the writer's lock, so that two callers never get the same one.
         let mut writer = self.write();
-        let transaction = self.finish(draft)?;
+        let transaction = self.finish(draft, &self.view())?;
         let hash = transaction.hash();
         writer.send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
@@ -107,22 +158,21 @@ impl Node {
     /// # Errors
     /// As [`Node::send_request`].
     pub fn fill(&self, request: CallRequest) -> Result<Transaction, SendError> {
-        let draft = self.draft(request)?;
-        self.finish(draft)
+        let view = self.view();
+        self.finish(self.draft(&view, request)?, &view)
     }
 
     /// Checks the sender, and fills in all fields but the nonce.
-    fn draft(&self, request: CallRequest) -> Result<Draft, SendError> {
+    fn draft(&self, view: &NodeView, request: CallRequest) -> Result<Draft, SendError> {
         let from = request.from.or_else(|| self.accounts().first().copied()).unwrap_or_default();
-        let view = self.view();
         if self.inner.key_of(from).is_none() && !view.impersonates(from) {
             return Err(SendError::UnknownAccount { address: from });
         }
         let gas_limit = match request.gas {
             Some(gas) => gas,
-            None => self.estimate_with_margin(&CallRequest { from: Some(from), ..request.clone() })?,
+            None => estimate_with_margin(view, &CallRequest { from: Some(from), ..request.clone() })?,
         };
-        let tip = request.max_priority_fee_per_gas.unwrap_or_else(|| self.suggested_tip());
+        let fees = Fees::of(&request, view);
         let fields = TransactionRequest {
             chain_id: Some(request.chain_id.unwrap_or_else(|| view.chain_id())),
             nonce: 0,
@@ -130,19 +180,19 @@ impl Node {
             value: request.value,
             input: request.input,
             gas_limit,
-            gas_price: request.gas_price,
-            max_fee_per_gas: request.max_fee_per_gas.unwrap_or_else(|| 2 * u128::from(view.next_base_fee()) + tip),
-            max_priority_fee_per_gas: request.max_fee_per_gas.map_or(tip, |most| tip.min(most)),
-            access_list: request.access_list.unwrap_or_default(),
+            gas_price: fees.gas_price,
+            max_fee_per_gas: fees.max_fee_per_gas,
+            max_priority_fee_per_gas: fees.max_priority_fee_per_gas,
+            access_list: request.access_list,
         };
         Ok(Draft { from, nonce: request.nonce, fields })
     }
 
     /// Sets a draft's nonce and signs it.
-    fn finish(&self, draft: Draft) -> Result<Transaction, SendError> {
+    fn finish(&self, draft: Draft, view: &NodeView) -> Result<Transaction, SendError> {
         let nonce = match draft.nonce {
             Some(nonce) => nonce,
-            None => self.view().nonce(draft.from, BlockRef::Pending)?,
+            None => view.nonce(draft.from, BlockRef::Pending)?,
         };
         let fields = TransactionRequest { nonce, ..draft.fields };
         Ok(match self.inner.key_of(draft.from) {
@@ -153,17 +203,7 @@ impl Node {
 
     /// A tip that gets a transaction into the next block, in the smallest unit per unit of gas: 1 gwei, or 0 without base fee.
     pub fn suggested_tip(&self) -> u128 {
-        if self.view().next_base_fee() == 0 { 0 } else { 1_000_000_000 }
-    }
-
-    /// A gas estimate with a margin, at most the block's gas limit.
-    fn estimate_with_margin(&self, request: &CallRequest) -> Result<Gas, SendError> {
-        let view = self.view();
-        let gas = view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())?.get();
-        let gas_max = view.pool_context().gas_limit.get();
-        // A plain transfer's cost is constant.
-        let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
-        Ok(Gas::new(gas.saturating_add(margin).min(gas_max.max(gas))))
+        suggested_tip(&self.view())
     }
 
     /// The receipt of a mined transaction, with its block and index; `None` while it is not mined. See
@@ -216,4 +256,42 @@ impl Node {
         let outcome = self.view().replay(hash, &mut CallTracer::new())?;
         Ok(SendError::WouldFail { outcome: Box::new(outcome) }.into())
     }
+}
+
+/// The fee fields of a transaction, by which its type is chosen as in geth.
+struct Fees {
+    /// Set for the types before EIP-1559.
+    gas_price: Option<u128>,
+    max_fee_per_gas: u128,
+    max_priority_fee_per_gas: u128,
+}
+
+impl Fees {
+    /// Fills in missing fees. Without any, they are those of EIP-1559 where the next block has London's rules.
+    fn of(request: &CallRequest, view: &NodeView) -> Self {
+        let (fee, tip) = (request.max_fee_per_gas, request.max_priority_fee_per_gas);
+        let suggested = suggested_tip(view);
+        let gas_price = request.gas_price.or_else(|| {
+            let is_before_london = fee.is_none() && tip.is_none() && !view.pool_context().is_london;
+            is_before_london.then_some(suggested)
+        });
+        // A tip that overflows the sum is no lower for that: the pool refuses what the sender can't pay.
+        let twice_base_fee = u128::from(view.next_base_fee()).saturating_mul(2);
+        let max_fee_per_gas = fee.unwrap_or_else(|| twice_base_fee.saturating_add(tip.unwrap_or(suggested)));
+        let max_priority_fee_per_gas = tip.unwrap_or_else(|| suggested.min(max_fee_per_gas));
+        Self { gas_price, max_fee_per_gas, max_priority_fee_per_gas }
+    }
+}
+
+fn suggested_tip(view: &NodeView) -> u128 {
+    if view.next_base_fee() == 0 { 0 } else { 1_000_000_000 }
+}
+
+/// A gas estimate with a margin, at most the block's gas limit.
+fn estimate_with_margin(view: &NodeView, request: &CallRequest) -> Result<Gas, SendError> {
+    let gas = view.estimate_gas(request, BlockRef::Pending, &StateOverrides::new())?.get();
+    let gas_max = view.pool_context().gas_limit.get();
+    // A plain transfer's cost is constant.
+    let margin = if request.input.is_empty() { 0 } else { gas / ESTIMATE_MARGIN_DIVISOR };
+    Ok(Gas::new(gas.saturating_add(margin).min(gas_max.max(gas))))
 }

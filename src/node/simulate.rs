@@ -2,27 +2,25 @@
 
 use super::{BlockRef, EstimateError, Node, NodeView, QueryError};
 use crate::{
-    chain::{BlockAttributes, CallContext, CallOutcome, CallRequest, StateOverrides},
+    chain::{CallContext, CallOutcome, CallRequest, StateOverrides},
     primitives::{AccessList, B256, Gas},
     vm::{CallTrace, CallTracer, Inspector},
 };
 
 impl NodeView {
-    /// The state and the block in which a call at `block` runs: the block itself, or the next one for `Pending`.
+    /// The block that `id` names and the state after it, in which a call runs: see [`NodeView::state`].
     ///
     /// # Errors
     /// [`QueryError`] for an unknown block or a pruned state.
-    pub fn call_context(&self, block: BlockRef) -> Result<CallContext, QueryError> {
-        if block == BlockRef::Pending {
-            let head = self.head().block();
-            let attributes = BlockAttributes {
-                timestamp: head.timestamp(),
-                beneficiary: head.header().beneficiary,
-                ..BlockAttributes::default()
-            };
-            return Ok(self.chain().next_call_context(&attributes)?);
-        }
-        Ok(self.chain().call_context(&self.block(block)?)?)
+    pub fn call_context(&self, id: BlockRef) -> Result<CallContext, QueryError> {
+        let (block, state) = match id {
+            BlockRef::Pending => {
+                let pending = self.pending()?;
+                (pending.block, pending.state)
+            }
+            other => (self.block(other)?, self.state(other)?),
+        };
+        Ok(self.chain().call_context_over(&block, state))
     }
 
     /// Runs `request` on the state after a block, with `overrides`, and discards its changes. A revert is a result, no error.

@@ -3,7 +3,7 @@
 use core::fmt;
 
 use super::{EngineError, Node, clock::BlockTime, view::Settings};
-use crate::sim::Network;
+use crate::{primitives::Height, sim::Network};
 
 /// Identifies a snapshot. A node uses no id twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,7 +38,8 @@ impl Node {
     /// Takes a snapshot of the node, in constant time.
     pub fn snapshot(&self) -> SnapshotId {
         let mut writer = self.write();
-        writer.snapshots_taken += 1;
+        // A node takes fewer than 2^64 snapshots.
+        writer.snapshots_taken = writer.snapshots_taken.saturating_add(1);
         let id = SnapshotId(writer.snapshots_taken);
         let snapshot = Snapshot { network: writer.network.clone(), time: writer.settings.time };
         writer.snapshots.insert(id, snapshot);
@@ -60,13 +61,17 @@ impl Node {
         Ok(true)
     }
 
-    /// Reverts to the node as built, with an empty pool and the clock's time; removes snapshots and impersonations.
+    /// Reverts to genesis, also where the node was built on a database with blocks, with an empty pool and the clock's time; removes
+    /// snapshots and impersonations.
     ///
     /// # Errors
     /// As [`Node::revert`].
     pub fn reset(&self) -> Result<(), EngineError> {
         let mut writer = self.write();
-        let initial = writer.initial.clone();
+        let initial = match writer.initial.primary().head().height {
+            Height::GENESIS => writer.initial.clone(),
+            _ => writer.initial.at_genesis().map_err(EngineError::from_network)?,
+        };
         writer.command(&self.inner, |writer| writer.switch_to(&self.inner, &initial, BlockTime::default()))?;
         writer.snapshots.clear();
         writer.settings = Settings { mining: writer.settings.mining, ..Settings::default() };

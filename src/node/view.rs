@@ -1,10 +1,16 @@
 //! Immutable views of the node, which are read without the writer's lock.
 
+mod pending;
+
 use std::{collections::BTreeSet, sync::Arc};
 
+use self::pending::PendingBlock;
 use super::{Clock, ClockOffset, MinedTransaction, Mining, QueryError, clock::BlockTime, head_switches::HeadSwitches};
 use crate::{
-    chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, PooledTransaction, TransactionIndex},
+    chain::{
+        BlockAttributes, Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, PooledTransaction,
+        TransactionIndex,
+    },
     consensus::ValidatorSet,
     primitives::{Address, B256, Bytes, Height, Timestamp, Transaction, U256},
     sim::validator_records,
@@ -16,10 +22,10 @@ use crate::{
 /// Names a block (Ethereum execution APIs, block number or tag).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum BlockRef {
-    /// The head, with the interventions since.
+    /// The head; its state has the interventions since, its proofs have not.
     #[default]
     Latest,
-    /// The head and, for nonces, the pool's ready transactions.
+    /// The block that would be mined now, executed: see [`NodeView::pending_block`].
     Pending,
     /// Genesis.
     Earliest,
@@ -71,6 +77,9 @@ pub struct NodeView {
     pool: Pool,
     context: PoolContext,
     validators: ValidatorSet,
+    /// What the next block's producer chooses, at the earliest time that the protocol allows.
+    next: BlockAttributes,
+    pending: PendingBlock,
     settings: Settings,
     switches: HeadSwitches,
     clock: Arc<dyn Clock>,
@@ -96,16 +105,17 @@ impl Settings {
 }
 
 impl NodeView {
-    pub(super) const fn new(
+    pub(super) fn new(
         chain: Chain,
         pool: Pool,
         context: PoolContext,
         validators: ValidatorSet,
+        next: BlockAttributes,
         settings: Settings,
         switches: HeadSwitches,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { chain, pool, context, validators, settings, switches, clock }
+        Self { chain, pool, context, validators, next, pending: PendingBlock::default(), settings, switches, clock }
     }
 
     /// The head's moves to blocks that do not descend from it.
@@ -118,7 +128,7 @@ impl NodeView {
     }
 
     pub(super) fn with_pool(&self, pool: Pool) -> Self {
-        Self { pool, ..self.clone() }
+        Self { pool, pending: PendingBlock::default(), ..self.clone() }
     }
 
     pub(super) fn with_switches(&self, switches: HeadSwitches) -> Self {
@@ -194,13 +204,14 @@ impl NodeView {
         self.settings.impersonates(address)
     }
 
-    /// The block that `id` names; `Pending` names the head.
+    /// The block that `id` names.
     ///
     /// # Errors
     /// [`QueryError::UnknownHeight`], [`QueryError::UnknownBlock`], [`QueryError::Pruned`].
     pub fn block(&self, id: BlockRef) -> Result<ExecutedBlock, QueryError> {
         Ok(match id {
-            BlockRef::Latest | BlockRef::Pending => self.chain.head().clone(),
+            BlockRef::Latest => self.chain.head().clone(),
+            BlockRef::Pending => self.pending_block()?,
             BlockRef::Earliest => self.chain.genesis().clone(),
             BlockRef::Safe => self.chain.safe().clone(),
             BlockRef::Finalized => self.chain.finalized().clone(),
@@ -209,20 +220,25 @@ impl NodeView {
         })
     }
 
-    /// The state after the block that `id` names; for the head with the interventions since.
+    /// The state after the block that `id` names.
+    ///
+    /// [`BlockRef::Latest`] and [`BlockRef::Pending`] show the interventions since the head. Any other names a block, whose state
+    /// never changes, also when the block is the head: its root is in the header.
     ///
     /// # Errors
     /// As [`NodeView::block`]; a state may be pruned while its block is kept.
     pub fn state(&self, id: BlockRef) -> Result<Arc<dyn StateView>, QueryError> {
         match id {
-            BlockRef::Latest | BlockRef::Pending => Ok(Arc::clone(&self.context.state)),
-            other => {
-                let hash = self.block(other)?.hash();
-                if hash == self.chain.head().hash() {
-                    return Ok(Arc::clone(&self.context.state));
-                }
-                Ok(self.chain.state_of(hash)?)
-            }
+            BlockRef::Latest => Ok(Arc::clone(&self.context.state)),
+            other => self.own_state(other),
+        }
+    }
+
+    /// The state whose root is in the header of the block that `id` names.
+    fn own_state(&self, id: BlockRef) -> Result<Arc<dyn StateView>, QueryError> {
+        match id {
+            BlockRef::Pending => Ok(self.pending()?.state),
+            other => Ok(self.chain.state_of(self.block(other)?.hash())?),
         }
     }
 
@@ -242,7 +258,8 @@ impl NodeView {
         self.account(address, id).map(|account| account.balance)
     }
 
-    /// The account's nonce; with [`BlockRef::Pending`] the pool's ready transactions count too.
+    /// The account's nonce; with [`BlockRef::Pending`] all of the pool's ready transactions count, also those for which the
+    /// pending block has no room.
     ///
     /// # Errors
     /// As [`NodeView::state`].
@@ -274,12 +291,15 @@ impl NodeView {
         }
     }
 
-    /// Proof of an account and of `slots` under the state root (EIP-1186).
+    /// Proof of an account and of `slots` under the state root in the header of the block that `id` names (EIP-1186).
+    ///
+    /// It always is of the block's own state: with [`BlockRef::Latest`] it lacks the interventions since the head, which no block
+    /// has a root of yet; with [`BlockRef::Pending`] it verifies under the pending block's root, and has them.
     ///
     /// # Errors
     /// As [`NodeView::state`].
     pub fn proof(&self, address: Address, slots: &[B256], id: BlockRef) -> Result<AccountProof, QueryError> {
-        Ok(self.state(id)?.proof(&address, slots)?)
+        Ok(self.own_state(id)?.proof(&address, slots)?)
     }
 
     /// The location of a transaction; `None` when it is neither in a canonical block nor in the pool.

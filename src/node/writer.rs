@@ -64,8 +64,6 @@ pub(super) struct Writer {
     pub(super) events: Vec<NodeEvent>,
     /// The network of a failed command, by which the store is taken back before the next one.
     pub(super) stray: Option<Network>,
-    /// Live [`MiningHold`](super::MiningHold)s.
-    pub(super) holds: usize,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) snapshots_taken: u64,
     /// The network as built, for [`Node::reset`](super::Node::reset).
@@ -81,7 +79,6 @@ impl Writer {
             switches: HeadSwitches::default(),
             events: Vec::new(),
             stray: None,
-            holds: 0,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
         }
@@ -101,7 +98,8 @@ impl Writer {
         let context = chain.pool_context()?;
         let validators = self.network.primary().protocol().validators();
         let (pool, settings, switches) = (self.pool().clone(), self.settings.clone(), self.switches.clone());
-        Ok(NodeView::new(chain, pool, context, validators, settings, switches, clock))
+        let next = self.network.next_attributes().unwrap_or_default();
+        Ok(NodeView::new(chain, pool, context, validators, next, settings, switches, clock))
     }
 
     /// Replaces the readers' view by one of the present state.
@@ -195,7 +193,7 @@ impl Writer {
     }
 
     fn has_block_to_make(&self) -> bool {
-        self.settings.mining == Mining::EachTransaction && self.holds == 0 && self.pool().has_ready()
+        self.settings.mining == Mining::EachTransaction && self.pool().has_ready()
     }
 
     /// After a change of the pool or the mining mode: mines where the mode is [`Mining::EachTransaction`], then publishes.

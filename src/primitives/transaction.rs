@@ -311,8 +311,9 @@ pub struct TransactionRequest {
     pub max_fee_per_gas: u128,
     /// Maximum priority fee per unit of gas (EIP-1559), in wei; the block's beneficiary receives it.
     pub max_priority_fee_per_gas: u128,
-    /// Addresses and slots that are warm from the start (EIP-2930).
-    pub access_list: AccessList,
+    /// Addresses and slots that are warm from the start (EIP-2930); with a gas price, `Some` makes the type EIP-2930, also of an
+    /// empty list.
+    pub access_list: Option<AccessList>,
 }
 
 impl TransactionRequest {
@@ -342,18 +343,16 @@ impl TransactionRequest {
         let Self { chain_id, nonce, value, input, access_list, .. } = self;
         let gas_limit = self.gas_limit.get();
         let named_chain = chain_id.ok_or(TransactionError::Request { reason: "a typed transaction needs a chain id" });
-        match self.gas_price {
-            Some(gas_price) if access_list.is_empty() => {
-                Ok(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into())
-            }
-            Some(gas_price) => {
+        match (self.gas_price, access_list) {
+            (Some(gas_price), None) => Ok(TxLegacy { chain_id, nonce, gas_price, gas_limit, to, value, input }.into()),
+            (Some(gas_price), Some(access_list)) => {
                 Ok(TxEip2930 { chain_id: named_chain?, nonce, gas_price, gas_limit, to, value, access_list, input }
                     .into())
             }
-            None if self.max_priority_fee_per_gas > self.max_fee_per_gas => {
+            (None, _) if self.max_priority_fee_per_gas > self.max_fee_per_gas => {
                 Err(TransactionError::Request { reason: "maxPriorityFeePerGas is above maxFeePerGas" })
             }
-            None => Ok(TxEip1559 {
+            (None, access_list) => Ok(TxEip1559 {
                 chain_id: named_chain?,
                 nonce,
                 gas_limit,
@@ -361,7 +360,7 @@ impl TransactionRequest {
                 max_priority_fee_per_gas: self.max_priority_fee_per_gas,
                 to,
                 value,
-                access_list,
+                access_list: access_list.unwrap_or_default(),
                 input,
             }
             .into()),
@@ -504,8 +503,16 @@ mod tests {
         let cases = [
             (0, TransactionRequest { gas_price: Some(7), ..request() }),
             (0, TransactionRequest { gas_price: Some(7), chain_id: None, ..request() }),
-            (1, TransactionRequest { gas_price: Some(7), access_list: list.clone(), ..request() }),
-            (2, TransactionRequest { access_list: list, to: None, input: Bytes::from_static(b"init"), ..request() }),
+            (1, TransactionRequest { gas_price: Some(7), access_list: Some(list.clone()), ..request() }),
+            (
+                2,
+                TransactionRequest {
+                    access_list: Some(list),
+                    to: None,
+                    input: Bytes::from_static(b"init"),
+                    ..request()
+                },
+            ),
         ];
         for (ty, request) in cases {
             let transaction = request.sign(&key).unwrap();

@@ -61,6 +61,7 @@ pub(crate) fn iso_8601(ms: u64) -> String {
 /// Returns year, month and day of the Gregorian calendar for a day counted from 1970-01-01.
 ///
 /// Years are counted from March, so that the leap day is a year's last; 146,097 days are 400 years.
+#[allow(clippy::arithmetic_side_effects, reason = "a day is below 2^64 / 86,400,000")]
 const fn civil_date(day: u64) -> (u64, u64, u64) {
     let shifted = day + 719_468;
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);

@@ -5,6 +5,7 @@
 mod access;
 mod authenticity;
 mod binary;
+mod extremes;
 mod filters;
 mod framing;
 mod http;
@@ -12,6 +13,7 @@ mod in_process;
 mod limits;
 mod methods;
 mod panics;
+mod pending;
 mod pool_and_mining;
 mod refusals;
 mod rest;

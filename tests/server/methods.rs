@@ -307,16 +307,6 @@ async fn filters_return_changes_since_the_last_poll() {
     }
 }
 
-#[tokio::test]
-async fn the_pending_block_has_the_pooled_transactions() {
-    let chain = Chain::new();
-    chain.ok("evm_setAutomine", json!([false])).await;
-    let hash = chain.ok("eth_sendRawTransaction", json!([chain.signed_transfer(0)])).await;
-    let pending = chain.ok("eth_getBlockByNumber", json!(["pending", false])).await;
-    assert_eq!((&pending["number"], &pending["transactions"]), (&json!("0x1"), &json!([hash])));
-    assert_eq!(chain.ok("eth_getTransactionByHash", json!([hash])).await["blockHash"], Value::Null);
-}
-
 /// Parses a quantity.
 pub(crate) fn quantity(value: &Value) -> u64 {
     u64::from_str_radix(value.as_str().unwrap().trim_start_matches("0x"), 16).unwrap()

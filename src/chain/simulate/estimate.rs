@@ -5,7 +5,7 @@ use crate::{
     chain::Chain,
     primitives::Gas,
     state::{EMPTY_CODE_HASH, Journal},
-    vm::GasSchedule,
+    vm::{GasSchedule, HaltReason},
 };
 
 /// The search ends when the bounds differ by at most one part in this many.
@@ -15,7 +15,8 @@ impl Chain {
     /// Returns a gas limit with which the message succeeds, at most 1/64 above the smallest.
     ///
     /// # Errors
-    /// [`EstimateError::Call`] as [`Chain::call`]; [`EstimateError::Failed`] when it fails with any gas limit.
+    /// [`EstimateError::Call`] as [`Chain::call`]; [`EstimateError::Allowance`] when it needs more gas than it may have;
+    /// [`EstimateError::Failed`] when it fails with any gas limit.
     pub fn estimate_gas(
         &self,
         context: &CallContext,
@@ -34,8 +35,15 @@ impl Chain {
         if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? && succeeds(intrinsic)? {
             return Ok(Gas::new(intrinsic));
         }
+        let allowance = gas_max;
+        if allowance.get() < intrinsic {
+            return Err(EstimateError::Allowance { allowance });
+        }
         let mut tried = journal.clone();
         let outcome = self.run_call(&mut tried, context, request, Gas::new(high), None)?;
+        if outcome.halt() == Some(HaltReason::OutOfGas) {
+            return Err(EstimateError::Allowance { allowance });
+        }
         if !outcome.is_success() {
             return Err(EstimateError::Failed(outcome.into()));
         }

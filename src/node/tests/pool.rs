@@ -68,7 +68,7 @@ fn what_cannot_be_paid_makes_no_block() {
         node.transfer(bob, alice, ether(2_000)).unwrap();
         assert_eq!(counts_above(&node, 4), [1, 1], "{chain:?}: it is paid now");
         // As with geth, what the balance does not cover together with the pooled ones is refused.
-        let _hold = node.hold_mining();
+        node.set_mining(Mining::Manual).unwrap();
         let [first, second] = [(); 2].map(|()| {
             let (from, value) = (Some(carol), ether(6_000));
             node.send_request(CallRequest { from, to: Some(bob), value, ..Default::default() })

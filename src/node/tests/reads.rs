@@ -7,8 +7,8 @@ use crate::{
     chain::{CallRequest, CommitHook, HeadChange},
     consensus::ConsensusKind,
     node::{BlockRef, Database, Mining, Node},
-    primitives::{Address, B256, ether},
-    store::{Batch, MemoryStore, StoreError},
+    primitives::{Address, B256, Height, ether},
+    store::{Batch, MemoryStore, StoreError, testing::MemoryDisk},
 };
 
 /// A hook that stays in `on_head` until it is released, and with it the writer.
@@ -23,6 +23,31 @@ impl CommitHook for BlockingHook {
         self.entered.lock().unwrap().send(()).unwrap();
         self.release.lock().unwrap().recv().unwrap();
         Ok(())
+    }
+}
+
+#[test]
+fn a_view_keeps_its_chain_through_a_deep_revert() {
+    const BLOCKS: u64 = 300;
+    let database = Database::Store(Arc::new(MemoryDisk::new()));
+    let node = Node::builder().with_mining(Mining::Manual).with_database(database).build().unwrap();
+    node.mine(3).unwrap();
+    let snapshot = node.snapshot();
+    let own: Vec<B256> = node.mine(BLOCKS).unwrap().iter().map(|block| block.hash()).collect();
+    let view = node.view();
+    let reads_own = || {
+        for (hash, height) in own.iter().zip(4..) {
+            assert_eq!(view.block(BlockRef::Number(Height::new(height))).unwrap().hash(), *hash, "height {height}");
+        }
+    };
+    reads_own();
+    assert!(node.revert(snapshot).unwrap());
+    reads_own();
+    node.increase_time(Duration::from_secs(9));
+    let other = node.mine(BLOCKS + 9).unwrap();
+    reads_own();
+    for block in &other {
+        assert_eq!(node.view().block(BlockRef::Number(block.height())).unwrap().hash(), block.hash());
     }
 }
 
@@ -61,6 +86,7 @@ fn reads_do_not_wait_for_the_writer() {
         read("time", reader.now() == start && reader.view().clock_offset().as_secs() == 100);
         read("finality", (reader.view().safe().height(), reader.view().finalized().height()) == Default::default());
         read("balance", reader.view().balance(alice, BlockRef::Latest).unwrap() == ether(10_000));
+        read("pending block", reader.view().pending_block().unwrap().height().get() == 1);
         read("impersonation", reader.impersonated() == [stranger]);
         let request = CallRequest { from: Some(stranger), to: Some(alice), ..Default::default() };
         read("filled transaction", reader.fill(request).unwrap().nonce() == 0);
@@ -73,6 +99,7 @@ fn reads_do_not_wait_for_the_writer() {
         "time",
         "finality",
         "balance",
+        "pending block",
         "impersonation",
         "filled transaction",
         "receipt",

@@ -1,10 +1,13 @@
 //! Transactions from their sending to their receipts.
 
+use alloy_sol_types::SolCall as _;
+
 use super::fixture::{plain_transfer, request};
 use crate::{
-    chain::{CallRequest, PoolError},
-    node::{BlockRef, EstimateError, Mining, Node, SendError},
-    primitives::{B256, Bytes, Height, TransactionRequest, U256, ether},
+    chain::{BaseFee, CallRequest, GenesisSpec, PoolError},
+    node::{BlockRef, EstimateError, Mining, Node, SendError, Submission},
+    primitives::{AccessList, AccessListItem, Address, B256, Bytes, Gas, Height, TransactionRequest, U256, ether},
+    templates::{Erc20Params, erc20::interface as erc20},
 };
 
 #[test]
@@ -70,12 +73,117 @@ fn a_batch_shares_a_block() {
     for hash in hashes {
         assert_eq!(node.receipt(hash).unwrap().unwrap().block().height().get(), 1);
     }
-    let hold = node.hold_mining();
-    let second = node.send(plain_transfer(&node, 0, 20, 1)).unwrap();
-    node.send(plain_transfer(&node, 0, 21, 1)).unwrap();
-    assert!(node.receipt(second).unwrap().is_none());
-    drop(hold);
-    assert_eq!(node.view().head().block().transactions().len(), 2);
+}
+
+#[test]
+fn what_is_sent_together_shares_a_block_and_each_sees_those_before_it() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let gold = alice.create(1);
+    let init_code = Erc20Params::new("Gold", "GLD", U256::from(9), alice).init_code();
+    let transfer = |amount| erc20::transferCall { to: bob, value: U256::from(amount) }.abi_encode();
+    let request = |to, input: Vec<u8>| {
+        Submission::from(CallRequest { from: Some(alice), to, input: input.into(), ..Default::default() })
+    };
+    let results = node.send_together(vec![
+        Submission::Raw(plain_transfer(&node, 0, 0, 1).encoded()),
+        request(None, init_code.to_vec()),
+        // Its gas can only be estimated after the creation.
+        request(Some(gold), transfer(4)),
+        Submission::Raw(Bytes::from_static(&[0xc0])),
+        request(Some(gold), transfer(6)),
+        request(Some(gold), transfer(5)),
+    ]);
+    assert!(matches!(&results[3], Err(SendError::Transaction(_))), "{results:?}");
+    assert!(matches!(&results[4], Err(SendError::WouldFail { .. })), "{results:?}");
+    for sent in [0, 1, 2, 5] {
+        let mined = node.receipt(*results[sent].as_ref().unwrap()).unwrap().unwrap();
+        assert!(mined.is_success(), "{sent}");
+        assert_eq!(mined.block().height().get(), 1, "{sent}");
+    }
+    assert_eq!(node.view().head().block().transactions().len(), 4);
+}
+
+#[test]
+fn the_fee_fields_choose_the_type() {
+    let node = Node::new();
+    let before_london = Node::builder().with_genesis(old_rules(&node)).build().unwrap();
+    let listed = |list: &Option<AccessList>| CallRequest { access_list: list.clone(), ..transfer_of(&node) };
+    let empty = Some(AccessList::default());
+    for (list, legacy_type) in [(None, 0), (empty, 1)] {
+        let plain = listed(&list);
+        let priced = CallRequest { gas_price: Some(9_000_000_000), ..plain.clone() };
+        assert_eq!(node.fill(priced).unwrap().ty(), legacy_type, "{list:?}");
+        let with_fees = CallRequest { max_fee_per_gas: Some(9_000_000_000), ..plain.clone() };
+        assert_eq!(node.fill(with_fees).unwrap().ty(), 2, "{list:?}");
+        let with_tip = CallRequest { max_priority_fee_per_gas: Some(1), ..plain.clone() };
+        assert_eq!(node.fill(with_tip).unwrap().ty(), 2, "{list:?}");
+        assert_eq!(node.fill(plain.clone()).unwrap().ty(), 2, "{list:?}");
+        assert_eq!(before_london.fill(plain).unwrap().ty(), legacy_type, "{list:?}");
+    }
+    let upside_down = transfer_of(&node).with_fees(9_000_000_000, 9_000_000_001);
+    assert!(matches!(node.fill(upside_down), Err(SendError::Transaction(_) | SendError::Query(_))));
+}
+
+fn transfer_of(node: &Node) -> CallRequest {
+    CallRequest { from: Some(node.accounts()[0]), to: Some(node.accounts()[1]), ..Default::default() }
+}
+
+/// A genesis with the same accounts, before London.
+fn old_rules(node: &Node) -> GenesisSpec {
+    let mut genesis = GenesisSpec { base_fee: BaseFee::Off, ..GenesisSpec::new(31_337) };
+    genesis.forks.london = None;
+    genesis.fund(node.accounts()[0], ether(5));
+    genesis
+}
+
+#[test]
+fn fees_and_nonces_at_the_bounds_are_refused_or_mined() {
+    let node = Node::new();
+    let alice = node.accounts()[0];
+    for tip in [u128::MAX, u128::MAX - 1, 1 << 127, 1 << 64] {
+        let request = CallRequest { max_priority_fee_per_gas: Some(tip), ..transfer_of(&node) };
+        let error = node.send_request(request.clone()).unwrap_err().to_string();
+        assert!(error.contains("insufficient funds") || error.contains("allowance"), "{tip}: {error}");
+        let error = node.send_request(request.with_gas(Gas::new(21_000))).unwrap_err().to_string();
+        assert!(error.contains("insufficient funds"), "{tip}: {error}");
+    }
+    for nonce in [u64::MAX, u64::MAX - 1, u64::MAX - 2] {
+        node.set_nonce(alice, nonce).unwrap();
+        let sent = node.send_request(CallRequest { gas: Some(Gas::new(21_000)), ..transfer_of(&node) });
+        assert_eq!(sent.is_ok(), nonce < u64::MAX, "{nonce}: {sent:?}");
+        let _ = node.send_request(transfer_of(&node));
+        node.dump().unwrap();
+        node.mine(1).unwrap();
+        node.transfer(node.accounts()[1], alice, U256::from(1)).unwrap();
+    }
+}
+
+#[test]
+fn an_estimate_above_the_allowance_says_so() {
+    let node = Node::new();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    let token = node.deploy(alice, Erc20Params::new("Gold", "GLD", U256::from(9), alice).init_code()).unwrap();
+    let input = erc20::transferCall { to: bob, value: U256::from(1) }.abi_encode();
+    let list = AccessList(vec![AccessListItem { address: token.address(), storage_keys: vec![B256::ZERO; 2] }]);
+    let plain = CallRequest { from: Some(alice), ..CallRequest::call(token.address(), input) };
+    let estimate = |request: &CallRequest| node.view().estimate_gas(request, BlockRef::Latest, &Default::default());
+    for request in [plain.clone(), plain.clone().with_access_list(list)] {
+        let gas = estimate(&request).unwrap();
+        let sent = node.send_request(request.clone().with_gas(gas)).unwrap();
+        assert!(node.receipt(sent).unwrap().unwrap().is_success());
+        for allowed in [0, 21_000, 25_000] {
+            let error = estimate(&request.clone().with_gas(Gas::new(allowed))).unwrap_err();
+            assert!(matches!(error, EstimateError::Allowance { .. }), "{error}");
+            assert_eq!(error.to_string(), format!("gas required exceeds allowance ({allowed})"));
+        }
+    }
+    let poor = Address::repeat_byte(0x99);
+    node.set_balance(poor, U256::from(30_000)).unwrap();
+    node.set_next_block_base_fee(1).unwrap();
+    node.mine(1).unwrap();
+    let request = CallRequest { from: Some(poor), ..plain }.with_fees(1_000_000_000, 0);
+    assert_eq!(estimate(&request).unwrap_err().to_string(), "gas required exceeds allowance (0)");
 }
 
 #[test]

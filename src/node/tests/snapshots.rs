@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::fixture::plain_transfer;
+use super::fixture::{node_of, plain_transfer, protocols};
 use crate::{
-    node::{BlockRef, Dump, Mining, Node},
-    primitives::{Address, B256, Timestamp, U256},
+    node::{BlockRef, Database, Dump, Mining, Node},
+    primitives::{Address, B256, Timestamp, U256, ether},
+    store::testing::MemoryDisk,
     templates::{Erc20Params, erc20::interface as erc20},
 };
 
@@ -43,6 +44,69 @@ fn two_dumps_are_equal_and_load_into_another_node() {
     assert_eq!(other.dump().unwrap().as_bytes(), dump.as_bytes());
     same.send(erc20::transferCall { to: bob, value: U256::from(1) }).unwrap();
     assert!(Node::new().load(&Dump::from_bytes(b"nonsense".to_vec())).is_err());
+}
+
+#[test]
+fn a_reset_of_a_reopened_node_goes_to_genesis() {
+    for chain in protocols() {
+        let disk = Arc::new(MemoryDisk::new());
+        let open = || node_of(chain).with_database(Database::Store(disk.clone())).build().unwrap();
+        let node = open();
+        let genesis = node.view().head().hash();
+        node.transfer(node.accounts()[0], node.accounts()[1], U256::from(7)).unwrap();
+        node.mine(2).unwrap();
+        drop(node);
+
+        let node = open();
+        let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+        assert_eq!(node.view().head().height().get(), 3);
+        node.set_balance(bob, U256::from(1)).unwrap();
+        node.mine(1).unwrap();
+        node.reset().unwrap();
+        assert_eq!(node.view().head().hash(), genesis, "{chain:?}");
+        assert_eq!(node.view().nonce(alice, BlockRef::Latest).unwrap(), 0);
+        assert_eq!(node.view().balance(bob, BlockRef::Latest).unwrap(), ether(10_000));
+        node.transfer(alice, bob, U256::from(9)).unwrap();
+        let head = node.mine(2).unwrap().remove(1);
+        node.reset().unwrap();
+        assert_eq!(node.view().head().hash(), genesis, "{chain:?}: again");
+        node.transfer(alice, bob, U256::from(9)).unwrap();
+        assert_eq!(node.mine(2).unwrap()[1].hash(), head.hash(), "{chain:?}: the same chain grows");
+        drop(node);
+
+        let node = open();
+        assert_eq!(node.view().head().hash(), head.hash(), "{chain:?}");
+        node.mine(1).unwrap();
+    }
+}
+
+#[test]
+fn dumps_and_reverts_keep_nonces_and_the_pool() {
+    let node = Node::builder().with_mining(Mining::Manual).build().unwrap();
+    let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+    node.set_nonce(bob, 7).unwrap();
+    let pooled = [plain_transfer(&node, 1, 8, 1), plain_transfer(&node, 0, 0, 1), plain_transfer(&node, 1, 7, 1)];
+    let hashes = pooled.each_ref().map(|transaction| transaction.hash());
+    for transaction in pooled {
+        node.send(transaction).unwrap();
+    }
+    let check = |node: &Node| {
+        let view = node.view();
+        assert_eq!(view.nonce(bob, BlockRef::Latest).unwrap(), 7);
+        assert_eq!(view.nonce(bob, BlockRef::Pending).unwrap(), 9);
+        assert_eq!(view.nonce(alice, BlockRef::Pending).unwrap(), 1);
+        assert!(hashes.iter().all(|hash| view.pool().get(hash).is_some()));
+    };
+    let snapshot = node.snapshot();
+    let loaded = Node::builder().with_mining(Mining::Manual).with_dump(node.dump().unwrap()).build().unwrap();
+    check(&loaded);
+    node.mine(1).unwrap();
+    assert!(node.view().pool().is_empty());
+    assert!(node.revert(snapshot).unwrap());
+    check(&node);
+    let mined = node.mine(1).unwrap().remove(0);
+    assert_eq!(mined.block().transactions().len(), 3);
+    assert_eq!(loaded.mine(1).unwrap()[0].block().header().state_root, mined.block().header().state_root);
 }
 
 /// An operation between a snapshot and its revert.

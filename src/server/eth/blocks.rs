@@ -3,6 +3,8 @@
 use alloy_eips::{BlockId, BlockNumberOrTag};
 use alloy_primitives::{B256, U64};
 use alloy_rpc_types_eth::{Block as RpcBlock, Header as RpcHeader};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::{
     Eth, Methods, convert,
@@ -30,13 +32,29 @@ impl Argument for BlockNumberOrTag {
         "a block number in hex, \"latest\", \"pending\", \"earliest\", \"safe\" or \"finalized\"";
 }
 
-fn by_number(eth: &Eth, args: &Args<'_>) -> Result<Option<RpcBlock>, RpcError> {
+/// A block or header of the chain, or the pending one.
+#[derive(Clone, Debug, Serialize)]
+#[serde(untagged)]
+enum Shown<T> {
+    Made(T),
+    Pending(Value),
+}
+
+fn by_number(eth: &Eth, args: &Args<'_>) -> Result<Option<Shown<RpcBlock>>, RpcError> {
     let full = args.optional(1, "fullTransactions")?.unwrap_or(false);
-    let view = eth.view();
-    if args.required::<BlockNumberOrTag>(0, "block")?.is_pending() {
-        return Ok(Some(convert::pending_block(&view, full)));
-    }
-    Ok(find_by_number(&view, args)?.map(|block| convert::block(block.block(), full)))
+    let Some(found) = find_by_number(&eth.view(), args)? else { return Ok(None) };
+    let block = found.block();
+    let shown = if is_pending(args)? {
+        Shown::Pending(convert::pending_block(block, full)?)
+    } else {
+        Shown::Made(convert::block(block, full))
+    };
+    Ok(Some(shown))
+}
+
+/// Whether the first parameter is the tag of the pending block.
+pub(super) fn is_pending(args: &Args<'_>) -> Result<bool, RpcError> {
+    Ok(args.required::<BlockNumberOrTag>(0, "block")?.is_pending())
 }
 
 fn by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<RpcBlock>, RpcError> {
@@ -44,8 +62,14 @@ fn by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<RpcBlock>, RpcError> {
     Ok(find_by_hash(&eth.view(), args)?.map(|block| convert::block(block.block(), full)))
 }
 
-fn header_by_number(eth: &Eth, args: &Args<'_>) -> Result<Option<RpcHeader>, RpcError> {
-    Ok(find_by_number(&eth.view(), args)?.map(|block| convert::header(block.block())))
+fn header_by_number(eth: &Eth, args: &Args<'_>) -> Result<Option<Shown<RpcHeader>>, RpcError> {
+    let Some(found) = find_by_number(&eth.view(), args)? else { return Ok(None) };
+    let shown = if is_pending(args)? {
+        Shown::Pending(convert::pending_header(found.block())?)
+    } else {
+        Shown::Made(convert::header(found.block()))
+    };
+    Ok(Some(shown))
 }
 
 fn header_by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<RpcHeader>, RpcError> {

@@ -7,11 +7,11 @@ use alloy_rpc_types_eth::{
     Block as RpcBlock, BlockTransactions, Header as RpcHeader, Log as RpcLog, Transaction as RpcTransaction,
     TransactionReceipt, TransactionRequest, state::StateOverride,
 };
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::{
-    chain::{
-        AccountOverride, Block, CallOutcome, CallRequest, Candidates as _, ExecutedBlock, LocatedLog, StateOverrides,
-    },
+    chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
     node::{BlockRef, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
     server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
@@ -63,7 +63,8 @@ pub(crate) fn header(block: &Block) -> RpcHeader {
     RpcHeader {
         hash: block.hash(),
         inner: block.header().clone(),
-        total_difficulty: Some(U256::ZERO),
+        // As geth since the merge; the execution APIs' schema of a block has no such field.
+        total_difficulty: None,
         size: Some(U256::from(block.size())),
     }
 }
@@ -80,30 +81,27 @@ pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
     RpcBlock { header: header(block), uncles: Vec::new(), transactions, withdrawals }
 }
 
-/// Returns the pending block: the transactions of the pool that it can contain, in the order of a block on top of the head, not
-/// executed.
-pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
-    let head = view.head().block();
-    let mut best = view.pool().best(view.next_base_fee());
-    let ready = core::iter::from_fn(|| best.next());
-    let transactions = if full {
-        BlockTransactions::Full(ready.map(|transaction| pooled_transaction(&transaction)).collect())
-    } else {
-        BlockTransactions::Hashes(ready.map(|transaction| transaction.hash()).collect())
-    };
-    let inner = alloy_consensus::Header {
-        parent_hash: head.hash(),
-        number: head.height().next().get(),
-        timestamp: head.timestamp().as_secs(),
-        base_fee_per_gas: head.base_fee().map(|_| view.next_base_fee()),
-        gas_limit: head.header().gas_limit,
-        beneficiary: head.header().beneficiary,
-        withdrawals_root: head.header().withdrawals_root,
-        ..Default::default()
-    };
-    let header = RpcHeader { hash: inner.hash_slow(), inner, total_difficulty: Some(U256::ZERO), size: None };
-    let withdrawals = head.header().withdrawals_root.map(|_| Default::default());
-    RpcBlock { header, uncles: Vec::new(), transactions, withdrawals }
+/// Converts the header of the pending block. As in geth, what its seal decides is null: hash, nonce, miner.
+pub(crate) fn pending_header(block: &Block) -> Result<Value, RpcError> {
+    without_seal(&header(block))
+}
+
+/// Converts the pending block, as [`pending_header`]. Its transactions are in no block yet.
+pub(crate) fn pending_block(pending: &Block, full: bool) -> Result<Value, RpcError> {
+    let mut shown = block(pending, false);
+    if full {
+        let all = pending.transactions().iter().map(|transaction| pooled_transaction(transaction));
+        shown.transactions = BlockTransactions::Full(all.collect());
+    }
+    without_seal(&shown)
+}
+
+fn without_seal(shown: &impl Serialize) -> Result<Value, RpcError> {
+    let mut shown = serde_json::to_value(shown).map_err(|cause| internal(&cause))?;
+    for field in ["hash", "nonce", "miner"] {
+        shown[field] = Value::Null;
+    }
+    Ok(shown)
 }
 
 /// Returns the transaction at `index` of a block.
@@ -119,14 +117,14 @@ pub(crate) fn transaction_in(block: &Block, index: usize) -> Option<RpcTransacti
     })
 }
 
-/// Converts a transaction of the pool.
+/// Converts a transaction that is in no block. As in geth, its price is then the largest fee.
 pub(crate) fn pooled_transaction(transaction: &Transaction) -> RpcTransaction {
     RpcTransaction {
         inner: Recovered::new_unchecked(transaction.envelope().clone(), transaction.sender()),
         block_hash: None,
         block_number: None,
         transaction_index: None,
-        effective_gas_price: None,
+        effective_gas_price: Some(transaction.max_fee_per_gas()),
         block_timestamp: None,
     }
 }
@@ -225,7 +223,8 @@ pub(crate) fn call_request(
         max_priority_fee_per_gas: request.max_priority_fee_per_gas,
         nonce: request.nonce,
         chain_id: request.chain_id,
-        access_list: request.access_list,
+        // Type 1 is one with an access list, be it an empty one.
+        access_list: request.access_list.or_else(|| (request.transaction_type == Some(1)).then(Default::default)),
     })
 }
 

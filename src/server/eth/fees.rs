@@ -9,9 +9,9 @@ use super::{
     params::{Args, Quantity},
 };
 use crate::{
-    chain::ExecutedBlock,
+    chain::{ExecutedBlock, next_base_fee},
     node::{BlockRef, NodeView},
-    primitives::Height,
+    primitives::{Gas, Height},
     server::jsonrpc::errors::{RpcError, invalid_params, unknown_block},
 };
 
@@ -28,7 +28,7 @@ pub(super) fn register(methods: &mut Methods) {
 }
 
 fn gas_price(eth: &Eth, _: &Args<'_>) -> Result<U128, RpcError> {
-    Ok(U128::from(u128::from(eth.view().next_base_fee()) + eth.node.suggested_tip()))
+    Ok(U128::from(eth.node.suggested_tip().saturating_add(eth.view().next_base_fee().into())))
 }
 
 fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
@@ -37,18 +37,21 @@ fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
     let percentiles: Vec<f64> = args.optional(2, "rewardPercentiles")?.unwrap_or_default();
     check_percentiles(&percentiles)?;
     let view = eth.view();
-    // The pending block is not built, so the history ends at the head; the last base fee is that of the next block.
-    let newest = if newest.is_pending() { BlockNumberOrTag::Latest } else { newest };
     let newest = convert::find_block(&view, BlockId::Number(newest))?.ok_or_else(|| unknown_block(newest))?;
-    let count = count.min(HISTORY_BLOCKS_MAX).min(newest.height().get() + 1);
+    let end = newest.height().get().saturating_add(1);
+    let count = count.min(HISTORY_BLOCKS_MAX).min(end);
     if count == 0 {
         return Ok(FeeHistory::default());
     }
-    let oldest = newest.height().get() + 1 - count;
+    let oldest = end.saturating_sub(count);
     let mut history =
         FeeHistory { oldest_block: oldest, reward: (!percentiles.is_empty()).then(Vec::new), ..Default::default() };
-    for number in oldest..=newest.height().get() {
-        let block = view.block(BlockRef::Number(Height::new(number))).map_err(convert::query_error)?;
+    for number in oldest..end {
+        // The newest may be the pending block, which has no place in the chain.
+        let block = match Height::new(number) {
+            height if height == newest.height() => newest.clone(),
+            height => view.block(BlockRef::Number(height)).map_err(convert::query_error)?,
+        };
         history.base_fee_per_gas.push(u128::from(block.block().base_fee().unwrap_or(0)));
         history.gas_used_ratio.push(gas_used_ratio(&block));
         history.base_fee_per_blob_gas.push(0);
@@ -62,9 +65,15 @@ fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
     Ok(history)
 }
 
-/// Returns the base fee of the block after `block`, which for the head is the next block's.
+/// Returns the base fee of the block after `block`, which for the head is the next block's; after the pending block by its gas.
 fn base_fee_after(view: &NodeView, block: &ExecutedBlock) -> Result<u64, RpcError> {
-    if block.height() >= view.head().height() {
+    if block.height() > view.head().height() {
+        let (header, params) = (block.block().header(), view.chain().spec().base_fee.params());
+        let (used, limit) = (Gas::new(header.gas_used), Gas::new(header.gas_limit));
+        let after = params.zip(header.base_fee_per_gas).map(|(params, fee)| next_base_fee(params, used, limit, fee));
+        return Ok(after.unwrap_or(0));
+    }
+    if block.height() == view.head().height() {
         return Ok(view.next_base_fee());
     }
     let child = view.block(BlockRef::Number(block.height().next())).map_err(convert::query_error)?;
@@ -112,9 +121,9 @@ fn tips_at(executed: &ExecutedBlock, percentiles: &[f64]) -> Vec<u128> {
         .iter()
         .map(|percentile| {
             let threshold = (gas_used * percentile / 100.0) as u64;
-            let mut sum = 0;
+            let mut sum = 0_u64;
             let reached = tips.iter().find(|(_, gas)| {
-                sum += gas;
+                sum = sum.saturating_add(*gas);
                 sum >= threshold
             });
             reached.or(tips.last()).map_or(0, |(tip, _)| *tip)

@@ -18,7 +18,7 @@ pub(super) fn register(methods: &mut Methods) {
 fn status(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
     let pool = eth.view().pooled();
     let queued = pool.iter().filter(|pooled| pooled.excluded.is_some()).count();
-    Ok(json!({ "pending": U64::from(pool.len() - queued), "queued": U64::from(queued) }))
+    Ok(json!({ "pending": U64::from(pool.len().saturating_sub(queued)), "queued": U64::from(queued) }))
 }
 
 fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {

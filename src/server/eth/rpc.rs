@@ -11,9 +11,9 @@ use jsonrpsee::{
     types::{Params, ResponsePayload},
 };
 
-use super::{Development, Eth, convert, module, params::Args, subscriptions::Feed, work::Work};
+use super::{Development, Eth, convert, module, params::Args, subscriptions::Feed, transactions, work::Work};
 use crate::{
-    node::{Node, SendError},
+    node::{Node, SendError, Submission},
     server::{
         commands::{Cancellation, CommandQueue, Length, QueueError, Workers},
         counters::Counters,
@@ -137,20 +137,11 @@ impl Dispatch for EthDispatch {
         matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 
-    /// Sends of a batch: signers are recovered on all cores, and automining puts the transactions into one block.
+    /// Sends of a batch are one command: signers are recovered on all cores, and automining puts the transactions into one block.
+    /// What other clients send is mined as without the batch.
     fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
         let dispatch = self.clone();
-        async move {
-            if requests.iter().all(|request| request.method == SEND_RAW) {
-                return dispatch.send_raw_batch(requests).await;
-            }
-            let _hold = dispatch.rpc.node().hold_mining();
-            let mut responses = Vec::with_capacity(requests.len());
-            for request in requests {
-                responses.push(dispatch.call(request).await);
-            }
-            responses
-        }
+        async move { dispatch.send_together(requests).await }
     }
 }
 
@@ -183,17 +174,13 @@ impl EthDispatch {
         }
     }
 
-    async fn send_raw_batch(&self, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
-        let raws: Vec<Result<Bytes, _>> = requests
-            .iter()
-            .map(|request| {
-                let params = Params::new(request.params.as_ref().map(|params| params.get()));
-                Args::read(&params, 1).and_then(|args| args.required(0, "transaction"))
-            })
-            .collect();
-        let sent: Arc<[Bytes]> = raws.iter().flatten().cloned().collect();
-        let results = self.send_all(sent).await;
-        let mut results = match results {
+    async fn send_together(&self, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
+        let read = |request: &Request<'_>| {
+            let params = Params::new(request.params.as_ref().map(|params| params.get()));
+            transactions::submission(self.rpc.node(), &request.method, &Args::read(&params, 1)?)
+        };
+        let submissions: Vec<Result<Submission, _>> = requests.iter().map(read).collect();
+        let mut results = match self.send_all(submissions.iter().flatten().cloned().collect()).await {
             Ok(results) => results.into_iter(),
             Err(cause) => {
                 let refused = requests.into_iter().map(|request| MethodResponse::error(request.id, queue_error(cause)));
@@ -202,9 +189,9 @@ impl EthDispatch {
         };
         requests
             .into_iter()
-            .zip(raws)
-            .map(|(request, raw)| {
-                let result = raw.and_then(|_| match results.next() {
+            .zip(submissions)
+            .map(|(request, submission)| {
+                let result = submission.and_then(|_| match results.next() {
                     Some(result) => result.map_err(convert::send_error),
                     None => Err(error(INTERNAL_ERROR, "the node returned fewer results than transactions were sent")),
                 });
@@ -219,11 +206,15 @@ impl EthDispatch {
     }
 
     /// Recovering hundreds of signers takes milliseconds, for which neither connections nor other commands wait.
-    async fn send_all(&self, raws: Arc<[Bytes]>) -> Result<Vec<Result<B256, SendError>>, QueueError> {
-        let (node, recovered) = (self.rpc.node().clone(), Arc::clone(&raws));
-        self.rpc.commands.workers().read(Length::Long, move |_| node.recover_senders(&recovered)).await?;
+    async fn send_all(&self, submissions: Vec<Submission>) -> Result<Vec<Result<B256, SendError>>, QueueError> {
+        let raw = |submission: &Submission| match submission {
+            Submission::Raw(raw) => Some(raw.clone()),
+            Submission::Request(_) => None,
+        };
+        let (node, raws) = (self.rpc.node().clone(), submissions.iter().filter_map(raw).collect::<Vec<_>>());
+        self.rpc.commands.workers().read(Length::Long, move |_| node.recover_senders(&raws)).await?;
         let node = self.rpc.node().clone();
-        self.rpc.commands.run(Length::Long, move |_| node.send_raw_batch(&raws)).await
+        self.rpc.commands.run(Length::Long, move |_| node.send_together(submissions)).await
     }
 }
 

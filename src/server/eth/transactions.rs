@@ -1,5 +1,7 @@
 //! Finding, sending and signing transactions.
 
+use alloy_consensus::{Transaction as _, TxEnvelope};
+use alloy_eips::eip2718::Decodable2718 as _;
 use alloy_primitives::{Address, B256, Bytes};
 use alloy_rpc_types_eth::{Transaction as RpcTransaction, TransactionRequest};
 use serde_json::{Value, json};
@@ -9,16 +11,23 @@ use super::{
     params::{Args, Quantity},
 };
 use crate::{
-    chain::ExecutedBlock,
-    node::Located,
-    server::jsonrpc::errors::{RpcError, invalid_params},
+    chain::{CallRequest, ExecutedBlock},
+    node::{Located, Node, Submission},
+    server::jsonrpc::errors::{REFUSED, RpcError, error, invalid_params},
 };
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_getTransactionByHash", 1, by_hash);
     methods.add("eth_getRawTransactionByHash", 1, raw_by_hash);
     methods.add("eth_getTransactionByBlockNumberAndIndex", 2, |eth, args| {
-        at_index(blocks::find_by_number(&eth.view(), args)?, args)
+        let block = blocks::find_by_number(&eth.view(), args)?;
+        if !blocks::is_pending(args)? {
+            return at_index(block, args);
+        }
+        // A transaction of the pending block is in no block yet.
+        let (block, index) = (block.as_ref().map(ExecutedBlock::block), index(args)?);
+        let found = block.and_then(|block| block.transactions().get(index));
+        Ok(found.map(|transaction| convert::pooled_transaction(transaction)))
     });
     methods.add("eth_getTransactionByBlockHashAndIndex", 2, |eth, args| {
         at_index(blocks::find_by_hash(&eth.view(), args)?, args)
@@ -48,23 +57,51 @@ fn raw_by_hash(eth: &Eth, args: &Args<'_>) -> Result<Option<Bytes>, RpcError> {
 }
 
 fn at_index(block: Option<ExecutedBlock>, args: &Args<'_>) -> Result<Option<RpcTransaction>, RpcError> {
+    let index = index(args)?;
+    Ok(block.and_then(|block| convert::transaction_in(block.block(), index)))
+}
+
+fn index(args: &Args<'_>) -> Result<usize, RpcError> {
     let Quantity(index) = args.required(1, "index")?;
-    Ok(block.and_then(|block| convert::transaction_in(block.block(), usize::try_from(index).ok()?)))
+    Ok(usize::try_from(index).unwrap_or(usize::MAX))
 }
 
 fn send_raw(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
-    let raw: Bytes = args.required(0, "transaction")?;
-    eth.node.send_raw(&raw).map_err(convert::send_error)
+    eth.node.send_raw(&raw_transaction(args)?).map_err(convert::send_error)
 }
 
 fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
+    eth.node.send_request(request(&eth.node, args)?).map_err(convert::send_error)
+}
+
+/// Reads the call of a method that sends, of which a batch makes one command.
+pub(super) fn submission(node: &Node, method: &str, args: &Args<'_>) -> Result<Submission, RpcError> {
+    match method {
+        "eth_sendRawTransaction" => raw_transaction(args).map(Submission::Raw),
+        _ => request(node, args).map(Submission::from),
+    }
+}
+
+/// Reads a raw transaction. As in geth, one that any chain would take is refused.
+fn raw_transaction(args: &Args<'_>) -> Result<Bytes, RpcError> {
+    let raw: Bytes = args.required(0, "transaction")?;
+    let is_legacy = raw.first().is_some_and(|first| *first >= 0xc0);
+    let decoded = is_legacy.then(|| TxEnvelope::decode_2718(&mut raw.as_ref()));
+    match decoded {
+        Some(Ok(transaction)) if transaction.chain_id().is_none() => {
+            Err(error(REFUSED, "only replay-protected (EIP-155) transactions allowed over RPC"))
+        }
+        // Bytes that are no transaction are refused by the node, with the reason.
+        _ => Ok(raw),
+    }
+}
+
+fn request(node: &Node, args: &Args<'_>) -> Result<CallRequest, RpcError> {
     let request: TransactionRequest = args.required(0, "transaction")?;
-    if request.from.is_none() && eth.node.accounts().is_empty() {
+    if request.from.is_none() && node.accounts().is_empty() {
         return Err(invalid_params("invalid argument 0 (transaction): from is missing and no account is unlocked"));
     }
-    let default_sender = eth.node.accounts().first().copied();
-    let request = convert::call_request(request, default_sender)?;
-    eth.node.send_request(request).map_err(convert::send_error)
+    convert::call_request(request, node.accounts().first().copied())
 }
 
 /// `eth_signTransaction`: signs without sending; returns geth's `{ raw, tx }`.

@@ -88,9 +88,10 @@ fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
     let view = chain.node().view();
     let head = view.head().height().get();
     let first = head.saturating_sub(WINDOW_BLOCKS);
-    let mut transactions = 0;
-    for number in first + 1..=head {
-        transactions += view.block(BlockRef::Number(Height::new(number)))?.block().transactions().len();
+    let mut transactions = 0_usize;
+    for number in first.saturating_add(1)..=head {
+        transactions = transactions
+            .saturating_add(view.block(BlockRef::Number(Height::new(number)))?.block().transactions().len());
     }
     let time_of = |number| -> Result<u64, QueryError> {
         Ok(view.block(BlockRef::Number(Height::new(number)))?.block().timestamp().as_secs())
@@ -98,7 +99,7 @@ fn measure(totals: &Totals, chain: &Blockchain) -> Result<Metrics, QueryError> {
     // Genesis may be years older than the first block: rates start at block 1.
     let from = first.max(1).min(head);
     let secs = time_of(head)?.saturating_sub(time_of(from)?) as f64;
-    let blocks = (head - from) as f64;
+    let blocks = head.saturating_sub(from) as f64;
     let tps = if secs > 0.0 { transactions as f64 / secs } else { 0.0 };
     let price = gwei_text(view.next_base_fee());
     Ok(Metrics {
@@ -139,8 +140,9 @@ impl Totals {
         let known = known
             .filter(|(height, hash, _)| view.block(BlockRef::Number(*height)).is_ok_and(|block| block.hash() == *hash));
         let (from, mut total) = known.map_or((0, 0), |(height, _, total)| (height.get(), total));
-        for number in from + 1..=head.height().get() {
-            total += view.block(BlockRef::Number(Height::new(number)))?.block().transactions().len() as u64;
+        for number in from.saturating_add(1)..=head.height().get() {
+            let block = view.block(BlockRef::Number(Height::new(number)))?;
+            total = total.saturating_add(block.block().transactions().len() as u64);
         }
         let counted = (head.height(), head.hash(), total);
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id.to_owned(), counted);

@@ -51,7 +51,8 @@ impl Page {
         all.sort_by(|a, b| if self.descending { compare(b, a) } else { compare(a, b) });
         let total = all.len();
         let total_pages = total.div_ceil(self.limit);
-        let page = all.into_iter().skip((self.number - 1).saturating_mul(self.limit)).take(self.limit).collect();
+        let page =
+            all.into_iter().skip(self.number.saturating_sub(1).saturating_mul(self.limit)).take(self.limit).collect();
         let pagination = Pagination {
             page: self.number,
             limit: self.limit,

@@ -89,7 +89,7 @@ fn mined(view: &NodeView, executed: &ExecutedBlock, index: usize, transaction: &
     let receipt = executed.receipts().get(index);
     let success = receipt.is_some_and(|receipt| receipt.is_success());
     let mut value = common(transaction, if success { "success" } else { "failed" });
-    let confirmations = view.head().height().get().saturating_sub(executed.height().get()) + 1;
+    let confirmations = view.head().height().get().saturating_sub(executed.height().get()).saturating_add(1);
     value["blockNumber"] = executed.height().get().into();
     value["blockHash"] = json!(executed.hash());
     value["transactionIndex"] = index.into();

@@ -13,10 +13,13 @@ use super::{
     replica::{Replica, process::ProcessState},
 };
 use crate::{
-    chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool},
+    chain::{
+        AddOutcome, BlockAttributes, ChainDump, DumpError, ExecutedBlock, Intervention, InvalidTransaction,
+        LoadSummary, Pool,
+    },
     consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
     primitives::{Bytes, Height, Transaction},
-    sim::trace::Incident,
+    sim::{engine::clock::BlockClock, trace::Incident},
 };
 
 /// A block that was made on demand and is every replica's head.
@@ -98,13 +101,8 @@ impl Network {
     /// [`NetworkError::NobodyBuilds`], [`NetworkError::TooEarly`], [`NetworkError::NotAdopted`], and as [`Network::settle`].
     pub fn produce_block(&mut self, order: &BlockOrder) -> Result<ProducedBlock, NetworkError> {
         self.settle()?;
-        let wanting = self.replicas.iter().filter_map(|replica| {
-            // The earliest turn first, then the greatest difficulty.
-            Some((replica.id(), (Reverse(replica.protocol().turns_skipped()), replica.wanted()?.difficulty)))
-        });
-        let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
         let height = self.primary().head().height.next();
-        let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
+        let maker = self.next_producer().ok_or(NetworkError::NobodyBuilds { height })?;
         let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.env)?;
         if order.transactions.is_none() {
             // The other pools, still at the parent, would offer the same transactions in their turn.
@@ -122,6 +120,21 @@ impl Network {
                 Err(NetworkError::NotAdopted { height, reason: format!("{}: {reason}", behind.id()) })
             }
         }
+    }
+
+    /// Returns the attributes of the block that [`Network::produce_block`] makes next, at the earliest time that the protocol
+    /// allows; `None` when no replica waits to make one.
+    pub fn next_attributes(&self) -> Option<BlockAttributes> {
+        self.replicas.get(self.next_producer()?.index())?.wanted_attributes()
+    }
+
+    fn next_producer(&self) -> Option<ReplicaId> {
+        let wanting = self.replicas.iter().filter_map(|replica| {
+            // The earliest turn first, then the greatest difficulty.
+            Some((replica.id(), (Reverse(replica.protocol().turns_skipped()), replica.wanted()?.difficulty)))
+        });
+        let heaviest = wanting.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        heaviest.map(|(maker, _)| maker)
     }
 
     /// Applies an intervention to every replica's newest state; the next block records it.
@@ -160,6 +173,29 @@ impl Network {
         self.env = snapshot.env.clone();
         (self.invariants, self.twins) = (snapshot.invariants.clone(), snapshot.twins.clone());
         Ok(())
+    }
+
+    /// Returns this network as built at genesis, with empty pools. It writes nothing durable; [`Network::restore`] switches to it.
+    ///
+    /// # Errors
+    /// [`NetworkError::Chain`] when the genesis state was pruned, [`NetworkError::Consensus`].
+    pub fn at_genesis(&self) -> Result<Self, NetworkError> {
+        let genesis = self.primary().chain().genesis().block();
+        let mut env = self.env.clone();
+        env.forget_all();
+        env.clock = BlockClock::starting_at(genesis.timestamp());
+        let mut replicas = Vec::with_capacity(self.replicas.len());
+        for (replica, signer) in self.replicas.iter().zip(&self.setup.signers) {
+            let (id, pool) = (replica.id(), Pool::new(*replica.pool().config()));
+            let failed = |source: DumpError| NetworkError::Chain { replica: id, source: source.into() };
+            let chain = replica.chain().at_genesis().map_err(failed)?.detached();
+            let protocol = self.setup.protocol_at(&chain, BlockId::of(genesis), signer.clone(), None)?;
+            let mut replica = Replica::new(id, replica.address(), protocol, chain, pool, None);
+            replica.handle(Event::Start, &mut env)?;
+            replicas.push(replica);
+        }
+        let (setup, invariants) = (self.setup.clone(), self.invariants.clone());
+        Ok(Self { replicas, env, setup, invariants, twins: Vec::new() })
     }
 
     /// Returns the primary's record of its head, for [`Network::load`]; `None` at genesis.

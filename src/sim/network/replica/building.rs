@@ -17,6 +17,16 @@ use crate::{
 pub(super) type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
 impl Replica {
+    /// Returns the attributes of the block that its protocol requested, at the earliest time that it allows.
+    pub(in crate::sim::network) fn wanted_attributes(&self) -> Option<BlockAttributes> {
+        let request = self.wanted.as_ref()?;
+        Some(attributes(request, self.earliest(request), &BlockOrder::new()))
+    }
+
+    fn earliest(&self, request: &BuildRequest) -> Timestamp {
+        request.timestamp_min.max(self.chain.head().block().timestamp())
+    }
+
     /// Builds the requested block and passes it to the protocol. It may become the head later only, if the protocol needs the
     /// votes of other replicas.
     pub(in crate::sim) fn produce(
@@ -27,7 +37,7 @@ impl Replica {
         let parent = self.head();
         let height = parent.height.next();
         let request = self.wanted.clone().ok_or(NetworkError::NobodyBuilds { height })?;
-        let earliest = request.timestamp_min.max(self.chain.head().block().timestamp());
+        let earliest = self.earliest(&request);
         let timestamp = match order.timestamp {
             Some(got) if got < earliest => return Err(NetworkError::TooEarly { got, earliest }),
             Some(ordered) => ordered,
