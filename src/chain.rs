@@ -60,6 +60,7 @@ mod execution;
 mod executor;
 mod extend;
 mod finality;
+mod fork_fields;
 mod genesis;
 mod header;
 mod hook;
@@ -83,15 +84,17 @@ mod tree;
 mod validate;
 mod version;
 
+pub use crate::vm::{ForkRules, Hardfork};
 pub use base_fee::{BaseFeeParams, next_base_fee};
 pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
 pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
-pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError};
+pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError, PrevRandaoRefusal};
 pub use executed_block::ExecutedBlock;
 pub use extend::InsertOutcome;
+pub use fork_fields::predictable_mix_hash;
 pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
 pub use load::LoadSummary;
@@ -101,10 +104,10 @@ pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, 
 pub use read::TransactionLocation;
 pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
-pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
+pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, MixHashSource, RuleError};
 pub use simulate::{AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, StateOverrides};
 pub use spec::{
-    BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
+    BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
 
 /// One replica's chain. Cloning is O(1); a clone is a snapshot.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arbitrary::Arbitrary;
 use chainbox::{
-    chain::{Candidates, Pool, PoolConfig, PoolContext},
+    chain::{Candidates, Hardfork, Pool, PoolConfig, PoolContext},
     primitives::{Gas, TransactionRequest},
 };
 use chainbox_fuzz::{Who, funded_state};
@@ -26,7 +26,7 @@ enum Operation {
 
 fuzz_target!(|operations: Vec<Operation>| {
     let context =
-        PoolContext { state: funded_state(), gas_limit: Gas::new(30_000_000), base_fee: BASE_FEE, is_london: true };
+        PoolContext { state: funded_state(), gas_limit: Gas::new(30_000_000), base_fee: BASE_FEE, fork: Hardfork::default().rules() };
     let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);
     let mut pool = Pool::new(config);
     for operation in operations.into_iter().take(OPERATIONS_MAX) {

@@ -20,6 +20,7 @@ use super::{
 use crate::{
     primitives::{Gas, Transaction},
     state::StateView,
+    vm::ForkRules,
 };
 
 /// Configuration of a pool: bounds and rules.
@@ -79,8 +80,8 @@ pub struct PoolContext {
     pub gas_limit: Gas,
     /// Base fee of the next block; 0 when the chain has none.
     pub base_fee: u64,
-    /// Whether London is active in the next block (EIP-1559).
-    pub is_london: bool,
+    /// Rules of the fork in the next block.
+    pub fork: ForkRules,
 }
 
 /// The result of [`Pool::add`].
@@ -299,7 +300,7 @@ impl Pool {
         let PoolConfig { chain_id, allow_impersonated, .. } = self.config;
         validate::check_fields(
             transaction,
-            &Rules { chain_id, allow_impersonated, is_london: context.is_london, tips_to: None },
+            &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None },
         )?;
         let (have, limit) = (transaction.gas_limit(), context.gas_limit);
         if have > limit {

@@ -4,6 +4,7 @@
 
 mod authenticity;
 mod binary;
+mod forks;
 mod framing;
 mod http;
 mod in_process;

@@ -13,6 +13,7 @@ use crate::{
     chain::{Candidates, Chain, tests::fixture::*},
     primitives::{Gas, KeyPair, TransactionRequest, gwei},
     state::{Account, fixture::MapView},
+    vm::Hardfork,
 };
 
 const BASE_FEE: u64 = 10;
@@ -33,7 +34,12 @@ fn context(nonces: &[u64]) -> PoolContext {
         let account = Account { nonce: *nonce, balance: gwei(1_000_000), ..Account::default() };
         view.accounts.insert(address_of(index), account);
     }
-    PoolContext { state: Arc::new(view), gas_limit: Gas::new(1_000_000), base_fee: BASE_FEE, is_london: true }
+    PoolContext {
+        state: Arc::new(view),
+        gas_limit: Gas::new(1_000_000),
+        base_fee: BASE_FEE,
+        fork: Hardfork::default().rules(),
+    }
 }
 
 fn pool() -> Pool {
@@ -161,7 +167,7 @@ fn invalid_transactions_are_rejected_with_geths_messages() {
     }
     let unsigned = Arc::new(base().impersonate(address_of(0)).unwrap());
     assert_eq!(pool().add(unsigned, &context), Err(InvalidTransaction::Impersonated.into()));
-    let early = PoolContext { is_london: false, ..context };
+    let early = PoolContext { fork: Hardfork::Berlin.rules(), ..context };
     let refused = pool().add(Arc::new(base().sign(&sender(0)).unwrap()), &early);
     assert_eq!(refused, Err(InvalidTransaction::TypeNotActive { ty: 2 }.into()));
 }
