@@ -65,6 +65,7 @@ async fn blocks_and_receipts_have_the_fields_of_their_fork() {
         let receipt = chain.ok("eth_getTransactionReceipt", json!([hash])).await;
         assert_eq!((&receipt["status"], &receipt["gasUsed"]), (&json!("0x1"), &json!("0x5208")), "{fork}");
         assert!(receipt.get("blobGasUsed").is_none(), "{fork}: only blob transactions' receipts have it");
+        assert_eq!(chain.ok("anvil_nodeInfo", json!([])).await["hardFork"], format!("{fork:?}"));
         let history = chain.ok("eth_feeHistory", json!(["0x1", "latest", []])).await;
         let blob_fee = if fork >= Hardfork::Cancun { "0x1" } else { "0x0" };
         assert_eq!(history["baseFeePerBlobGas"], json!([blob_fee, blob_fee]), "{fork}");

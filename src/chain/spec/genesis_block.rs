@@ -67,13 +67,19 @@ impl GenesisSpec {
         }
     }
 
+    /// Returns `mixHash` of the genesis header.
+    pub(in crate::chain) fn genesis_mix_hash(&self) -> B256 {
+        match self.mix_hash {
+            B256::ZERO if self.rules_at(Height::GENESIS).has_prev_randao => {
+                predictable_mix_hash(B256::ZERO, Height::GENESIS)
+            }
+            given => given,
+        }
+    }
+
     /// Returns the genesis header over a state with this root.
     pub fn header(&self, state_root: B256) -> Header {
         let rules = self.rules_at(Height::GENESIS);
-        let mix_hash = match self.mix_hash {
-            B256::ZERO if rules.has_prev_randao => predictable_mix_hash(B256::ZERO, Height::GENESIS),
-            given => given,
-        };
         Header {
             beneficiary: self.coinbase,
             state_root,
@@ -83,7 +89,7 @@ impl GenesisSpec {
             gas_limit: self.gas_limit.get(),
             timestamp: self.timestamp.as_secs(),
             extra_data: self.extra_data.clone(),
-            mix_hash,
+            mix_hash: self.genesis_mix_hash(),
             nonce: self.nonce,
             base_fee_per_gas: self.base_fee_at(&rules, |params| params.initial),
             ..with_fork_fields(empty_header(), &rules)

@@ -143,7 +143,7 @@ fn node_info(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
         "currentBlockNumber": U64::from(head.height().get()),
         "currentBlockTimestamp": head.block().timestamp().as_secs(),
         "currentBlockHash": head.hash(),
-        "hardFork": "Shanghai",
+        "hardFork": format!("{:?}", view.chain().spec().forks.at(head.height())),
         "transactionOrder": "fees",
         "environment": {
             "baseFee": U256::from(view.next_base_fee()),
