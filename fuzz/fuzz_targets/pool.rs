@@ -25,8 +25,12 @@ enum Operation {
 }
 
 fuzz_target!(|operations: Vec<Operation>| {
-    let context =
-        PoolContext { state: funded_state(), gas_limit: Gas::new(30_000_000), base_fee: BASE_FEE, fork: Hardfork::default().rules() };
+    let context = PoolContext {
+        state: funded_state(),
+        gas_limit: Gas::new(30_000_000),
+        base_fee: BASE_FEE,
+        fork: Hardfork::default().rules(),
+    };
     let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);
     let mut pool = Pool::new(config);
     for operation in operations.into_iter().take(OPERATIONS_MAX) {

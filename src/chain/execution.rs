@@ -217,11 +217,9 @@ fn check_prev_randao(context: &ChainContext, height: Height, mix_hash: B256) -> 
 /// Checks the length of the block's RLP (EIP-7934).
 fn check_size(context: &ChainContext, block: &Block) -> Result<(), BlockError> {
     let rules = context.spec.rules_at(block.height());
+    let Some(max) = rules.block_rlp_bytes_max else { return Ok(()) };
     let got = block.size();
-    match rules.block_rlp_bytes_max {
-        Some(max) if got > max => Err(BlockError::BlockSize { fork: rules.hardfork, got, max }),
-        _ => Ok(()),
-    }
+    if got <= max { Ok(()) } else { Err(BlockError::BlockSize { fork: rules.hardfork, got, max }) }
 }
 
 /// The length of a block that is built, against the fork's bound (EIP-7934).

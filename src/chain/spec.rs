@@ -100,7 +100,7 @@ pub struct GenesisSpec {
     /// The initial validators, in the protocol's order.
     #[serde(default)]
     pub validators: Vec<GenesisValidator>,
-    /// Parameters of the staking contract at [`STAKING_ADDRESS`], in which genesis bonds the validators' stakes (minted on top
+    /// Parameters of the staking contract at [`STAKING_ADDRESS`](crate::system::staking::STAKING_ADDRESS), in which genesis bonds the validators' stakes (minted on top
     /// of the accounts' balances); `None` for a chain without stake.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub staking: Option<StakingParams>,

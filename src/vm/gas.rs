@@ -240,7 +240,9 @@ const fn words(len: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use alloy_eips::eip2930::AccessListItem;
+    use alloy_eips::eip7623::{tokens_in_calldata, transaction_floor_cost};
     use alloy_primitives::{Address, B256};
+    use proptest::prelude::*;
 
     use super::*;
     use crate::vm::Hardfork;
@@ -320,5 +322,16 @@ mod tests {
         assert_eq!(GAS.capped_refund(Gas::new(100), Gas::new(21)).get(), 20);
         assert_eq!(GAS.forwardable(Gas::new(6_400)).get(), 6_300);
         assert_eq!(GAS.forwardable(Gas::new(63)).get(), 63);
+    }
+
+    proptest! {
+        /// Against alloy's floor and EIP-2028's price of a token, four gas.
+        #[test]
+        fn the_floor_is_that_of_eip_7623(input in proptest::collection::vec(prop_oneof![Just(0), any::<u8>()], 0..300)) {
+            let tokens = tokens_in_calldata(&input);
+            let IntrinsicGas { gas, floor } = GAS.intrinsic(&Hardfork::Prague.rules(), &input, false, None);
+            prop_assert_eq!(floor.get(), transaction_floor_cost(tokens));
+            prop_assert_eq!(gas.get(), 21_000 + 4 * tokens);
+        }
     }
 }

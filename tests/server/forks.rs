@@ -1,10 +1,12 @@
 //! Every fork through the JSON-RPC: the fields of a block and a receipt, what is refused, `mixHash`.
 
+use alloy_sol_types::SolCall;
 use chainbox::{
     chain::Hardfork,
     consensus::ConsensusKind,
     node::Node,
-    primitives::{B256, Gas, TransactionRequest, U256},
+    primitives::{B256, Gas, TransactionRequest, U256, hex},
+    templates::{Erc20Params, erc20::interface as erc20},
 };
 use serde_json::{Value, json};
 
@@ -102,6 +104,37 @@ async fn each_fork_refuses_what_its_rules_forbid() {
     }
     let uncapped = Chain::over(Node::builder().with_transaction_gas_cap(false).build().unwrap());
     uncapped.ok("eth_sendRawTransaction", transfer(&uncapped, 0, CAP + 1, Vec::new())).await;
+}
+
+/// EIP-7623: clearing a slot is refunded, and then the call data's floor holds.
+#[tokio::test]
+async fn the_floor_of_call_data_holds_after_refunds() {
+    for fork in [Hardfork::Cancun, Hardfork::Prague] {
+        let chain = chain_of(fork);
+        let (alice, bob) = (chain.node.accounts()[0], chain.node.accounts()[1]);
+        let token = Erc20Params::new("Gold", "GLD", U256::from(1_000), alice);
+        let token = chain.node.deploy(alice, token.init_code()).unwrap().address();
+        let mut gas = Vec::new();
+        for value in [5, 0] {
+            let mut data = erc20::approveCall { spender: bob, value: U256::from(value) }.abi_encode();
+            data.resize(1_500, 0);
+            let nonzero = data.iter().filter(|byte| **byte != 0).count() as u64;
+            let floor = 21_000 + 10 * (1_500 + 3 * nonzero);
+            let request = json!([{ "from": alice, "to": token, "data": hex::encode_prefixed(data) }]);
+            let hash = chain.ok("eth_sendTransaction", request).await;
+            let receipt = chain.ok("eth_getTransactionReceipt", json!([hash])).await;
+            assert_eq!(receipt["status"], "0x1", "{fork}");
+            let used = receipt["gasUsed"].as_str().unwrap().strip_prefix("0x").unwrap();
+            gas.push((u64::from_str_radix(used, 16).unwrap(), floor));
+        }
+        let [(set, floor_of_set), (cleared, floor)] = gas[..] else { unreachable!("two transactions") };
+        assert!(set > floor_of_set, "{fork}: setting a slot costs more than the call data");
+        if fork >= Hardfork::Prague {
+            assert_eq!(cleared, floor, "{fork}");
+        } else {
+            assert!(cleared < floor, "{fork}: {cleared} {floor}");
+        }
+    }
 }
 
 #[tokio::test]
