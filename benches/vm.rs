@@ -12,7 +12,7 @@ use chainbox::{
     state::{CommitId, Journal, MemoryState, StateStore, StateView},
     store::Batch,
     templates::{Erc20Params, builtin, erc20::interface::transferCall},
-    vm::{BlockContext, GasSchedule, Message, execute, mapping_slot},
+    vm::{BlockContext, GasSchedule, Hardfork, Message, execute, mapping_slot},
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
@@ -109,7 +109,7 @@ fn transact(journal: &mut Journal, block: &BlockContext, transaction: &Unsigned)
     journal.begin_transaction();
     journal.increment_nonce(from).expect("memory").expect("a small nonce");
     assert!(journal.sub_balance(from, U256::from(GAS_LIMIT) * price).expect("memory"));
-    let intrinsic = schedule.intrinsic(input, false, None);
+    let intrinsic = schedule.intrinsic(&Hardfork::default().rules(), input, false, None).gas;
     let gas = Gas::new(GAS_LIMIT).saturating_sub(intrinsic);
     let result = execute(journal, block, builtin(), &Message::call(*from, *to, *value, input, gas)).expect("memory");
     assert!(result.is_success());

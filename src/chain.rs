@@ -61,6 +61,7 @@ mod executor;
 mod extend;
 mod failed_outcomes;
 mod finality;
+mod fork_fields;
 mod genesis;
 mod header;
 mod hook;
@@ -85,15 +86,17 @@ mod tree;
 mod validate;
 mod version;
 
+pub use crate::vm::{ForkRules, Hardfork};
 pub use base_fee::{BaseFeeParams, next_base_fee};
 pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
 pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
-pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError};
+pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError, PrevRandaoRefusal};
 pub use executed_block::ExecutedBlock;
 pub use extend::InsertOutcome;
+pub use fork_fields::predictable_mix_hash;
 pub use hook::{CommitHook, Finality, FinalityChange, HeadChange};
 pub use intervention::Intervention;
 pub use load::LoadSummary;
@@ -103,12 +106,12 @@ pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, 
 pub use read::TransactionLocation;
 pub use receipt::Receipt;
 pub use roots::{receipts_root, transactions_root};
-pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, RuleError};
+pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, MixHashSource, RuleError};
 pub use simulate::{
     AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, SimulatedBlock, StateOverrides,
 };
 pub use spec::{
-    BaseFee, ForkRules, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
+    BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
 
 /// One replica's chain. Cloning is O(1); a clone is a snapshot.

@@ -9,6 +9,7 @@
 pub mod abi;
 mod context;
 mod env;
+mod forks;
 mod frame;
 mod gas;
 mod host;
@@ -25,7 +26,8 @@ mod trace;
 use crate::state::{Journal, StateError};
 
 pub use context::BlockContext;
-pub use gas::GasSchedule;
+pub use forks::{ForkRules, Hardfork};
+pub use gas::{GasSchedule, IntrinsicGas};
 pub use host::Host;
 pub use inspect::Inspector;
 pub use message::{FrameOutcome, FrameResult, HaltReason, Message, MessageKind, SYSTEM_ADDRESS, Stop};
@@ -36,7 +38,7 @@ pub use trace::{CallTrace, CallTraceLog, CallTracer};
 
 /// Executes `message` and all frames that it starts, over `journal`.
 ///
-/// Marks caller, target and the block's beneficiary as warm first (EIP-2929, EIP-3651). The rest of a transaction is
+/// Marks caller, target and, from Shanghai on, the block's beneficiary as warm first (EIP-2929, EIP-3651). The rest of a transaction is
 /// left to the caller: nonce and fees, intrinsic gas ([`GasSchedule::intrinsic`]), the access list, the capped refund
 /// ([`GasSchedule::capped_refund`]).
 ///

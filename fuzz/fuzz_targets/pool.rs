@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arbitrary::Arbitrary;
 use chainbox::{
-    chain::{Candidates, Pool, PoolConfig, PoolContext},
+    chain::{Candidates, Hardfork, Pool, PoolConfig, PoolContext},
     primitives::{Gas, Timestamp, TransactionRequest},
 };
 use chainbox_fuzz::{Who, funded_state};
@@ -29,7 +29,7 @@ fuzz_target!(|operations: Vec<Operation>| {
         state: funded_state(),
         gas_limit: Gas::new(30_000_000),
         base_fee: BASE_FEE,
-        is_london: true,
+        fork: Hardfork::default().rules(),
         timestamp: Timestamp::from_secs(1),
     };
     let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);

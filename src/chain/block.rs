@@ -16,6 +16,9 @@ pub const EXTRA_DATA_BYTES_MAX: usize = 32;
 /// Largest total length of the RLP headers of a block's parts, in bytes.
 const LIST_HEADERS_BYTES_MAX: usize = 64;
 
+/// Largest length of a standard block's RLP without its transactions, in bytes: header and the headers of lists.
+pub(super) const RLP_BYTES_WITHOUT_TRANSACTIONS_MAX: usize = 1_024;
+
 /// Index of a transaction in its block, from 0.
 pub type TransactionIndex = u32;
 
@@ -194,18 +197,13 @@ impl Block {
         (!payload.is_empty()).then(|| Bytes::copy_from_slice(keccak256(payload).as_slice()))
     }
 
-    /// Length of the RLP of header, transactions and ommers, in bytes, as reported by `eth_getBlockByHash`.
+    /// Length of the RLP of header, transactions, ommers and withdrawals, in bytes, as reported by `eth_getBlockByHash`.
     pub fn size(&self) -> usize {
-        let transactions: usize = self
-            .transactions()
-            .iter()
-            .map(|transaction| {
-                let length = transaction.encoded_len();
-                if transaction.ty() == 0 { length } else { length + alloy_rlp::length_of_length(length) }
-            })
-            .sum();
+        let transactions: usize = self.transactions().iter().map(|transaction| rlp_bytes(transaction)).sum();
         let list = transactions + alloy_rlp::length_of_length(transactions);
-        let payload = self.unsealed.header_rlp.len() + list + 1;
+        // The lists of ommers and, from Shanghai on, of withdrawals are empty.
+        let empty_lists = 1 + usize::from(self.header().withdrawals_root.is_some());
+        let payload = self.unsealed.header_rlp.len() + list + empty_lists;
         payload + alloy_rlp::length_of_length(payload)
     }
 
@@ -362,6 +360,12 @@ impl Parts {
     }
 }
 
+/// Returns the length of a transaction in the RLP of a standard block, in bytes.
+pub(super) fn rlp_bytes(transaction: &Transaction) -> usize {
+    let length = transaction.encoded_len();
+    if transaction.ty() == 0 { length } else { length + alloy_rlp::length_of_length(length) }
+}
+
 fn encode_transactions(transactions: &[Arc<Transaction>], out: &mut Vec<u8>) {
     let string_length = |length: usize| length + alloy_rlp::length_of_length(length);
     let payload_length = transactions.iter().map(|transaction| string_length(transaction.encoded_len())).sum();
@@ -391,11 +395,21 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::primitives::{KeyPair, TransactionRequest};
+    use crate::{
+        chain::fork_fields::with_fork_fields,
+        primitives::{KeyPair, TransactionRequest},
+        vm::Hardfork,
+    };
+
+    /// A header of London, or one with the fields of every fork.
+    fn sample_header(is_osaka: bool) -> Header {
+        let header = Header { number: 5, base_fee_per_gas: Some(7), ..empty_header() };
+        if is_osaka { with_fork_fields(header, &Hardfork::Osaka.rules()) } else { header }
+    }
 
     fn sample(transactions: u64) -> Block {
         let key = KeyPair::from_seed(1, "block");
-        let transactions = (0..transactions)
+        let transactions: Vec<_> = (0..transactions)
             .map(|nonce| {
                 let gas_price = (nonce % 2 == 0).then_some(1);
                 let request = TransactionRequest {
@@ -409,7 +423,7 @@ mod tests {
                 Arc::new(request.sign(&key).unwrap())
             })
             .collect();
-        let header = Header { number: 5, base_fee_per_gas: Some(7), ..empty_header() };
+        let header = sample_header(transactions.len().is_multiple_of(2));
         let interventions = vec![
             Intervention::Balance { address: Address::repeat_byte(1), balance: U256::MAX },
             Intervention::Code { address: Address::ZERO, code: vec![1, 2].into() },
@@ -431,9 +445,29 @@ mod tests {
         for transactions in [0, 1, 7] {
             let block = sample(transactions);
             let envelopes = block.transactions().iter().map(|transaction| transaction.envelope().clone()).collect();
-            let body = alloy_consensus::BlockBody { transactions: envelopes, ommers: Vec::new(), withdrawals: None };
+            let withdrawals = block.header().withdrawals_root.map(|_| Default::default());
+            let body = alloy_consensus::BlockBody { transactions: envelopes, ommers: Vec::new(), withdrawals };
             assert_eq!(block.size(), block.header().clone().into_block(body).length());
         }
+    }
+
+    #[test]
+    fn a_block_without_transactions_is_within_its_bound() {
+        let full = B256::repeat_byte(0xff);
+        let header = Header {
+            difficulty: U256::MAX,
+            number: u64::MAX,
+            gas_limit: u64::MAX,
+            gas_used: u64::MAX,
+            timestamp: u64::MAX,
+            base_fee_per_gas: Some(u64::MAX),
+            extra_data: vec![0xff; EXTRA_DATA_BYTES_MAX].into(),
+            mix_hash: full,
+            ..sample_header(true)
+        };
+        let size = Block::new(header, Vec::new(), Bytes::new(), Vec::new()).size();
+        let list_headers = 8;
+        assert!(size + list_headers <= RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, "{size}");
     }
 
     #[test]

@@ -105,6 +105,7 @@ impl ChainContext {
             gas_limit: Gas::new(header.gas_limit),
             base_fee: header.base_fee_per_gas.unwrap_or(0),
             prev_randao: header.mix_hash,
+            hardfork: self.spec.forks.at(Height::new(header.number)),
         }
     }
 
@@ -113,7 +114,7 @@ impl ChainContext {
         Rules {
             chain_id: self.spec.chain_id,
             allow_impersonated: self.spec.allow_interventions,
-            is_london: self.spec.forks.is_london(height),
+            fork: self.spec.rules_at(height),
             tips_to: self.spec.staking.filter(|params| params.share_fees).map(|_| STAKING_ADDRESS),
         }
     }

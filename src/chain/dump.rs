@@ -84,7 +84,7 @@ impl ChainDump {
 }
 
 impl Chain {
-    /// Returns a dump that [`ChainBuilder::open_dump`] and [`Chain::load`] continue from.
+    /// Returns a dump that [`ChainBuilder::open_dump`](super::ChainBuilder::open_dump) and [`Chain::load`] continue from.
     ///
     /// # Errors
     /// [`ChainError::Store`], [`ChainError::State`] when blocks or the state can't be read.

@@ -7,7 +7,7 @@ use crate::{
     primitives::{Gas, Height, Timestamp},
     state::StateError,
     store::StoreError,
-    vm::SYSTEM_ADDRESS,
+    vm::{Hardfork, SYSTEM_ADDRESS},
 };
 
 /// A transaction that can't be executed. One that is executed and fails is no error: it has a receipt.
@@ -60,6 +60,22 @@ pub enum InvalidTransaction {
         /// The intrinsic gas: the cost of data, access list and creation.
         want: Gas,
     },
+    /// The gas limit is below the floor that the call data sets (EIP-7623).
+    #[error("insufficient gas for floor data gas cost: have {}, want {}", have.get(), want.get())]
+    FloorGas {
+        /// The transaction's gas limit.
+        have: Gas,
+        /// Least gas that a transaction with this call data uses.
+        want: Gas,
+    },
+    /// The gas limit is above the fork's bound for one transaction (EIP-7825).
+    #[error("transaction gas limit too high (cap: {}, tx: {})", limit.get(), have.get())]
+    GasLimitAboveCap {
+        /// The transaction's gas limit.
+        have: Gas,
+        /// Largest gas limit of a transaction.
+        limit: Gas,
+    },
     /// The gas limit is above the block's.
     #[error("exceeds block gas limit: tx gas limit {}, block gas limit {}", have.get(), limit.get())]
     GasLimitAboveBlock {
@@ -75,6 +91,14 @@ pub enum InvalidTransaction {
         left: Gas,
         /// The transaction's gas limit.
         want: Gas,
+    },
+    /// The transaction is longer than the rest of the block may be (EIP-7934).
+    #[error("block size limit reached: block has {left} bytes left, tx needs {want}")]
+    BlockSizeFull {
+        /// Bytes left in the block's RLP.
+        left: usize,
+        /// Length of the transaction in it, in bytes.
+        want: usize,
     },
     /// The largest fee is below the base fee (EIP-1559).
     #[error(
@@ -237,6 +261,24 @@ pub enum PoolError {
     },
 }
 
+/// Why an intervention can't set `prevRandao`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PrevRandaoRefusal {
+    /// The chain's fork is older than Paris.
+    #[error("blocks have it from Paris on, and the chain's fork is {fork}")]
+    BeforeParis {
+        /// The fork at the block's height.
+        fork: Hardfork,
+    },
+    /// The protocol decides `mixHash`.
+    #[error("the consensus protocol decides mixHash by its validators' randomness")]
+    Protocol,
+    /// The value is zero.
+    #[error("zero is not valid; set another value")]
+    Zero,
+}
+
 /// An invalid block: the field, its value and the valid one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -252,8 +294,24 @@ pub enum BlockError {
     BaseFee { got: Option<u64>, want: Option<u64> },
     #[error("ommers hash is {got}, without ommers it is {want}")]
     OmmersHash { got: B256, want: B256 },
-    #[error("field {field} is set, but this chain's headers don't have it")]
-    UnknownField { field: &'static str },
+    #[error("field {field} is set, but headers of fork {fork} don't have it")]
+    UnknownField { field: &'static str, fork: Hardfork },
+    #[error("field {field} is missing; headers of fork {fork} have it")]
+    MissingField { field: &'static str, fork: Hardfork },
+    #[error("field {field} is {got:#x}, at fork {fork} it is {want:#x}")]
+    ForkField { field: &'static str, fork: Hardfork, got: U256, want: U256 },
+    #[error("mix hash is {got}, at fork {fork} it is {want}")]
+    MixHash { fork: Hardfork, got: B256, want: B256 },
+    #[error("mix hash is zero, which it never is at fork {fork}")]
+    MixHashZero { fork: Hardfork },
+    #[error("an intervention sets prevRandao to {mix_hash}: {reason}")]
+    PrevRandao {
+        mix_hash: B256,
+        /// Why it can't be set.
+        reason: PrevRandaoRefusal,
+    },
+    #[error("the block's RLP has {got} bytes, at fork {fork} at most {max} are valid (EIP-7934)")]
+    BlockSize { fork: Hardfork, got: usize, max: usize },
     #[error("extra data has {got} bytes, at most {max} are valid")]
     ExtraDataLength { got: usize, max: usize },
     #[error("extra data is {got}, keccak of the payload is {want}")]

@@ -3,21 +3,20 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_primitives::U256;
+use alloy_primitives::{B256, U256};
 
 use super::{
-    block::Block,
+    block::{Block, RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, rlp_bytes},
     candidates::Candidates,
     context::ChainContext,
-    error::{BlockError, ChainError, InvalidTransaction},
+    error::{BlockError, ChainError, InvalidTransaction, PrevRandaoRefusal},
     executed_block::{ExecutedBlock, Execution},
     executor::{Executor, Failure},
     header::{HeaderOverrides, check_fixed_fields, next_header},
     intervention::Intervention,
     receipt::Receipt,
     roots,
-    rules::{Ancestors, BlockAttributes},
-    spec::GenesisSpec,
+    rules::{Ancestors, BlockAttributes, MixHashSource},
     system_calls::{self, SystemCallFailure},
     validate,
     version::Version,
@@ -25,6 +24,7 @@ use super::{
 use crate::{
     primitives::{Gas, Height, Transaction},
     state::{Journal, StateError},
+    vm::ForkRules,
 };
 
 /// Least gas that a transaction uses; a block with less left is full.
@@ -63,10 +63,11 @@ pub(super) fn build(
 ) -> Result<Built, ChainError> {
     let overrides = HeaderOverrides::of(&interventions);
     let mut header = next_header(&context.spec, parent.block(), attributes, overrides);
-    let invalid =
-        |reason| ChainError::InvalidBlock { height: Height::new(header.number), hash: Default::default(), reason };
-    check_interventions(&context.spec, &interventions).map_err(invalid)?;
-    check_fixed_fields(&context.spec, &header, parent.block().header(), overrides).map_err(invalid)?;
+    let height = Height::new(header.number);
+    let invalid = |reason| ChainError::InvalidBlock { height, hash: Default::default(), reason };
+    check_interventions(context, height, &interventions).map_err(invalid)?;
+    let source = context.rules.mix_hash_source();
+    check_fixed_fields(&context.spec, source, &header, parent.block().header(), overrides).map_err(invalid)?;
     let (parent_version, mut journal, unapplied) = match purpose {
         Purpose::Insert => {
             let version = version_of(parent)?;
@@ -77,27 +78,28 @@ pub(super) fn build(
     apply_interventions(&mut journal, unapplied)?;
     let ran = system_calls::run(context, &mut journal, &header, parent.block().header(), &attributes.payload);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
-    let mut executor = Executor::new(
-        &mut journal,
-        &context.registry,
-        context.block_context(&header),
-        context.tx_rules(Height::new(header.number)),
-    );
+    let rules = context.tx_rules(height);
+    let mut size = BlockSize::new(&rules.fork);
+    let mut executor = Executor::new(&mut journal, &context.registry, context.block_context(&header), rules);
     let mut receipts = Vec::new();
     let mut transactions = Vec::new();
     let mut left_out = Vec::new();
     let mut too_large = 0;
     while header.gas_limit - executor.gas_used().get() >= TRANSACTION_GAS_MIN && too_large < TOO_LARGE_IN_A_ROW_MAX {
         let Some(transaction) = candidates.next() else { break };
-        match executor.run(&transaction, None) {
+        let executed = size.check(&transaction).map_err(Failure::Invalid);
+        match executed.and_then(|()| executor.run(&transaction, None)) {
             Ok(executed) => {
                 too_large = 0;
                 context.cache.failed().record(transaction.hash(), &executed);
+                size.add(&transaction);
                 receipts.push(executed.receipt);
                 transactions.push(transaction);
             }
             Err(Failure::Invalid(reason)) => {
-                too_large += u32::from(matches!(reason, InvalidTransaction::BlockFull { .. }));
+                let is_too_large =
+                    matches!(reason, InvalidTransaction::BlockFull { .. } | InvalidTransaction::BlockSizeFull { .. });
+                too_large += u32::from(is_too_large);
                 candidates.mark_invalid(&transaction, &reason);
                 left_out.push((transaction, reason));
             }
@@ -128,6 +130,7 @@ pub(super) fn build(
 pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Block) -> Result<Execution, ChainError> {
     let (header, invalid) = (block.header(), |reason| invalid_block(block, reason));
     check_header(context, parent.block(), block).map_err(invalid)?;
+    check_size(context, block).map_err(invalid)?;
     check_roots_of_body(block).map_err(invalid)?;
     let parent_version = version_of(parent)?;
     let mut journal = context.journal_at(parent_version)?;
@@ -200,28 +203,84 @@ pub(super) fn apply_interventions(journal: &mut Journal, interventions: &[Interv
             Intervention::Storage { address, slot, value } => {
                 journal.set_storage(address, slot, *value)?;
             }
-            Intervention::BaseFee { .. } | Intervention::GasLimit { .. } => {}
+            Intervention::BaseFee { .. } | Intervention::GasLimit { .. } | Intervention::PrevRandao { .. } => {}
         }
     }
     Ok(())
 }
 
-pub(super) fn check_interventions(spec: &GenesisSpec, interventions: &[Intervention]) -> Result<(), BlockError> {
+/// Checks that genesis allows interventions, and that those of a block at `height` are valid there.
+pub(super) fn check_interventions(
+    context: &ChainContext,
+    height: Height,
+    interventions: &[Intervention],
+) -> Result<(), BlockError> {
     let count = interventions.len();
-    if count == 0 || spec.allow_interventions { Ok(()) } else { Err(BlockError::Interventions { count }) }
+    if count > 0 && !context.spec.allow_interventions {
+        return Err(BlockError::Interventions { count });
+    }
+    interventions.iter().try_for_each(|intervention| match intervention {
+        Intervention::PrevRandao { mix_hash } => check_prev_randao(context, height, *mix_hash),
+        _ => Ok(()),
+    })
+}
+
+fn check_prev_randao(context: &ChainContext, height: Height, mix_hash: B256) -> Result<(), BlockError> {
+    let rules = context.spec.rules_at(height);
+    let reason = match context.rules.mix_hash_source() {
+        _ if !rules.has_prev_randao => PrevRandaoRefusal::BeforeParis { fork: rules.hardfork },
+        MixHashSource::Protocol => PrevRandaoRefusal::Protocol,
+        _ if mix_hash.is_zero() => PrevRandaoRefusal::Zero,
+        MixHashSource::Chain | MixHashSource::Builder => return Ok(()),
+    };
+    Err(BlockError::PrevRandao { mix_hash, reason })
+}
+
+/// Checks the length of the block's RLP (EIP-7934).
+fn check_size(context: &ChainContext, block: &Block) -> Result<(), BlockError> {
+    let rules = context.spec.rules_at(block.height());
+    let Some(max) = rules.block_rlp_bytes_max else { return Ok(()) };
+    let got = block.size();
+    if got <= max { Ok(()) } else { Err(BlockError::BlockSize { fork: rules.hardfork, got, max }) }
+}
+
+/// The length of a block that is built, against the fork's bound (EIP-7934).
+struct BlockSize {
+    /// Bytes left for transactions; `None` without a bound.
+    left: Option<usize>,
+}
+
+impl BlockSize {
+    fn new(rules: &ForkRules) -> Self {
+        Self { left: rules.block_rlp_bytes_max.map(|max| max.saturating_sub(RLP_BYTES_WITHOUT_TRANSACTIONS_MAX)) }
+    }
+
+    fn check(&self, transaction: &Transaction) -> Result<(), InvalidTransaction> {
+        let want = rlp_bytes(transaction);
+        match self.left {
+            Some(left) if want > left => Err(InvalidTransaction::BlockSizeFull { left, want }),
+            _ => Ok(()),
+        }
+    }
+
+    fn add(&mut self, transaction: &Transaction) {
+        self.left = self.left.map(|left| left.saturating_sub(rlp_bytes(transaction)));
+    }
 }
 
 /// Checks the header against its parent, the genesis specification and the interventions that the block records.
 pub(super) fn check_header(context: &ChainContext, parent: &Block, block: &Block) -> Result<(), BlockError> {
-    check_interventions(&context.spec, block.interventions())?;
+    check_interventions(context, block.height(), block.interventions())?;
     let overrides = HeaderOverrides::of(block.interventions());
-    check_fixed_fields(&context.spec, block.header(), parent.header(), overrides)
+    let source = context.rules.mix_hash_source();
+    check_fixed_fields(&context.spec, source, block.header(), parent.header(), overrides)
 }
 
 /// Checks the header against the payload and the transactions, and that interventions and every transaction's fields are valid
 /// at its height.
 pub(super) fn check_body(context: &ChainContext, block: &Block) -> Result<(), BlockError> {
-    check_interventions(&context.spec, block.interventions())?;
+    check_interventions(context, block.height(), block.interventions())?;
+    check_size(context, block)?;
     check_roots_of_body(block)?;
     let rules = context.tx_rules(block.height());
     for (index, transaction) in block.transactions().iter().enumerate() {

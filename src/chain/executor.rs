@@ -61,6 +61,8 @@ impl From<StateError> for Failure {
 struct GasPurchase {
     /// Gas for the message: the gas limit minus the intrinsic gas.
     gas: Gas,
+    /// Least gas that the transaction uses (EIP-7623).
+    floor: Gas,
     /// Effective gas price, in the smallest unit per unit of gas.
     price: U256,
     /// The part of the price that the author gets.
@@ -129,7 +131,7 @@ impl<'a> Executor<'a> {
         // `check_funds` covers it: the effective price is at most the largest fee.
         self.journal.set_balance(&address, account.balance - price * U256::from(have.get()))?;
         self.journal.set_nonce(&address, account.nonce + 1)?;
-        Ok(GasPurchase { gas: have.saturating_sub(intrinsic), price, tip })
+        Ok(GasPurchase { gas: have.saturating_sub(intrinsic.gas), floor: intrinsic.floor, price, tip })
     }
 
     fn warm_access_list(&mut self, transaction: &Transaction) -> Result<(), StateError> {
@@ -150,7 +152,8 @@ impl<'a> Executor<'a> {
         result: &FrameResult,
     ) -> Result<Gas, StateError> {
         let spent = transaction.gas_limit().saturating_sub(result.gas_left);
-        let used = spent.saturating_sub(GasSchedule::STANDARD.capped_refund(spent, self.journal.refund()));
+        let refund = GasSchedule::STANDARD.capped_refund(spent, self.journal.refund());
+        let used = spent.saturating_sub(refund).max(purchase.floor);
         let back = transaction.gas_limit().saturating_sub(used);
         // Both amounts were in the sender's balance: the sums can't overflow while the supply fits 256 bits.
         self.journal.add_balance(&transaction.sender(), purchase.price * U256::from(back.get()))?;

@@ -145,7 +145,8 @@ fn run_constructor(
         beneficiary: spec.coinbase,
         gas_limit: spec.gas_limit,
         base_fee: 0,
-        prev_randao: spec.mix_hash,
+        prev_randao: spec.genesis_mix_hash(),
+        hardfork: spec.forks.at(Height::GENESIS),
     };
     let message = Message::create_at(address, deployer, U256::ZERO, init_code, CONSTRUCTOR_GAS);
     journal.begin_transaction();

@@ -1,14 +1,16 @@
 //! Header fields that follow from the parent and the genesis specification: computing and checking them.
 
 use alloy_consensus::{EMPTY_OMMER_ROOT_HASH, Header};
+use alloy_primitives::B256;
 
 use super::{
     base_fee::next_base_fee,
     block::{Block, EXTRA_DATA_BYTES_MAX, empty_header},
     error::BlockError,
+    fork_fields::{check_fork_fields, check_mix_hash, next_mix_hash, with_fork_fields},
     intervention::Intervention,
-    rules::BlockAttributes,
-    spec::{BaseFee, GAS_LIMIT_MIN, GenesisSpec},
+    rules::{BlockAttributes, MixHashSource},
+    spec::{GAS_LIMIT_MIN, GenesisSpec},
 };
 use crate::primitives::{Gas, Height, Timestamp};
 
@@ -20,6 +22,7 @@ const GAS_LIMIT_BOUND_DIVISOR: u64 = 1_024;
 pub(super) struct HeaderOverrides {
     pub(super) base_fee: Option<u64>,
     pub(super) gas_limit: Option<Gas>,
+    pub(super) prev_randao: Option<B256>,
 }
 
 impl HeaderOverrides {
@@ -33,21 +36,19 @@ impl HeaderOverrides {
         match intervention {
             Intervention::BaseFee { per_gas } => self.base_fee = Some(*per_gas),
             Intervention::GasLimit { gas } => self.gas_limit = Some((*gas).max(GAS_LIMIT_MIN)),
+            Intervention::PrevRandao { mix_hash } => self.prev_randao = Some(*mix_hash),
             _ => {}
         }
     }
 }
 
-/// Returns the base fee of a child of `parent`: the override, or EIP-1559's; `None` when the chain has none.
+/// Returns the base fee in the header of a child of `parent`: the override, or EIP-1559's; `None` or zero when the chain has none.
 pub(super) fn expected_base_fee(spec: &GenesisSpec, parent: &Header, overrides: HeaderOverrides) -> Option<u64> {
-    let BaseFee::Dynamic(params) = spec.base_fee else { return None };
-    if !spec.forks.is_london(Height::new(parent.number).next()) {
-        return None;
-    }
-    overrides.base_fee.or_else(|| {
+    let rules = spec.rules_at(Height::new(parent.number).next());
+    spec.base_fee_at(&rules, |params| {
         let (used, limit) = (Gas::new(parent.gas_used), Gas::new(parent.gas_limit));
         let next = |base_fee| next_base_fee(params, used, limit, base_fee);
-        Some(parent.base_fee_per_gas.map_or(params.initial, next))
+        overrides.base_fee.unwrap_or_else(|| parent.base_fee_per_gas.map_or(params.initial, next))
     })
 }
 
@@ -62,18 +63,20 @@ pub(super) fn next_header(
     let extra_data = Block::extra_data_of(&attributes.payload).unwrap_or_else(|| attributes.extra_data.clone());
     let target = attributes.gas_limit.unwrap_or(Gas::new(parent.gas_limit));
     let (low, high) = gas_limit_bounds(parent, overrides);
+    let height = Height::new(parent.number.saturating_add(1));
+    let rules = spec.rules_at(height);
     Header {
         parent_hash,
         beneficiary: attributes.beneficiary,
         difficulty: attributes.difficulty,
-        number: parent.number.saturating_add(1),
+        number: height.get(),
         gas_limit: target.clamp(low, high).get(),
         timestamp: attributes.timestamp.as_secs(),
         extra_data,
-        mix_hash: attributes.mix_hash,
+        mix_hash: next_mix_hash(&rules, (parent_hash, height), overrides.prev_randao, attributes.mix_hash),
         nonce: attributes.nonce,
         base_fee_per_gas: expected_base_fee(spec, parent, overrides),
-        ..empty_header()
+        ..with_fork_fields(empty_header(), &rules)
     }
 }
 
@@ -88,13 +91,14 @@ fn gas_limit_bounds(parent: &Header, overrides: HeaderOverrides) -> (Gas, Gas) {
 /// Checks the fields that follow from the parent and the genesis specification.
 pub(super) fn check_fixed_fields(
     spec: &GenesisSpec,
+    mix_hash_source: MixHashSource,
     header: &Header,
     parent: &Header,
     overrides: HeaderOverrides,
 ) -> Result<(), BlockError> {
-    let (got, want) = (Height::new(header.number), Height::new(parent.number).next());
-    if got != want {
-        return Err(BlockError::Number { got, want });
+    let (got, height) = (Height::new(header.number), Height::new(parent.number).next());
+    if got != height {
+        return Err(BlockError::Number { got, want: height });
     }
     if header.timestamp < parent.timestamp {
         let (got, parent) = (Timestamp::from_secs(header.timestamp), Timestamp::from_secs(parent.timestamp));
@@ -117,20 +121,7 @@ pub(super) fn check_fixed_fields(
     if got > max {
         return Err(BlockError::ExtraDataLength { got, max });
     }
-    check_unused_fields(header)
-}
-
-/// Checks that the fields of forks after London are absent: this chain's headers don't have them.
-fn check_unused_fields(header: &Header) -> Result<(), BlockError> {
-    let unused = [
-        ("withdrawalsRoot", header.withdrawals_root.is_some()),
-        ("blobGasUsed", header.blob_gas_used.is_some()),
-        ("excessBlobGas", header.excess_blob_gas.is_some()),
-        ("parentBeaconBlockRoot", header.parent_beacon_block_root.is_some()),
-        ("requestsHash", header.requests_hash.is_some()),
-        ("blockAccessListHash", header.block_access_list_hash.is_some()),
-        ("slotNumber", header.slot_number.is_some()),
-    ];
-    let set = unused.into_iter().find(|(_, is_set)| *is_set);
-    set.map_or(Ok(()), |(field, _)| Err(BlockError::UnknownField { field }))
+    let rules = spec.rules_at(height);
+    check_fork_fields(header, &rules)?;
+    check_mix_hash(&rules, mix_hash_source, header, overrides.prev_randao)
 }

@@ -1,6 +1,6 @@
 //! Interventions: changes that a developer makes between blocks, recorded in the next block so that every replica applies them.
 
-use alloy_primitives::{Address, Bytes, U256};
+use alloy_primitives::{Address, B256, Bytes, U256};
 use alloy_rlp::{Decodable, Encodable, RlpDecodable, RlpEncodable};
 
 use crate::primitives::Gas;
@@ -52,6 +52,12 @@ pub enum Intervention {
         /// New gas limit; raised to [`GAS_LIMIT_MIN`](super::GAS_LIMIT_MIN).
         gas: Gas,
     },
+    /// Sets `mixHash`, which contracts read as `prevRandao`, of the block that records it. Invalid before Paris, for zero, and
+    /// where the protocol decides `mixHash`.
+    PrevRandao {
+        /// New mix hash; not zero.
+        mix_hash: B256,
+    },
 }
 
 impl Intervention {
@@ -62,7 +68,7 @@ impl Intervention {
             | Self::Nonce { address, .. }
             | Self::Code { address, .. }
             | Self::Storage { address, .. } => Some(*address),
-            Self::BaseFee { .. } | Self::GasLimit { .. } => None,
+            Self::BaseFee { .. } | Self::GasLimit { .. } | Self::PrevRandao { .. } => None,
         }
     }
 }
@@ -89,6 +95,7 @@ impl From<&Intervention> for Fields {
             Intervention::Storage { address, slot, value } => fields(3, address, *slot, *value, none),
             Intervention::BaseFee { per_gas } => fields(4, &Address::ZERO, U256::from(*per_gas), zero, none),
             Intervention::GasLimit { gas } => fields(5, &Address::ZERO, U256::from(gas.get()), zero, none),
+            Intervention::PrevRandao { mix_hash } => fields(6, &Address::ZERO, (*mix_hash).into(), zero, none),
         }
     }
 }
@@ -106,6 +113,7 @@ impl TryFrom<Fields> for Intervention {
             3 => Self::Storage { address, slot: first, value: second },
             4 => Self::BaseFee { per_gas: number()? },
             5 => Self::GasLimit { gas: Gas::new(number()?) },
+            6 => Self::PrevRandao { mix_hash: first.into() },
             _ => return Err(alloy_rlp::Error::Custom("unknown kind of intervention")),
         };
         let again = Fields::from(&intervention);
@@ -149,6 +157,7 @@ mod tests {
             Intervention::Storage { address, slot: U256::from(4), value: U256::from(5) },
             Intervention::BaseFee { per_gas: 9 },
             Intervention::GasLimit { gas: Gas::new(30_000_000) },
+            Intervention::PrevRandao { mix_hash: B256::with_last_byte(1) },
         ];
         let bytes = alloy_rlp::encode(&all);
         assert_eq!(Vec::<Intervention>::decode(&mut bytes.as_slice()).unwrap(), all);
@@ -158,7 +167,7 @@ mod tests {
     fn unknown_kinds_and_unused_fields_are_refused() {
         let fields =
             |kind, second| Fields { kind, address: Address::ZERO, first: U256::ZERO, second, code: Bytes::new() };
-        for bad in [fields(6, U256::ZERO), fields(0, U256::from(1))] {
+        for bad in [fields(7, U256::ZERO), fields(0, U256::from(1))] {
             assert!(Intervention::decode(&mut alloy_rlp::encode(bad).as_slice()).is_err());
         }
     }

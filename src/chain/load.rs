@@ -95,7 +95,8 @@ impl Chain {
             return Err(DumpError::Head { got: next.head().hash(), want: dump.head }.into());
         }
         let pending = decode_interventions(&dump.interventions)?;
-        execution::check_interventions(next.spec(), &pending).map_err(DumpError::PendingInterventions)?;
+        execution::check_interventions(next.context(), next.head().height().next(), &pending)
+            .map_err(DumpError::PendingInterventions)?;
         summary.interventions += pending.len();
         next.finish_loading(dump.safe, dump.finalized, pending)?;
         self.restore(&next)?;

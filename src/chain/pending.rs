@@ -6,9 +6,9 @@ use imbl::Vector;
 
 use super::{
     Chain,
-    error::{BlockError, ChainError},
+    error::ChainError,
     executed_block::ExecutedBlock,
-    execution::{apply_interventions, invalid_block},
+    execution::{apply_interventions, check_interventions, invalid_block},
     header::HeaderOverrides,
     hook::HeadChange,
     intervention::Intervention,
@@ -31,11 +31,12 @@ impl Chain {
     /// Changes the newest state; the next block built here records the intervention.
     ///
     /// # Errors
-    /// [`ChainError::InvalidBlock`] with [`BlockError::Interventions`] when genesis does not allow interventions.
+    /// [`ChainError::InvalidBlock`] with [`BlockError::Interventions`](super::BlockError::Interventions) when genesis does not allow interventions, with
+    /// [`BlockError::PrevRandao`](super::BlockError::PrevRandao) when it can't set `mixHash`.
     pub fn intervene(&mut self, intervention: Intervention) -> Result<(), ChainError> {
-        if !self.context.spec.allow_interventions {
-            return Err(invalid_block(self.head.block(), BlockError::Interventions { count: 1 }));
-        }
+        let next = self.head.height().next();
+        check_interventions(&self.context, next, std::slice::from_ref(&intervention))
+            .map_err(|reason| invalid_block(self.head.block(), reason))?;
         let mut interventions = self.pending.interventions.clone();
         interventions.push_back(intervention.clone());
         let pending = match &self.pending.version {

@@ -43,6 +43,7 @@ use self::{
 use crate::{
     primitives::{Gas, Timestamp, Transaction},
     state::StateView,
+    vm::ForkRules,
 };
 
 /// The head's data that the pool validates against.
@@ -54,8 +55,8 @@ pub struct PoolContext {
     pub gas_limit: Gas,
     /// Base fee of the next block; 0 when the chain has none.
     pub base_fee: u64,
-    /// Whether London is active in the next block (EIP-1559).
-    pub is_london: bool,
+    /// Rules of the fork in the next block.
+    pub fork: ForkRules,
     /// Timestamp of the head, by which queued transactions expire.
     pub timestamp: Timestamp,
 }

@@ -253,7 +253,7 @@ impl Chain {
             state: self.latest_state()?,
             gas_limit: self.pending.overrides.gas_limit.unwrap_or(Gas::new(self.head.block().header().gas_limit)),
             base_fee: self.next_base_fee().unwrap_or(0),
-            is_london: self.context.spec.forks.is_london(self.head.height().next()),
+            fork: self.context.spec.rules_at(self.head.height().next()),
             timestamp: self.head.block().timestamp(),
         })
     }

@@ -22,7 +22,8 @@ pub struct BlockAttributes {
     pub beneficiary: Address,
     /// The header's difficulty, defined by the protocol.
     pub difficulty: U256,
-    /// The header's `mixHash`, which contracts read as `prevRandao`.
+    /// The header's `mixHash`, which contracts read as `prevRandao`; where it is zero, blocks from Paris on have the
+    /// [predictable one](super::predictable_mix_hash). See [`MixHashSource`].
     pub mix_hash: B256,
     /// The header's nonce, defined by the protocol.
     pub nonce: B64,
@@ -91,6 +92,17 @@ impl BlockAttributes {
     }
 }
 
+/// Who decides a block's `mixHash`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MixHashSource {
+    /// The chain: the [predictable one](super::predictable_mix_hash) from Paris on, before it zero; or an intervention.
+    Chain,
+    /// The protocol, whose [`HeaderRules::verify`] verifies it.
+    Protocol,
+    /// Whoever builds the block, as in scripted chains; the chain gives the predictable one where they leave it zero.
+    Builder,
+}
+
 /// A block that a protocol's rules reject or can't verify yet.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -133,8 +145,8 @@ pub trait Ancestors: Debug {
 
 /// A protocol's rules for headers, independent of its running state. Object-safe, and stays so.
 ///
-/// The chain verifies the fields that execution decides: number, gas, roots, bloom, base fee. An implementation verifies
-/// the others: difficulty, mix hash, nonce, payload, timing and seal.
+/// The chain verifies the fields that execution and the fork decide: number, gas, roots, bloom, base fee, mix hash unless it is
+/// the protocol's. An implementation verifies the others: difficulty, nonce, payload, timing and seal.
 pub trait HeaderRules: Debug + Send + Sync {
     /// Verifies `block`, whose parent is `parent`. Must be deterministic: the same result for the same block on every node.
     ///
@@ -160,6 +172,11 @@ pub trait HeaderRules: Debug + Send + Sync {
     fn author(&self, header: &Header) -> Address {
         header.beneficiary
     }
+
+    /// Returns who decides `mixHash`; by default the chain.
+    fn mix_hash_source(&self) -> MixHashSource {
+        MixHashSource::Chain
+    }
 }
 
 /// Accepts every header: for scripted chains without a protocol.
@@ -169,6 +186,10 @@ pub struct AnyHeader;
 impl HeaderRules for AnyHeader {
     fn verify(&self, _block: &Block, _parent: &Header, _ancestors: &dyn Ancestors) -> Result<(), RuleError> {
         Ok(())
+    }
+
+    fn mix_hash_source(&self) -> MixHashSource {
+        MixHashSource::Builder
     }
 }
 

@@ -23,6 +23,7 @@ use super::{
     header::next_header,
     rules::BlockAttributes,
     system_calls,
+    validate::check_gas_limit,
 };
 use crate::{
     primitives::{AccessList, AccessListItem, Gas},
@@ -180,7 +181,8 @@ impl Chain {
 
     /// Runs a message like a transaction, without checking signature, nonce and the sender's code.
     ///
-    /// Without a gas price, gas is free and contracts read a base fee of 0.
+    /// Without a gas price, gas is free and contracts read a base fee of 0. The fork's bound of a transaction's gas limit (EIP-7825)
+    /// does not hold here.
     ///
     /// # Errors
     /// [`CallError::Invalid`] when the sender can't pay value and gas or the gas limit is below the intrinsic gas,
@@ -233,7 +235,8 @@ impl Chain {
         for (address, slot) in journal.accessed() {
             slots.entry(address).or_default().extend(slot.map(B256::from));
         }
-        let always_warm = [Some(request.sender()), request.to, outcome.created, Some(context.block.beneficiary)];
+        let coinbase = context.block.hardfork.rules().has_warm_coinbase.then_some(context.block.beneficiary);
+        let always_warm = [Some(request.sender()), request.to, outcome.created, coinbase];
         let items =
             slots.into_iter().filter(|(address, slots)| !slots.is_empty() || !always_warm.contains(&Some(*address)));
         let items = items.map(|(address, mut storage_keys)| {
@@ -287,10 +290,8 @@ impl Chain {
     ) -> Result<CallOutcome, CallError> {
         journal.begin_transaction();
         let priced = request.price(&context.block)?;
-        let intrinsic = request.intrinsic();
-        if gas < intrinsic {
-            return Err(InvalidTransaction::IntrinsicGas { have: gas, want: intrinsic }.into());
-        }
+        let intrinsic = request.intrinsic(&context.block);
+        check_gas_limit(gas, intrinsic)?;
         let sender = request.sender();
         if sender == SYSTEM_ADDRESS {
             return Err(InvalidTransaction::SystemSender.into());
@@ -304,7 +305,7 @@ impl Chain {
         journal.set_nonce(&sender, nonce.saturating_add(1))?;
         journal.set_balance(&sender, account.balance - priced.price * U256::from(gas.get()))?;
         request::warm(journal, request)?;
-        let left = gas.saturating_sub(intrinsic);
+        let left = gas.saturating_sub(intrinsic.gas);
         let message = match request.to {
             Some(to) => Message::call(sender, to, request.value, &request.input, left),
             None => Message::create(sender, nonce, request.value, &request.input, left),
@@ -315,7 +316,7 @@ impl Chain {
             Some(inspector) => vm::execute_inspected(journal, &block, registry, &message, inspector)?,
             None => vm::execute(journal, &block, registry, &message)?,
         };
-        let gas_used = gas_used(gas, &result, journal.refund());
+        let gas_used = gas_used(gas, &result, journal.refund()).max(intrinsic.floor);
         let back = gas.saturating_sub(gas_used);
         journal.add_balance(&sender, priced.price * U256::from(back.get()))?;
         let logs = if result.is_success() { journal.logs().to_vec() } else { Vec::new() };

@@ -19,15 +19,16 @@ use serde::{Deserialize, Serialize};
 
 use self::units_json::{gas_json, millis_json, timestamp_json};
 use crate::{
-    primitives::{Gas, Timestamp, Wallet, amount, ether},
+    primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
     system::staking::StakingParams,
+    vm::ForkRules,
 };
 
 pub(super) use account::has_no_bytes;
 pub use account::{GenesisAccount, GenesisContract, GenesisValidator};
 pub use base_fee::BaseFee;
 pub use error::SpecError;
-pub use forks::ForkRules;
+pub use forks::Forks;
 
 /// Smallest gas limit of a block (Yellow Paper, 4.3.4).
 pub const GAS_LIMIT_MIN: Gas = Gas::new(5_000);
@@ -61,12 +62,16 @@ pub struct GenesisSpec {
     /// Gas limit of the genesis block, at least [`GAS_LIMIT_MIN`].
     #[serde(default = "default_gas_limit", with = "gas_json")]
     pub gas_limit: Gas,
-    /// EIP-1559 parameters, or `"off"` for headers without a base fee.
+    /// EIP-1559 parameters, or `"off"` for headers without a base fee; from Shanghai on, whose headers need the field, it is then 0.
     #[serde(default)]
     pub base_fee: BaseFee,
-    /// Activation heights of forks.
-    #[serde(default)]
-    pub forks: ForkRules,
+    /// The fork whose rules hold from genesis on, Osaka by default; `hardfork` in JSON. The earlier form `"forks": {"london":
+    /// height}` is read as London's rules, so that chains of earlier versions keep theirs.
+    #[serde(default, rename = "hardfork", alias = "forks")]
+    pub forks: Forks,
+    /// Whether the fork's bound of a transaction's gas limit holds (EIP-7825, from Osaka on); true by default.
+    #[serde(default = "default_transaction_gas_cap")]
+    pub transaction_gas_cap: bool,
     /// `extraData` of the genesis header, at most 32 bytes.
     #[serde(default)]
     pub extra_data: Bytes,
@@ -76,7 +81,8 @@ pub struct GenesisSpec {
     /// Difficulty of the genesis header.
     #[serde(default, with = "amount")]
     pub difficulty: U256,
-    /// Mix hash of the genesis header.
+    /// Mix hash of the genesis header; where it is zero, headers from Paris on have the
+    /// [predictable one](super::predictable_mix_hash) of height 0.
     #[serde(default)]
     pub mix_hash: B256,
     /// Nonce of the genesis header.
@@ -119,7 +125,8 @@ impl GenesisSpec {
             timestamp: Timestamp::default(),
             gas_limit: default_gas_limit(),
             base_fee: BaseFee::default(),
-            forks: ForkRules::default(),
+            forks: Forks::default(),
+            transaction_gas_cap: default_transaction_gas_cap(),
             extra_data: Bytes::new(),
             coinbase: Address::ZERO,
             difficulty: U256::ZERO,
@@ -151,6 +158,13 @@ impl GenesisSpec {
         self.accounts.entry(address).or_default().balance = balance;
     }
 
+    /// Returns the fork's rules at `height`, as genesis modifies them.
+    pub fn rules_at(&self, height: Height) -> ForkRules {
+        let mut rules = self.forks.rules_at(height);
+        rules.tx_gas_limit_max = rules.tx_gas_limit_max.filter(|_| self.transaction_gas_cap);
+        rules
+    }
+
     /// Parses and checks JSON.
     ///
     /// # Errors
@@ -165,6 +179,10 @@ impl GenesisSpec {
     pub fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
+}
+
+const fn default_transaction_gas_cap() -> bool {
+    true
 }
 
 const fn default_gas_limit() -> Gas {

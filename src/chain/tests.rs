@@ -2,6 +2,7 @@
 
 mod dumping;
 pub(super) mod fixture;
+mod forks;
 mod headers;
 mod hooks;
 mod model;

@@ -6,7 +6,7 @@ use super::error::InvalidTransaction;
 use crate::{
     primitives::{Gas, Transaction},
     state::EMPTY_CODE_HASH,
-    vm::{GasSchedule, SYSTEM_ADDRESS},
+    vm::{ForkRules, GasSchedule, IntrinsicGas, SYSTEM_ADDRESS},
 };
 
 /// The rules for transactions at one height.
@@ -16,14 +16,14 @@ pub(super) struct Rules {
     pub(super) chain_id: u64,
     /// Whether unsigned (impersonated) transactions are valid.
     pub(super) allow_impersonated: bool,
-    /// Whether London is active: type 2 transactions are valid.
-    pub(super) is_london: bool,
+    /// Rules of the fork at the height.
+    pub(super) fork: ForkRules,
     /// Recipient of tips; `None` for the block's author.
     pub(super) tips_to: Option<Address>,
 }
 
 /// Checks the rules that need no state; returns the intrinsic gas.
-pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<Gas, InvalidTransaction> {
+pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<IntrinsicGas, InvalidTransaction> {
     let address = transaction.sender();
     if address == SYSTEM_ADDRESS {
         return Err(InvalidTransaction::SystemSender);
@@ -31,7 +31,7 @@ pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<G
     if let Some(have) = transaction.chain_id().filter(|have| *have != rules.chain_id) {
         return Err(InvalidTransaction::ChainId { have, want: rules.chain_id });
     }
-    if transaction.ty() == 2 && !rules.is_london {
+    if transaction.ty() == 2 && !rules.fork.has_base_fee {
         return Err(InvalidTransaction::TypeNotActive { ty: 2 });
     }
     if transaction.is_impersonated() && !rules.allow_impersonated {
@@ -45,13 +45,26 @@ pub(super) fn check_fields(transaction: &Transaction, rules: &Rules) -> Result<G
         return Err(InvalidTransaction::NonceMax { address, nonce: u64::MAX });
     }
     let (is_creation, size) = (transaction.to().is_none(), transaction.input().len());
-    let limit = GasSchedule::STANDARD.init_code_bytes_max;
-    if is_creation && size > limit {
+    if let Some(limit) = rules.fork.init_code_bytes_max.filter(|max| is_creation && size > *max) {
         return Err(InvalidTransaction::InitCodeTooLarge { size, limit });
     }
-    let want = GasSchedule::STANDARD.intrinsic(transaction.input(), is_creation, transaction.access_list());
     let have = transaction.gas_limit();
-    if have < want { Err(InvalidTransaction::IntrinsicGas { have, want }) } else { Ok(want) }
+    if let Some(limit) = rules.fork.tx_gas_limit_max.filter(|max| have > *max) {
+        return Err(InvalidTransaction::GasLimitAboveCap { have, limit });
+    }
+    let (input, list) = (transaction.input(), transaction.access_list());
+    let intrinsic = GasSchedule::STANDARD.intrinsic(&rules.fork, input, is_creation, list);
+    check_gas_limit(have, intrinsic)?;
+    Ok(intrinsic)
+}
+
+/// Checks that a gas limit covers the intrinsic gas and the floor of the call data.
+pub(super) fn check_gas_limit(have: Gas, intrinsic: IntrinsicGas) -> Result<(), InvalidTransaction> {
+    let IntrinsicGas { gas, floor } = intrinsic;
+    if have < gas {
+        return Err(InvalidTransaction::IntrinsicGas { have, want: gas });
+    }
+    if have < floor { Err(InvalidTransaction::FloorGas { have, want: floor }) } else { Ok(()) }
 }
 
 /// Checks that the sender has no code (EIP-3607), unless impersonated.

@@ -61,6 +61,15 @@ impl Node {
         self.intervene(Intervention::GasLimit { gas: gas_limit })
     }
 
+    /// Sets the next block's `mixHash`, which contracts read as `prevRandao`; not zero.
+    ///
+    /// # Errors
+    /// As [`Node::set_balance`]; [`InterventionError::Invalid`] before Paris, for zero, and with proof of stake, which decides
+    /// `mixHash` itself.
+    pub fn set_next_block_prev_randao(&self, mix_hash: B256) -> Result<(), InterventionError> {
+        self.intervene(Intervention::PrevRandao { mix_hash })
+    }
+
     fn intervene(&self, intervention: Intervention) -> Result<(), InterventionError> {
         self.write().command(&self.inner, |writer| {
             writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;

@@ -3,7 +3,7 @@
 use core::error::Error;
 
 use crate::{
-    chain::{CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
+    chain::{BlockError, CallError, CallOutcome, ChainError, InvalidTransaction, PoolError, SpecError},
     consensus::{BlockId, ConsensusError},
     primitives::{Address, B256, Gas, Height, MnemonicError, Timestamp, TransactionError},
     sim::{ChainOptionsError, NetworkError, StoredRecordsError},
@@ -165,6 +165,12 @@ pub enum InterventionError {
         /// The address.
         address: Address,
     },
+    /// The intervention is not valid on this chain.
+    #[error("{reason}")]
+    Invalid {
+        /// The broken rule.
+        reason: Box<BlockError>,
+    },
     /// The state could not be changed.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -173,7 +179,10 @@ pub enum InterventionError {
 impl InterventionError {
     pub(super) fn from_network(error: NetworkError) -> Self {
         match error {
-            NetworkError::Chain { source: ChainError::InvalidBlock { .. }, .. } => Self::NotAllowed,
+            NetworkError::Chain { source: ChainError::InvalidBlock { reason, .. }, .. } => match reason {
+                BlockError::Interventions { .. } => Self::NotAllowed,
+                other => Self::Invalid { reason: Box::new(other) },
+            },
             other => Self::Engine(EngineError::from_network(other)),
         }
     }

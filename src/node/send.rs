@@ -272,7 +272,7 @@ impl Fees {
         let (fee, tip) = (request.max_fee_per_gas, request.max_priority_fee_per_gas);
         let suggested = suggested_tip(view);
         let gas_price = request.gas_price.or_else(|| {
-            let is_before_london = fee.is_none() && tip.is_none() && !view.pool_context().is_london;
+            let is_before_london = fee.is_none() && tip.is_none() && !view.pool_context().fork.has_base_fee;
             is_before_london.then_some(suggested)
         });
         // A tip that overflows the sum is no lower for that: the pool refuses what the sender can't pay.

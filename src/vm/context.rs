@@ -2,6 +2,7 @@
 
 use alloy_primitives::{Address, B256};
 
+use super::forks::Hardfork;
 use crate::primitives::{Gas, Height, Timestamp};
 
 /// Values of the block that a message runs in.
@@ -21,4 +22,6 @@ pub struct BlockContext {
     pub base_fee: u64,
     /// Randomness of the block (EIP-4399).
     pub prev_randao: B256,
+    /// Fork whose rules the block follows; the newest by default.
+    pub hardfork: Hardfork,
 }

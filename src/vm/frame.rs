@@ -25,7 +25,8 @@ pub(super) fn run_outermost(
 ) -> Result<FrameResult, StateError> {
     let checkpoint = journal.checkpoint();
     let mut unreadable = None;
-    for address in [&message.caller, &message.to, &block.beneficiary] {
+    let coinbase = block.hardfork.rules().has_warm_coinbase.then_some(&block.beneficiary);
+    for address in [&message.caller, &message.to].into_iter().chain(coinbase) {
         if let Err(error) = journal.access_account(address) {
             journal.revert_to(checkpoint);
             return Err(error);
@@ -125,7 +126,8 @@ impl Frames<'_> {
     }
 
     fn create(&self, env: &mut Env<'_>, message: &Message<'_>, depth: u32, gas_left: &mut Gas) -> Result<Bytes, Stop> {
-        if message.input.len() > GasSchedule::STANDARD.init_code_bytes_max {
+        let bytes_max = env.block.hardfork.rules().init_code_bytes_max;
+        if bytes_max.is_some_and(|max| message.input.len() > max) {
             return Err(Stop::Halt(HaltReason::InitCodeSize));
         }
         if !env.read(|journal| journal.create_account(&message.to))? {

@@ -2,18 +2,41 @@
 
 use alloy_primitives::U256;
 
+use super::forks::ForkRules;
 use crate::{
     primitives::{AccessList, Gas},
     state::{Access, SlotWrite},
 };
 
-/// Costs in gas units. [`GasSchedule::STANDARD`] has Ethereum's after the Cancun fork.
+/// Tokens of a byte of call data that is not zero; a zero byte is one (EIP-7623).
+const NONZERO_BYTE_TOKENS: u64 = 4;
+
+/// Gas that a transaction pays for what it is, before execution.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct IntrinsicGas {
+    /// Gas paid before execution, in gas units.
+    pub gas: Gas,
+    /// Least gas that the transaction uses, whatever it executes and however much is refunded, in gas units (EIP-7623); 0 before
+    /// Prague.
+    pub floor: Gas,
+}
+
+impl IntrinsicGas {
+    /// Returns the smallest valid gas limit.
+    pub fn gas_limit_min(self) -> Gas {
+        self.gas.max(self.floor)
+    }
+}
+
+/// Costs in gas units. [`GasSchedule::STANDARD`] has Ethereum's after the Cancun fork; what a fork changes about whole
+/// transactions is in [`ForkRules`].
 ///
 /// | what | gas | rule |
 /// |---|---|---|
 /// | transaction, creating one | 21,000, + 32,000 | Yellow Paper G, EIP-2 |
 /// | calldata byte, zero or not | 4, 16 | EIP-2028 |
-/// | init code word | 2 | EIP-3860 |
+/// | calldata byte, zero or not, at least (Prague) | 10, 40 | EIP-7623 |
+/// | init code word (Shanghai) | 2 | EIP-3860 |
 /// | access list: address, slot | 2,400, 1,900 | EIP-2930 |
 /// | slot read, cold or warm | 2,100, 100 | EIP-2929 |
 /// | slot write: set, changed, again | 20,000, 2,900, 100 (+ 2,100 cold) | EIP-2200, EIP-2929 |
@@ -87,8 +110,6 @@ pub struct GasSchedule {
     pub kept_share_divisor: u64,
     /// Maximum number of open frames.
     pub call_depth_max: u32,
-    /// Maximum size of init code, in bytes (EIP-3860).
-    pub init_code_bytes_max: usize,
 }
 
 impl GasSchedule {
@@ -124,26 +145,28 @@ impl GasSchedule {
         refund_cap_divisor: 5,
         kept_share_divisor: 64,
         call_depth_max: 64,
-        init_code_bytes_max: 49_152,
     };
 
-    /// Returns the intrinsic gas of a transaction: its kind, its bytes, its access list.
-    pub fn intrinsic(&self, input: &[u8], is_creation: bool, access_list: Option<&AccessList>) -> Gas {
+    /// Returns the intrinsic gas of a transaction at a fork: its kind, its bytes, its access list.
+    pub fn intrinsic(
+        &self,
+        rules: &ForkRules,
+        input: &[u8],
+        is_creation: bool,
+        access_list: Option<&AccessList>,
+    ) -> IntrinsicGas {
         let zeros = input.iter().filter(|byte| **byte == 0).count() as u64;
         let others = input.len() as u64 - zeros;
-        let creation =
-            if is_creation { self.transaction_creation + self.init_code_word * words(input.len()) } else { 0 };
+        let init_code = rules.init_code_bytes_max.map_or(0, |_| self.init_code_word * words(input.len()));
+        let creation = if is_creation { self.transaction_creation + init_code } else { 0 };
         let listed = access_list.map_or(0, |list| {
             let slots = list.0.iter().map(|item| item.storage_keys.len() as u64).sum::<u64>();
             self.access_list_address * list.0.len() as u64 + self.access_list_slot * slots
         });
-        Gas::new(
-            self.transaction
-                + creation
-                + self.calldata_zero_byte * zeros
-                + self.calldata_nonzero_byte * others
-                + listed,
-        )
+        let calldata = self.calldata_zero_byte * zeros + self.calldata_nonzero_byte * others;
+        let tokens = zeros + NONZERO_BYTE_TOKENS * others;
+        let floor = rules.calldata_floor_per_token.map_or(0, |per_token| self.transaction + per_token * tokens);
+        IntrinsicGas { gas: Gas::new(self.transaction + creation + calldata + listed), floor: Gas::new(floor) }
     }
 
     /// Returns the part of `refund` that is granted after `used` gas (EIP-3529: at most a fifth of it).
@@ -217,20 +240,40 @@ const fn words(len: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use alloy_eips::eip2930::AccessListItem;
+    use alloy_eips::eip7623::{tokens_in_calldata, transaction_floor_cost};
     use alloy_primitives::{Address, B256};
+    use proptest::prelude::*;
 
     use super::*;
+    use crate::vm::Hardfork;
 
     const GAS: GasSchedule = GasSchedule::STANDARD;
 
     #[test]
     fn intrinsic_gas_counts_bytes_creation_and_access_list() {
-        assert_eq!(GAS.intrinsic(&[], false, None).get(), 21_000);
-        assert_eq!(GAS.intrinsic(&[0, 1, 0], false, None).get(), 21_000 + 4 + 16 + 4);
-        assert_eq!(GAS.intrinsic(&[1; 33], true, None).get(), 21_000 + 32_000 + 2 * 2 + 33 * 16);
+        let rules = Hardfork::default().rules();
+        let intrinsic = |input: &[u8], is_creation, list| GAS.intrinsic(&rules, input, is_creation, list).gas.get();
+        assert_eq!(intrinsic(&[], false, None), 21_000);
+        assert_eq!(intrinsic(&[0, 1, 0], false, None), 21_000 + 4 + 16 + 4);
+        assert_eq!(intrinsic(&[1; 33], true, None), 21_000 + 32_000 + 2 * 2 + 33 * 16);
         let item = |slots| AccessListItem { address: Address::ZERO, storage_keys: vec![B256::ZERO; slots] };
         let list = AccessList(vec![item(0), item(2)]);
-        assert_eq!(GAS.intrinsic(&[], false, Some(&list)).get(), 21_000 + 2 * 2_400 + 2 * 1_900);
+        assert_eq!(intrinsic(&[], false, Some(&list)), 21_000 + 2 * 2_400 + 2 * 1_900);
+    }
+
+    /// EIP-7623: 10 gas a token from Prague on. EIP-3860: init code is paid by the word from Shanghai on.
+    #[test]
+    fn forks_change_the_floor_and_the_price_of_init_code() {
+        let paid = |fork: Hardfork, input: &[u8], is_creation| {
+            let intrinsic = GAS.intrinsic(&fork.rules(), input, is_creation, None);
+            (intrinsic.gas.get(), intrinsic.floor.get())
+        };
+        assert_eq!(paid(Hardfork::Cancun, &[0, 1, 0], false), (21_024, 0));
+        assert_eq!(paid(Hardfork::Prague, &[0, 1, 0], false), (21_024, 21_000 + 10 * (1 + 4 + 1)));
+        assert_eq!(paid(Hardfork::Prague, &[1; 100], true), (21_000 + 32_000 + 2 * 4 + 1_600, 21_000 + 4_000));
+        assert_eq!(paid(Hardfork::Paris, &[1; 100], true), (21_000 + 32_000 + 1_600, 0));
+        let limit_min = |input: &[u8]| GAS.intrinsic(&Hardfork::Osaka.rules(), input, false, None).gas_limit_min();
+        assert_eq!((limit_min(&[]).get(), limit_min(&[1]).get()), (21_000, 21_040));
     }
 
     /// EIP-3529, "Test Cases": used gas less the 6 of each write's two pushes, and the refund.
@@ -279,5 +322,16 @@ mod tests {
         assert_eq!(GAS.capped_refund(Gas::new(100), Gas::new(21)).get(), 20);
         assert_eq!(GAS.forwardable(Gas::new(6_400)).get(), 6_300);
         assert_eq!(GAS.forwardable(Gas::new(63)).get(), 63);
+    }
+
+    proptest! {
+        /// Against alloy's floor and EIP-2028's price of a token, four gas.
+        #[test]
+        fn the_floor_is_that_of_eip_7623(input in proptest::collection::vec(prop_oneof![Just(0), any::<u8>()], 0..300)) {
+            let tokens = tokens_in_calldata(&input);
+            let IntrinsicGas { gas, floor } = GAS.intrinsic(&Hardfork::Prague.rules(), &input, false, None);
+            prop_assert_eq!(floor.get(), transaction_floor_cost(tokens));
+            prop_assert_eq!(gas.get(), 21_000 + 4 * tokens);
+        }
     }
 }

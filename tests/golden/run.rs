@@ -11,7 +11,7 @@ use chainbox::{
 };
 
 /// Digest of the run. A change of it changes the result of every seed: a decision, never an accident.
-pub(crate) const DIGEST: B256 = b256!("d8db0103d2818dbd4a4a559652ae607716f9a8b5adec658e79a23be1c038034d");
+pub(crate) const DIGEST: B256 = b256!("b333b785977873bd11510352e9037848bfb8bb70a53e38e1cb9ae33f4baac003");
 
 /// The network's builder, for options that must not change the digest.
 pub(crate) fn builder() -> NetworkBuilder {

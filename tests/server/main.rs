@@ -7,6 +7,7 @@ mod authenticity;
 mod binary;
 mod extremes;
 mod filters;
+mod forks;
 mod framing;
 mod http;
 mod in_process;

@@ -1,6 +1,9 @@
 //! Rejected transactions: each has its own error message, and the node continues.
 
-use chainbox::primitives::{Gas, Transaction, TransactionRequest, U256, hex};
+use chainbox::{
+    node::Node,
+    primitives::{Gas, Transaction, TransactionRequest, U256, hex},
+};
 use serde_json::json;
 
 use crate::methods::Chain;
@@ -22,7 +25,8 @@ fn sign(chain: &Chain, request: TransactionRequest) -> Transaction {
 
 #[tokio::test]
 async fn every_invalid_transaction_has_its_message() {
-    let chain = Chain::new();
+    // Without the cap on a transaction's gas, which comes before the block's gas limit.
+    let chain = Chain::over(Node::builder().with_transaction_gas_cap(false).build().unwrap());
     let good = request(&chain);
     let raw = |request: TransactionRequest| sign(&chain, request).encoded().to_string();
     let huge = U256::from(10).pow(U256::from(30));

@@ -2,7 +2,9 @@
 
 use std::{net::IpAddr, path::PathBuf};
 
-use chainbox::{consensus::ConsensusKind, node::MINING_INTERVAL_SECS_MAX, primitives::DEFAULT_MNEMONIC};
+use chainbox::{
+    chain::Hardfork, consensus::ConsensusKind, node::MINING_INTERVAL_SECS_MAX, primitives::DEFAULT_MNEMONIC,
+};
 use clap::{Args, Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
@@ -138,6 +140,13 @@ pub(crate) struct DevOptions {
     /// Base fee of the first block in wei per gas (EIP-1559); 0 turns base fees off
     #[arg(long, env = "CHAINBOX_BASE_FEE", value_name = "WEI", help_heading = "Chain")]
     pub(crate) base_fee: Option<u64>,
+    /// Fork of Ethereum whose rules the chain follows: london, paris, shanghai, cancun, prague or osaka
+    /// [default: that of the genesis or the database, else osaka]
+    #[arg(long, env = "CHAINBOX_HARDFORK", value_name = "FORK", value_parser = hardfork, help_heading = "Chain")]
+    pub(crate) hardfork: Option<Hardfork>,
+    /// Refuse transactions with a gas limit above 2^24, as Osaka does (EIP-7825); without it there is no such bound
+    #[arg(long, env = "CHAINBOX_TX_GAS_CAP", help_heading = "Chain")]
+    pub(crate) tx_gas_cap: bool,
     /// Seed of the chain's randomness; the same seed gives the same chain
     #[arg(long, env = "CHAINBOX_SEED", default_value_t = 0, help_heading = "Chain")]
     pub(crate) seed: u64,
@@ -170,6 +179,11 @@ pub(crate) struct DevOptions {
     pub(crate) config_out: Option<PathBuf>,
 }
 
+/// Parses the name of a fork.
+fn hardfork(name: &str) -> Result<Hardfork, String> {
+    Hardfork::from_name(name).ok_or_else(|| format!("choose one of {}", Hardfork::ALL.map(Hardfork::name).join(", ")))
+}
+
 /// Parses the name of a protocol.
 fn protocol(name: &str) -> Result<ConsensusKind, String> {
     ConsensusKind::from_name(name).ok_or_else(|| {
@@ -199,6 +213,7 @@ mod tests {
             (&["--chain-id", "0"], "--chain-id"),
             (&["--block-time", "5", "--no-mining"], "--no-mining"),
             (&["--consensus", "magic"], "--consensus"),
+            (&["--hardfork", "berlin"], "--hardfork"),
         ] {
             let error = Cli::try_parse_from(["chainbox", "dev"].iter().chain(flags)).unwrap_err();
             assert!(error.to_string().contains(named), "{error}");

@@ -41,6 +41,7 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
     line(format_args!("\n{HEADING}Chain{HEADING:#}\n=================="));
     line(format_args!("Chain ID:          {}", view.chain_id()));
     line(format_args!("Consensus:         {}, {}", node.consensus().name(), validators(node.validator_count())));
+    line(format_args!("Fork:              {}", view.chain().spec().forks.at(view.head().height())));
     line(format_args!("Blockchain ID:     {}", chainbox::platform::DEFAULT_BLOCKCHAIN_ID));
     line(format_args!("Genesis Hash:      {}", view.genesis_hash()));
     line(format_args!("Genesis Timestamp: {}", genesis.timestamp().as_secs()));

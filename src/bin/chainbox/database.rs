@@ -58,6 +58,24 @@ fn stored_genesis(
             options.chain_id,
         )
         .into()),
-        _ => Ok(stored),
+        _ => {
+            let held = stored.as_ref().map(|genesis| genesis.forks);
+            check_fork(path, options, held)?;
+            Ok(stored)
+        }
+    }
+}
+
+/// Checks that `--hardfork`, if given, is the fork of the stored chain.
+#[cfg(feature = "rocksdb")]
+fn check_fork(path: &Path, options: &DevOptions, held: Option<chainbox::chain::Forks>) -> Result<(), Failure> {
+    match (held, options.hardfork) {
+        (Some(held), Some(asked)) if held != asked.into() => Err(format!(
+            "the database at {} holds a chain whose fork is {}, but --hardfork is {asked}: omit --hardfork, or choose another folder",
+            path.display(),
+            held.at(chainbox::primitives::Height::GENESIS),
+        )
+        .into()),
+        _ => Ok(()),
     }
 }

@@ -89,12 +89,16 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         .with_balance(balance)
         .with_seed(options.seed)
         .with_gas_limit(Gas::new(options.gas_limit))
+        .with_transaction_gas_cap(options.tx_gas_cap)
         .with_mining(mining);
     if let Some(consensus) = options.consensus.map(ConsensusKind::on_demand) {
         builder = builder.with_consensus(consensus);
     }
     if let Some(validators) = options.validators {
         builder = builder.with_validators(validators);
+    }
+    if let Some(hardfork) = options.hardfork {
+        builder = builder.with_hardfork(hardfork);
     }
     if let Some(base_fee) = options.base_fee {
         builder = builder.with_base_fee((base_fee > 0).then_some(base_fee));

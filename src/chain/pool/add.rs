@@ -87,7 +87,7 @@ impl Pool {
         }
         validate::check_fields(
             transaction,
-            &Rules { chain_id, allow_impersonated, is_london: context.is_london, tips_to: None },
+            &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None },
         )?;
         let (have, limit) = (transaction.gas_limit(), context.gas_limit);
         if have > limit {

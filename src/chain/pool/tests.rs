@@ -13,6 +13,7 @@ use crate::{
     chain::{Candidates, Chain, InvalidTransaction, PoolError, tests::fixture::*},
     primitives::{Gas, KeyPair, TransactionRequest, gwei},
     state::{Account, fixture::MapView},
+    vm::Hardfork,
 };
 
 const BASE_FEE: u64 = 10;
@@ -37,7 +38,7 @@ fn context_of(accounts: impl Iterator<Item = (Address, Account)>) -> PoolContext
         state: Arc::new(MapView { accounts: accounts.collect(), ..MapView::default() }),
         gas_limit: Gas::new(1_000_000),
         base_fee: BASE_FEE,
-        is_london: true,
+        fork: Hardfork::default().rules(),
         timestamp: Timestamp::from_secs(0),
     }
 }
@@ -151,7 +152,7 @@ fn invalid_transactions_are_rejected_with_geths_messages() {
     }
     let unsigned = Arc::new(base().impersonate(address_of(0)).unwrap());
     assert_eq!(pool().add(unsigned, &context), Err(InvalidTransaction::Impersonated.into()));
-    let early = PoolContext { is_london: false, ..context };
+    let early = PoolContext { fork: Hardfork::Berlin.rules(), ..context };
     let refused = pool().add(Arc::new(base().sign(&sender(0)).unwrap()), &early);
     assert_eq!(refused, Err(InvalidTransaction::TypeNotActive { ty: 2 }.into()));
 }

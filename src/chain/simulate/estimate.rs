@@ -31,7 +31,7 @@ impl Chain {
             let outcome = self.run_call(&mut journal.clone(), context, request, Gas::new(gas), None)?;
             Ok(outcome.is_success())
         };
-        let intrinsic = request.intrinsic().get();
+        let intrinsic = request.intrinsic(&context.block).gas_limit_min().get();
         if high > intrinsic && is_plain_transfer(&mut journal.clone(), request)? && succeeds(intrinsic)? {
             return Ok(Gas::new(intrinsic));
         }

@@ -9,7 +9,7 @@ use crate::{
     chain::error::InvalidTransaction,
     primitives::{AccessList, Gas},
     state::{Journal, StateError},
-    vm::{BlockContext, GasSchedule},
+    vm::{BlockContext, GasSchedule, IntrinsicGas},
 };
 
 /// A message to run; fields that are `None` have the defaults of `eth_call`.
@@ -123,9 +123,10 @@ impl CallRequest {
         self.from.unwrap_or_default()
     }
 
-    /// Returns the intrinsic gas.
-    pub(super) fn intrinsic(&self) -> Gas {
-        GasSchedule::STANDARD.intrinsic(&self.input, self.to.is_none(), self.access_list.as_ref())
+    /// Returns the intrinsic gas in `block`.
+    pub(super) fn intrinsic(&self, block: &BlockContext) -> IntrinsicGas {
+        let rules = block.hardfork.rules();
+        GasSchedule::STANDARD.intrinsic(&rules, &self.input, self.to.is_none(), self.access_list.as_ref())
     }
 
     /// Returns the gas prices in `block`: zero when the request has none.

@@ -5,13 +5,17 @@ use std::collections::BTreeMap;
 use alloy_consensus::Header;
 use alloy_primitives::{B256, U256, keccak256};
 
-use super::GenesisSpec;
+use super::{BaseFee, Forks, GenesisSpec};
 use crate::{
-    chain::block::empty_header,
+    chain::{
+        base_fee::BaseFeeParams,
+        block::empty_header,
+        fork_fields::{predictable_mix_hash, with_fork_fields},
+    },
     primitives::Height,
     state::{AccountChange, AccountInfo, EMPTY_CODE_HASH, EMPTY_ROOT, StateChanges},
     system::staking::{STAKING_ADDRESS, StakingTemplate},
-    vm::Marker,
+    vm::{ForkRules, Marker},
 };
 
 impl GenesisSpec {
@@ -44,11 +48,38 @@ impl GenesisSpec {
     pub fn without_state(&self) -> Self {
         let (accounts, contracts, consensus) = (BTreeMap::new(), Vec::new(), self.consensus.clone());
         let (name, extra_data, validators) = (self.name.clone(), self.extra_data.clone(), self.validators.clone());
-        Self { name, extra_data, accounts, contracts, validators, consensus, ..*self }
+        // Without a bound to turn off, the switch is at its default, so that earlier forms are equal to it.
+        let has_cap = matches!(self.forks, Forks::Since(hardfork) if hardfork.rules().tx_gas_limit_max.is_some());
+        let transaction_gas_cap = self.transaction_gas_cap || !has_cap;
+        Self { name, extra_data, accounts, contracts, validators, consensus, transaction_gas_cap, ..*self }
+    }
+
+    /// Returns the base fee that a header has by these rules: by `next` where it is dynamic; where it is off, zero for the forks whose
+    /// headers need the field, for the encoding has no place for those after it otherwise.
+    pub(in crate::chain) fn base_fee_at(
+        &self,
+        rules: &ForkRules,
+        next: impl FnOnce(BaseFeeParams) -> u64,
+    ) -> Option<u64> {
+        match self.base_fee {
+            BaseFee::Dynamic(params) => rules.has_base_fee.then(|| next(params)),
+            BaseFee::Off => rules.withdrawals_root.map(|_| 0),
+        }
+    }
+
+    /// Returns `mixHash` of the genesis header.
+    pub(in crate::chain) fn genesis_mix_hash(&self) -> B256 {
+        match self.mix_hash {
+            B256::ZERO if self.rules_at(Height::GENESIS).has_prev_randao => {
+                predictable_mix_hash(B256::ZERO, Height::GENESIS)
+            }
+            given => given,
+        }
     }
 
     /// Returns the genesis header over a state with this root.
     pub fn header(&self, state_root: B256) -> Header {
+        let rules = self.rules_at(Height::GENESIS);
         Header {
             beneficiary: self.coinbase,
             state_root,
@@ -58,14 +89,10 @@ impl GenesisSpec {
             gas_limit: self.gas_limit.get(),
             timestamp: self.timestamp.as_secs(),
             extra_data: self.extra_data.clone(),
-            mix_hash: self.mix_hash,
+            mix_hash: self.genesis_mix_hash(),
             nonce: self.nonce,
-            base_fee_per_gas: self
-                .base_fee
-                .params()
-                .filter(|_| self.forks.is_london(Height::GENESIS))
-                .map(|params| params.initial),
-            ..empty_header()
+            base_fee_per_gas: self.base_fee_at(&rules, |params| params.initial),
+            ..with_fork_fields(empty_header(), &rules)
         }
     }
 }

@@ -8,6 +8,7 @@ use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValida
 use crate::{
     primitives::{Gas, Timestamp},
     system::staking::StakingParams,
+    vm::Hardfork,
 };
 
 impl GenesisSpec {
@@ -40,6 +41,18 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_base_fee(self, base_fee: BaseFee) -> Self {
         Self { base_fee, ..self }
+    }
+
+    /// Sets the fork whose rules hold from genesis on.
+    #[must_use]
+    pub fn with_hardfork(self, hardfork: Hardfork) -> Self {
+        Self { forks: hardfork.into(), ..self }
+    }
+
+    /// Sets whether the fork's bound of a transaction's gas limit holds (EIP-7825).
+    #[must_use]
+    pub fn with_transaction_gas_cap(self, transaction_gas_cap: bool) -> Self {
+        Self { transaction_gas_cap, ..self }
     }
 
     /// Sets the time between blocks, in whole milliseconds.

@@ -5,7 +5,45 @@ use std::collections::BTreeMap;
 use alloy_primitives::{b64, b256, hex};
 
 use super::*;
-use crate::chain::BaseFeeParams;
+use crate::{chain::BaseFeeParams, vm::Hardfork};
+
+#[test]
+fn a_fork_has_a_name_or_the_earlier_form() {
+    let of = |fields: &str| GenesisSpec::from_json(&format!(r#"{{"chainId": 1{fields}}}"#));
+    for (fields, want) in [
+        ("", Forks::Since(Hardfork::Osaka)),
+        (r#", "hardfork": "Cancun""#, Forks::Since(Hardfork::Cancun)),
+        (r#", "forks": {"london": 0}"#, Forks::Since(Hardfork::London)),
+        (r#", "forks": {}"#, Forks::Since(Hardfork::London)),
+        (r#", "forks": {"london": 7}"#, Forks::LondonAt(Some(Height::new(7)))),
+        (r#", "forks": {"london": null}"#, Forks::LondonAt(None)),
+    ] {
+        let spec = of(fields).unwrap();
+        assert_eq!(spec.forks, want, "{fields}");
+        assert!(spec.transaction_gas_cap);
+        assert_eq!(GenesisSpec::from_json(&spec.to_json()).unwrap(), spec, "{fields}");
+    }
+    for (fields, words) in [
+        (r#", "hardfork": "frontier""#, "choose one of london, paris, shanghai, cancun, prague, osaka"),
+        (r#", "hardfork": 4"#, "expected the name of a fork"),
+        (r#", "forks": {"paris": 4}"#, "expected the name of a fork"),
+        (r#", "forks": {}, "hardfork": "osaka""#, "duplicate field"),
+    ] {
+        let error = of(fields).unwrap_err().to_string();
+        assert!(error.contains(words), "{fields}: {error}");
+    }
+}
+
+#[test]
+fn the_gas_cap_is_a_switch_where_there_is_a_cap() {
+    let cap = |fork, is_on| {
+        let spec = GenesisSpec::new(1).with_hardfork(fork).with_transaction_gas_cap(is_on);
+        (spec.rules_at(Height::GENESIS).tx_gas_limit_max.map(Gas::get), spec.without_state().transaction_gas_cap)
+    };
+    assert_eq!(cap(Hardfork::Osaka, true), (Some(16_777_216), true));
+    assert_eq!(cap(Hardfork::Osaka, false), (None, false));
+    assert_eq!(cap(Hardfork::Prague, false), (None, true), "equal to a specification of an earlier form");
+}
 
 /// Ethereum's genesis block, whose state root and hash are published.
 #[test]
@@ -16,7 +54,7 @@ fn mainnet_genesis_header() {
         difficulty: U256::from(17_179_869_184_u64),
         nonce: b64!("0000000000000042"),
         extra_data: hex!("11bbe8db4e347b4e8c937c1c8370e4b5ed33adb3db69cbdb7a38e1e50b1b82fa").into(),
-        ..GenesisSpec::new(1)
+        ..GenesisSpec::new(1).with_hardfork(Hardfork::London)
     };
     let root = b256!("d7f8974fb5ac78d9ac099b9ad5018bedc2ce0a72dad1827a1709da30580f0544");
     let hash = b256!("d4e56740f876aef8c010b86a40d5f56745a118d0906a34e69aec8c0db1cb8fa3");

@@ -300,7 +300,7 @@ fn a_token_can_be_part_of_genesis() {
 
 #[test]
 fn london_begins_at_its_height() {
-    let forks = crate::chain::ForkRules { london: Some(Height::new(2)) };
+    let forks = crate::chain::Forks::LondonAt(Some(Height::new(2)));
     let mut chain = builder_of(GenesisSpec { forks, ..spec() }).open().unwrap();
     assert_eq!((chain.genesis().block().base_fee(), chain.next_base_fee()), (None, None));
     let typed = transfer(0, 0, BOB, 1);
@@ -312,7 +312,12 @@ fn london_begins_at_its_height() {
     assert_eq!(chain.head().block().base_fee(), Some(1_000_000_000), "the first base fee is the initial one");
     let off = builder_of(GenesisSpec { base_fee: crate::chain::BaseFee::Off, ..spec() }).open().unwrap();
     let built = build_on(&off, off.head().hash(), 1, vec![transfer(0, 0, BOB, 1)]);
-    assert_eq!((built.block.base_fee(), built.block.transactions().len()), (None, 1));
+    // From Shanghai on the header can't do without the field.
+    assert_eq!((built.block.base_fee(), built.block.transactions().len()), (Some(0), 1));
+    let spec =
+        GenesisSpec { base_fee: crate::chain::BaseFee::Off, ..spec().with_hardfork(crate::chain::Hardfork::Paris) };
+    let off = builder_of(spec).open().unwrap();
+    assert_eq!(build_on(&off, off.head().hash(), 1, vec![]).block.base_fee(), None);
 }
 
 #[test]

@@ -59,7 +59,7 @@ pub struct BuildRequest {
     pub difficulty: u64,
     /// The earliest timestamp that the protocol allows.
     pub timestamp_min: Timestamp,
-    /// The header's `mixHash`.
+    /// The header's `mixHash`; zero where the chain gives it.
     pub mix_hash: B256,
     /// Consensus payload kept beside the block; its keccak is the header's `extraData`.
     pub payload: Bytes,

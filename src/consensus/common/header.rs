@@ -5,7 +5,7 @@ use super::{
     signing::{Authenticator, SealError},
 };
 use crate::{
-    chain::{Block, RuleError},
+    chain::{Block, Intervention, RuleError, predictable_mix_hash},
     consensus::SealedHeader,
     primitives::{Address, B64, B256, Bytes, Header, Height, Timestamp, U256},
 };
@@ -38,6 +38,14 @@ pub enum HeaderFieldError {
         /// Name of the field, as in JSON-RPC.
         field: &'static str,
     },
+    /// `mixHash` is neither zero, as before Paris, nor the predictable one, nor the one that an intervention of the block sets.
+    #[error("mixHash is {got}; expected zero before Paris, from then on {want}")]
+    MixHash {
+        /// `mixHash` in the header.
+        got: B256,
+        /// The predictable mix of parent and height, or the one that an intervention sets.
+        want: B256,
+    },
     /// `extraData` does not commit to the payload.
     #[error("extraData is {got}; expected {want}, the keccak-256 of the payload, empty without a payload")]
     ExtraData {
@@ -62,6 +70,7 @@ impl From<HeaderFieldError> for RuleError {
             HeaderFieldError::Parent { got, want, .. } => ("parentHash", got.to_string(), want.to_string()),
             HeaderFieldError::Timestamp { got, want } => ("timestamp", got.to_string(), format!("at least {want}")),
             HeaderFieldError::NotZero { field } => (field, "not zero".to_owned(), "zero".to_owned()),
+            HeaderFieldError::MixHash { got, want } => ("mixHash", got.to_string(), want.to_string()),
             HeaderFieldError::ExtraData { got, want } => ("extraData", got.to_string(), want.to_string()),
             HeaderFieldError::Beneficiary { got, author } => ("miner", got.to_string(), author.to_string()),
         };
@@ -73,7 +82,6 @@ impl From<HeaderFieldError> for RuleError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::consensus) enum UnusedField {
     Difficulty,
-    MixHash,
     Nonce,
 }
 
@@ -90,6 +98,8 @@ pub struct UnverifiedHeader<'a> {
     pub seal: &'a Bytes,
     /// Whether `extraData` is the payload's keccak, or empty as the payload.
     commits_to_payload: bool,
+    /// `mixHash` that an intervention of the block sets; `None` without one, and for a header without its block.
+    mix_hash_set: Option<B256>,
 }
 
 impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
@@ -98,14 +108,18 @@ impl<'a> From<&'a Block> for UnverifiedHeader<'a> {
         let (header, payload) = (block.header(), block.payload());
         let commits_to_payload =
             if payload.is_empty() { header.extra_data.is_empty() } else { block.commits_to_payload() };
-        Self { hash: block.hash(), header, payload, seal: block.seal(), commits_to_payload }
+        let mix_hash_set = block.interventions().iter().rev().find_map(|intervention| match intervention {
+            Intervention::PrevRandao { mix_hash } => Some(*mix_hash),
+            _ => None,
+        });
+        Self { hash: block.hash(), header, payload, seal: block.seal(), commits_to_payload, mix_hash_set }
     }
 }
 
 impl<'a> From<&'a SealedHeader> for UnverifiedHeader<'a> {
     fn from(SealedHeader { header, payload, seal }: &'a SealedHeader) -> Self {
         let commits_to_payload = header.extra_data == extra_data_of(payload);
-        Self { hash: header.hash_slow(), header, payload, seal, commits_to_payload }
+        Self { hash: header.hash_slow(), header, payload, seal, commits_to_payload, mix_hash_set: None }
     }
 }
 
@@ -149,7 +163,6 @@ impl UnverifiedHeader<'_> {
         for field in fields {
             let (field, is_zero) = match field {
                 UnusedField::Difficulty => ("difficulty", self.header.difficulty == U256::ZERO),
-                UnusedField::MixHash => ("mixHash", self.header.mix_hash == B256::ZERO),
                 UnusedField::Nonce => ("nonce", self.header.nonce == B64::ZERO),
             };
             if !is_zero {
@@ -157,6 +170,16 @@ impl UnverifiedHeader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Checks `mixHash` of a protocol without randomness, as far as header and interventions tell: the chain, which knows its fork,
+    /// checks which of zero and the predictable mix it has to be. A light verifier, which sees no interventions, refuses a header
+    /// whose mix one of them sets.
+    pub(in crate::consensus) fn check_mix_hash(&self) -> Result<(), HeaderFieldError> {
+        let got = self.header.mix_hash;
+        let want = self.mix_hash_set.unwrap_or_else(|| predictable_mix_hash(self.header.parent_hash, self.id().height));
+        let is_valid = got == want || (got == B256::ZERO && self.mix_hash_set.is_none());
+        if is_valid { Ok(()) } else { Err(HeaderFieldError::MixHash { got, want }) }
     }
 
     /// Checks that `extraData` commits to the payload.
@@ -202,7 +225,8 @@ mod tests {
     fn check(header: UnverifiedHeader<'_>) -> Result<(), HeaderFieldError> {
         header.check_parent(PARENT)?;
         header.check_timestamp(Timestamp::from_secs(30))?;
-        header.check_unused(&[UnusedField::Difficulty, UnusedField::MixHash, UnusedField::Nonce])?;
+        header.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce])?;
+        header.check_mix_hash()?;
         header.check_extra_data()?;
         header.check_beneficiary(Address::repeat_byte(1))
     }
@@ -223,6 +247,29 @@ mod tests {
             let error = check((&bad).into()).unwrap_err();
             assert!(matches!(RuleError::from(error), RuleError::Field { field: got, .. } if got == field), "{field}");
         }
+    }
+
+    #[test]
+    fn the_mix_hash_is_zero_or_predictable_or_set_by_an_intervention() {
+        let predictable = predictable_mix_hash(PARENT.hash, Height::new(5));
+        let set = B256::repeat_byte(9);
+        let block = |mix_hash, interventions| {
+            let header = Header { mix_hash, ..sealed(|_| ()).header };
+            Block::new(header, Vec::new(), Bytes::from_static(&[7]), interventions)
+        };
+        let by_intervention = || vec![Intervention::PrevRandao { mix_hash: set }];
+        for (name, block, is_valid) in [
+            ("zero", block(B256::ZERO, Vec::new()), true),
+            ("predictable", block(predictable, Vec::new()), true),
+            ("of another block", block(predictable_mix_hash(PARENT.hash, Height::new(6)), Vec::new()), false),
+            ("set", block(set, by_intervention()), true),
+            ("not the one set", block(predictable, by_intervention()), false),
+            ("zero, though one is set", block(B256::ZERO, by_intervention()), false),
+        ] {
+            assert_eq!(check((&block).into()).is_ok(), is_valid, "{name}");
+        }
+        let unseen = SealedHeader::from(&block(set, by_intervention()));
+        assert_eq!(check((&unseen).into()), Err(HeaderFieldError::MixHash { got: set, want: predictable }));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::signing::Authenticator;
 use crate::{
-    chain::{Ancestors, Block, HeaderRules, RuleError},
+    chain::{Ancestors, Block, HeaderRules, MixHashSource, RuleError},
     primitives::{B256, Bytes, Header, maps::LookupMap},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
@@ -53,6 +53,11 @@ pub(crate) trait HeaderChainRules {
     fn with_updates(context: Self::Context, updates: &ValidatorUpdates) -> Self::Context {
         let _ = updates;
         context
+    }
+
+    /// Returns who decides `mixHash`; by default the chain.
+    fn mix_hash_source() -> MixHashSource {
+        MixHashSource::Chain
     }
 
     /// Returns the system calls that a block begins with (see [`HeaderRules::system_calls`]).
@@ -138,6 +143,10 @@ impl<P: HeaderChainRules + Debug> HeaderRules for CachedHeaderRules<P> {
 
     fn system_calls(&self, context: &SystemContext<'_>) -> Result<Vec<SystemCall>, RuleError> {
         P::system_calls(&self.config, &self.authenticator, context).map_err(Into::into)
+    }
+
+    fn mix_hash_source(&self) -> MixHashSource {
+        P::mix_hash_source()
     }
 }
 

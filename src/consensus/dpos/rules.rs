@@ -107,7 +107,8 @@ pub fn check_header(
     let Some(slot) = config.slot_at(timestamp, (parent.slot, parent.timestamp)) else {
         return Err(HeaderError::Timestamp { got: timestamp, parent: parent.timestamp, period: config.period });
     };
-    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce, UnusedField::MixHash])?;
+    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce])?;
+    candidate.check_mix_hash()?;
     candidate.check_extra_data()?;
     let place = place_of(config, parent, slot, author)?;
     candidate.check_beneficiary(author)?;

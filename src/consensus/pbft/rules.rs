@@ -21,7 +21,8 @@ pub(super) fn check_fields(
     parent: &Header,
 ) -> Result<(), HeaderError> {
     candidate.check_timestamp(config.earliest_after(Timestamp::from_secs(parent.timestamp)))?;
-    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce, UnusedField::MixHash])?;
+    candidate.check_unused(&[UnusedField::Difficulty, UnusedField::Nonce])?;
+    candidate.check_mix_hash()?;
     candidate.check_extra_data()?;
     let got = candidate.header.beneficiary;
     if committee.contains(&got) { Ok(()) } else { Err(HeaderError::Beneficiary { got }) }

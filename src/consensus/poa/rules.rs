@@ -79,7 +79,8 @@ pub fn check_header(
     let block = candidate.id();
     candidate.check_parent(parent.block)?;
     candidate.check_timestamp(config.earliest_after(parent.timestamp))?;
-    candidate.check_unused(&[UnusedField::Nonce, UnusedField::MixHash])?;
+    candidate.check_unused(&[UnusedField::Nonce])?;
+    candidate.check_mix_hash()?;
     // `extraData` is free without a payload.
     if !candidate.payload.is_empty() {
         candidate.check_extra_data()?;

@@ -8,7 +8,7 @@ use super::{
     proposal::{proposer_of, revealer_of},
 };
 use crate::{
-    chain::{Block, RuleError},
+    chain::{Block, MixHashSource, RuleError},
     consensus::{
         Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
         ValidatorSet,
@@ -340,6 +340,11 @@ impl HeaderChainRules for Pos {
     type Genesis = ValidatorSet;
     type Context = HeaderContext;
     type Error = HeaderError;
+
+    /// The validators' reveals.
+    fn mix_hash_source() -> MixHashSource {
+        MixHashSource::Protocol
+    }
 
     fn genesis_context(config: &PosConfig, validators: &ValidatorSet, hash: B256, header: &Header) -> HeaderContext {
         let (block, timestamp) = (BlockId { height: Height::GENESIS, hash }, Timestamp::from_secs(header.timestamp));

@@ -104,7 +104,8 @@ pub fn check_header(
 ) -> Result<HeaderContext, HeaderError> {
     candidate.check_parent(parent.block)?;
     candidate.check_timestamp(parent.earliest_next(config))?;
-    candidate.check_unused(&[UnusedField::Nonce, UnusedField::MixHash, UnusedField::Difficulty])?;
+    candidate.check_unused(&[UnusedField::Nonce, UnusedField::Difficulty])?;
+    candidate.check_mix_hash()?;
     candidate.check_extra_data()?;
     candidate.check_beneficiary(author)?;
     if parent.membership.voter_of(&author).is_none() {

@@ -4,7 +4,7 @@ use alloy_sol_types::SolCall as _;
 
 use super::fixture::{plain_transfer, request};
 use crate::{
-    chain::{BaseFee, CallRequest, GenesisSpec, PoolError},
+    chain::{BaseFee, CallRequest, Forks, GenesisSpec, PoolError},
     node::{BlockRef, EstimateError, Mining, Node, SendError, Submission},
     primitives::{AccessList, AccessListItem, Address, B256, Bytes, Gas, Height, TransactionRequest, U256, ether},
     templates::{Erc20Params, erc20::interface as erc20},
@@ -132,7 +132,7 @@ fn transfer_of(node: &Node) -> CallRequest {
 /// A genesis with the same accounts, before London.
 fn old_rules(node: &Node) -> GenesisSpec {
     let mut genesis = GenesisSpec { base_fee: BaseFee::Off, ..GenesisSpec::new(31_337) };
-    genesis.forks.london = None;
+    genesis.forks = Forks::LondonAt(None);
     genesis.fund(node.accounts()[0], ether(5));
     genesis
 }

@@ -54,15 +54,20 @@ fn fee_history(eth: &Eth, args: &Args<'_>) -> Result<FeeHistory, RpcError> {
         };
         history.base_fee_per_gas.push(u128::from(block.block().base_fee().unwrap_or(0)));
         history.gas_used_ratio.push(gas_used_ratio(&block));
-        history.base_fee_per_blob_gas.push(0);
+        history.base_fee_per_blob_gas.push(blob_base_fee(&block));
         history.blob_gas_used_ratio.push(0.0);
         if let Some(rewards) = &mut history.reward {
             rewards.push(tips_at(&block, &percentiles));
         }
     }
     history.base_fee_per_gas.push(u128::from(base_fee_after(&view, &newest)?));
-    history.base_fee_per_blob_gas.push(0);
+    history.base_fee_per_blob_gas.push(blob_base_fee(&newest));
     Ok(history)
+}
+
+/// Returns the base fee of blob gas: the least, 1, where headers have the field (EIP-4844), else 0.
+fn blob_base_fee(block: &ExecutedBlock) -> u128 {
+    block.block().header().excess_blob_gas.map_or(0, |_| 1)
 }
 
 /// Returns the base fee of the block after `block`, which for the head is the next block's; after the pending block by its gas.

@@ -4,7 +4,7 @@ use core::fmt;
 use std::sync::Arc;
 
 use crate::{
-    chain::{BaseFee, ChainBuilder, CommitHook, GenesisSpec, PoolConfig, Retention},
+    chain::{BaseFee, ChainBuilder, CommitHook, GenesisSpec, Hardfork, PoolConfig, Retention},
     consensus::ConsensusConfig,
     primitives::{Address, Gas, KeyPair, Timestamp, U256},
     system::staking::StakingParams,
@@ -33,6 +33,8 @@ pub struct ChainOptions {
     pub(crate) timestamp: Option<Timestamp>,
     pub(crate) gas_limit: Option<Gas>,
     pub(crate) base_fee: Option<BaseFee>,
+    pub(crate) hardfork: Option<Hardfork>,
+    pub(crate) transaction_gas_cap: Option<bool>,
     pub(crate) balances: Vec<(Address, U256)>,
     pub(crate) consensus: Option<ConsensusConfig>,
     pub(crate) validators: ValidatorKeys,
@@ -114,7 +116,7 @@ pub enum ChainOptionsError {
 /// Defines the setters of [`ChainOptions`] for it, or for a builder that holds one in its field `$options`.
 macro_rules! chain_option_setters {
     ($($options:ident)?) => {
-        /// Sets the whole genesis specification. Chain id, timestamp, gas limit, base fee and balances are then its own. Its
+        /// Sets the whole genesis specification. Chain id, timestamp, gas limit, base fee, fork and balances are then its own. Its
         /// validators, if it lists any, must be those of the other options.
         pub fn with_genesis(mut self, genesis: $crate::chain::GenesisSpec) -> Self {
             self$(.$options)?.genesis = Some(genesis);
@@ -144,6 +146,18 @@ macro_rules! chain_option_setters {
             use $crate::chain::{BaseFee, BaseFeeParams};
             let dynamic = |initial| BaseFee::Dynamic(BaseFeeParams { initial, ..BaseFeeParams::default() });
             self$(.$options)?.base_fee = Some(initial.map_or(BaseFee::Off, dynamic));
+            self
+        }
+
+        /// Sets the fork whose rules hold from genesis on; Osaka by default.
+        pub fn with_hardfork(mut self, hardfork: $crate::chain::Hardfork) -> Self {
+            self$(.$options)?.hardfork = Some(hardfork);
+            self
+        }
+
+        /// Sets whether the fork's bound of a transaction's gas limit holds (EIP-7825, 2^24 from Osaka on); it does by default.
+        pub fn with_transaction_gas_cap(mut self, is_on: bool) -> Self {
+            self$(.$options)?.transaction_gas_cap = Some(is_on);
             self
         }
 
@@ -242,6 +256,8 @@ impl Default for ChainOptions {
             timestamp: None,
             gas_limit: None,
             base_fee: None,
+            hardfork: None,
+            transaction_gas_cap: None,
             balances: Vec::new(),
             consensus: None,
             validators: ValidatorKeys::FromSeed(1),
@@ -279,6 +295,8 @@ impl ChainOptions {
         genesis.timestamp = self.timestamp.unwrap_or(genesis.timestamp);
         genesis.gas_limit = self.gas_limit.unwrap_or(genesis.gas_limit);
         genesis.base_fee = self.base_fee.unwrap_or(genesis.base_fee);
+        genesis.forks = self.hardfork.map_or(genesis.forks, Into::into);
+        genesis.transaction_gas_cap = self.transaction_gas_cap.unwrap_or(genesis.transaction_gas_cap);
         for (address, balance) in &self.balances {
             genesis.fund(*address, *balance);
         }

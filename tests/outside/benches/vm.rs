@@ -12,7 +12,7 @@ use chainbox::{
     state::{CommitId, Journal, MemoryState, StateStore},
     store::Batch,
     templates::{self, Erc20Features, Erc20Params},
-    vm::{BlockContext, GasSchedule, Message, execute, mapping_slot},
+    vm::{BlockContext, GasSchedule, Hardfork, Message, execute, mapping_slot},
 };
 use revm::{
     Context, ExecuteCommitEvm, ExecuteEvm, MainBuilder, MainContext,
@@ -131,7 +131,8 @@ fn run_ours(journal: &mut Journal, block: &BlockContext, transactions: &[Unsigne
         journal.begin_transaction();
         journal.increment_nonce(from).expect("memory");
         assert!(journal.sub_balance(from, U256::from(GAS_LIMIT) * price).expect("memory"));
-        let gas = Gas::new(GAS_LIMIT).saturating_sub(schedule.intrinsic(input, false, None));
+        let gas = Gas::new(GAS_LIMIT)
+            .saturating_sub(schedule.intrinsic(&Hardfork::default().rules(), input, false, None).gas);
         let message = Message::call(*from, *to, *value, input, gas);
         let result = execute(journal, block, templates::builtin(), &message).expect("memory");
         assert!(result.is_success());

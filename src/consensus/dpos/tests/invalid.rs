@@ -40,7 +40,7 @@ fn invalid_blocks_leave_the_state_unchanged() {
         ("timestamp is", Odd { timestamp: Some(lab.fixture.now), ..Odd::default() }),
         ("beneficiary is", Odd { beneficiary: Some(Address::ZERO), ..Odd::default() }),
         ("difficulty is not zero", Odd { difficulty: 1, ..Odd::default() }),
-        ("mixHash is not zero", Odd { mix_hash: B256::repeat_byte(1), ..Odd::default() }),
+        ("mixHash is 0x0101", Odd { mix_hash: B256::repeat_byte(1), ..Odd::default() }),
         ("are confirmed", Odd { confirmed: Some(5), ..Odd::default() }),
         ("missed slots", payload(&lab, |payload| payload.absent.push(Address::ZERO))),
         ("proposes", payload(&lab, |payload| payload.proposes = Some(other_set))),

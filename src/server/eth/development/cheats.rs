@@ -37,8 +37,9 @@ pub(super) fn register(methods: &mut Methods) {
         eth.node.set_block_gas_limit(Gas::new(gas_limit)).map_err(intervention_error)?;
         Ok(true)
     });
-    methods.add_all(&["anvil_setPrevRandao", "hardhat_setPrevRandao"], 1, |_, _| {
-        Err::<bool, _>(error(UNSUPPORTED, "prevRandao cannot be set: the consensus protocol decides mixHash"))
+    methods.add_all(&["anvil_setPrevRandao", "hardhat_setPrevRandao"], 1, |eth, args| {
+        eth.node.set_next_block_prev_randao(args.required(0, "prevRandao")?).map_err(intervention_error)?;
+        Ok(())
     });
     methods.add_all(&["anvil_impersonateAccount", "hardhat_impersonateAccount"], 1, |eth, args| {
         eth.node.impersonate(args.required(0, "address")?).map_err(intervention_error)?;
@@ -142,7 +143,7 @@ fn node_info(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
         "currentBlockNumber": U64::from(head.height().get()),
         "currentBlockTimestamp": head.block().timestamp().as_secs(),
         "currentBlockHash": head.hash(),
-        "hardFork": "Shanghai",
+        "hardFork": format!("{:?}", view.chain().spec().forks.at(head.height())),
         "transactionOrder": "fees",
         "environment": {
             "baseFee": U256::from(view.next_base_fee()),
@@ -184,6 +185,7 @@ fn instance_id(eth: &Eth) -> String {
 fn intervention_error(cause: InterventionError) -> RpcError {
     match cause {
         InterventionError::SystemAddress { .. } => invalid_params(format!("invalid argument 0 (address): {cause}")),
+        InterventionError::Invalid { .. } => error(UNSUPPORTED, cause.to_string()),
         other => internal(&other),
     }
 }

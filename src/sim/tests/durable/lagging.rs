@@ -129,9 +129,11 @@ fn a_primary_that_lost_writes_reverts_together_with_its_chain() {
         let config = CampaignSetup::of(default_sim_config(kind)).consensus;
         let replica = ReplicaId::new(0);
         let slow = FaultKind::Disk { replica, delay: Delay::Constant { ms: 2_500 } };
+        // A time at which the primary's disk has a write to lose: shortly after a slot of its own, with delegated stake.
+        let crash_ms = if kind == ConsensusKind::Dpos { 10_250 } else { 9_500 };
         let faults = vec![
             Fault { at_ms: 5_000, for_ms: Some(8_000), what: slow },
-            Fault { at_ms: 9_500, for_ms: Some(500), what: FaultKind::Crash { replica } },
+            Fault { at_ms: crash_ms, for_ms: Some(500), what: FaultKind::Crash { replica } },
         ];
         let plan = FaultPlan { faults, ..FaultPlan::default() };
         let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
