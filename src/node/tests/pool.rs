@@ -70,8 +70,8 @@ fn what_cannot_be_paid_makes_no_block() {
         // As with geth, what the balance does not cover together with the pooled ones is refused.
         node.set_mining(Mining::Manual).unwrap();
         let [first, second] = [(); 2].map(|()| {
-            let (from, value) = (Some(carol), ether(6_000));
-            node.send_request(CallRequest { from, to: Some(bob), value, ..Default::default() })
+            let (from, value, gas) = (Some(carol), ether(6_000), Some(Gas::new(21_000)));
+            node.send_request(CallRequest { from, to: Some(bob), value, gas, ..Default::default() })
         });
         first.unwrap();
         assert!(matches!(second, Err(SendError::Pool(PoolError::Overdraft { .. }))), "{second:?}");
