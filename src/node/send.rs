@@ -82,9 +82,9 @@ impl Node {
     /// estimated after those before it.
     ///
     /// ```
-    /// use chainbox::prelude::*;
+    /// use chainbox::{chain::CallRequest, node::Node};
     /// let node = Node::new();
-    /// let request = CallRequest { from: Some(node.accounts()[0]), to: Some(node.accounts()[1]), ..Default::default() };
+    /// let request = CallRequest::call(node.accounts()[1], vec![]).with_from(node.accounts()[0]);
     /// let sent = node.send_together(vec![request.clone().into(), request.into()]);
     /// assert!(sent.iter().all(Result::is_ok));
     /// assert_eq!(node.view().head().block().transactions().len(), 2);

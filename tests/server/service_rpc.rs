@@ -1,6 +1,7 @@
 //! `/v1/rpc`: the seven methods with named parameters.
 
 use chainbox::{
+    node::Mining,
     platform::Scope,
     primitives::{Gas, TransactionRequest, U256},
 };
@@ -44,6 +45,7 @@ async fn blocks_transactions_and_balances_are_read() {
         max_fee_per_gas: 100_000_000_000,
         ..Default::default()
     };
+    let request = signed.clone();
     let raw = signed.sign(&node.keys()[0]).unwrap().encoded();
     let simulated =
         ok(&service, "transaction.simulate", json!({ "blockchainId": "bc_default", "signedTransaction": raw })).await;
@@ -61,6 +63,15 @@ async fn blocks_transactions_and_balances_are_read() {
         let params = json!({ "blockchainId": "bc_default", "blockNumber": number, "fullTransactions": true });
         assert_eq!(ok(&service, "blockchain.getBlock", params).await["transactions"][0], transaction);
     }
+    node.set_mining(Mining::Manual).unwrap();
+    let second = TransactionRequest { nonce: 1, ..request }.sign(&node.keys()[0]).unwrap();
+    let waiting = node.send(second).unwrap();
+    let params = json!({ "blockchainId": "bc_default", "blockNumber": "pending", "fullTransactions": true });
+    let pending = ok(&service, "blockchain.getBlock", params).await;
+    assert_eq!((&pending["number"], &pending["hash"], &pending["miner"]), (&json!(2), &Value::Null, &Value::Null));
+    assert_eq!(pending["transactions"][0]["hash"], json!(waiting));
+    assert_eq!(pending["transactions"][0]["status"], "pending");
+    node.drop_all_transactions();
     let at = |block: Value| json!({ "blockchainId": "bc_default", "address": bob, "blockNumber": block });
     let before = ok(&service, "blockchain.getBalance", at(json!(0))).await;
     let after = ok(&service, "blockchain.getBalance", at(json!("latest"))).await;

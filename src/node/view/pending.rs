@@ -38,10 +38,10 @@ impl NodeView {
     /// It is executed when it is first asked for and kept with the view; the chain does not contain it.
     ///
     /// ```
-    /// use chainbox::{node::{BlockRef, Mining}, prelude::*};
+    /// use chainbox::{chain::CallRequest, node::{BlockRef, Mining, Node}, primitives::ether};
     /// let node = Node::builder().with_mining(Mining::Manual).build()?;
     /// let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
-    /// node.send_request(CallRequest { from: Some(alice), to: Some(bob), value: ether(1), ..Default::default() })?;
+    /// node.send_request(CallRequest::call(bob, vec![]).with_from(alice).with_value(ether(1)))?;
     /// assert_eq!(node.view().pending_block()?.receipts().len(), 1);
     /// assert_eq!(node.view().balance(bob, BlockRef::Pending)?, ether(10_001));
     /// assert_eq!(node.view().balance(bob, BlockRef::Latest)?, ether(10_000));

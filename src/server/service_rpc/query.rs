@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     chain::ExecutedBlock,
-    node::{Located, NodeView},
+    node::{BlockRef, Located, NodeView},
     platform::{Fields, PlatformError},
     primitives::Transaction,
     server::{chains::Chains, clock},
@@ -25,26 +25,28 @@ pub(super) fn block(chains: &Chains, fields: &mut Fields) -> Result<Value, RpcFa
     let executed = view.block(at).map_err(failure::query)?;
     let block = executed.block();
     let header = block.header();
+    // What its seal decides is not known yet.
+    let is_pending = at == BlockRef::Pending;
     let transactions: Vec<Value> = block
         .transactions()
         .iter()
         .enumerate()
-        .map(
-            |(index, transaction)| {
-                if full { mined(&view, &executed, index, transaction) } else { json!(transaction.hash()) }
-            },
-        )
+        .map(|(index, transaction)| match full {
+            true if is_pending => common(transaction, "pending"),
+            true => mined(&view, &executed, index, transaction),
+            false => json!(transaction.hash()),
+        })
         .collect();
     Ok(json!({
         "blockchainId": chain.id(),
         "number": block.height().get(),
-        "hash": block.hash(),
+        "hash": (!is_pending).then(|| block.hash()),
         "parentHash": block.parent_hash(),
         "timestamp": clock::iso_8601(block.timestamp().as_secs().saturating_mul(1000)),
         "gasUsed": block.gas_used().get().to_string(),
         "gasLimit": header.gas_limit.to_string(),
         "baseFeePerGas": block.base_fee().map(|fee| fee.to_string()),
-        "miner": header.beneficiary,
+        "miner": (!is_pending).then_some(header.beneficiary),
         "stateRoot": header.state_root,
         "transactionsRoot": header.transactions_root,
         "receiptsRoot": header.receipts_root,
