@@ -5,6 +5,7 @@
 use std::{hint::black_box, time::Duration};
 
 use chainbox::{
+    chain::{CallRequest, PoolConfig},
     node::{Mining, Node},
     primitives::{Address, Bytes, Gas, SenderRecovery, TransactionRequest, U256},
 };
@@ -16,6 +17,8 @@ const BATCH: usize = 2_000;
 /// Two clients, so that one's signatures are recovered while the other's block is executed.
 const CLIENTS: usize = 2;
 const BATCHES: usize = 3;
+/// Senders whose transactions wait for another nonce while others are mined.
+const QUEUED_SENDERS: usize = 20_000;
 
 fn node() -> Node {
     Node::builder().with_accounts(SENDERS).with_gas_limit(Gas::new(1_000_000_000)).build().expect("a node")
@@ -100,6 +103,31 @@ fn automine(criterion: &mut Criterion) {
         bencher.iter(|| node.transfer(from, to, U256::from(1)).expect("mined"));
     });
     group.finish();
+
+    let node = crowded();
+    let (from, to) = (node.accounts()[0], node.accounts()[1]);
+    let mut group = criterion.benchmark_group("node/automine");
+    group.throughput(Throughput::Elements(1));
+    group.bench_function(format!("estimated,signed,mined,queued_senders={QUEUED_SENDERS}"), |bencher| {
+        bencher.iter(|| node.transfer(from, to, U256::from(1)).expect("mined"));
+    });
+    group.finish();
+    assert_eq!(node.view().pool().counts(), (0, QUEUED_SENDERS), "they still wait");
+}
+
+/// Returns a node whose pool has one transaction with a nonce gap from each of many senders.
+fn crowded() -> Node {
+    let pool = PoolConfig::new(Node::new().view().chain_id()).with_impersonated(true);
+    let node = Node::builder().with_pool(pool.with_queue_limits(QUEUED_SENDERS, 1)).build().expect("a node");
+    node.set_auto_impersonate(true).expect("a development chain");
+    for sender in 0..QUEUED_SENDERS {
+        let from = Address::left_padding_from(&(sender + 1_000_000).to_be_bytes());
+        node.set_balance(from, U256::from(10).pow(U256::from(18))).expect("a development chain");
+        let request = CallRequest::call(from, Bytes::new()).with_from(from).with_gas(Gas::new(21_000)).with_nonce(7);
+        node.send_request(request).expect("queued");
+    }
+    node.mine(1).expect("a block with the balances");
+    node
 }
 
 criterion_group!(benches, signed_transfers, building, automine);

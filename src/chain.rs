@@ -59,6 +59,7 @@ mod executed_block;
 mod execution;
 mod executor;
 mod extend;
+mod failed_outcomes;
 mod finality;
 mod fork_fields;
 mod genesis;

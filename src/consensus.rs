@@ -70,7 +70,7 @@ pub(crate) use common::{
     effect_handler,
     family::{MembershipChange, RoundStatus},
     header::{HeaderFieldError, UnverifiedHeader},
-    header_rules::{CachedHeaderRules, HeaderChainRules, ParentContext},
+    header_rules::{HeaderChainRules, ParentContext},
     mutation,
     records::{ApplyRecords, check_record, checked_record, is_whole_record},
 };

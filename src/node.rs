@@ -16,9 +16,12 @@
 mod builder;
 mod cheats;
 mod clock;
+mod command;
 mod contract;
 mod dump;
 mod error;
+mod head_cursor;
+mod head_switches;
 mod mined;
 mod mining;
 mod mining_mode;
@@ -31,7 +34,7 @@ mod validators;
 mod view;
 mod writer;
 
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, MutexGuard, PoisonError, TryLockError, atomic::Ordering};
 
 use self::writer::{NodeInner, Writer};
 use crate::{
@@ -47,9 +50,11 @@ pub use dump::Dump;
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
 };
+pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};
+pub use head_switches::{HEAD_SWITCHES_MAX, REMOVED_BYTES_MAX};
 pub use mined::MinedTransaction;
 pub use mining::{BLOCKS_PER_CALL_MAX, MiningHold};
-pub use mining_mode::Mining;
+pub use mining_mode::{MINING_INTERVAL_SECS_MAX, Mining};
 pub use snapshot::SnapshotId;
 pub use subscription::{NodeEvent, SUBSCRIBER_EVENTS_MAX, Subscription, SubscriptionError};
 pub use view::{BlockRef, Located, NodeView};
@@ -89,6 +94,17 @@ impl Node {
     /// Subscribes to the events from now on for which `filter` returns true; others take no place in the queue.
     pub fn subscribe_to(&self, filter: fn(&NodeEvent) -> bool) -> Subscription {
         self.inner.subscribers.subscribe(filter)
+    }
+
+    /// As [`Node::subscribe_to`], with a queue of at most `events_max` events (at least 1) that loses the newest events when it is
+    /// full; [`Subscription::take_lost`] counts them.
+    pub fn subscribe_lossy(&self, filter: fn(&NodeEvent) -> bool, events_max: usize) -> Subscription {
+        self.inner.subscribers.subscribe_lossy(filter, events_max)
+    }
+
+    /// Follows the canonical chain from its present head on, without a queue: a slow follower misses no block.
+    pub fn follow_heads(&self) -> HeadFollower {
+        HeadFollower::new(self.clone(), self.inner.subscribers.watch_heads())
     }
 
     /// Accounts whose keys the node holds, in the order of derivation.
@@ -131,6 +147,11 @@ impl Node {
     /// For a server that must not block its few worker threads.
     pub fn is_busy(&self) -> bool {
         matches!(self.inner.writer.try_lock(), Err(TryLockError::WouldBlock))
+    }
+
+    /// Number of panics in this node's commands since it was built. Each is a bug, and was undone.
+    pub fn panic_count(&self) -> u64 {
+        self.inner.panics.load(Ordering::Relaxed)
     }
 
     fn write(&self) -> MutexGuard<'_, Writer> {

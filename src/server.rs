@@ -13,16 +13,17 @@
 //!
 //! | bound | value |
 //! |---|---|
-//! | JSON-RPC body | [`RPC_BODY_BYTES_MAX`] |
+//! | JSON-RPC body or WebSocket message | [`RPC_BODY_BYTES_MAX`] |
+//! | body of `anvil_loadState` over HTTP | [`LOAD_BODY_BYTES_MAX`] |
 //! | REST body | [`REST_BODY_BYTES_MAX`] |
 //! | calls in a batch | [`BATCH_CALLS_MAX`] |
-//! | WebSocket connections | [`WEBSOCKETS_MAX`] |
+//! | connections, WebSocket sessions, subscriptions of one, bytes being received, times | [`ServerLimits`] |
 //!
 //! | JSON-RPC error code | meaning | source |
 //! |---|---|---|
 //! | -32700, -32600, -32601, -32602, -32603 | parse error, invalid request, method not found, invalid params, internal error | JSON-RPC 2.0, 5.1 |
-//! | -32000 | the request is refused, as when the pool rejects a transaction | geth |
-//! | -32001 | unknown block, transaction or filter | EIP-1474 |
+//! | -32000 | the request is refused, as when the pool rejects a transaction; unknown filter | geth |
+//! | -32001 | unknown block or transaction | EIP-1474 |
 //! | -32003 | execution halted otherwise than by a revert | EIP-1474 |
 //! | -32004 | the node does not support the method | EIP-1474 |
 //! | -32005 | a bound is exceeded | EIP-1474 |
@@ -47,11 +48,14 @@
 mod api_error;
 mod chains;
 mod clock;
+mod commands;
+mod counters;
 mod credentials;
 mod decode;
 mod driver;
 mod eth;
 mod http;
+mod ids;
 mod in_process;
 mod jsonrpc;
 mod limits;
@@ -60,10 +64,15 @@ mod service_rpc;
 
 pub use chains::Chains;
 pub use clock::{WallClock, now_ms};
+pub use counters::Counters;
 pub use decode::{decode_call, decode_error};
 pub use driver::drive;
 pub use eth::rpc::EthRpc;
-pub use http::{ServeError, Server, ServerConfig};
+pub use http::{InvalidToken, ServeError, Server, ServerConfig};
 pub use in_process::InProcess;
-pub use limits::{BATCH_CALLS_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, WEBSOCKETS_MAX};
+pub use limits::{
+    BATCH_CALLS_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, CONNECTIONS_MAX,
+    LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, SUBSCRIPTIONS_MAX,
+    ServerLimits, WEBSOCKETS_MAX,
+};
 pub use rest::openapi_json;

@@ -48,13 +48,14 @@ pub use network::{
     links::Latency,
     produce::ProducedBlock,
     production::{BlockOrder, Production},
-    replica::{Replica, ReplicaCounters, process::ProcessState},
+    replica::{Replica, observations::ReplicaCounters, process::ProcessState},
     scripted::{ScriptError, ScriptedChain},
     step::SimStep,
     validator_action::{Submitted, ValidatorAction, ValidatorActionError},
 };
 pub(crate) use network::{
     chain_options::{ValidatorKeys, chain_option_setters},
+    checkpoint::NetworkCheckpoint,
     validator_action::validator_records,
 };
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arbitrary::Arbitrary;
 use chainbox::{
     chain::{Candidates, Hardfork, Pool, PoolConfig, PoolContext},
-    primitives::{Gas, TransactionRequest},
+    primitives::{Gas, Timestamp, TransactionRequest},
 };
 use chainbox_fuzz::{Who, funded_state};
 use libfuzzer_sys::fuzz_target;
@@ -30,6 +30,7 @@ fuzz_target!(|operations: Vec<Operation>| {
         gas_limit: Gas::new(30_000_000),
         base_fee: BASE_FEE,
         fork: Hardfork::default().rules(),
+        timestamp: Timestamp::from_secs(1),
     };
     let config = PoolConfig::new(CHAIN_ID).with_limits(TRANSACTIONS_MAX, PER_SENDER_MAX).with_impersonated(true);
     let mut pool = Pool::new(config);
@@ -62,22 +63,24 @@ fuzz_target!(|operations: Vec<Operation>| {
                 }
             }
             Operation::Remove { index } => {
-                let content = pool.content(&context);
+                let content = pool.content();
                 if let Some(pooled) = content.get(usize::from(index) % content.len().max(1)) {
                     assert!(pool.remove(&pooled.transaction.hash()).is_some());
                 }
             }
             Operation::Clear => pool.clear(),
         }
-        check(&pool, &context);
+        check(&pool);
     }
 });
 
-fn check(pool: &Pool, context: &PoolContext) {
-    let content = pool.content(context);
+fn check(pool: &Pool) {
+    let content = pool.content();
     let (ready, queued) = pool.counts();
     assert_eq!((content.len(), ready + queued), (pool.len(), pool.len()));
     assert!(pool.len() <= TRANSACTIONS_MAX);
+    assert_eq!(pool.size_bytes(), content.iter().map(|pooled| pooled.transaction.encoded_len()).sum::<usize>());
+    assert_eq!(pool.has_ready(), pool.best(BASE_FEE).next().is_some());
     for who in Who::ALL {
         assert!(content.iter().filter(|p| p.transaction.sender() == who.address()).count() <= PER_SENDER_MAX);
     }

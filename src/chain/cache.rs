@@ -10,6 +10,7 @@ use alloy_primitives::B256;
 use super::{
     block::Block,
     executed_block::{ExecutedBlock, Execution},
+    failed_outcomes::FailedOutcomes,
 };
 use crate::{
     primitives::{Height, maps::LookupMap},
@@ -31,6 +32,7 @@ const DECODED_MAX: usize = 64;
 #[derive(Clone, Debug, Default)]
 pub struct ExecutionCache {
     inner: Arc<Mutex<Inner>>,
+    failed: FailedOutcomes,
 }
 
 #[derive(Debug, Default)]
@@ -79,6 +81,11 @@ impl ExecutionCache {
         while inner.by_height.first().is_some_and(|(lowest, _)| *lowest < below) {
             inner.remove_lowest();
         }
+    }
+
+    /// Outcomes of the failed transactions of blocks built in this process.
+    pub(super) const fn failed(&self) -> &FailedOutcomes {
+        &self.failed
     }
 
     /// Takes the cached journal when it is over this version.

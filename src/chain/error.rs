@@ -191,13 +191,59 @@ pub enum PoolError {
         /// Least `maxPriorityFeePerGas` that replaces it, in the smallest unit per unit of gas.
         tip_needed: u128,
     },
-    /// The pool is full of transactions with at least this fee.
+    /// The transaction is too long.
+    #[error("oversized data: transaction size {size}, limit {limit}")]
+    Oversized {
+        /// Length of its encoding, in bytes.
+        size: usize,
+        /// Largest length, in bytes.
+        limit: usize,
+    },
+    /// The sender's balance does not cover it together with the sender's ready transactions.
+    #[error(
+        "insufficient funds for gas * price + value: address {address} have {have}, pooled cost {pooled}, tx cost {cost}"
+    )]
+    Overdraft {
+        /// The sender.
+        address: Address,
+        /// The sender's balance, in the smallest unit.
+        have: U256,
+        /// Sum of the largest costs of the sender's ready transactions, in the smallest unit.
+        pooled: U256,
+        /// Largest cost of this transaction, in the smallest unit.
+        cost: U256,
+    },
+    /// The pool is full, in number or in bytes, of transactions that pay at least as much.
     #[error("txpool is full: the cheapest of {count} pays {cheapest} per gas")]
     Full {
         /// Number of transactions in the pool.
         count: usize,
-        /// Lowest `maxFeePerGas` in the pool, in the smallest unit per unit of gas.
+        /// `maxFeePerGas` of the one that would leave first, in the smallest unit per unit of gas.
         cheapest: u128,
+    },
+    /// The pool has the largest number of queued transactions, all of which pay at least as much.
+    #[error("txpool is full: the cheapest of {count} queued transactions pays {cheapest} per gas")]
+    QueueFull {
+        /// Number of queued transactions.
+        count: usize,
+        /// Lowest `maxFeePerGas` among them, in the smallest unit per unit of gas.
+        cheapest: u128,
+    },
+    /// The sender has the largest number of queued transactions, with lower nonces than this one.
+    #[error("account limit exceeded: {address} has {count} transactions queued; send the missing nonces first")]
+    SenderQueueFull {
+        /// The sender.
+        address: Address,
+        /// Number of the sender's queued transactions.
+        count: usize,
+    },
+    /// The transaction was queued for longer than the pool keeps one.
+    #[error("queued for {secs} seconds, longer than {limit_secs}")]
+    Expired {
+        /// Time since it was queued, in seconds of chain time.
+        secs: u64,
+        /// Longest time, in seconds.
+        limit_secs: u64,
     },
     /// The sender has the maximum number of transactions in the pool.
     #[error("account limit exceeded: {address} has {count} transactions pooled")]

@@ -127,8 +127,8 @@ impl ExecutedBlock {
         self.version.as_ref()
     }
 
-    /// Drops the state.
-    pub(super) fn drop_state(&mut self) {
+    /// Drops the state, which this value then does not keep alive.
+    pub fn drop_state(&mut self) {
         self.version = None;
     }
 

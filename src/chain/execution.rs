@@ -74,6 +74,7 @@ pub(super) fn build(
             Ok(executed) => {
                 too_large = 0;
                 size.add(&transaction);
+                context.cache.failed().record(transaction.hash(), &executed);
                 receipts.push(executed.receipt);
                 transactions.push(transaction);
             }

@@ -1,75 +1,50 @@
 //! The pool of pending transactions.
+//!
+//! A transaction is *ready* when its sender's account can execute it after those before it: no nonce is missing and the
+//! balance covers the sum of their largest costs. All others are *queued*. The next block can contain a ready one whose
+//! largest fee covers the base fee and whose gas limit fits, after those before it.
+//!
+//! | kind | waits for | counted by | leaves when the pool is full |
+//! |---|---|---|---|
+//! | ready, the next block can contain it | a block | `transactions_max`, `bytes_max` | last, the lowest effective tip first |
+//! | ready, too cheap or too large for the next block | base fee or gas limit | the same | before those |
+//! | queued | a nonce, a balance, a change of the account | also `queued_max`, `queued_per_sender_max` | first, the lowest fee first |
+//!
+//! A block costs what it changes: the accounts of its transactions, up to 64 accounts whose transactions wait for a balance, the
+//! transactions whose kind differs at the new base fee. A pool of 20,000 senders that wait for a nonce makes no difference.
 
+mod add;
 mod best;
+mod config;
+mod content;
+mod heads;
+mod on_head;
+mod sender;
 #[cfg(test)]
 mod tests;
+mod tip_index;
 
-use core::cmp::Reverse;
-use std::{collections::BTreeSet, sync::Arc};
+use std::sync::Arc;
 
-use alloy_primitives::{Address, B256, U256};
+use alloy_primitives::{Address, B256};
 use imbl::OrdMap;
 
-pub use self::best::BestTransactions;
-use super::{
-    error::{InvalidTransaction, PoolError},
-    hook::HeadChange,
-    intervention::Intervention,
-    validate::{self, Rules},
+pub use self::{
+    add::AddOutcome,
+    best::BestTransactions,
+    config::PoolConfig,
+    content::{ExclusionReason, PooledTransaction},
+};
+use self::{
+    heads::ReadyHeads,
+    sender::{AccountState, Entry, Place, Queued, SenderQueue, Standing},
+    tip_index::TipIndex,
 };
 use crate::{
-    primitives::{Gas, Transaction},
+    primitives::{Gas, Timestamp, Transaction},
     state::StateView,
     vm::ForkRules,
 };
-
-/// Configuration of a pool: bounds and rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct PoolConfig {
-    /// Chain id of valid transactions.
-    pub chain_id: u64,
-    /// Largest number of transactions.
-    pub transactions_max: usize,
-    /// Largest number of transactions of one sender.
-    pub per_sender_max: usize,
-    /// Least increase of both fee fields in a replacement, in percent.
-    pub replacement_percent: u8,
-    /// Whether unsigned (impersonated) transactions are valid.
-    pub allow_impersonated: bool,
-}
-
-impl PoolConfig {
-    /// Returns the configuration for the chain with this id, with the bounds of a development node: 131,072 transactions,
-    /// 16,384 of one sender.
-    pub const fn new(chain_id: u64) -> Self {
-        Self {
-            chain_id,
-            transactions_max: 131_072,
-            per_sender_max: 16_384,
-            replacement_percent: 10,
-            allow_impersonated: false,
-        }
-    }
-
-    /// Sets the largest number of transactions, in the pool and of one sender.
-    #[must_use]
-    pub const fn with_limits(self, transactions_max: usize, per_sender_max: usize) -> Self {
-        Self { transactions_max, per_sender_max, ..self }
-    }
-
-    /// Sets the least increase of both fee fields in a replacement, in percent.
-    #[must_use]
-    pub const fn with_replacement_percent(self, replacement_percent: u8) -> Self {
-        Self { replacement_percent, ..self }
-    }
-
-    /// Sets whether unsigned (impersonated) transactions are valid.
-    #[must_use]
-    pub const fn with_impersonated(self, allow_impersonated: bool) -> Self {
-        Self { allow_impersonated, ..self }
-    }
-}
 
 /// The head's data that the pool validates against.
 #[derive(Clone, Debug)]
@@ -82,266 +57,140 @@ pub struct PoolContext {
     pub base_fee: u64,
     /// Rules of the fork in the next block.
     pub fork: ForkRules,
-}
-
-/// The result of [`Pool::add`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AddOutcome {
-    /// Whether the transaction is ready; otherwise it is queued: an earlier nonce is missing.
-    pub is_ready: bool,
-    /// The transaction that it replaced.
-    pub replaced: Option<Arc<Transaction>>,
-    /// Cheaper transactions evicted in its favour.
-    pub evicted: Vec<Arc<Transaction>>,
-}
-
-/// A transaction in the pool.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PooledTransaction {
-    /// The transaction.
-    pub transaction: Arc<Transaction>,
-    /// Sequence number of its arrival; the lower one wins a tie.
-    pub arrival: u64,
-    /// Why the next block can't contain it; `None` when it can.
-    pub excluded: Option<ExclusionReason>,
-}
-
-/// A reason why the next block can't contain a pooled transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum ExclusionReason {
-    /// Earlier nonces of the sender are missing.
-    #[error("nonce gap: waits for nonce {missing}")]
-    NonceGap {
-        /// The first missing nonce.
-        missing: u64,
-    },
-    /// The largest fee is below the next block's base fee.
-    #[error("maxFeePerGas {max_fee} is below the next block's base fee {base_fee}")]
-    BaseFee {
-        /// Largest fee, in the smallest unit per unit of gas.
-        max_fee: u128,
-        /// Base fee of the next block, in the smallest unit per unit of gas.
-        base_fee: u64,
-    },
-    /// The sender's balance is below the transaction's largest cost.
-    #[error("insufficient funds: {address} can't cover its largest cost")]
-    Funds {
-        /// The sender.
-        address: Address,
-    },
+    /// Timestamp of the head, by which queued transactions expire.
+    pub timestamp: Timestamp,
 }
 
 /// Pending transactions by sender and nonce. Cloning is O(1).
 ///
-/// A transaction is *ready* when the pool has every nonce from its sender's next one up to its own; otherwise it is *queued*.
+/// A transaction is *ready* when the pool has every nonce from its sender's next one up to its own and the balance covers them
+/// all; otherwise it is *queued*.
 #[derive(Clone, Debug)]
 pub struct Pool {
     config: PoolConfig,
+    /// Base fee of the next block.
+    base_fee: u64,
+    /// Gas limit of the next block.
+    gas_limit: u64,
+    /// Timestamp of the head, in seconds.
+    now: u64,
     senders: OrdMap<Address, SenderQueue>,
-    by_hash: OrdMap<B256, (Address, u64)>,
-    /// Cheapest first; of two with the same fee, the later arrival first.
-    by_fee: OrdMap<(u128, Reverse<u64>), B256>,
+    by_hash: OrdMap<B256, Place>,
+    /// First ready transaction of each sender.
+    heads: ReadyHeads,
+    /// What each sender's ready transactions are worth to a full pool.
+    tails: TipIndex,
+    queued: Queued,
+    /// Senders whose ready transactions may differ after a block without one of theirs.
+    watched: OrdMap<Address, ()>,
+    /// The watched sender from which the next head goes on.
+    watch_from: Address,
+    /// Senders with more queued transactions than a new one may have.
+    crowded: OrdMap<Address, ()>,
+    /// Number of ready transactions.
+    ready: usize,
+    /// Sum of the encoded lengths, in bytes.
+    bytes: usize,
     arrivals: u64,
 }
 
-/// One sender's transactions.
-#[derive(Clone, Debug)]
-struct SenderQueue {
-    /// The sender's nonce in the newest state.
-    next_nonce: u64,
-    transactions: OrdMap<u64, Entry>,
-}
-
-#[derive(Clone, Debug)]
-struct Entry {
-    transaction: Arc<Transaction>,
-    arrival: u64,
-}
-
-impl SenderQueue {
-    /// Returns the nonce after the ready transactions.
-    fn ready_end(&self) -> u64 {
-        let run = (self.next_nonce..)
-            .zip(self.transactions.range(self.next_nonce..))
-            .take_while(|(want, (got, _))| want == *got);
-        run.last().map_or(self.next_nonce, |(nonce, _)| nonce.saturating_add(1))
-    }
-}
-
-/// Adding and removing.
+/// Removing, and the indices.
 impl Pool {
     /// An empty pool.
     pub fn new(config: PoolConfig) -> Self {
-        Self { config, senders: OrdMap::new(), by_hash: OrdMap::new(), by_fee: OrdMap::new(), arrivals: 0 }
-    }
-
-    /// Validates a transaction and adds it.
-    ///
-    /// # Errors
-    /// [`PoolError`]; the pool is then unchanged.
-    pub fn add(&mut self, transaction: Arc<Transaction>, context: &PoolContext) -> Result<AddOutcome, PoolError> {
-        let (hash, sender, nonce) = (transaction.hash(), transaction.sender(), transaction.nonce());
-        if self.by_hash.contains_key(&hash) {
-            return Err(PoolError::AlreadyKnown { hash });
+        Self {
+            config,
+            base_fee: 0,
+            gas_limit: u64::MAX,
+            now: 0,
+            senders: OrdMap::new(),
+            by_hash: OrdMap::new(),
+            heads: ReadyHeads::new(0, u64::MAX),
+            tails: TipIndex::new(0),
+            queued: Queued::default(),
+            watched: OrdMap::new(),
+            watch_from: Address::ZERO,
+            crowded: OrdMap::new(),
+            ready: 0,
+            bytes: 0,
+            arrivals: 0,
         }
-        let next_nonce = self.check(&transaction, context)?;
-        let queue = self.senders.get(&sender);
-        let present = queue.and_then(|queue| queue.transactions.get(&nonce));
-        let mut evicted = Vec::new();
-        let replaced = match present {
-            Some(entry) => {
-                self.check_replacement(&entry.transaction, &transaction)?;
-                Some(entry.transaction.clone())
-            }
-            None => {
-                let count = queue.map_or(0, |queue| queue.transactions.len());
-                if count >= self.config.per_sender_max {
-                    return Err(PoolError::SenderFull { address: sender, count });
-                }
-                if let Some(cheapest) = self.to_evict(&transaction)? {
-                    evicted.extend(self.remove(&cheapest));
-                }
-                None
-            }
-        };
-        if let Some(old) = &replaced {
-            self.remove(&old.hash());
-        }
-        self.put(transaction, next_nonce);
-        let is_ready = self.senders.get(&sender).is_some_and(|queue| nonce < queue.ready_end());
-        Ok(AddOutcome { is_ready, replaced, evicted })
     }
 
     /// Removes a transaction; later nonces of its sender become queued.
     pub fn remove(&mut self, hash: &B256) -> Option<Arc<Transaction>> {
-        let (sender, nonce) = self.by_hash.remove(hash)?;
-        let queue = self.senders.get_mut(&sender)?;
-        let entry = queue.transactions.remove(&nonce)?;
-        if queue.transactions.is_empty() {
-            self.senders.remove(&sender);
-        }
-        self.by_fee.remove(&fee_key(&entry));
-        Some(entry.transaction)
+        let place = *self.by_hash.get(hash)?;
+        self.take(place)
     }
 
     /// Removes all transactions.
     pub fn clear(&mut self) {
-        let arrivals = self.arrivals;
+        let (arrivals, base_fee, gas_limit, now) = (self.arrivals, self.base_fee, self.gas_limit, self.now);
         *self = Self { arrivals, ..Self::new(self.config) };
+        self.set_next_block(base_fee, gas_limit, now);
     }
 
-    /// Updates the pool after a head change: removes mined transactions, adds reverted ones again.
-    ///
-    /// Returns the dropped transactions, which are no longer valid and in no applied block, each with the reason.
-    pub fn on_head(&mut self, change: &HeadChange, context: &PoolContext) -> Vec<(Arc<Transaction>, PoolError)> {
-        let mut changed = BTreeSet::new();
-        let mut mined = BTreeSet::new();
-        for executed in &change.applied {
-            changed.extend(executed.block().interventions().iter().filter_map(account_of_nonce));
-            for transaction in executed.block().transactions() {
-                changed.insert(transaction.sender());
-                if change.is_reorg() {
-                    mined.insert(transaction.hash());
-                }
-                self.remove(&transaction.hash());
-            }
-        }
-        for executed in &change.reverted {
-            changed.extend(executed.block().interventions().iter().filter_map(account_of_nonce));
-            changed.extend(executed.block().transactions().iter().map(|transaction| transaction.sender()));
-        }
-        let mut dropped = Vec::new();
-        for sender in changed {
-            dropped.extend(self.refresh_sender(sender, context));
-        }
-        for executed in change.reverted.iter().rev() {
-            for transaction in executed.block().transactions().iter().filter(|t| !mined.contains(&t.hash())) {
-                match self.add(transaction.clone(), context) {
-                    Ok(_) | Err(PoolError::AlreadyKnown { .. }) => {}
-                    Err(error) => dropped.push((transaction.clone(), error)),
-                }
-            }
-        }
-        dropped
+    fn take(&mut self, (sender, nonce): Place) -> Option<Arc<Transaction>> {
+        let entry = self.update(sender, |queue, queued, now| queue.remove(nonce, queued, now))??;
+        Some(self.forget(entry))
     }
 
-    /// Reads a sender's nonce again, after something other than a block changed it.
-    ///
-    /// Returns the dropped transactions, whose nonces are below it, each with the reason.
-    pub fn refresh_sender(&mut self, sender: Address, context: &PoolContext) -> Vec<(Arc<Transaction>, PoolError)> {
-        let Some(queue) = self.senders.get_mut(&sender) else { return Vec::new() };
-        let Ok(account) = context.state.account(&sender) else { return Vec::new() };
-        let want = account.map_or(0, |account| account.nonce);
-        queue.next_nonce = want;
-        let used: Vec<B256> = queue.transactions.range(..want).map(|(_, entry)| entry.transaction.hash()).collect();
-        let removed = used.iter().filter_map(|hash| self.remove(hash));
-        let with_reason = removed.map(|transaction| {
-            let reason = InvalidTransaction::NonceTooLow { address: sender, got: transaction.nonce(), want };
-            (transaction, PoolError::Invalid(reason))
-        });
-        with_reason.collect()
+    /// Ends the accounting of a removed transaction.
+    fn forget(&mut self, entry: Entry) -> Arc<Transaction> {
+        self.by_hash.remove(&entry.transaction.hash());
+        self.bytes -= entry.transaction.encoded_len();
+        entry.transaction
     }
 
-    fn put(&mut self, transaction: Arc<Transaction>, next_nonce: u64) {
-        let (hash, sender, nonce) = (transaction.hash(), transaction.sender(), transaction.nonce());
-        let entry = Entry { transaction, arrival: self.arrivals };
-        self.arrivals += 1;
-        self.by_hash.insert(hash, (sender, nonce));
-        self.by_fee.insert(fee_key(&entry), hash);
-        let queue =
-            self.senders.entry(sender).or_insert_with(|| SenderQueue { next_nonce, transactions: OrdMap::new() });
-        queue.next_nonce = next_nonce;
-        queue.transactions.insert(nonce, entry);
+    /// Changes a sender's transactions, and the indices with them; `None` when it has none.
+    fn update<R>(
+        &mut self,
+        sender: Address,
+        change: impl FnOnce(&mut SenderQueue, &mut Queued, u64) -> R,
+    ) -> Option<R> {
+        let queue = self.senders.get_mut(&sender)?;
+        let before = queue.standing();
+        let result = change(queue, &mut self.queued, self.now);
+        let after = queue.standing();
+        if queue.is_empty() {
+            self.senders.remove(&sender);
+        }
+        self.reindex(sender, &before, &after);
+        Some(result)
     }
 
-    /// Checks the validity rules that need no execution; returns the sender's next nonce.
-    fn check(&self, transaction: &Transaction, context: &PoolContext) -> Result<u64, PoolError> {
-        let PoolConfig { chain_id, allow_impersonated, .. } = self.config;
-        validate::check_fields(
-            transaction,
-            &Rules { chain_id, allow_impersonated, fork: context.fork, tips_to: None },
-        )?;
-        let (have, limit) = (transaction.gas_limit(), context.gas_limit);
-        if have > limit {
-            return Err(InvalidTransaction::GasLimitAboveBlock { have, limit }.into());
+    fn reindex(&mut self, sender: Address, before: &Standing, after: &Standing) {
+        if before.head != after.head {
+            before.head.into_iter().for_each(|(offer, gas)| self.heads.remove(offer, gas));
+            after.head.into_iter().for_each(|(offer, gas)| self.heads.insert(offer, gas, sender));
         }
-        let address = transaction.sender();
-        let account =
-            context.state.account(&address).map_err(|error| PoolError::State { reason: error.to_string() })?;
-        let account = account.unwrap_or_default();
-        let (got, want) = (transaction.nonce(), account.nonce);
-        if got < want {
-            return Err(InvalidTransaction::NonceTooLow { address, got, want }.into());
+        if before.tail != after.tail {
+            before.tail.into_iter().for_each(|offer| self.tails.remove(offer));
+            after.tail.into_iter().for_each(|offer| self.tails.insert(offer, sender));
         }
-        validate::check_sender_code(transaction, account.code_hash)?;
-        validate::check_funds(transaction, account.balance)?;
-        Ok(want)
+        self.ready = self.ready - before.ready + after.ready;
+        set_member(&mut self.watched, sender, before.is_watched, after.is_watched);
+        let is_crowded = |standing: &Standing| standing.queued > self.config.queued_per_sender_max;
+        set_member(&mut self.crowded, sender, is_crowded(before), is_crowded(after));
     }
 
-    fn check_replacement(&self, old: &Transaction, new: &Transaction) -> Result<(), PoolError> {
-        let raised = |fee: u128| {
-            let percent = u128::from(self.config.replacement_percent);
-            fee.saturating_add(fee.saturating_mul(percent).div_ceil(100)).max(fee.saturating_add(1))
-        };
-        let fee_needed = raised(old.max_fee_per_gas());
-        let tip_needed = raised(old.max_priority_fee_per_gas());
-        if new.max_fee_per_gas() >= fee_needed && new.max_priority_fee_per_gas() >= tip_needed {
-            return Ok(());
+    /// Orders the ready transactions for the next block. Costs what differs between the two orders.
+    fn set_next_block(&mut self, base_fee: u64, gas_limit: u64, now: u64) {
+        (self.base_fee, self.now) = (base_fee, now);
+        self.heads.set_base_fee(base_fee);
+        self.tails.set_base_fee(base_fee);
+        if gas_limit != self.gas_limit {
+            self.gas_limit = gas_limit;
+            self.heads.set_gas_limit(gas_limit);
         }
-        Err(PoolError::ReplacementUnderpriced { fee_needed, tip_needed })
     }
+}
 
-    /// Returns the cheapest transaction when the pool is full; an error when `new` does not pay more.
-    fn to_evict(&self, new: &Transaction) -> Result<Option<B256>, PoolError> {
-        let count = self.by_hash.len();
-        match self.by_fee.get_min() {
-            Some(((cheapest, _), hash)) if count >= self.config.transactions_max => {
-                let pays_more = new.max_fee_per_gas() > *cheapest;
-                pays_more.then_some(Some(*hash)).ok_or(PoolError::Full { count, cheapest: *cheapest })
-            }
-            _ => Ok(None),
-        }
+fn set_member(set: &mut OrdMap<Address, ()>, member: Address, was: bool, is: bool) {
+    match (was, is) {
+        (false, true) => drop(set.insert(member, ())),
+        (true, false) => drop(set.remove(&member)),
+        _ => {}
     }
 }
 
@@ -352,9 +201,19 @@ impl Pool {
         &self.config
     }
 
-    /// Returns the ready transactions, highest tip first, ties by arrival, over a snapshot of the pool.
+    /// Returns the transactions that the next block can contain, over a snapshot of the pool: highest effective tip first,
+    /// ties by arrival, those of one sender by nonce.
+    ///
+    /// A base fee other than that of the newest [`PoolContext`] costs as much as it changes in the order.
     pub fn best(&self, base_fee: u64) -> BestTransactions {
-        BestTransactions::new(self.clone(), base_fee)
+        let mut pool = self.clone();
+        pool.set_next_block(base_fee, self.gas_limit, self.now);
+        BestTransactions::new(pool)
+    }
+
+    /// Returns whether the next block can contain a transaction, by one look at the best.
+    pub fn has_ready(&self) -> bool {
+        self.heads.has_payable()
     }
 
     /// Returns the transaction with this hash.
@@ -365,14 +224,13 @@ impl Pool {
 
     /// Returns the sender's transaction with this nonce.
     pub fn by_nonce(&self, sender: &Address, nonce: u64) -> Option<Arc<Transaction>> {
-        Some(self.senders.get(sender)?.transactions.get(&nonce)?.transaction.clone())
+        Some(self.senders.get(sender)?.get(nonce)?.transaction.clone())
     }
 
     /// Returns the nonce after the sender's ready transactions; `None` when it has none.
     pub fn pending_nonce(&self, sender: &Address) -> Option<u64> {
         let queue = self.senders.get(sender)?;
-        let end = queue.ready_end();
-        (end > queue.next_nonce).then_some(end)
+        (queue.ready_len() > 0).then(|| queue.ready_end())
     }
 
     /// Number of transactions.
@@ -385,55 +243,13 @@ impl Pool {
         self.by_hash.is_empty()
     }
 
-    /// Returns the numbers of ready and queued transactions, in time linear in the pool's size.
+    /// Returns the numbers of ready and queued transactions.
     pub fn counts(&self) -> (usize, usize) {
-        let ready_of =
-            |queue: &SenderQueue| usize::try_from(queue.ready_end() - queue.next_nonce).unwrap_or(usize::MAX);
-        let ready = self.senders.values().map(ready_of).sum();
-        (ready, self.len() - ready)
+        (self.ready, self.len() - self.ready)
     }
 
-    /// Returns all transactions in the order of sender and nonce.
-    pub fn content(&self, context: &PoolContext) -> Vec<PooledTransaction> {
-        let of_queue = |(sender, queue): (&Address, &SenderQueue)| {
-            let end = queue.ready_end();
-            let balance = context.state.account(sender).ok().flatten().unwrap_or_default().balance;
-            let pooled = |entry: &Entry| PooledTransaction {
-                transaction: entry.transaction.clone(),
-                arrival: entry.arrival,
-                excluded: exclusion_reason(&entry.transaction, end, balance, context.base_fee),
-            };
-            queue.transactions.values().map(pooled).collect::<Vec<_>>()
-        };
-        self.senders.iter().flat_map(of_queue).collect()
-    }
-}
-
-fn exclusion_reason(
-    transaction: &Transaction,
-    ready_end: u64,
-    balance: U256,
-    base_fee: u64,
-) -> Option<ExclusionReason> {
-    let max_fee = transaction.max_fee_per_gas();
-    if transaction.nonce() >= ready_end {
-        return Some(ExclusionReason::NonceGap { missing: ready_end });
-    }
-    if max_fee < u128::from(base_fee) {
-        return Some(ExclusionReason::BaseFee { max_fee, base_fee });
-    }
-    let is_covered = transaction.max_cost().is_some_and(|cost| cost <= balance);
-    (!is_covered).then(|| ExclusionReason::Funds { address: transaction.sender() })
-}
-
-fn fee_key(entry: &Entry) -> (u128, Reverse<u64>) {
-    (entry.transaction.max_fee_per_gas(), Reverse(entry.arrival))
-}
-
-/// Returns the account whose nonce the intervention sets.
-const fn account_of_nonce(intervention: &Intervention) -> Option<Address> {
-    match intervention {
-        Intervention::Nonce { address, .. } => Some(*address),
-        _ => None,
+    /// Returns the sum of the encoded lengths of all transactions, in bytes.
+    pub const fn size_bytes(&self) -> usize {
+        self.bytes
     }
 }

@@ -230,6 +230,7 @@ impl Chain {
             gas_limit: self.pending.overrides.gas_limit.unwrap_or(Gas::new(self.head.block().header().gas_limit)),
             base_fee: self.next_base_fee().unwrap_or(0),
             fork: self.context.spec.rules_at(self.head.height().next()),
+            timestamp: self.head.block().timestamp(),
         })
     }
 }

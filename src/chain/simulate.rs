@@ -256,6 +256,14 @@ impl Chain {
         Ok(CallOutcome { outcome, output, gas_used, logs: receipt.inner.logs, created })
     }
 
+    /// Returns the outcome of a failed transaction of a block that this process built, without executing it again; `None` for others,
+    /// and once newer failures have evicted it. Revert data is cut after 1,024 bytes.
+    pub fn failed_outcome(&self, hash: B256) -> Option<CallOutcome> {
+        let Executed { receipt, outcome, output } = self.context().cache.failed().get(hash)?;
+        let (gas_used, created) = (receipt.gas_used, receipt.contract_address);
+        Some(CallOutcome { outcome, output, gas_used, logs: Vec::new(), created })
+    }
+
     /// Runs a message with `gas` over a journal, which keeps its changes.
     fn run_call(
         &self,

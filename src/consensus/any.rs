@@ -12,7 +12,7 @@ use super::{
         effect::{Effect, Rejection},
         encoding::Encoder,
         event::Event,
-        family::{ProtocolFamily, ProtocolInfo, RoundStatus, StakeUse},
+        family::{ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundStatus, StakeUse},
         finality::Finality,
         id::{BlockId, ReplicaId},
         light::FollowHeaders,
@@ -91,7 +91,7 @@ macro_rules! protocols {
             /// Returns the protocol with its default parameters and blocks on demand only.
             pub fn on_demand(self) -> ConsensusConfig {
                 match self {
-                    $(Self::$name => ConsensusConfig::$name($module::$name::on_demand()),)*
+                    $(Self::$name => ConsensusConfig::$name($module::$config::default().with_period(0)),)*
                 }
             }
         }
@@ -201,7 +201,8 @@ impl ConsensusConfig {
         signer: Option<Signer>,
     ) -> Result<AnyProtocol, ConsensusError> {
         with_family!(self, config, Family => {
-            Ok(Family::at_genesis(config, genesis, validators, authenticator, signer)?.into())
+            let keys = ReplicaKeys { authenticator, signer };
+            Ok(Family::at_genesis(config, ReplicaSetup { genesis, validators, keys })?.into())
         })
     }
 
@@ -216,7 +217,7 @@ impl ConsensusConfig {
         signer: Option<Signer>,
     ) -> Result<AnyProtocol, ConsensusError> {
         with_family!(self, config, Family => {
-            Ok(Family::at_head(config, head_record, authenticator, signer)?.into())
+            Ok(Family::at_head(config, head_record, ReplicaKeys { authenticator, signer })?.into())
         })
     }
 
@@ -234,7 +235,8 @@ impl ConsensusConfig {
         signer: Option<Signer>,
     ) -> Result<AnyProtocol, ConsensusError> {
         with_family!(self, config, Family => {
-            Ok(Family::from_records(config, genesis, validators, records, authenticator, signer)?.into())
+            let keys = ReplicaKeys { authenticator, signer };
+            Ok(Family::from_records(config, ReplicaSetup { genesis, validators, keys }, records)?.into())
         })
     }
 

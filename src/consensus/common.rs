@@ -9,7 +9,6 @@ pub(super) mod family;
 pub(super) mod finality;
 #[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
 pub(super) mod header;
-#[cfg_attr(not(feature = "internals"), expect(unreachable_pub, reason = "public with the feature `internals`"))]
 pub(super) mod header_rules;
 pub(super) mod id;
 pub(super) mod intake;

@@ -72,7 +72,7 @@ pub use payload::{Payload, PayloadError};
 #[cfg(feature = "internals")]
 pub use record::ROOT_KEY;
 pub use record::{BLOCK_PREFIX, HEAD_KEY, Lock, SAFETY_STATE_KEY, SafetyState};
-pub use rules::{DposRules, HeaderError, check_header};
+pub use rules::{HeaderError, check_header};
 pub use schedule::{Schedule, elect};
 #[cfg(any(test, feature = "internals"))]
 pub use state::DerivedPayload;

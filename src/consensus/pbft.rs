@@ -59,7 +59,7 @@ use super::{
     Protocol, Recipients, Records, Rejection, ReplicaId, Signer, Ticket, TimerId, ValidatorSet, impl_by_encoding,
     mutation::{self, Mutation},
 };
-use crate::primitives::{Address, B256, Height, Timestamp};
+use crate::primitives::{Address, Height, Timestamp};
 
 pub use certificate::{Certificate, CertificateError, Seal};
 pub use committee::Committee;
@@ -74,7 +74,6 @@ pub use message::{Body, MessageError, NewView, PbftMessage, ViewChange};
 pub use payload::Payload;
 #[cfg(feature = "internals")]
 pub use record::HEAD_KEY;
-pub use rules::PbftRules;
 pub use vote::{InView, Phase, View};
 
 /// Fires when the primary may build its next block.
@@ -202,15 +201,6 @@ impl Pbft {
         (replica.view, replica.journal) = (found.view, found.journal);
         replica.is_changing = found.is_changing && replica.me.is_some();
         Ok(replica)
-    }
-
-    /// Returns the block hash and the committee transition of a record under [`HEAD_KEY`].
-    pub(in crate::consensus) fn recorded_transition(
-        config: &PbftConfig,
-        head_record: &[u8],
-    ) -> Result<(B256, CommitteeTransition), PbftError> {
-        let head = Head::of_record(config, head_record).ok_or(PbftError::Record { key: "head" })??;
-        Ok((head.block.hash, head.transition))
     }
 
     fn at(

@@ -49,7 +49,7 @@ pub use payload::{Payload, PayloadError, Vote};
 #[cfg(feature = "internals")]
 pub use record::BLOCK_PREFIX;
 pub use record::{HEAD_KEY, SEALED_PREFIX, SIGNED_KEY};
-pub use rules::{HeaderContext, HeaderError, PoaRules, check_header};
+pub use rules::{HeaderContext, HeaderError, check_header};
 #[cfg(feature = "internals")]
 pub use snapshot::{CastVote, DIFFICULTY_IN_TURN, DIFFICULTY_OUT_OF_TURN};
 pub use snapshot::{Snapshot, SnapshotError};
@@ -181,7 +181,7 @@ impl Poa {
         &self.tree.head().context.snapshot
     }
 
-    /// Returns the header context of the head, for a [`PoaRules`] that has not verified it.
+    /// Returns the header context of the head, for header rules that have not verified it.
     pub fn head_context(&self) -> &HeaderContext {
         &self.tree.head().context
     }

@@ -82,7 +82,7 @@ pub use proposal::reveal_hash;
 pub use record::{HEAD_KEY, NODE_PREFIX, SLASHING_PROTECTION_KEY};
 #[cfg(feature = "internals")]
 pub use rules::VoteError;
-pub use rules::{HeaderContext, HeaderError, PosRules, StakeSource, check_header};
+pub use rules::{HeaderContext, HeaderError, StakeSource, check_header};
 #[cfg(feature = "internals")]
 pub use shuffling::{SeedStream, attestation_slots, permutation, proposer};
 pub use slashing_evidence::{SlashingCondition, SlashingEvidence, SlashingEvidenceError, offenders};
@@ -262,7 +262,7 @@ impl Pos {
         self.tree.finalized
     }
 
-    /// Returns the header context of the head, for a [`PosRules`] that has not verified it.
+    /// Returns the header context of the head, for header rules that have not verified it.
     pub fn head_context(&self) -> Option<&HeaderContext> {
         self.tree.head_node().map(|node| &node.context)
     }

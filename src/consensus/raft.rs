@@ -52,7 +52,7 @@ pub use membership::{Assignment, Change, ChangeError, Membership, Role};
 pub use message::{Body, RaftMessage};
 pub use payload::{Payload, PayloadError};
 pub use record::{ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY};
-pub use rules::{HeaderContext, HeaderError, RaftRules, check_header};
+pub use rules::{HeaderContext, HeaderError, check_header};
 
 /// Election timeout of a follower or candidate; check-quorum interval of a leader.
 pub const ELECTION_TIMER: TimerId = TimerId::new(1);

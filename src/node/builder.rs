@@ -1,7 +1,7 @@
 //! The options of a node, and building it.
 
 use core::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, atomic::AtomicU64};
 
 use arc_swap::ArcSwap;
 
@@ -157,6 +157,7 @@ impl NodeBuilder {
                 mnemonic: wallet.phrase().to_owned(),
                 registry,
                 recovery: SenderRecovery::new(),
+                panics: AtomicU64::new(0),
             }),
         };
         if let Some(dump) = self.dump {

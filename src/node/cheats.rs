@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{EngineError, InterventionError, Node, view::Settings};
 use crate::{
-    chain::{Intervention, Pool},
+    chain::Intervention,
     primitives::{Address, B256, Bytes, Gas, Transaction, U256},
     vm::SYSTEM_ADDRESS,
 };
@@ -71,15 +71,17 @@ impl Node {
     }
 
     fn intervene(&self, intervention: Intervention) -> Result<(), InterventionError> {
-        let mut writer = self.write();
-        writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
-        let context = writer.chain().pool_context().map_err(EngineError::from)?;
-        // Transactions that the account can no longer send leave the pools.
-        if let Some(address) = intervention.address() {
-            writer.network.for_each_pool(|pool| drop(pool.refresh_sender(address, &context)));
-        }
-        writer.publish(&self.inner).map_err(EngineError::from)?;
-        Ok(())
+        self.write().command(&self.inner, |writer| {
+            writer.network.intervene(&intervention).map_err(InterventionError::from_network)?;
+            let context = writer.chain().pool_context().map_err(EngineError::from)?;
+            // Transactions that the account can no longer send leave the pools.
+            writer.network.for_each_pool(|pool| match intervention.address() {
+                Some(address) => drop(pool.refresh_sender(address, &context)),
+                None => pool.follow(&context),
+            });
+            writer.publish(&self.inner).map_err(EngineError::from)?;
+            Ok(())
+        })
     }
 }
 
@@ -146,7 +148,7 @@ impl Node {
     /// Removes all transactions from the pool.
     pub fn drop_all_transactions(&self) {
         let mut writer = self.write();
-        writer.network.for_each_pool(Pool::clear);
+        writer.network.drop_all_transactions();
         writer.publish_pool(&self.inner);
     }
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineError, LoadError, Node, clock::BlockTime};
+use super::{EngineError, LoadError, Node, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
     chain::{ChainDump, LoadSummary},
-    consensus::ReplicaId,
     primitives::Bytes,
 };
 
@@ -51,7 +50,7 @@ impl Node {
     /// [`EngineError`] when the store fails.
     pub fn dump(&self) -> Result<Dump, EngineError> {
         let writer = self.write();
-        let mut pooled = writer.pool().content(&writer.chain().pool_context()?);
+        let mut pooled = writer.pool().content();
         pooled.sort_by_key(|pooled| pooled.arrival);
         let document = Document {
             chain: writer.chain().dump()?,
@@ -81,15 +80,24 @@ impl Node {
         }
         let mut writer = self.write();
         let head_record = document.head_record.as_ref().map(AsRef::as_ref);
-        let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
-        writer.settings.time = document.time;
+        let summary = writer.command(&self.inner, |writer| {
+            let before = writer.chain().clone();
+            let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
+            // The load has succeeded: where the old blocks can't be read any more, followers are told of a gap.
+            match blocks_missing_from(&before, writer.chain()) {
+                Ok(removed) => writer.switches.record(&removed),
+                Err(_) => writer.switches.record_gap(),
+            }
+            writer.settings.time = document.time;
+            let context = writer.chain().pool_context().map_err(EngineError::from)?;
+            writer.network.for_each_pool(|pool| {
+                pool.clear();
+                pool.refill(pooled.clone(), &context);
+            });
+            writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
+            Ok::<_, LoadError>(summary)
+        })?;
         writer.snapshots.clear();
-        writer.network.for_each_pool(crate::chain::Pool::clear);
-        for transaction in pooled {
-            // The dumped pool accepted them in this order; those that it would refuse now are left out.
-            let _ = writer.network.submit(transaction, ReplicaId::new(0));
-        }
-        writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
         Ok(summary)
     }
 }

@@ -21,6 +21,12 @@ pub enum EngineError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The command panicked: a bug, of the node or of a commit hook. The node is as before.
+    #[error("internal error of the node: the command panicked and was undone: {message}")]
+    Panicked {
+        /// The panic's message.
+        message: String,
+    },
     /// A replica broke a rule of the engine: a bug.
     #[error("internal error of the node: {0}")]
     Internal(#[source] Box<dyn Error + Send + Sync>),
@@ -207,7 +213,8 @@ pub enum SendError {
     /// The state could not be read.
     #[error(transparent)]
     Query(#[from] QueryError),
-    /// The pool took it, and the block that was to include it could not be made; it waits in the pool.
+    /// A block could not be made. When it was the first one after the transaction, the pool does not have the transaction; when it
+    /// was a later one, or that of a batch, the transaction is in a block or waits in the pool.
     #[error(transparent)]
     Mine(#[from] MineError),
 }
@@ -218,6 +225,12 @@ impl SendError {
             NetworkError::Pool(refused) => Self::Pool(refused),
             other => Self::Mine(MineError::from_network(other)),
         }
+    }
+}
+
+impl From<EngineError> for SendError {
+    fn from(error: EngineError) -> Self {
+        Self::Mine(error.into())
     }
 }
 
@@ -356,6 +369,16 @@ pub enum MineError {
     /// The chain or its store failed.
     #[error("no block was made: {0}")]
     Engine(#[from] EngineError),
+    /// A block could not be made after others of the same call; those stay.
+    #[error("{made} of {asked} blocks were made and stay; then {cause}")]
+    Partial {
+        /// Blocks made.
+        made: u64,
+        /// Blocks asked for.
+        asked: u64,
+        /// Why the next one was not made.
+        cause: Box<Self>,
+    },
     /// More blocks than one call makes.
     #[error("{asked} blocks asked for at once, at most {max} are made; call again for more")]
     TooMany {

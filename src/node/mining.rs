@@ -1,6 +1,6 @@
 //! Making blocks, and time travel.
 
-use core::time::Duration;
+use core::{ops::ControlFlow, time::Duration};
 
 use super::{ClockOffset, MineError, Mining, Node, NodeEvent, TimeError, writer::Writer};
 use crate::{chain::ExecutedBlock, primitives::Timestamp};
@@ -38,18 +38,55 @@ impl Node {
     /// # Errors
     /// As [`Node::mine`].
     pub fn mine_spaced(&self, count: u64, spacing: Option<Duration>) -> Result<Vec<ExecutedBlock>, MineError> {
+        let mut blocks = Vec::new();
+        self.mine_each(count, spacing, |block| {
+            blocks.push(block.clone());
+            ControlFlow::Continue(())
+        })?;
+        Ok(blocks)
+    }
+
+    /// As [`Node::mine_spaced`], keeps no block and shows each to `visit`, which may stop. Returns the number of blocks made.
+    ///
+    /// Every block is a command of its own: readers see it at once, and it stays when a later one fails. Other commands wait.
+    ///
+    /// # Errors
+    /// As [`Node::mine`]; [`MineError::Partial`] when some blocks were made before the error.
+    ///
+    /// ```
+    /// use std::ops::ControlFlow;
+    /// use chainbox::node::Node;
+    /// let node = Node::new();
+    /// let made = node.mine_each(1_000, None, |block| match block.height().get() {
+    ///     10 => ControlFlow::Break(()),
+    ///     _ => ControlFlow::Continue(()),
+    /// })?;
+    /// assert_eq!(made, 10);
+    /// # Ok::<(), chainbox::node::MineError>(())
+    /// ```
+    pub fn mine_each(
+        &self,
+        count: u64,
+        spacing: Option<Duration>,
+        mut visit: impl FnMut(&ExecutedBlock) -> ControlFlow<()>,
+    ) -> Result<u64, MineError> {
         if count > BLOCKS_PER_CALL_MAX {
             return Err(MineError::TooMany { asked: count, max: BLOCKS_PER_CALL_MAX });
         }
         let mut writer = self.write();
-        let mut blocks = Vec::new();
-        for index in 0..count {
-            if let Some(spacing) = spacing.filter(|_| index > 0) {
+        for made in 0..count {
+            if let Some(spacing) = spacing.filter(|_| made > 0) {
                 writer.increase_time(&self.inner, spacing);
             }
-            blocks.push(writer.mine_one(&self.inner)?);
+            let block = writer.mine_block(&self.inner).map_err(|cause| match made {
+                0 => cause,
+                _ => MineError::Partial { made, asked: count, cause: Box::new(cause) },
+            })?;
+            if visit(&block).is_break() {
+                return Ok(made.saturating_add(1));
+            }
         }
-        Ok(blocks)
+        Ok(count)
     }
 
     /// The mining mode.
@@ -137,7 +174,7 @@ impl Node {
             while left >= interval {
                 writer.increase_time(&self.inner, interval);
                 left -= interval;
-                blocks.push(writer.mine_one(&self.inner)?);
+                blocks.push(writer.mine_block(&self.inner)?);
             }
         }
         writer.increase_time(&self.inner, left);

@@ -2,6 +2,9 @@
 
 use core::time::Duration;
 
+/// Longest interval that interfaces accept, in seconds: a year of 365 days. The shortest is one second.
+pub const MINING_INTERVAL_SECS_MAX: u64 = 31_536_000;
+
 /// When the node makes a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mining {

@@ -28,9 +28,7 @@ impl Node {
     /// [`SendError::Pool`] with the reason; [`SendError::Mine`] when the pool took it and no block could be made.
     pub fn send(&self, transaction: Transaction) -> Result<B256, SendError> {
         let hash = transaction.hash();
-        let mut writer = self.write();
-        writer.submit(&self.inner, Arc::new(transaction))?;
-        writer.automine(&self.inner)?;
+        self.write().send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
     }
 
@@ -40,6 +38,12 @@ impl Node {
     /// [`SendError::Transaction`] for bytes that do not decode; else as [`Node::send`].
     pub fn send_raw(&self, raw: &[u8]) -> Result<B256, SendError> {
         self.send(self.inner.recovery.decode(raw)?)
+    }
+
+    /// Recovers the senders of raw transactions on all cores and remembers them, so that sending these soon recovers none. Bytes
+    /// that are no transaction are left out.
+    pub fn recover_senders(&self, raws: &[Bytes]) {
+        drop(self.inner.recovery.decode_batch(raws));
     }
 
     /// Sends many raw transactions, which share a block as far as its gas limit allows. Signatures are recovered on all cores.
@@ -53,7 +57,7 @@ impl Node {
             .map(|decoded| {
                 let transaction = Arc::new(decoded?);
                 let hash = transaction.hash();
-                writer.submit(&self.inner, transaction).map(|()| hash)
+                writer.command(&self.inner, |writer| writer.submit(transaction)).map(|()| hash)
             })
             .collect();
         if let Err(error) = writer.automine(&self.inner)
@@ -94,8 +98,7 @@ impl Node {
         let mut writer = self.write();
         let transaction = self.finish(draft)?;
         let hash = transaction.hash();
-        writer.submit(&self.inner, Arc::new(transaction))?;
-        writer.automine(&self.inner)?;
+        writer.send(&self.inner, Arc::new(transaction))?;
         Ok(hash)
     }
 

@@ -55,7 +55,7 @@ impl Node {
     pub fn revert(&self, id: SnapshotId) -> Result<bool, EngineError> {
         let mut writer = self.write();
         let Some(snapshot) = writer.snapshots.get(&id).cloned() else { return Ok(false) };
-        writer.switch_to(&self.inner, &snapshot.network, snapshot.time)?;
+        writer.command(&self.inner, |writer| writer.switch_to(&self.inner, &snapshot.network, snapshot.time))?;
         writer.snapshots.split_off(&id);
         Ok(true)
     }
@@ -67,7 +67,7 @@ impl Node {
     pub fn reset(&self) -> Result<(), EngineError> {
         let mut writer = self.write();
         let initial = writer.initial.clone();
-        writer.switch_to(&self.inner, &initial, BlockTime::default())?;
+        writer.command(&self.inner, |writer| writer.switch_to(&self.inner, &initial, BlockTime::default()))?;
         writer.snapshots.clear();
         writer.settings = Settings { mining: writer.settings.mining, ..Settings::default() };
         writer.publish_settings(&self.inner);

@@ -1,17 +1,19 @@
 //! Event subscriptions: a bounded queue for each subscriber, which never blocks the writer.
+//!
+//! [`HeadFollower`](super::HeadFollower) has no queue and misses no block; this one has every kind of event, in order.
 
 use core::fmt;
 use std::sync::{
     Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use super::{Mining, NodeView};
 use crate::{chain::ExecutedBlock, primitives::Transaction};
 
-/// Most events in a subscriber's queue; a subscriber that falls further behind is dropped.
+/// Most events in a subscriber's queue; a subscriber that falls further behind is dropped, a lossy one loses the newest events.
 pub const SUBSCRIBER_EVENTS_MAX: usize = 4_096;
 
 /// A change of the node that subscribers receive.
@@ -77,9 +79,17 @@ pub enum SubscriptionError {
 pub struct Subscription {
     receiver: mpsc::Receiver<NodeEvent>,
     has_lagged: Arc<AtomicBool>,
+    /// Events lost since [`Subscription::take_lost`]; zero unless lossy.
+    lost: Arc<AtomicU64>,
 }
 
 impl Subscription {
+    /// Returns the number of events lost since the last call, because the queue was full. Only a subscription of
+    /// [`Node::subscribe_lossy`](super::Node::subscribe_lossy) loses events.
+    pub fn take_lost(&self) -> u64 {
+        self.lost.swap(0, Ordering::AcqRel)
+    }
+
     /// Waits for the next event; from any async runtime.
     ///
     /// # Errors
@@ -121,44 +131,89 @@ impl Subscription {
 
 /// The sending ends of all subscriptions.
 #[derive(Debug, Default)]
-pub(super) struct Subscribers(Mutex<Vec<Subscriber>>);
+pub(super) struct Subscribers {
+    queues: Mutex<Vec<Subscriber>>,
+    /// Number of published heads, for those who follow the chain without a queue.
+    heads: watch::Sender<u64>,
+}
 
 struct Subscriber {
     sender: mpsc::Sender<NodeEvent>,
     /// Events that it receives.
     filter: fn(&NodeEvent) -> bool,
-    has_lagged: Arc<AtomicBool>,
+    on_overflow: Overflow,
+}
+
+/// Consequence of a full queue.
+#[derive(Debug)]
+enum Overflow {
+    /// The subscriber is dropped, and told.
+    Drop(Arc<AtomicBool>),
+    /// The event is lost, and counted.
+    Lose(Arc<AtomicU64>),
 }
 
 impl fmt::Debug for Subscriber {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Subscriber").field("has_lagged", &self.has_lagged).finish_non_exhaustive()
+        f.debug_struct("Subscriber").field("on_overflow", &self.on_overflow).finish_non_exhaustive()
     }
 }
 
 impl Subscribers {
-    /// Adds a subscriber to the events from now on for which `filter` returns true.
+    /// Adds a subscriber to the events from now on for which `filter` returns true. It is dropped when its queue is full.
     pub(super) fn subscribe(&self, filter: fn(&NodeEvent) -> bool) -> Subscription {
-        let (sender, receiver) = mpsc::channel(SUBSCRIBER_EVENTS_MAX);
         let has_lagged = Arc::new(AtomicBool::new(false));
-        let subscriber = Subscriber { sender, filter, has_lagged: Arc::clone(&has_lagged) };
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(subscriber);
-        Subscription { receiver, has_lagged }
+        let receiver = self.add(filter, SUBSCRIBER_EVENTS_MAX, Overflow::Drop(Arc::clone(&has_lagged)));
+        Subscription { receiver, has_lagged, lost: Arc::default() }
+    }
+
+    /// As [`Subscribers::subscribe`], with a queue of `events_max` events that loses and counts those past it.
+    pub(super) fn subscribe_lossy(&self, filter: fn(&NodeEvent) -> bool, events_max: usize) -> Subscription {
+        let lost = Arc::new(AtomicU64::new(0));
+        let receiver = self.add(filter, events_max.max(1), Overflow::Lose(Arc::clone(&lost)));
+        Subscription { receiver, has_lagged: Arc::default(), lost }
+    }
+
+    fn add(
+        &self,
+        filter: fn(&NodeEvent) -> bool,
+        events_max: usize,
+        on_overflow: Overflow,
+    ) -> mpsc::Receiver<NodeEvent> {
+        let (sender, receiver) = mpsc::channel(events_max);
+        let subscriber = Subscriber { sender, filter, on_overflow };
+        self.queues.lock().unwrap_or_else(PoisonError::into_inner).push(subscriber);
+        receiver
+    }
+
+    /// Returns a receiver of the number of published heads.
+    pub(super) fn watch_heads(&self) -> watch::Receiver<u64> {
+        self.heads.subscribe()
     }
 
     /// Queues an event for every subscriber, and drops those whose queue is full or whose receiver is gone.
     pub(super) fn send(&self, event: &NodeEvent) {
-        let mut subscribers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(event, NodeEvent::Head { .. }) {
+            self.heads.send_modify(|published| *published += 1);
+        }
+        let mut subscribers = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| {
             if !(subscriber.filter)(event) {
                 return !subscriber.sender.is_closed();
             }
-            match subscriber.sender.try_send(event.clone()) {
-                Ok(()) => true,
-                Err(mpsc::error::TrySendError::Closed(_)) => false,
-                Err(mpsc::error::TrySendError::Full(_)) => {
-                    subscriber.has_lagged.store(true, Ordering::Release);
+            match (subscriber.sender.try_reserve(), &subscriber.on_overflow) {
+                (Ok(place), _) => {
+                    place.send(event.clone());
+                    true
+                }
+                (Err(mpsc::error::TrySendError::Closed(())), _) => false,
+                (Err(mpsc::error::TrySendError::Full(())), Overflow::Drop(has_lagged)) => {
+                    has_lagged.store(true, Ordering::Release);
                     false
+                }
+                (Err(mpsc::error::TrySendError::Full(())), Overflow::Lose(lost)) => {
+                    lost.fetch_add(1, Ordering::AcqRel);
+                    true
                 }
             }
         });
@@ -182,13 +237,33 @@ mod tests {
         for _ in 0..SUBSCRIBER_EVENTS_MAX {
             subscribers.send(&event());
         }
-        assert_eq!(subscribers.0.lock().unwrap().len(), 1);
+        assert_eq!(subscribers.queues.lock().unwrap().len(), 1);
         subscribers.send(&event());
-        assert_eq!(subscribers.0.lock().unwrap().len(), 0);
+        assert_eq!(subscribers.queues.lock().unwrap().len(), 0);
         for _ in 0..SUBSCRIBER_EVENTS_MAX {
             slow.try_next().unwrap();
         }
         assert_eq!(slow.try_next().unwrap_err(), SubscriptionError::Lagged { max: SUBSCRIBER_EVENTS_MAX });
+    }
+
+    #[test]
+    fn a_lossy_subscriber_counts_what_it_loses_and_stays() {
+        let subscribers = Subscribers::default();
+        let mut slow = subscribers.subscribe_lossy(|_| true, 2);
+        for _ in 0..2 {
+            subscribers.send(&event());
+        }
+        assert_eq!(slow.take_lost(), 0);
+        for _ in 0..3 {
+            subscribers.send(&event());
+        }
+        assert_eq!((slow.take_lost(), slow.take_lost()), (3, 0));
+        for _ in 0..2 {
+            slow.try_next().unwrap();
+        }
+        assert_eq!(slow.try_next().unwrap_err(), SubscriptionError::Empty);
+        subscribers.send(&event());
+        slow.try_next().unwrap();
     }
 
     #[test]
@@ -198,7 +273,7 @@ mod tests {
         drop(subscribers.subscribe(|_| false));
         let mut other = subscribers.subscribe(|_| true);
         subscribers.send(&event());
-        assert_eq!(subscribers.0.lock().unwrap().len(), 1);
+        assert_eq!(subscribers.queues.lock().unwrap().len(), 1);
         drop(subscribers);
         assert!(other.try_next().is_ok());
         assert_eq!(other.try_next().unwrap_err(), SubscriptionError::Closed);

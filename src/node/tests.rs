@@ -7,6 +7,7 @@ mod failing_store;
 mod fixture;
 mod interventions;
 mod mining;
+mod pool;
 mod protocols;
 mod reads;
 mod sending;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Node, QueryError, SendError};
+use super::{EngineError, Node, QueryError, SendError};
 use crate::{
     primitives::KeyPair,
     sim::{Submitted, ValidatorAction, ValidatorActionError},
@@ -36,16 +36,44 @@ impl Node {
     ) -> Result<Submitted, ValidatorActionError> {
         let mut writer = self.write();
         if !writer.chain().has_stake() {
-            return writer.network.validator_action(actor, action);
+            return writer
+                .command(&self.inner, |writer| Ok(writer.network.validator_action(actor, action)?))
+                .map_err(ActionFailure::into_error);
         }
         let transaction = Arc::new(writer.network.validator_transaction(actor, action)?);
         let hash = transaction.hash();
-        let sent = writer.submit(&self.inner, transaction).and_then(|()| Ok(writer.automine(&self.inner)?));
-        match sent {
+        match writer.send(&self.inner, transaction) {
             Ok(()) => Ok(Submitted::Transaction(hash)),
             Err(SendError::Pool(error)) => Err(error.into()),
             Err(other) => Err(ValidatorActionError::NotMined { reason: other.to_string() }),
         }
+    }
+}
+
+/// A failed action that is no transaction.
+enum ActionFailure {
+    Refused(ValidatorActionError),
+    Engine(EngineError),
+}
+
+impl ActionFailure {
+    fn into_error(self) -> ValidatorActionError {
+        match self {
+            Self::Refused(error) => error,
+            Self::Engine(error) => ValidatorActionError::NotMined { reason: error.to_string() },
+        }
+    }
+}
+
+impl From<ValidatorActionError> for ActionFailure {
+    fn from(error: ValidatorActionError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl From<EngineError> for ActionFailure {
+    fn from(error: EngineError) -> Self {
+        Self::Engine(error)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{Clock, ClockOffset, MinedTransaction, Mining, QueryError, clock::BlockTime};
+use super::{Clock, ClockOffset, MinedTransaction, Mining, QueryError, clock::BlockTime, head_switches::HeadSwitches};
 use crate::{
     chain::{Chain, ExecutedBlock, LocatedLog, LogFilter, Pool, PoolContext, PooledTransaction, TransactionIndex},
     consensus::ValidatorSet,
@@ -72,6 +72,7 @@ pub struct NodeView {
     context: PoolContext,
     validators: ValidatorSet,
     settings: Settings,
+    switches: HeadSwitches,
     clock: Arc<dyn Clock>,
 }
 
@@ -101,9 +102,15 @@ impl NodeView {
         context: PoolContext,
         validators: ValidatorSet,
         settings: Settings,
+        switches: HeadSwitches,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { chain, pool, context, validators, settings, clock }
+        Self { chain, pool, context, validators, settings, switches, clock }
+    }
+
+    /// The head's moves to blocks that do not descend from it.
+    pub(super) const fn switches(&self) -> &HeadSwitches {
+        &self.switches
     }
 
     pub(super) fn with_settings(&self, settings: Settings) -> Self {
@@ -112,6 +119,10 @@ impl NodeView {
 
     pub(super) fn with_pool(&self, pool: Pool) -> Self {
         Self { pool, ..self.clone() }
+    }
+
+    pub(super) fn with_switches(&self, switches: HeadSwitches) -> Self {
+        Self { switches, ..self.clone() }
     }
 
     /// The primary replica's chain.
@@ -313,7 +324,7 @@ impl NodeView {
 
     /// The pool's transactions, each with the reason where it is not ready.
     pub fn pooled(&self) -> Vec<PooledTransaction> {
-        self.pool.content(&self.context)
+        self.pool.content()
     }
 
     /// The pool's input for validation: the newest state, and the next block's gas limit and base fee.

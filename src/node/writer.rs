@@ -3,17 +3,20 @@
 use core::time::Duration;
 use std::{
     collections::BTreeMap,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use arc_swap::ArcSwap;
 
 use super::{
     Clock, ClockOffset, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
-    snapshot::Snapshot, subscription::Subscribers, view::Settings,
+    head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
-    chain::{Candidates as _, Chain, ChainError, ExecutedBlock, Pool},
+    chain::{Chain, ChainError, ExecutedBlock, Pool},
     consensus::{ConsensusKind, Protocol as _, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network, ValidatorKeys},
@@ -36,9 +39,15 @@ pub(super) struct NodeInner {
     pub(super) mnemonic: String,
     pub(super) registry: TemplateRegistry,
     pub(super) recovery: SenderRecovery,
+    /// Number of panics in commands.
+    pub(super) panics: AtomicU64,
 }
 
 impl NodeInner {
+    pub(super) fn count_panic(&self) {
+        self.panics.fetch_add(1, Ordering::Relaxed);
+    }
+
     pub(super) fn key_of(&self, address: Address) -> Option<&KeyPair> {
         let index = self.accounts.iter().position(|account| *account == address)?;
         self.keys.get(index)
@@ -50,6 +59,11 @@ impl NodeInner {
 pub(super) struct Writer {
     pub(super) network: Network,
     pub(super) settings: Settings,
+    pub(super) switches: HeadSwitches,
+    /// Events of the command under way, published when it succeeds.
+    pub(super) events: Vec<NodeEvent>,
+    /// The network of a failed command, by which the store is taken back before the next one.
+    pub(super) stray: Option<Network>,
     /// Live [`MiningHold`](super::MiningHold)s.
     pub(super) holds: usize,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
@@ -64,6 +78,9 @@ impl Writer {
             initial: network.clone(),
             network,
             settings: Settings { mining, ..Settings::default() },
+            switches: HeadSwitches::default(),
+            events: Vec::new(),
+            stray: None,
             holds: 0,
             snapshots: BTreeMap::new(),
             snapshots_taken: 0,
@@ -83,7 +100,8 @@ impl Writer {
         let chain = self.chain().clone();
         let context = chain.pool_context()?;
         let validators = self.network.primary().protocol().validators();
-        Ok(NodeView::new(chain, self.pool().clone(), context, validators, self.settings.clone(), clock))
+        let (pool, settings, switches) = (self.pool().clone(), self.settings.clone(), self.switches.clone());
+        Ok(NodeView::new(chain, pool, context, validators, settings, switches, clock))
     }
 
     /// Replaces the readers' view by one of the present state.
@@ -110,22 +128,44 @@ impl Writer {
         inner.view.store(Arc::new(inner.view.load().with_pool(self.pool().clone())));
     }
 
-    /// Adds a transaction to the pool and notifies subscribers.
+    /// Adds a transaction to the pool.
     ///
     /// An impersonated sender must be impersonated at this moment.
-    pub(super) fn submit(&mut self, inner: &NodeInner, transaction: Arc<Transaction>) -> Result<(), SendError> {
+    pub(super) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<(), SendError> {
         let address = transaction.sender();
         if transaction.is_impersonated() && !self.settings.impersonates(address) {
             return Err(SendError::UnknownAccount { address });
         }
         let submitted = self.network.submit(Arc::clone(&transaction), ReplicaId::new(0));
         submitted.map_err(SendError::from_network)?;
-        inner.subscribers.send(&NodeEvent::Pending(transaction));
+        self.events.push(NodeEvent::Pending(transaction));
         Ok(())
     }
 
-    /// Makes one block of the ready transactions and notifies subscribers.
-    pub(super) fn mine_one(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
+    /// Sends a transaction: adds it to the pool, and mines where the mode is [`Mining::EachTransaction`]. It is in the pool only if
+    /// the first block could be made.
+    pub(super) fn send(&mut self, inner: &NodeInner, transaction: Arc<Transaction>) -> Result<(), SendError> {
+        let is_done = self.command(inner, |writer| {
+            writer.submit(transaction)?;
+            let is_done = writer.mine_step(inner)?;
+            if is_done {
+                writer.publish(inner).map_err(MineError::from)?;
+            }
+            Ok::<_, SendError>(is_done)
+        })?;
+        if !is_done {
+            self.mine_ready(inner)?;
+        }
+        Ok(())
+    }
+
+    /// Makes one block of the ready transactions, as a command of its own.
+    pub(super) fn mine_block(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
+        self.command(inner, |writer| writer.mine_one(inner))
+    }
+
+    /// Makes one block of the ready transactions and publishes it.
+    fn mine_one(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
         let parent = self.chain().head().block().timestamp();
         let timestamp = self.settings.time.next_timestamp(&*inner.clock, parent);
         let order = BlockOrder::new().with_timestamp(timestamp);
@@ -135,27 +175,39 @@ impl Writer {
         Ok(produced.block)
     }
 
-    /// Makes blocks until no transaction is ready; the pool is read again after every block.
-    pub(super) fn mine_ready(&mut self, inner: &NodeInner) -> Result<(), MineError> {
-        while self.has_ready() {
-            if self.mine_one(inner)?.block().transactions().is_empty() {
+    /// Makes a block where the mode is [`Mining::EachTransaction`] and a transaction is ready; returns whether nothing is left to
+    /// do.
+    fn mine_step(&mut self, inner: &NodeInner) -> Result<bool, MineError> {
+        if !self.has_block_to_make() {
+            return Ok(true);
+        }
+        Ok(self.mine_one(inner)?.block().transactions().is_empty())
+    }
+
+    /// Makes blocks, each a command of its own, until no transaction is ready; the pool is read again after every block.
+    fn mine_ready(&mut self, inner: &NodeInner) -> Result<(), MineError> {
+        while self.has_block_to_make() {
+            if self.command(inner, |writer| writer.mine_step(inner))? {
                 break;
             }
         }
         Ok(())
     }
 
+    fn has_block_to_make(&self) -> bool {
+        self.settings.mining == Mining::EachTransaction && self.holds == 0 && self.pool().has_ready()
+    }
+
     /// After a change of the pool or the mining mode: mines where the mode is [`Mining::EachTransaction`], then publishes.
     pub(super) fn automine(&mut self, inner: &NodeInner) -> Result<(), MineError> {
-        let is_on = self.settings.mining == Mining::EachTransaction && self.holds == 0;
-        let mined = if is_on { self.mine_ready(inner) } else { Ok(()) };
+        let mined = self.mine_ready(inner);
         self.publish(inner)?;
         mined
     }
 
-    /// Publishes a moved head and notifies subscribers of it and of moved finality.
+    /// Publishes a moved head; subscribers are notified of it and of moved finality when the command succeeds.
     pub(super) fn publish_head(
-        &self,
+        &mut self,
         inner: &NodeInner,
         removed: &[ExecutedBlock],
         added: &[ExecutedBlock],
@@ -163,9 +215,9 @@ impl Writer {
         let before = inner.view.load_full();
         let view = self.publish(inner)?;
         let (safe, finalized) = (view.safe().clone(), view.finalized().clone());
-        inner.subscribers.send(&NodeEvent::Head { removed: removed.into(), added: added.into(), view });
+        self.events.push(NodeEvent::Head { removed: removed.into(), added: added.into(), view });
         if safe.hash() != before.safe().hash() || finalized.hash() != before.finalized().hash() {
-            inner.subscribers.send(&NodeEvent::Finalized { safe, finalized });
+            self.events.push(NodeEvent::Finalized { safe, finalized });
         }
         Ok(())
     }
@@ -184,18 +236,14 @@ impl Writer {
         let removed = blocks_missing_from(&before, self.chain())?;
         let mut added = blocks_missing_from(self.chain(), &before)?;
         added.reverse();
+        self.switches.record(&removed);
         self.publish_head(inner, &removed, &added)?;
         Ok(())
-    }
-
-    fn has_ready(&self) -> bool {
-        let base_fee = self.chain().next_base_fee().unwrap_or_default();
-        self.pool().best(base_fee).next().is_some()
     }
 }
 
 /// Canonical blocks of `chain` that are not canonical in `other`, newest first.
-fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<ExecutedBlock>, ChainError> {
+pub(super) fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<ExecutedBlock>, ChainError> {
     let mut missing = Vec::new();
     let mut block = chain.head().clone();
     while !other.is_canonical(block.hash()) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{Fields, PlatformError};
 use crate::{
     consensus::ConsensusKind,
-    node::{BuildError, Mining, Node},
+    node::{BuildError, MINING_INTERVAL_SECS_MAX, Mining, Node},
     primitives::Gas,
 };
 
@@ -86,7 +86,11 @@ impl BlockchainSpec {
         let consensus = consensus.unwrap_or(ConsensusKind::Poa);
         let chain_id = fields.integer("chainId", 1, CHAIN_ID_MAX);
         let mut config = fields.object("config");
-        let block_time = config.duration_secs("blockTime").map(Duration::from_secs);
+        let block_time = config.duration_secs("blockTime");
+        if let Some(secs) = block_time.filter(|secs| *secs > MINING_INTERVAL_SECS_MAX) {
+            config.refuse("blockTime", "a duration between 1s and 365d", format!("{secs}s"));
+        }
+        let block_time = block_time.map(Duration::from_secs);
         let block_gas_limit = gas_limit(&mut config).map(Gas::new);
         let mut token = config.object("nativeToken");
         let defaults = NativeToken::default();

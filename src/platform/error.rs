@@ -106,6 +106,9 @@ impl PlatformError {
     pub fn from_send(cause: SendError) -> Self {
         match cause {
             SendError::Pool(PoolError::Invalid(reason)) => Self::from_invalid(reason),
+            SendError::Pool(PoolError::Overdraft { have, pooled, cost, .. }) => {
+                Self::InsufficientBalance { required: pooled.saturating_add(cost), available: have }
+            }
             SendError::UnknownAccount { address } => {
                 Self::field("from", "an account that this service can sign for (unlocked)", address.to_string())
             }

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::{Map, Value, json};
 
-use super::limits::REST_BODY_BYTES_MAX;
+use super::{commands::QueueError, limits::REST_BODY_BYTES_MAX};
 use crate::platform::PlatformError;
 
 /// Error of a handler. The envelope layer writes its body.
@@ -105,6 +105,12 @@ impl IntoResponse for ApiError {
         }
         response.extensions_mut().insert(self);
         response
+    }
+}
+
+impl From<QueueError> for ApiError {
+    fn from(cause: QueueError) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "SERVICE_UNAVAILABLE", cause.to_string())
     }
 }
 

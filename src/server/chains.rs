@@ -6,8 +6,13 @@ use std::{
 };
 
 use super::{
+    commands::{CommandQueue, Workers},
+    counters::Counters,
     driver,
-    eth::rpc::{EthHttpService, EthRpc},
+    eth::{
+        Development, Eth,
+        rpc::{EthHttpService, EthRpc},
+    },
 };
 use crate::platform::{Blockchain, Platform};
 
@@ -15,6 +20,9 @@ use crate::platform::{Blockchain, Platform};
 #[derive(Clone, Debug)]
 pub struct Chains {
     platform: Arc<Platform>,
+    counters: Arc<Counters>,
+    development: Development,
+    workers: Workers,
     default: EthRpc,
     /// Kept ready, so that a request on `/` clones nothing.
     default_service: EthHttpService,
@@ -22,11 +30,30 @@ pub struct Chains {
 }
 
 impl Chains {
-    /// Creates the Ethereum JSON-RPC of the platform's default chain; those of other chains follow on first use.
+    /// Creates the Ethereum JSON-RPC of the platform's default chain; those of other chains follow on first use. To be made on the
+    /// runtime that serves it: how much work its threads do themselves follows from their number.
     pub fn new(platform: Arc<Platform>) -> Self {
-        let default = EthRpc::new(platform.default_blockchain().node().clone());
+        Self::with(platform, Development::Open)
+    }
+
+    /// As [`Chains::new`], with the methods of [`EthRpc::without_development`] only.
+    pub fn without_development(platform: Arc<Platform>) -> Self {
+        Self::with(platform, Development::Closed)
+    }
+
+    fn with(platform: Arc<Platform>, development: Development) -> Self {
+        let counters = Arc::new(Counters::default());
+        let node = platform.default_blockchain().node().clone();
+        let workers = Workers::default();
+        let eth = Eth::new(node, Arc::clone(&counters), development);
+        let default = EthRpc::over(eth, CommandQueue::new(workers.clone()));
         let default_service = default.http_service();
-        Self { platform, default, default_service, others: Arc::default() }
+        Self { platform, counters, development, workers, default, default_service, others: Arc::default() }
+    }
+
+    /// Counts of what went wrong at the server's edges, of all chains.
+    pub const fn counters(&self) -> &Arc<Counters> {
+        &self.counters
     }
 
     /// The platform.
@@ -61,8 +88,9 @@ impl Chains {
         others
             .entry(chain.id().to_owned())
             .or_insert_with(|| {
-                let rpc = EthRpc::new(chain.node().clone());
-                tokio::spawn(driver::drive(chain.node().clone()));
+                let eth = Eth::new(chain.node().clone(), Arc::clone(&self.counters), self.development);
+                let rpc = EthRpc::over(eth, CommandQueue::new(self.workers.clone()));
+                tokio::spawn(driver::drive(rpc.clone()));
                 rpc
             })
             .clone()

@@ -1,6 +1,7 @@
 //! The wall clock, which only the server and the command line read, and dates as text.
 
-use std::time::{Duration, SystemTime};
+use core::fmt;
+use std::time::{Duration, Instant, SystemTime};
 
 use crate::{node::Clock, primitives::Timestamp};
 
@@ -17,6 +18,29 @@ impl Clock for WallClock {
 /// Returns the wall time in milliseconds since the Unix epoch.
 pub fn now_ms() -> u64 {
     u64::try_from(since_epoch().as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A clock that never goes back, for what expires; tests move theirs.
+pub(crate) trait Ticks: fmt::Debug + Send + Sync {
+    /// Time since the clock was made.
+    fn elapsed(&self) -> Duration;
+}
+
+/// The operating system's monotonic clock.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MonotonicClock(Instant);
+
+impl Default for MonotonicClock {
+    #[expect(clippy::disallowed_methods, reason = "the server's filters expire by the machine's time")]
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Ticks for MonotonicClock {
+    fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one place where the server reads the wall clock")]

@@ -1,7 +1,7 @@
 //! The Ethereum JSON-RPC of one chain, callable without a socket.
 //!
 //! One file per family of methods. Reads take an immutable view and do not wait for the writer; methods that may
-//! run long use tokio's blocking threads.
+//! run long use tokio's blocking threads. A handler that panics is answered with an internal error and counted.
 
 mod accounts;
 mod blocks;
@@ -17,16 +17,24 @@ pub(crate) mod params;
 mod pool;
 mod receipts;
 pub(crate) mod rpc;
+mod shared_logs;
 pub(crate) mod subscriptions;
 mod transactions;
+mod work;
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use jsonrpsee::RpcModule;
 use serde::Serialize;
 
-use self::{filters::Filters, params::Args};
-use super::jsonrpc::errors::RpcError;
+use self::{filters::Filters, params::Args, shared_logs::SharedLogs};
+use super::{
+    counters::{Counters, panic_text},
+    jsonrpc::errors::{INTERNAL_ERROR, RpcError, error},
+};
 use crate::node::{Node, NodeView};
 
 /// State of the methods of one chain.
@@ -34,18 +42,61 @@ use crate::node::{Node, NodeView};
 pub(crate) struct Eth {
     node: Node,
     filters: Filters,
+    logs: SharedLogs,
+    counters: Arc<Counters>,
+    development: Development,
+}
+
+/// Whether the methods of a development node are there: `anvil_*`, `evm_*`, `hardhat_*`, and the accounts that the node signs for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Development {
+    /// All methods.
+    Open,
+    /// Neither methods that change the chain by hand nor unlocked accounts.
+    Closed,
+}
+
+impl Development {
+    /// Whether the method with this name is there.
+    fn has(self, method: &str) -> bool {
+        let is_development = ["anvil_", "evm_", "hardhat_"].iter().any(|prefix| method.starts_with(prefix))
+            || matches!(
+                method,
+                "eth_sendTransaction"
+                    | "eth_sendUnsignedTransaction"
+                    | "eth_signTransaction"
+                    | "eth_sign"
+                    | "eth_signTypedData"
+                    | "eth_signTypedData_v4"
+                    | "personal_sign"
+            );
+        self == Self::Open || !is_development
+    }
 }
 
 impl Eth {
+    /// Creates the state of the methods over `node`.
+    pub(crate) fn new(node: Node, counters: Arc<Counters>, development: Development) -> Self {
+        Self { node, filters: Filters::default(), logs: SharedLogs::default(), counters, development }
+    }
+
+    /// Runs a handler; a panic is counted and becomes an internal error.
+    fn caught<T>(&self, handler: impl FnOnce() -> Result<T, RpcError>) -> Result<T, RpcError> {
+        catch_unwind(AssertUnwindSafe(handler)).unwrap_or_else(|payload| {
+            self.counters.count_panic();
+            let text = panic_text(payload.as_ref());
+            Err(error(INTERNAL_ERROR, format!("internal error: the method panicked: {text}")))
+        })
+    }
+
     fn view(&self) -> Arc<NodeView> {
         self.node.view()
     }
 }
 
-/// Registers all methods over `node`.
-pub(crate) fn module(node: Node) -> RpcModule<Eth> {
-    let eth = Eth { node, filters: Filters::default() };
-    let mut methods = Methods(RpcModule::new(eth));
+/// Registers all methods.
+pub(crate) fn module(eth: Arc<Eth>) -> RpcModule<Eth> {
+    let mut methods = Methods { development: eth.development, module: RpcModule::from_arc(eth) };
     accounts::register(&mut methods);
     blocks::register(&mut methods);
     calls::register(&mut methods);
@@ -57,21 +108,27 @@ pub(crate) fn module(node: Node) -> RpcModule<Eth> {
     meta::register(&mut methods);
     pool::register(&mut methods);
     receipts::register(&mut methods);
-    subscriptions::register(&mut methods);
     transactions::register(&mut methods);
-    methods.0
+    methods.module
 }
 
 /// A module under construction. A name that is registered twice fails a debug assertion.
-struct Methods(RpcModule<Eth>);
+struct Methods {
+    module: RpcModule<Eth>,
+    development: Development,
+}
 
 type Handler<T> = fn(&Eth, &Args<'_>) -> Result<T, RpcError>;
 
 impl Methods {
-    /// Registers a method of at most `args_max` parameters that runs on the calling thread.
+    /// Registers a method of at most `args_max` parameters. It runs on the calling thread, which [`work::Work`] decides.
     fn add<T: Serialize + Clone + 'static>(&mut self, name: &'static str, args_max: usize, handler: Handler<T>) {
-        let registered = self.0.register_method(name, move |params, eth, _| {
-            Args::read(&params, args_max).and_then(|args| handler(eth, &args))
+        if !self.development.has(name) {
+            return;
+        }
+        let registered = self.module.register_method(name, move |params, eth, extensions| {
+            let read = Args::read(&params, args_max);
+            eth.caught(|| read.and_then(|args| handler(eth, &args.with_cancellation(extensions.get()))))
         });
         debug_assert!(registered.is_ok(), "{name} is registered twice");
     }
@@ -85,21 +142,6 @@ impl Methods {
     ) {
         for name in names {
             self.add(name, args_max, handler);
-        }
-    }
-
-    /// Registers a method that may run long, on a blocking thread, under several names.
-    fn add_blocking<T: Serialize + Clone + Send + 'static>(
-        &mut self,
-        names: &[&'static str],
-        args_max: usize,
-        handler: Handler<T>,
-    ) {
-        for name in names {
-            let registered = self.0.register_blocking_method(name, move |params, eth, _| {
-                Args::read(&params, args_max).and_then(|args| handler(&eth, &args))
-            });
-            debug_assert!(registered.is_ok(), "{name} is registered twice");
         }
     }
 }

@@ -2,28 +2,93 @@
 //!
 //! Between hyper and an Ethereum method there are only the checks of [`guard`] and the framing of the body: no axum, no copy.
 
+mod body;
+mod budget;
 mod connection;
 mod cors;
 mod guard;
 mod page;
 mod route;
+mod token;
+mod websocket;
 
 use std::{io, net::SocketAddr, sync::Arc};
 
+use hyper::{
+    Response, StatusCode,
+    header::{self, HeaderValue},
+};
 use jsonrpsee::server::HttpBody as Body;
-use tokio::{net::TcpListener, sync::watch};
+use tokio::{
+    io::AsyncWriteExt as _,
+    net::{TcpListener, TcpStream},
+    sync::{Semaphore, watch},
+};
 
-use super::chains::Chains;
+use self::token::RpcToken;
+use super::{chains::Chains, limits::ServerLimits};
 
-/// Address of the server, and the hosts and origins that it accepts.
+pub use token::InvalidToken;
+
+/// Address of the server, whom it serves, and its bounds.
+///
+/// ```
+/// use chainbox::server::ServerConfig;
+/// let config = ServerConfig::new(([127, 0, 0, 1], 0).into()).with_rpc_token("a-secret-of-mine")?;
+/// assert_eq!(config.limits().websockets_max, 1024);
+/// # Ok::<(), chainbox::server::InvalidToken>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// Address and port; port 0 picks a free one.
-    pub listen: SocketAddr,
-    /// Accepted `Host` names beside loopback names and IP addresses (protection against DNS rebinding).
-    pub allowed_hosts: Vec<String>,
-    /// Accepted origins of browser pages; `*` for all. On loopback every origin is accepted.
-    pub allowed_origins: Vec<String>,
+    listen: SocketAddr,
+    allowed_hosts: Vec<String>,
+    allowed_origins: Vec<String>,
+    rpc_token: Option<RpcToken>,
+    limits: ServerLimits,
+}
+
+impl ServerConfig {
+    /// A server on this address and port, with every default; port 0 picks a free one.
+    pub fn new(listen: SocketAddr) -> Self {
+        Self {
+            listen,
+            allowed_hosts: Vec::new(),
+            allowed_origins: Vec::new(),
+            rpc_token: None,
+            limits: ServerLimits::default(),
+        }
+    }
+
+    /// Accepts these `Host` names beside loopback names and IP addresses (protection against DNS rebinding).
+    #[must_use]
+    pub fn with_allowed_hosts(self, allowed_hosts: Vec<String>) -> Self {
+        Self { allowed_hosts, ..self }
+    }
+
+    /// Accepts pages of these origins beside those of loopback names; `*` for all. On loopback every origin is accepted.
+    #[must_use]
+    pub fn with_allowed_origins(self, allowed_origins: Vec<String>) -> Self {
+        Self { allowed_origins, ..self }
+    }
+
+    /// Serves Ethereum JSON-RPC only to clients with this token: as `Authorization: Bearer`, on a WebSocket also as first subprotocol.
+    ///
+    /// # Errors
+    /// [`InvalidToken`] for a token that is empty or not a token of HTTP.
+    pub fn with_rpc_token(self, token: &str) -> Result<Self, InvalidToken> {
+        Ok(Self { rpc_token: Some(RpcToken::new(token)?), ..self })
+    }
+
+    /// Replaces the bounds.
+    #[must_use]
+    pub fn with_limits(self, limits: ServerLimits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The bounds.
+    pub const fn limits(&self) -> &ServerLimits {
+        &self.limits
+    }
 }
 
 /// The server cannot start.
@@ -84,17 +149,23 @@ impl Server {
     pub async fn serve(self, stop: impl Future<Output = ()>) {
         let (stopping, stopped) = watch::channel(false);
         let (alive, mut finished) = tokio::sync::mpsc::channel::<()>(1);
+        let permits = Arc::new(Semaphore::new(self.context.limits().connections_max));
         tokio::pin!(stop);
         loop {
             tokio::select! {
                 accepted = self.listener.accept() => match accepted {
                     Ok((stream, _)) => {
                         let _ = stream.set_nodelay(true);
+                        let Ok(permit) = permits.clone().try_acquire_owned() else {
+                            self.context.count_refused_connection();
+                            tokio::spawn(refuse(stream, self.context.limits().connections_max));
+                            continue;
+                        };
                         let connection = connection::run(stream, self.context.clone(), stopped.clone());
                         let alive = alive.clone();
                         tokio::spawn(async move {
                             connection.await;
-                            drop(alive);
+                            drop((alive, permit));
                         });
                     }
                     // Out of file descriptors, or the connection is closed already: the other connections go on.
@@ -105,10 +176,32 @@ impl Server {
         }
         drop(self.listener);
         let _ = stopping.send(true);
-        self.context.stop_websockets();
         drop(alive);
-        // Every connection holds a sender: the channel closes when the last one ends.
         let grace = std::time::Duration::from_secs(10);
-        let _ = tokio::time::timeout(grace, finished.recv()).await;
+        let ended = async {
+            self.context.sessions().stop().await;
+            // Every connection holds a sender: the channel closes when the last one ends.
+            finished.recv().await
+        };
+        let _ = tokio::time::timeout(grace, ended).await;
     }
+}
+
+/// Answers a connection past the bound, whatever it asks for.
+async fn refuse(mut stream: TcpStream, connections_max: usize) {
+    let body = format!("{connections_max} connections are open, which is the maximum: close one first\n");
+    let response = format!(
+        "HTTP/1.1 503 Service Unavailable\r\ncontent-type: text/plain; charset=utf-8\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let _ = stream.write_all(response.as_bytes()).await;
+    let _ = stream.shutdown().await;
+}
+
+/// Returns a response with a line of text.
+fn plain(status: StatusCode, message: String) -> Response<Body> {
+    let mut response = Response::new(Body::from(message + "\n"));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
 }

@@ -2,14 +2,9 @@
 
 use std::task::{Context, Poll};
 
-use alloy_json_rpc::{RequestPacket, Response, ResponsePacket, SerializedRequest};
-use alloy_transport::{TransportError, TransportErrorKind, TransportFut};
-use jsonrpsee::{
-    core::middleware::{Batch, BatchEntry, Request},
-    server::{MethodResponse, middleware::rpc::RpcServiceT as _},
-    types::Id,
-};
-use serde_json::value::RawValue;
+use alloy_json_rpc::{RequestPacket, ResponsePacket};
+use alloy_transport::{TransportError, TransportFut};
+use jsonrpsee::types::Extensions;
 
 use super::eth::rpc::{EthHttpService, EthRpc};
 use crate::node::Node;
@@ -48,38 +43,11 @@ impl tower::Service<RequestPacket> for InProcess {
     fn call(&mut self, packet: RequestPacket) -> Self::Future {
         let service = self.service.clone();
         Box::pin(async move {
-            match packet {
-                RequestPacket::Single(request) => {
-                    Ok(ResponsePacket::Single(read_response(&service.call(to_request(&request)?).await)?))
-                }
-                RequestPacket::Batch(requests) => {
-                    let entries: Result<Vec<_>, TransportError> =
-                        requests.iter().map(|request| Ok(Ok(BatchEntry::Call(to_request(request)?)))).collect();
-                    let response = service.batch(Batch::from(entries?)).await;
-                    let text = response.as_json().get();
-                    serde_json::from_str(text)
-                        .map(ResponsePacket::Batch)
-                        .map_err(|cause| TransportError::deser_err(cause, text))
-                }
-            }
+            // As over HTTP: the text that alloy wrote, ids included.
+            let text = packet.serialize().map_err(TransportError::ser_err)?;
+            let response = service.execute(text.get().as_bytes(), Extensions::new()).await;
+            let text = response.as_ref().map_or("", |response| response.get());
+            serde_json::from_str(text).map_err(|cause| TransportError::deser_err(cause, text))
         })
     }
-}
-
-fn to_request(request: &SerializedRequest) -> Result<Request<'static>, TransportError> {
-    // Parsing the serialised form keeps the id as alloy wrote it.
-    let text: &RawValue = request.serialized();
-    let read: Request<'_> = serde_json::from_str(text.get()).map_err(TransportErrorKind::custom)?;
-    Ok(Request {
-        jsonrpc: Default::default(),
-        id: Id::into_owned(read.id),
-        method: read.method.into_owned().into(),
-        params: read.params.map(|params| std::borrow::Cow::Owned(params.into_owned())),
-        extensions: Default::default(),
-    })
-}
-
-fn read_response(response: &MethodResponse) -> Result<Response, TransportError> {
-    let text = response.as_json().get();
-    serde_json::from_str(text).map_err(|cause| TransportError::deser_err(cause, text))
 }

@@ -1,8 +1,9 @@
 //! JSON-RPC 2.0 over jsonrpsee, for the Ethereum methods and the service's methods alike.
 //!
-//! [`framing`] reads and writes HTTP bodies, [`service`] executes calls, notifications and batches, [`errors`] has the codes.
+//! [`framing`] makes HTTP responses, [`message`] reads and writes the JSON in bodies, [`service`] executes calls, notifications and batches, [`errors`] has the codes.
 //! No method is defined here.
 
 pub(crate) mod errors;
 pub(crate) mod framing;
+mod message;
 pub(crate) mod service;

@@ -1,10 +1,81 @@
-//! Bounds of requests and connections.
+//! Bounds of requests, connections and sessions.
 
-/// Bytes of one JSON-RPC request body. `anvil_loadState` sends a whole chain.
-pub const RPC_BODY_BYTES_MAX: u32 = 64 << 20;
+use std::time::Duration;
+
+/// Bytes of one JSON-RPC request body, geth's bound; [`LOAD_BODY_BYTES_MAX`] for methods that load a whole chain.
+pub const RPC_BODY_BYTES_MAX: usize = 5 << 20;
+/// Bytes of the body of `anvil_loadState` or `hardhat_loadState`, which send a whole chain over HTTP.
+pub const LOAD_BODY_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one REST request body.
 pub const REST_BODY_BYTES_MAX: usize = 1 << 20;
 /// Calls in one JSON-RPC batch, geth's bound.
 pub const BATCH_CALLS_MAX: u32 = 1000;
-/// WebSocket connections open at one time.
+/// WebSocket sessions open at one time, by default.
 pub const WEBSOCKETS_MAX: usize = 1024;
+/// Connections open at one time, by default; a WebSocket session counts as one of [`WEBSOCKETS_MAX`] instead.
+pub const CONNECTIONS_MAX: usize = 4096;
+/// Subscriptions of one WebSocket session, by default.
+pub const SUBSCRIPTIONS_MAX: usize = 1024;
+/// Bytes of request bodies that are being received at one time, by default; short ones don't count.
+pub const BUFFERED_BODY_BYTES_MAX: usize = 256 << 20;
+/// Commands that wait for their turn on one chain; a further one is refused with error -32005, or 503 over REST.
+pub const COMMANDS_WAITING_MAX: usize = 1024;
+/// Time for which a command or a long read waits for its turn; error -32005 after it, or 503 over REST.
+pub const COMMAND_WAIT_MAX: Duration = Duration::from_secs(60);
+/// Long reads of all chains that run at one time, for each core; further ones wait.
+pub const READS_PER_CORE: usize = 4;
+/// Long reads of all chains that wait for their turn; a further one is refused as a command is.
+pub const READS_WAITING_MAX: usize = 1024;
+
+/// Bounds of a server, each with a default.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerLimits {
+    /// Connections open at one time; further ones are answered with 503 and closed.
+    pub connections_max: usize,
+    /// WebSocket sessions open at one time; further ones are answered with 503.
+    pub websockets_max: usize,
+    /// Subscriptions of one WebSocket session; further ones are refused with error -32005.
+    pub subscriptions_max: usize,
+    /// Bytes of request bodies and WebSocket messages that are being received at one time; past it, a request is answered with 503 and a
+    /// session is closed. Bodies of at most 64 KiB don't count.
+    pub buffered_body_bytes_max: usize,
+    /// Time within which a client must send the head of its next request; a connection idle for longer is closed.
+    pub head_timeout: Duration,
+    /// Time within which the next part of a request body must arrive; 408 after it.
+    pub body_timeout: Duration,
+    /// Time for which a client waits for a response, body included; 503 after it. A command that has begun
+    /// is finished, a row of blocks ends after the block under way.
+    pub request_timeout: Duration,
+    /// Time between two pings of a WebSocket session.
+    pub ping_interval: Duration,
+    /// Time after the last message or pong at which a WebSocket session is closed.
+    pub idle_timeout: Duration,
+    /// Time in which the client of a WebSocket session must take the next 64 KiB of a message; a slower one is closed.
+    pub send_timeout: Duration,
+}
+
+impl Default for ServerLimits {
+    fn default() -> Self {
+        Self {
+            connections_max: CONNECTIONS_MAX,
+            websockets_max: WEBSOCKETS_MAX,
+            subscriptions_max: SUBSCRIPTIONS_MAX,
+            buffered_body_bytes_max: BUFFERED_BODY_BYTES_MAX,
+            head_timeout: Duration::from_secs(60),
+            body_timeout: Duration::from_secs(30),
+            request_timeout: Duration::from_secs(600),
+            ping_interval: Duration::from_secs(30),
+            idle_timeout: Duration::from_secs(90),
+            send_timeout: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Returns the bound of the body of a call of `method`, in bytes.
+pub(crate) fn body_bytes_max(method: Option<&str>) -> usize {
+    match method {
+        Some("anvil_loadState" | "hardhat_loadState") => LOAD_BODY_BYTES_MAX,
+        _ => RPC_BODY_BYTES_MAX,
+    }
+}

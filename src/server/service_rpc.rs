@@ -16,7 +16,8 @@ use axum::{
 };
 use jsonrpsee::{
     RpcModule,
-    server::{Methods, http::is_json},
+    core::middleware::Request,
+    server::{MethodCallback, MethodResponse, Methods, http::is_json},
     types::{Extensions, Params},
 };
 use serde::Serialize;
@@ -25,11 +26,14 @@ use utoipa::ToSchema;
 
 use self::failure::{RpcFailure, auth_failure};
 use super::{
+    api_error::ApiError,
     chains::Chains,
+    commands::{Cancellation, Length},
     credentials,
+    eth::rpc::EthRpc,
     jsonrpc::{
-        framing,
-        service::{JsonRpcService, MethodTable},
+        errors, framing,
+        service::{Dispatch, JsonRpcService},
     },
 };
 use crate::platform::{Caller, Fields, Platform, PlatformError, Scope};
@@ -41,15 +45,66 @@ const RESPONSE_BYTES_MAX: usize = 64 << 20;
 #[derive(Clone, Debug)]
 pub(super) struct ServiceRpc {
     platform: Arc<Platform>,
-    service: JsonRpcService<MethodTable>,
+    service: JsonRpcService<ServiceDispatch>,
 }
 
 impl ServiceRpc {
     /// Registers all methods over `chains`.
     pub(super) fn new(chains: Chains) -> Self {
         let platform = chains.platform().clone();
-        let service = JsonRpcService(MethodTable { methods: methods(chains), response_bytes_max: RESPONSE_BYTES_MAX });
+        let counters = Arc::clone(chains.counters());
+        let service = JsonRpcService::new(ServiceDispatch { methods: methods(chains.clone()), chains }, counters);
         Self { platform, service }
+    }
+}
+
+/// The methods by name, each where its work belongs: changes in the queue of their chain, simulations on the threads for reads.
+#[derive(Clone, Debug)]
+struct ServiceDispatch {
+    methods: Methods,
+    chains: Chains,
+}
+
+impl ServiceDispatch {
+    /// Returns the Ethereum JSON-RPC of the chain that a call names; `None` where the method refuses the call.
+    fn rpc_of(&self, params: Option<&str>) -> Option<EthRpc> {
+        #[derive(serde::Deserialize)]
+        struct Named {
+            #[serde(rename = "blockchainId")]
+            blockchain_id: String,
+        }
+        let named: Named = serde_json::from_str(params?).ok()?;
+        self.chains.rpc(&named.blockchain_id)
+    }
+}
+
+impl Dispatch for ServiceDispatch {
+    fn response_bytes_max(&self) -> usize {
+        RESPONSE_BYTES_MAX
+    }
+
+    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+        let dispatch = self.clone();
+        async move {
+            let Some(MethodCallback::Sync(callback)) = dispatch.methods.method(&request.method) else {
+                return MethodResponse::error(request.id, errors::method_not_found(&request.method));
+            };
+            let Request { id, method, params, extensions, .. } = request;
+            let (id, callback) = (id.into_owned(), callback.clone());
+            let params = params.map(|params| params.get().to_owned());
+            let rpc = dispatch.rpc_of(params.as_deref());
+            let refused_id = id.clone();
+            let call =
+                move |_: &Cancellation| callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
+            let done = match (&*method, rpc) {
+                ("transaction.send" | "contract.execute", Some(rpc)) => rpc.commands().run(Length::Short, call).await,
+                ("transaction.simulate" | "contract.call", Some(rpc)) => {
+                    rpc.commands().workers().read(Length::Short, call).await
+                }
+                _ => Ok(call(&Cancellation::default())),
+            };
+            done.unwrap_or_else(|cause| MethodResponse::error(refused_id, RpcFailure::busy(&ApiError::from(cause))))
+        }
     }
 }
 
@@ -126,7 +181,7 @@ pub(super) async fn post(
     };
     let mut extensions = Extensions::new();
     extensions.insert(caller);
-    framing::http_response(framing::execute(&rpc.service, &body, extensions).await).map(AxumBody::new)
+    framing::http_response(rpc.service.execute(&body, extensions).await).map(AxumBody::new)
 }
 
 fn methods(chains: Chains) -> Methods {

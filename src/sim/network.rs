@@ -2,7 +2,9 @@
 
 pub(super) mod builder;
 pub(super) mod chain_options;
+pub(super) mod checkpoint;
 pub(super) mod consensus_setup;
+mod dropping;
 pub(super) mod envelope;
 pub(super) mod environment;
 pub(super) mod error;

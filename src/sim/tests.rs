@@ -3,6 +3,7 @@
 mod coverage;
 mod dpos;
 mod dpos_campaign;
+mod dropping;
 mod durable;
 mod every_protocol;
 mod faults;

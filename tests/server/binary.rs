@@ -70,17 +70,22 @@ impl Dev {
 
 /// Makes one call over a connection of its own.
 fn call(address: &str, method: &str, params: Value) -> Value {
-    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
+    post(address, "", &json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }))["result"].take()
+}
+
+/// Posts JSON with further header lines over a connection of its own.
+fn post(address: &str, headers: &str, body: &Value) -> Value {
+    let body = body.to_string();
     let mut stream = TcpStream::connect(address).unwrap();
     let length = body.len();
     let head = format!(
-        "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\ncontent-length: {length}\r\n\r\n"
+        "POST / HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\nconnection: close\r\n{headers}content-length: {length}\r\n\r\n"
     );
     stream.write_all((head + &body).as_bytes()).unwrap();
     let mut response = String::new();
     stream.read_to_string(&mut response).unwrap();
     let (_, body) = response.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {response:?}"));
-    serde_json::from_str::<Value>(body).unwrap()["result"].take()
+    serde_json::from_str(body).unwrap()
 }
 
 impl Drop for Dev {
@@ -136,6 +141,63 @@ fn the_console_shows_accounts_and_decoded_transactions() {
         line.starts_with("block 1: ") && line.contains("7 wei") && line.contains("21000 gas") && line.ends_with("ok"),
         "{line}"
     );
+}
+
+/// Nobody reads the console here: once its pipe is full, its thread stands still, and nothing else does.
+#[test]
+fn a_console_that_is_not_read_holds_up_no_request() {
+    let folder = tempfile::tempdir().unwrap();
+    let dev = Dev::start(folder.path(), &[]);
+    let accounts = dev.config["accounts"].as_array().unwrap().clone();
+    let owner: chainbox::primitives::Address = accounts[0].as_str().unwrap().parse().unwrap();
+    let code =
+        chainbox::templates::Erc20Params::new("Gold", "GLD", chainbox::primitives::U256::from(1), owner).init_code();
+    let hash = dev.rpc("eth_sendTransaction", json!([{ "from": owner, "data": code }]));
+    let token = dev.rpc("eth_getTransactionReceipt", json!([hash]))["contractAddress"].clone();
+    dev.rpc("evm_setAutomine", json!([false]));
+    let data = format!("0xa9059cbb{:064x}{:064x}", 1, 5);
+    for sender in &accounts[2..4] {
+        let failing = json!({ "from": sender, "to": token, "gas": "0x186a0", "data": data });
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": [failing] });
+        let responses = post(&dev.address(), "", &json!(vec![call; 1_000]));
+        assert!(responses.as_array().unwrap().iter().all(|response| response["result"].is_string()), "{responses}");
+    }
+    dev.rpc("evm_mine", json!([]));
+    let block = dev.rpc("eth_getBlockByNumber", json!(["latest", false]));
+    assert_eq!(block["transactions"].as_array().unwrap().len(), 2_000);
+    for _ in 0..20 {
+        dev.rpc("evm_mine", json!([]));
+    }
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), "0x16");
+    let text = String::from_utf8(dev.stop("-TERM").stdout).unwrap();
+    assert!(text.contains("failed: ERC20InsufficientBalance("), "{}", &text[..text.len().min(5_000)]);
+}
+
+#[test]
+fn a_server_for_other_machines_warns_of_what_is_open() {
+    for (flags, parts, without) in [
+        (&[][..], &["Warning:", "can spend", "--rpc-token", "--no-dev-rpc"][..], None),
+        (&["--no-dev-rpc"], &["Warning:", "JSON-RPC is open"], Some("can spend")),
+        (&["--rpc-token", "open-sesame"], &["Listening on 0.0.0.0:"], Some("Warning:")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let dev = Dev::start(folder.path(), &[&["--host", "0.0.0.0"], flags].concat());
+        assert!(dev.address().starts_with("127.0.0.1:"), "{}", dev.address());
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "anvil_getAutomine", "params": [] });
+        let (open, with_token) =
+            (post(&dev.address(), "", &call), post(&dev.address(), "authorization: Bearer open-sesame\r\n", &call));
+        assert_eq!(open["result"] == true, flags.is_empty(), "{flags:?}: {open}");
+        assert_eq!(with_token["result"] == true, !flags.contains(&"--no-dev-rpc"), "{flags:?}: {with_token}");
+        std::thread::sleep(Duration::from_millis(200));
+        let text = String::from_utf8(dev.stop("-TERM").stdout).unwrap();
+        for part in parts {
+            assert!(text.contains(part), "{flags:?}: {part} is not in {text}");
+        }
+        assert!(without.is_none_or(|part| !text.contains(part)), "{flags:?}: {text}");
+    }
+    let invalid = chainbox(&["dev", "--port", "0", "--rpc-token", "short"]).output().unwrap();
+    assert_eq!(invalid.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&invalid.stderr).contains("--rpc-token"));
 }
 
 #[test]

@@ -81,9 +81,47 @@ async fn a_mixed_batch_has_a_response_per_call() {
 }
 
 #[tokio::test]
+async fn every_id_that_geth_takes_is_answered() {
+    let service = Service::start().await;
+    for id in ["1", "-1", "0", "1.5", "1e2", "18446744073709551616", "\"a\"", "\"\"", "null", "true"] {
+        let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId","params":[]}}"#);
+        let want = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"0x7a69"}}"#);
+        assert_eq!(service.rpc_text(&call).await.body, want);
+        assert_eq!(service.rpc_text(&format!("[{call}]")).await.body, format!("[{want}]"));
+        let unknown = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"no_such"}}"#);
+        let body = service.rpc_text(&unknown).await.body;
+        assert!(body.starts_with(&format!(r#"{{"jsonrpc":"2.0","id":{id},"error":"#)), "{body}");
+    }
+    for id in ["{}", "[1]"] {
+        let call = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_chainId","params":[]}}"#);
+        let response = service.rpc_text(&call).await.json();
+        assert_eq!((&response["id"], &response["error"]["code"]), (&Value::Null, &json!(-32600)), "{id}");
+    }
+}
+
+#[tokio::test]
+async fn sends_of_a_batch_keep_their_ids() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().node().clone();
+    let send = |id: &str| {
+        let (from, to) = (node.accounts()[0], node.accounts()[1]);
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"eth_sendTransaction","params":[{{"from":"{from}","to":"{to}"}}]}}"#
+        )
+    };
+    let ids = ["-1", "7", "null", "0.5"];
+    let batch = format!("[{}]", ids.map(send).join(","));
+    let responses = service.rpc_text(&batch).await.json();
+    let responses = responses.as_array().unwrap();
+    assert!(responses.iter().all(|response| response["result"].is_string()), "{responses:?}");
+    let got: Vec<Value> = responses.iter().map(|response| response["id"].clone()).collect();
+    assert_eq!(got, [json!(-1), json!(7), Value::Null, json!(0.5)]);
+}
+
+#[tokio::test]
 async fn oversize_bodies_are_413() {
     let service = Service::start().await;
-    let body = " ".repeat(RPC_BODY_BYTES_MAX as usize + 1);
+    let body = " ".repeat(RPC_BODY_BYTES_MAX + 1);
     assert_eq!(service.rpc_text(&body).await.status, 413);
     let reply = service.rest("POST", "/v1/blockchains", json!({ "name": "x".repeat(2 << 20) })).await;
     assert_eq!((reply.status, reply.json()["error"]["code"].as_str()), (413, Some("PAYLOAD_TOO_LARGE")));

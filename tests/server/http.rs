@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use chainbox::{
     node::Node,
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Scope, Secret},
-    server::{Chains, Server, ServerConfig},
+    server::{Chains, Counters, Server, ServerConfig, ServerLimits},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -19,6 +19,7 @@ pub(crate) struct Service {
     pub(crate) address: SocketAddr,
     pub(crate) api_key: String,
     pub(crate) platform: Arc<Platform>,
+    pub(crate) counters: Arc<Counters>,
     _stop: oneshot::Sender<()>,
 }
 
@@ -46,22 +47,33 @@ impl Service {
     }
 
     pub(crate) async fn over(node: Node) -> Self {
+        Self::with(node, |config| config).await
+    }
+
+    /// Starts a server over `node` with other bounds.
+    pub(crate) async fn limited(node: Node, change: impl FnOnce(&mut ServerLimits)) -> Self {
+        let mut limits = ServerLimits::default();
+        change(&mut limits);
+        Self::with(node, |config| config.with_limits(limits)).await
+    }
+
+    /// Starts a server over `node` with another configuration.
+    pub(crate) async fn with(node: Node, config: impl FnOnce(ServerConfig) -> ServerConfig) -> Self {
         let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
         let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, node, 0);
         let platform = Arc::new(Platform::new(Secret::new([7; 32]), chain));
         let api_key = platform.create_api_key("test", &[Scope::Admin]).unwrap();
-        let config = ServerConfig {
-            listen: ([127, 0, 0, 1], 0).into(),
-            allowed_hosts: vec!["chain.example".to_owned()],
-            allowed_origins: Vec::new(),
-        };
-        let server = Server::bind(Chains::new(platform.clone()), config).await.unwrap();
+        let config =
+            config(ServerConfig::new(([127, 0, 0, 1], 0).into())).with_allowed_hosts(vec!["chain.example".to_owned()]);
+        let chains = Chains::new(platform.clone());
+        let counters = chains.counters().clone();
+        let server = Server::bind(chains, config).await.unwrap();
         let address = server.local_addr();
         let (stop, stopped) = oneshot::channel::<()>();
         tokio::spawn(server.serve(async {
             let _ = stopped.await;
         }));
-        Self { address, api_key, platform, _stop: stop }
+        Self { address, api_key, platform, counters, _stop: stop }
     }
 
     /// Sends one request with these headers, `Host` and `Content-Length`.
@@ -80,6 +92,21 @@ impl Service {
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes).await;
         parse(&bytes)
+    }
+
+    /// Sends one request without a body and returns the head of the response.
+    pub(crate) async fn head(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> String {
+        let mut text = format!("{method} {path} HTTP/1.1\r\nhost: {}\r\n", self.address);
+        for (name, value) in headers {
+            text += &format!("{name}: {value}\r\n");
+        }
+        let mut stream = TcpStream::connect(self.address).await.unwrap();
+        stream.write_all(format!("{text}\r\n").as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.unwrap());
+        }
+        String::from_utf8(head).unwrap()
     }
 
     /// Posts JSON-RPC text to `/`.

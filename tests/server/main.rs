@@ -2,15 +2,20 @@
 
 #![cfg(feature = "server")]
 
+mod access;
 mod authenticity;
 mod binary;
+mod filters;
 mod forks;
 mod framing;
 mod http;
 mod in_process;
+mod limits;
 mod methods;
+mod panics;
 mod pool_and_mining;
 mod refusals;
 mod rest;
 mod service_rpc;
+mod starvation;
 mod websocket;

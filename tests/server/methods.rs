@@ -303,7 +303,7 @@ async fn filters_return_changes_since_the_last_poll() {
     for filter in [blocks, pending, logs] {
         assert_eq!(chain.ok("eth_uninstallFilter", json!([filter])).await, true);
         assert_eq!(chain.ok("eth_uninstallFilter", json!([filter])).await, false);
-        assert_eq!(chain.error("eth_getFilterChanges", json!([filter])).await, (-32001, "filter not found".to_owned()));
+        assert_eq!(chain.error("eth_getFilterChanges", json!([filter])).await, (-32000, "filter not found".to_owned()));
     }
 }
 

@@ -36,6 +36,33 @@ async fn queued_transactions_have_a_reason() {
 }
 
 #[tokio::test]
+async fn the_pending_block_is_in_the_order_of_the_block_that_follows() {
+    let chain = Chain::new();
+    chain.ok("evm_setAutomine", json!([false])).await;
+    for tips in [["0x1", "0x2"], ["0x2", "0x1"]] {
+        for (index, tip) in tips.iter().enumerate() {
+            let request = json!({ "from": chain.account(index), "to": chain.account(2), "maxPriorityFeePerGas": tip });
+            chain.ok("eth_sendTransaction", json!([request])).await;
+        }
+        let pending = chain.ok("eth_getBlockByNumber", json!(["pending", false])).await;
+        chain.ok("evm_mine", json!([])).await;
+        let mined = chain.ok("eth_getBlockByNumber", json!(["latest", false])).await;
+        assert_eq!(pending["transactions"].as_array().unwrap().len(), 2);
+        assert_eq!(pending["transactions"], mined["transactions"]);
+    }
+}
+
+#[tokio::test]
+async fn an_oversized_transaction_is_refused_with_geths_words() {
+    let chain = Chain::new();
+    let input = format!("0x{}", "00".repeat(128 << 10));
+    let request = json!({ "from": chain.account(0), "to": chain.account(1), "data": input, "gas": "0x7a1200" });
+    let (code, message) = chain.error("eth_sendTransaction", json!([request])).await;
+    assert_eq!(code, -32000);
+    assert!(message.starts_with("oversized data"), "{message}");
+}
+
+#[tokio::test]
 async fn thirty_shuffled_nonces_are_all_mined() {
     let chain = Chain::new();
     // 11 and 30 are coprime: a fixed permutation.

@@ -2,7 +2,9 @@
 
 use std::{net::IpAddr, path::PathBuf};
 
-use chainbox::{chain::Hardfork, consensus::ConsensusKind, primitives::DEFAULT_MNEMONIC};
+use chainbox::{
+    chain::Hardfork, consensus::ConsensusKind, node::MINING_INTERVAL_SECS_MAX, primitives::DEFAULT_MNEMONIC,
+};
 use clap::{Args, Parser, Subcommand};
 
 use crate::sim_args::{CampaignOptions, ReplayOptions, SimOptions};
@@ -102,9 +104,15 @@ pub(crate) struct DevOptions {
     /// Host name to accept in requests beside localhost and IP addresses (protection against DNS rebinding); repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_HOST", value_name = "NAME", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_host: Vec<String>,
-    /// Origin of browser pages to accept when not on loopback, `*` for all; repeatable
+    /// Origin of browser pages to accept when not on loopback, beside those of localhost; `*` for all; repeatable
     #[arg(long, env = "CHAINBOX_ALLOW_ORIGIN", value_name = "ORIGIN", value_delimiter = ',', help_heading = "Server")]
     pub(crate) allow_origin: Vec<String>,
+    /// Serve Ethereum JSON-RPC only to clients with this token: as Authorization: Bearer, or as the first WebSocket subprotocol
+    #[arg(long, env = "CHAINBOX_RPC_TOKEN", value_name = "TOKEN", hide_env_values = true, help_heading = "Server")]
+    pub(crate) rpc_token: Option<String>,
+    /// Leave out the methods of a development node (anvil_*, evm_*, hardhat_*) and the unlocked accounts
+    #[arg(long, env = "CHAINBOX_NO_DEV_RPC", help_heading = "Server")]
+    pub(crate) no_dev_rpc: bool,
 
     /// Number of funded, unlocked accounts
     #[arg(long, short, env = "CHAINBOX_ACCOUNTS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = "Accounts")]
@@ -144,7 +152,7 @@ pub(crate) struct DevOptions {
     pub(crate) seed: u64,
 
     /// Mine a block every SECONDS seconds instead of one for each transaction
-    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..), help_heading = "Mining")]
+    #[arg(long, short, env = "CHAINBOX_BLOCK_TIME", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=MINING_INTERVAL_SECS_MAX), help_heading = "Mining")]
     pub(crate) block_time: Option<u64>,
     /// Mine only on request (evm_mine)
     #[arg(long, env = "CHAINBOX_NO_MINING", conflicts_with = "block_time", help_heading = "Mining")]

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, net::SocketAddr};
 use anstyle::{AnsiColor, Style};
 use chainbox::node::Node;
 
-use crate::args::DevOptions;
+use crate::{args::DevOptions, config_out::reachable};
 
 /// Style of headings.
 pub(crate) const HEADING: Style = Style::new().bold();
@@ -49,11 +49,42 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
     line(format_args!("Gas Limit:         {}", genesis.header().gas_limit));
     line(format_args!("\n{HEADING}API key{HEADING:#} (X-API-Key, valid for this process only)\n=================="));
     line(format_args!("{api_key}"));
+    for warning in warnings(options, address) {
+        line(format_args!("\n{ERROR}Warning:{ERROR:#} {warning}"));
+    }
     line(format_args!("\n{GOOD}Listening on {address}{GOOD:#}"));
+    let address = reachable(address);
     line(format_args!(
         "{FAINT}Ethereum JSON-RPC http://{address} and ws://{address}, service API http://{address}/v1{FAINT:#}\n"
     ));
     text
+}
+
+/// Returns what is open to whom.
+fn warnings(options: &DevOptions, address: SocketAddr) -> Vec<String> {
+    if address.ip().is_loopback() {
+        return Vec::new();
+    }
+    let mut warnings = Vec::new();
+    if options.rpc_token.is_none() {
+        let open = match options.no_dev_rpc {
+            true => "Ethereum JSON-RPC is open to every machine that reaches this address".to_owned(),
+            false => "every machine that reaches this address can spend from the accounts above, set balances and code, and reset the \
+                      chain"
+                .to_owned(),
+        };
+        let mut advice = vec!["--rpc-token TOKEN asks clients for a token"];
+        if !options.no_dev_rpc {
+            advice.push("--no-dev-rpc leaves out anvil_*, evm_*, hardhat_* and the unlocked accounts");
+        }
+        warnings.push(format!("listening on {}: {open}. {}", address.ip(), advice.join("; ")));
+    }
+    if options.allow_origin.iter().any(|origin| origin == "*") {
+        warnings.push(
+            "--allow-origin *: pages of every site may call this server from a browser that reaches it".to_owned(),
+        );
+    }
+    warnings
 }
 
 fn validators(count: usize) -> String {

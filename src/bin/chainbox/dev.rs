@@ -19,10 +19,10 @@ type Failure = Box<dyn Error>;
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     let node = build_node(options)?;
     // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and
-    // run clients.
+    // run clients. At least two, so that one is free while the other executes a transaction.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(1)).enable_all().build()?;
+        tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(2)).enable_all().build()?;
     let result = runtime.block_on(serve(options, node.clone()));
     // Calls that still run on blocking threads are not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
@@ -40,18 +40,17 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
         Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
     let platform = Arc::new(Platform::new(secret, chain));
     let api_key = platform.create_api_key("dev", &[Scope::Admin])?;
-    let chains = Chains::new(platform.clone());
-    let config = ServerConfig {
-        listen: (options.host, options.port).into(),
-        allowed_hosts: options.allow_host.clone(),
-        allowed_origins: options.allow_origin.clone(),
+    let chains = match options.no_dev_rpc {
+        true => Chains::without_development(platform.clone()),
+        false => Chains::new(platform.clone()),
     };
+    let config = server_config(options)?;
     let server = Server::bind(chains.clone(), config).await.map_err(|cause| files::with_causes(&cause))?;
     let address = server.local_addr();
     let stop = stop_signal()?;
-    tokio::spawn(server::drive(node.clone()));
+    tokio::spawn(server::drive(chains.default_rpc().clone()));
     if !options.quiet {
-        tokio::spawn(console::follow(node.clone()));
+        console::start(&node)?;
     }
     let serving = tokio::spawn(server.serve(stop));
     if let Some(path) = &options.config_out {
@@ -63,6 +62,16 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
     }
     serving.await?;
     Ok(())
+}
+
+fn server_config(options: &DevOptions) -> Result<ServerConfig, Failure> {
+    let config = ServerConfig::new((options.host, options.port).into())
+        .with_allowed_hosts(options.allow_host.clone())
+        .with_allowed_origins(options.allow_origin.clone());
+    match &options.rpc_token {
+        Some(token) => config.with_rpc_token(token).map_err(|cause| format!("--rpc-token: {cause}").into()),
+        None => Ok(config),
+    }
 }
 
 fn build_node(options: &DevOptions) -> Result<Node, Failure> {

@@ -1,19 +1,18 @@
-//! The pool by example, and against a model over a plain map.
+//! The pool by example, and against a model over a plain list.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, LazyLock},
-};
+mod bounds;
+mod model;
+mod waiting;
+
+use std::sync::{Arc, LazyLock};
 
 use alloy_primitives::{Address, U256};
-use proptest::{collection::vec, prelude::*};
 
 use super::*;
 use crate::{
-    chain::{Candidates, Chain, tests::fixture::*},
+    chain::{Candidates, Chain, Hardfork, InvalidTransaction, PoolError, tests::fixture::*},
     primitives::{Gas, KeyPair, TransactionRequest, gwei},
     state::{Account, fixture::MapView},
-    vm::Hardfork,
 };
 
 const BASE_FEE: u64 = 10;
@@ -24,21 +23,22 @@ fn sender(index: u8) -> KeyPair {
 }
 
 fn address_of(index: u8) -> Address {
-    static ADDRESSES: LazyLock<[Address; 3]> = LazyLock::new(|| [0, 1, 2].map(|index| sender(index).address()));
+    static ADDRESSES: LazyLock<[Address; 4]> = LazyLock::new(|| [0, 1, 2, 3].map(|index| sender(index).address()));
     ADDRESSES[usize::from(index)]
 }
 
 fn context(nonces: &[u64]) -> PoolContext {
-    let mut view = MapView::default();
-    for (index, nonce) in (0..).zip(nonces) {
-        let account = Account { nonce: *nonce, balance: gwei(1_000_000), ..Account::default() };
-        view.accounts.insert(address_of(index), account);
-    }
+    let account = |nonce: &u64| Account { nonce: *nonce, balance: gwei(1_000_000), ..Account::default() };
+    context_of((0..).map(address_of).zip(nonces.iter().map(account)))
+}
+
+fn context_of(accounts: impl Iterator<Item = (Address, Account)>) -> PoolContext {
     PoolContext {
-        state: Arc::new(view),
+        state: Arc::new(MapView { accounts: accounts.collect(), ..MapView::default() }),
         gas_limit: Gas::new(1_000_000),
         base_fee: BASE_FEE,
         fork: Hardfork::default().rules(),
+        timestamp: Timestamp::from_secs(0),
     }
 }
 
@@ -100,13 +100,14 @@ fn marking_one_invalid_excludes_its_successors() {
 fn a_gap_is_queued_with_the_reason_until_it_is_filled() {
     let (mut pool, context) = (dev_pool(), context(&[3]));
     assert!(!pool.add(transaction(0, 5, 50), &context).unwrap().is_ready);
-    assert_eq!(pool.content(&context)[0].excluded, Some(ExclusionReason::NonceGap { missing: 3 }));
+    assert_eq!(pool.content()[0].excluded, Some(ExclusionReason::NonceGap { missing: 3 }));
     assert_eq!((pool.counts(), pool.pending_nonce(&address_of(0))), ((0, 1), None));
     assert!(pool.add(transaction(0, 3, 5), &context).unwrap().is_ready);
     assert!(pool.add(transaction(0, 4, 50), &context).unwrap().is_ready);
     assert_eq!(pool.pending_nonce(&address_of(0)), Some(6));
-    let excluded: Vec<_> = pool.content(&context).into_iter().map(|pooled| pooled.excluded).collect();
-    assert_eq!(excluded, [Some(ExclusionReason::BaseFee { max_fee: 5, base_fee: BASE_FEE }), None, None]);
+    let excluded: Vec<_> = pool.content().into_iter().map(|pooled| pooled.excluded).collect();
+    let behind = Some(ExclusionReason::Predecessor { nonce: 3 });
+    assert_eq!(excluded, [Some(ExclusionReason::BaseFee { max_fee: 5, base_fee: BASE_FEE }), behind.clone(), behind]);
 }
 
 #[test]
@@ -126,23 +127,6 @@ fn a_replacement_pays_a_tenth_more_on_both_fees() {
     assert_eq!(added.replaced.unwrap().max_fee_per_gas(), 100);
     assert_eq!(pool.len(), 1);
     assert_eq!(pool.add(with(110, 55), &context).unwrap_err().to_string(), "already known");
-}
-
-#[test]
-fn bounds_hold_and_the_cheapest_is_evicted() {
-    let (mut pool, context) = (dev_pool(), context(&[0, 0, 0]));
-    for nonce in 0..4 {
-        pool.add(transaction(0, nonce, 50 + u128::from(nonce)), &context).unwrap();
-    }
-    let full = pool.add(transaction(0, 4, 1_000), &context).unwrap_err();
-    assert_eq!(full, PoolError::SenderFull { address: address_of(0), count: 4 });
-    pool.add(transaction(1, 0, 40), &context).unwrap();
-    pool.add(transaction(1, 1, 60), &context).unwrap();
-    let full = pool.add(transaction(2, 0, 40), &context).unwrap_err();
-    assert_eq!(full, PoolError::Full { count: 6, cheapest: 40 });
-    let added = pool.add(transaction(2, 0, 41), &context).unwrap();
-    assert_eq!(added.evicted.iter().map(|t| t.max_fee_per_gas()).collect::<Vec<_>>(), [40]);
-    assert_eq!(pool.counts(), (5, 1), "the evicted one's successor waits");
 }
 
 #[test]
@@ -213,145 +197,4 @@ fn mine(chain: &mut Chain, pool: &mut Pool) {
     let built = chain.build(chain.head().hash(), &attributes(timestamp), &mut best).unwrap();
     let change = adopt(chain, built.block);
     assert!(pool.on_head(&change, &chain.pool_context().unwrap()).is_empty());
-}
-
-/// The pool's rules over a plain map.
-#[derive(Debug, Default)]
-struct Model {
-    /// Fee and arrival by sender and nonce.
-    entries: BTreeMap<(u8, u64), (u128, u64)>,
-    arrivals: u64,
-    nonces: [u64; 3],
-}
-
-impl Model {
-    fn add(&mut self, index: u8, nonce: u64, fee: u128) -> bool {
-        let present = self.entries.get(&(index, nonce)).copied();
-        let of_sender = self.entries.keys().filter(|(sender, _)| *sender == index).count();
-        let taken = match present {
-            _ if nonce < self.nonces[usize::from(index)] => false,
-            Some((old, _)) => fee >= old + (old * 10).div_ceil(100) && fee > old,
-            None if of_sender >= 4 => false,
-            None if self.entries.len() < 6 => true,
-            None => {
-                let rank = |(_, (fee, arrival)): &(&(u8, u64), &(u128, u64))| (*fee, core::cmp::Reverse(*arrival));
-                let (key, (cheapest, _)) = self.entries.iter().min_by_key(rank).map(|(k, v)| (*k, *v)).unwrap();
-                if fee > cheapest {
-                    self.entries.remove(&key);
-                }
-                fee > cheapest
-            }
-        };
-        if taken {
-            self.entries.insert((index, nonce), (fee, self.arrivals));
-            self.arrivals += 1;
-        }
-        taken
-    }
-
-    fn ready(&self, index: u8) -> Vec<u64> {
-        let first = self.nonces[usize::from(index)];
-        (first..).take_while(|nonce| self.entries.contains_key(&(index, *nonce))).collect()
-    }
-
-    /// Selects the best head repeatedly.
-    fn best(&self) -> Vec<(u8, u64)> {
-        let mut next = self.nonces;
-        let mut picked = Vec::new();
-        loop {
-            let heads = (0..3).filter_map(|index| {
-                let nonce = next[usize::from(index)];
-                let (fee, arrival) = self.entries.get(&(index, nonce))?;
-                (*fee >= u128::from(BASE_FEE)).then_some((*fee, core::cmp::Reverse(*arrival), index, nonce))
-            });
-            let Some((_, _, index, nonce)) = heads.max() else { return picked };
-            picked.push((index, nonce));
-            next[usize::from(index)] += 1;
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Add(u8, u64, u128),
-    Remove(u8, u64),
-    /// A sender's nonce grows by transactions outside the pool.
-    Use(u8, u64),
-}
-
-fn step() -> impl Strategy<Value = Step> {
-    let key = (0_u8..3, 0_u64..7);
-    prop_oneof![
-        6 => (key.clone(), 5_u128..40).prop_map(|((index, nonce), fee)| Step::Add(index, nonce, fee)),
-        1 => key.clone().prop_map(|(index, nonce)| Step::Remove(index, nonce)),
-        1 => (0_u8..3, 0_u64..3).prop_map(|(index, count)| Step::Use(index, count)),
-    ]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
-
-    #[test]
-    fn agrees_with_a_plain_map(steps in vec(step(), 1..60)) {
-        let (mut pool, mut model) = (dev_pool(), Model::default());
-        for step in steps {
-            let now = context(&model.nonces);
-            match step {
-                Step::Add(index, nonce, fee) => {
-                    let before = pool.clone();
-                    let taken = pool.add(transaction(index, nonce, fee), &now);
-                    if taken.is_err() {
-                        prop_assert_eq!(pool.content(&now), before.content(&now), "a rejected transaction changes nothing");
-                    }
-                    prop_assert_eq!(taken.is_ok(), model.add(index, nonce, fee), "{:?}", taken);
-                }
-                Step::Remove(index, nonce) => {
-                    let found = pool.by_nonce(&address_of(index), nonce);
-                    let removed = found.and_then(|found| pool.remove(&found.hash()));
-                    prop_assert_eq!(removed.is_some(), model.entries.remove(&(index, nonce)).is_some());
-                }
-                Step::Use(index, count) => {
-                    model.nonces[usize::from(index)] += count;
-                    let nonces = model.nonces;
-                    model.entries.retain(|(sender, nonce), _| *nonce >= nonces[usize::from(*sender)]);
-                    pool.refresh_sender(address_of(index), &context(&model.nonces));
-                }
-            }
-            check(&pool, &model)?;
-        }
-    }
-}
-
-fn check(pool: &Pool, model: &Model) -> Result<(), TestCaseError> {
-    let number_of = |address: Address| (0..3).find(|index| address_of(*index) == address).unwrap();
-    let content = pool.content(&context(&model.nonces));
-    let listed: BTreeMap<_, _> = content
-        .iter()
-        .map(|p| ((number_of(p.transaction.sender()), p.transaction.nonce()), p.transaction.max_fee_per_gas()))
-        .collect();
-    let expected: BTreeMap<_, _> = model.entries.iter().map(|(key, (fee, _))| (*key, *fee)).collect();
-    prop_assert_eq!(listed, expected);
-    prop_assert_eq!(pool.len(), model.entries.len());
-    let ready: usize = (0..3).map(|index| model.ready(index).len()).sum();
-    prop_assert_eq!(pool.counts(), (ready, model.entries.len() - ready));
-    for index in 0..3 {
-        let pending = model.ready(index).last().map(|nonce| nonce + 1);
-        prop_assert_eq!(pool.pending_nonce(&address_of(index)), pending);
-    }
-    let best: Vec<_> = drain(pool.best(BASE_FEE)).iter().map(|t| (number_of(t.sender()), t.nonce())).collect();
-    prop_assert_eq!(best, model.best());
-    for entry in pool.content(&context(&model.nonces)) {
-        prop_assert_eq!(pool.get(&entry.transaction.hash()), Some(entry.transaction));
-    }
-    Ok(())
-}
-
-#[test]
-fn content_reads_current_balances() {
-    let (mut pool, context) = (dev_pool(), context(&[0]));
-    pool.add(transaction(0, 0, 50), &context).unwrap();
-    let broke = PoolContext { state: Arc::new(MapView::default()), ..context };
-    let address = address_of(0);
-    assert_eq!(pool.content(&broke)[0].excluded, Some(ExclusionReason::Funds { address }));
-    assert_eq!(U256::from(pool.len()), U256::from(1));
 }

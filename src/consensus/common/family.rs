@@ -1,11 +1,13 @@
 //! The interface of one protocol to the dispatch over all of them.
 
+use core::fmt::Debug;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use super::{
-    id::ReplicaId,
+    header_rules::{CachedHeaderRules, HeaderChainRules},
+    id::{BlockId, ReplicaId},
     light::FollowHeaders,
     protocol::Protocol,
     record_class::RecordKeys,
@@ -15,7 +17,7 @@ use super::{
 };
 use crate::{
     chain::{Block, HeaderRules},
-    primitives::{Address, Header},
+    primitives::{Address, B256, Header, Timestamp},
 };
 
 /// A protocol's use of stake.
@@ -92,70 +94,98 @@ pub(crate) struct RoundStatus {
     pub(crate) leader: Option<ReplicaId>,
 }
 
+/// The keys of a replica.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplicaKeys {
+    /// The verifier of all signatures.
+    pub(crate) authenticator: Authenticator,
+    /// The replica's own signer; a replica without one observes.
+    pub(crate) signer: Option<Signer>,
+}
+
+/// The start of a replica: its chain's genesis and its keys.
+#[derive(Clone, Debug)]
+pub(crate) struct ReplicaSetup<'a> {
+    pub(crate) genesis: &'a Block,
+    /// Validators at genesis.
+    pub(crate) validators: ValidatorSet,
+    pub(crate) keys: ReplicaKeys,
+}
+
+impl ReplicaSetup<'_> {
+    /// Returns the id and the timestamp of the genesis block.
+    pub(crate) fn root(&self) -> (BlockId, Timestamp) {
+        (BlockId::of(self.genesis), self.genesis.timestamp())
+    }
+}
+
+/// The parameters of a protocol in genesis.
+pub(crate) type ConfigOf<P> = <P as HeaderChainRules>::Config;
+/// The context of a block for its children.
+pub(crate) type ContextOf<P> = <P as HeaderChainRules>::Context;
+
 /// One consensus protocol: its parts, its constant facts and how a replica of it is set up. Implemented by the protocol's
 /// state.
-pub(crate) trait ProtocolFamily: Protocol {
-    /// The parameters in genesis.
-    type Config: Clone;
+pub(crate) trait ProtocolFamily:
+    Protocol + HeaderChainRules<Config: Clone + 'static, Genesis: 'static, Context: 'static> + Debug + 'static
+{
     /// A refused configuration or record.
-    type Error;
+    type SetupError;
     /// The verifier by headers alone.
     type Light: FollowHeaders;
 
     const INFO: ProtocolInfo;
 
-    /// Returns the default parameters with blocks on demand only.
-    fn on_demand() -> Self::Config;
-
     /// Returns the parameters with the replicas' addresses: the one at index `n` of `roster` is of replica `n`; `observers`
     /// never seal. By default they make no difference.
-    fn with_roster(config: Self::Config, roster: &[Address], observers: Vec<ReplicaId>) -> Self::Config {
+    fn with_roster(config: ConfigOf<Self>, roster: &[Address], observers: Vec<ReplicaId>) -> ConfigOf<Self> {
         let _ = (roster, observers);
         config
     }
 
-    /// Returns a replica at genesis; one without a `signer` observes.
-    fn at_genesis(
-        config: &Self::Config,
-        genesis: &Block,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, Self::Error>;
+    /// Returns a replica at genesis.
+    fn at_genesis(config: &ConfigOf<Self>, setup: ReplicaSetup<'_>) -> Result<Self, Self::SetupError>;
 
     /// Returns a replica at a stored head, from the record that was written with it.
-    fn at_head(
-        config: &Self::Config,
-        head_record: &[u8],
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, Self::Error>;
+    fn at_head(config: &ConfigOf<Self>, record: &[u8], keys: ReplicaKeys) -> Result<Self, Self::SetupError>;
 
     /// Returns a replica after a crash, from all of its records.
     fn from_records(
-        config: &Self::Config,
-        genesis: &Block,
-        validators: ValidatorSet,
+        config: &ConfigOf<Self>,
+        setup: ReplicaSetup<'_>,
         records: &Records,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, Self::Error>;
+    ) -> Result<Self, Self::SetupError>;
+
+    /// Returns the input of the genesis context.
+    fn rules_genesis(config: &ConfigOf<Self>, validators: ValidatorSet) -> Result<Self::Genesis, Self::SetupError>;
+
+    /// Returns the hash of the head and the context for its children; `None` while the head is not in the block tree.
+    fn context_at_head(&self) -> Option<(B256, ContextOf<Self>)>;
 
     /// Returns the header rules, from the stored head of an opened chain or else from genesis on.
     fn header_rules(
-        config: &Self::Config,
+        config: &ConfigOf<Self>,
         validators: ValidatorSet,
         authenticator: Authenticator,
         head_record: Option<&[u8]>,
-    ) -> Result<Arc<dyn HeaderRules>, Self::Error>;
+    ) -> Result<Arc<dyn HeaderRules>, Self::SetupError> {
+        let genesis = Self::rules_genesis(config, validators)?;
+        let rules = CachedHeaderRules::<Self>::new(config.clone(), genesis, authenticator.clone());
+        let keys = ReplicaKeys { authenticator, signer: None };
+        let head = head_record.map(|record| Self::at_head(config, record, keys)).transpose()?;
+        if let Some((hash, context)) = head.and_then(|head| head.context_at_head()) {
+            rules.remember(hash, context);
+        }
+        Ok(Arc::new(rules))
+    }
 
     /// Returns a light verifier at genesis.
     fn light_verifier(
-        config: &Self::Config,
+        config: &ConfigOf<Self>,
         genesis: &Header,
         validators: ValidatorSet,
         authenticator: Authenticator,
-    ) -> Result<Self::Light, Self::Error>;
+    ) -> Result<Self::Light, Self::SetupError>;
 
     /// Returns whether a replica that restarted from this record still needs it. A replica itself deletes the records that
     /// it knows of; this identifies those of branches and log entries that it did not restore. By default it knows all of

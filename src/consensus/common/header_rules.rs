@@ -16,7 +16,7 @@ const GENERATION_MAX: usize = 1_024;
 
 /// A block's parent, for the block's verification.
 #[derive(Debug)]
-pub struct ParentContext<'a, C> {
+pub(crate) struct ParentContext<'a, C> {
     /// Header of the parent.
     pub header: &'a Header,
     /// Context after the parent, with the validator updates of its execution.
@@ -24,7 +24,7 @@ pub struct ParentContext<'a, C> {
 }
 
 /// The header rules of one protocol, without live state.
-pub trait HeaderChainRules {
+pub(crate) trait HeaderChainRules {
     /// Parameters of the protocol.
     type Config: Debug + Send + Sync;
     /// Input of the genesis context, such as the initial validators.
@@ -76,7 +76,7 @@ pub trait HeaderChainRules {
 
 /// The header rules of protocol `P` for the chain, with a cache of verified headers. Replicas of a process may share one.
 #[derive(Debug)]
-pub struct CachedHeaderRules<P: HeaderChainRules> {
+pub(crate) struct CachedHeaderRules<P: HeaderChainRules> {
     config: P::Config,
     authenticator: Authenticator,
     genesis: P::Genesis,
@@ -85,12 +85,12 @@ pub struct CachedHeaderRules<P: HeaderChainRules> {
 
 impl<P: HeaderChainRules> CachedHeaderRules<P> {
     /// Returns the rules of a chain whose genesis context is made from `genesis`.
-    pub fn new(config: P::Config, genesis: P::Genesis, authenticator: Authenticator) -> Self {
+    pub(crate) fn new(config: P::Config, genesis: P::Genesis, authenticator: Authenticator) -> Self {
         Self { config, authenticator, genesis, verified: VerifiedHeaders::default() }
     }
 
     /// Adds the context after a block that was verified before this process began, such as a stored head.
-    pub fn remember(&self, block: B256, context: P::Context) {
+    pub(crate) fn remember(&self, block: B256, context: P::Context) {
         self.verified.insert(block, Bytes::new(), context);
     }
 

@@ -37,8 +37,10 @@ pub(crate) trait FollowHeaders {
     /// Returns the newest verified block.
     fn head(&self) -> BlockId;
 
-    /// Returns the newest block that is final in the protocol's own sense.
-    fn finalized(&self) -> BlockId;
+    /// Returns the newest block that is final in the protocol's own sense; by default every verified block is.
+    fn finalized(&self) -> BlockId {
+        self.head()
+    }
 
     /// Returns the validators that may author the block after the head.
     fn validators(&self) -> ValidatorSet;

@@ -1,27 +1,23 @@
 //! Delegated proof of stake's implementation of the interface common to all protocols.
 
-use std::sync::Arc;
-
 use super::{
-    BLOCK_PREFIX, Dpos, DposConfig, DposError, DposRules, HEAD_KEY, HeaderError, LightVerifier, SAFETY_STATE_KEY,
+    BLOCK_PREFIX, Dpos, DposConfig, DposError, HEAD_KEY, HeaderContext, HeaderError, LightVerifier, SAFETY_STATE_KEY,
 };
 use crate::{
-    chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Records, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, SealedHeader, ValidatorSet,
         common::{
-            family::{MembershipChange, ProtocolFamily, ProtocolInfo, StakeUse},
+            family::{MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
             light::FollowHeaders,
             record_class::RecordKeys,
             records::block_of_key,
         },
     },
-    primitives::Header,
+    primitives::{B256, Header},
 };
 
 impl ProtocolFamily for Dpos {
-    type Config = DposConfig;
-    type Error = DposError;
+    type SetupError = DposError;
     type Light = LightVerifier;
 
     const INFO: ProtocolInfo = ProtocolInfo {
@@ -44,53 +40,26 @@ impl ProtocolFamily for Dpos {
         },
     };
 
-    fn on_demand() -> DposConfig {
-        DposConfig { period: 0, ..DposConfig::default() }
+    fn at_genesis(config: &DposConfig, setup: ReplicaSetup<'_>) -> Result<Self, DposError> {
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::new(*config, root, &setup.validators, keys.authenticator, keys.signer)
     }
 
-    fn at_genesis(
-        config: &DposConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, DposError> {
-        Self::new(*config, (BlockId::of(genesis), genesis.timestamp()), &validators, authenticator, signer)
+    fn at_head(config: &DposConfig, record: &[u8], keys: ReplicaKeys) -> Result<Self, DposError> {
+        Self::restore(*config, record, keys.authenticator, keys.signer)
     }
 
-    fn at_head(
-        config: &DposConfig,
-        head_record: &[u8],
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, DposError> {
-        Self::restore(*config, head_record, authenticator, signer)
+    fn from_records(config: &DposConfig, setup: ReplicaSetup<'_>, records: &Records) -> Result<Self, DposError> {
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::recover(*config, root, &setup.validators, records, keys.authenticator, keys.signer)
     }
 
-    fn from_records(
-        config: &DposConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        records: &Records,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, DposError> {
-        let root = (BlockId::of(genesis), genesis.timestamp());
-        Self::recover(*config, root, &validators, records, authenticator, signer)
+    fn rules_genesis(_config: &DposConfig, validators: ValidatorSet) -> Result<ValidatorSet, DposError> {
+        Ok(validators)
     }
 
-    fn header_rules(
-        config: &DposConfig,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        head_record: Option<&[u8]>,
-    ) -> Result<Arc<dyn HeaderRules>, DposError> {
-        let rules = DposRules::new(*config, validators, authenticator.clone());
-        if let Some(record) = head_record {
-            let dpos = Self::restore(*config, record, authenticator, None)?;
-            rules.remember(dpos.head_context().block.hash, dpos.head_context().clone());
-        }
-        Ok(Arc::new(rules))
+    fn context_at_head(&self) -> Option<(B256, HeaderContext)> {
+        Some((self.head_context().block.hash, self.head_context().clone()))
     }
 
     fn light_verifier(

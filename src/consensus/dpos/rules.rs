@@ -9,15 +9,12 @@ use super::{
 use crate::{
     chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
-        UnverifiedHeader, ValidatorSet, header::UnusedField,
+        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
+        ValidatorSet, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
-
-/// The header rules of a chain of delegated proof of stake, from the validators of its genesis.
-pub type DposRules = CachedHeaderRules<Dpos>;
 
 /// Violation of a header rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

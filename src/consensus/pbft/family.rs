@@ -1,23 +1,22 @@
 //! PBFT's implementation of the interface common to all protocols.
 
-use std::sync::Arc;
-
-use super::{Committee, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, PbftRules, record};
+use super::{Committee, CommitteeTransition, HeaderError, LightVerifier, Pbft, PbftConfig, PbftError, record};
 use crate::{
-    chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Records, ReplicaId, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, ReplicaId, SealedHeader, ValidatorSet,
         common::{
-            family::{MembershipChange, ProtocolFamily, ProtocolInfo, RoundRole, RoundStatus, StakeUse},
+            family::{
+                MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundRole, RoundStatus,
+                StakeUse,
+            },
             light::FollowHeaders,
         },
     },
-    primitives::{Address, Header},
+    primitives::{Address, B256, Header},
 };
 
 impl ProtocolFamily for Pbft {
-    type Config = PbftConfig;
-    type Error = PbftError;
+    type SetupError = PbftError;
     type Light = LightVerifier;
 
     const INFO: ProtocolInfo = ProtocolInfo {
@@ -35,53 +34,26 @@ impl ProtocolFamily for Pbft {
         record_keys: record::RECORD_KEYS,
     };
 
-    fn on_demand() -> PbftConfig {
-        PbftConfig { period: 0, ..PbftConfig::default() }
+    fn at_genesis(config: &PbftConfig, setup: ReplicaSetup<'_>) -> Result<Self, PbftError> {
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::new(*config, root, setup.validators, keys.authenticator, keys.signer)
     }
 
-    fn at_genesis(
-        config: &PbftConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PbftError> {
-        Self::new(*config, (BlockId::of(genesis), genesis.timestamp()), validators, authenticator, signer)
+    fn at_head(config: &PbftConfig, record: &[u8], keys: ReplicaKeys) -> Result<Self, PbftError> {
+        Self::restore(*config, record, keys.authenticator, keys.signer)
     }
 
-    fn at_head(
-        config: &PbftConfig,
-        head_record: &[u8],
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PbftError> {
-        Self::restore(*config, head_record, authenticator, signer)
+    fn from_records(config: &PbftConfig, setup: ReplicaSetup<'_>, records: &Records) -> Result<Self, PbftError> {
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::recover(*config, root, setup.validators, records, keys.authenticator, keys.signer)
     }
 
-    fn from_records(
-        config: &PbftConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        records: &Records,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PbftError> {
-        let root = (BlockId::of(genesis), genesis.timestamp());
-        Self::recover(*config, root, validators, records, authenticator, signer)
+    fn rules_genesis(config: &PbftConfig, validators: ValidatorSet) -> Result<Committee, PbftError> {
+        Committee::new(config, validators)
     }
 
-    fn header_rules(
-        config: &PbftConfig,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        head_record: Option<&[u8]>,
-    ) -> Result<Arc<dyn HeaderRules>, PbftError> {
-        let rules = PbftRules::new(*config, Committee::new(config, validators)?, authenticator);
-        if let Some(record) = head_record {
-            let (hash, transition) = Self::recorded_transition(config, record)?;
-            rules.remember(hash, transition);
-        }
-        Ok(Arc::new(rules))
+    fn context_at_head(&self) -> Option<(B256, CommitteeTransition)> {
+        Some((self.head.hash, self.transition.clone()))
     }
 
     fn light_verifier(
@@ -120,10 +92,6 @@ impl FollowHeaders for LightVerifier {
     }
 
     fn head(&self) -> BlockId {
-        self.head()
-    }
-
-    fn finalized(&self) -> BlockId {
         self.head()
     }
 

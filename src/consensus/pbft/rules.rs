@@ -5,15 +5,10 @@ use super::{
 };
 use crate::{
     chain::Block,
-    consensus::{
-        Authenticator, CachedHeaderRules, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField,
-    },
+    consensus::{Authenticator, HeaderChainRules, ParentContext, UnverifiedHeader, header::UnusedField},
     primitives::{B256, Header, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates, staking},
 };
-
-/// The header rules of a PBFT chain, from the committee at genesis.
-pub type PbftRules = CachedHeaderRules<Pbft>;
 
 /// Verifies everything but parent, payload and seal.
 ///

@@ -1,26 +1,22 @@
 //! Proof of authority's implementation of the interface common to all protocols.
 
-use std::sync::Arc;
-
 use super::{
-    HEAD_KEY, HeaderError, LightVerifier, Poa, PoaConfig, PoaError, PoaRules, SEALED_PREFIX, SIGNED_KEY, record,
+    HEAD_KEY, HeaderContext, HeaderError, LightVerifier, Poa, PoaConfig, PoaError, SEALED_PREFIX, SIGNED_KEY, record,
 };
 use crate::{
-    chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Records, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, SealedHeader, ValidatorSet,
         common::{
-            family::{MembershipChange, ProtocolFamily, ProtocolInfo, StakeUse},
+            family::{MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, StakeUse},
             light::FollowHeaders,
             record_class::RecordKeys,
         },
     },
-    primitives::Header,
+    primitives::{B256, Header},
 };
 
 impl ProtocolFamily for Poa {
-    type Config = PoaConfig;
-    type Error = PoaError;
+    type SetupError = PoaError;
     type Light = LightVerifier;
 
     const INFO: ProtocolInfo = ProtocolInfo {
@@ -43,53 +39,26 @@ impl ProtocolFamily for Poa {
         },
     };
 
-    fn on_demand() -> PoaConfig {
-        PoaConfig { period: 0, ..PoaConfig::default() }
+    fn at_genesis(config: &PoaConfig, setup: ReplicaSetup<'_>) -> Result<Self, PoaError> {
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::new(*config, root, setup.validators, keys.authenticator, keys.signer)
     }
 
-    fn at_genesis(
-        config: &PoaConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PoaError> {
-        Self::new(*config, (BlockId::of(genesis), genesis.timestamp()), validators, authenticator, signer)
+    fn at_head(config: &PoaConfig, record: &[u8], keys: ReplicaKeys) -> Result<Self, PoaError> {
+        Self::restore(*config, record, keys.authenticator, keys.signer)
     }
 
-    fn at_head(
-        config: &PoaConfig,
-        head_record: &[u8],
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PoaError> {
-        Self::restore(*config, head_record, authenticator, signer)
+    fn from_records(config: &PoaConfig, setup: ReplicaSetup<'_>, records: &Records) -> Result<Self, PoaError> {
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::recover(*config, root, setup.validators, records, keys.authenticator, keys.signer)
     }
 
-    fn from_records(
-        config: &PoaConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        records: &Records,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PoaError> {
-        let root = (BlockId::of(genesis), genesis.timestamp());
-        Self::recover(*config, root, validators, records, authenticator, signer)
+    fn rules_genesis(_config: &PoaConfig, validators: ValidatorSet) -> Result<ValidatorSet, PoaError> {
+        Ok(validators)
     }
 
-    fn header_rules(
-        config: &PoaConfig,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        head_record: Option<&[u8]>,
-    ) -> Result<Arc<dyn HeaderRules>, PoaError> {
-        let rules = PoaRules::new(*config, validators, authenticator.clone());
-        if let Some(record) = head_record {
-            let poa = Self::restore(*config, record, authenticator, None)?;
-            rules.remember(poa.head_context().block.hash, poa.head_context().clone());
-        }
-        Ok(Arc::new(rules))
+    fn context_at_head(&self) -> Option<(B256, HeaderContext)> {
+        Some((self.head_context().block.hash, self.head_context().clone()))
     }
 
     fn light_verifier(

@@ -6,14 +6,11 @@ use super::{Payload, PayloadError, Poa, PoaConfig, Snapshot, SnapshotError};
 use crate::{
     chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
-        UnverifiedHeader, ValidatorSet, header::UnusedField,
+        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
+        ValidatorSet, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp, U256},
 };
-
-/// The header rules of a proof-of-authority chain, from the signers of its genesis.
-pub type PoaRules = CachedHeaderRules<Poa>;
 
 /// State after a block that verification of its children needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -441,7 +441,13 @@ fn header_rules_depend_on_ancestors_alone_and_need_all_of_them() {
     let setup = Setup::new(4);
     let mut blocks = vec![setup.genesis.clone()];
     blocks.extend(setup.branch(&setup.genesis, &[1, 2, 3, 0, 1]));
-    let rules = || PoaRules::new(setup.config, setup.set(), setup.authenticator.clone());
+    let rules = || {
+        crate::consensus::common::header_rules::CachedHeaderRules::<Poa>::new(
+            setup.config,
+            setup.set(),
+            setup.authenticator.clone(),
+        )
+    };
     let (last, parent) = (&blocks[5], &blocks[4]);
     assert_eq!(rules().verify(last, parent.header(), &Known(blocks.clone())), Ok(()));
     let bad = setup.block(parent, 0, &Odd::default());

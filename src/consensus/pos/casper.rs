@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn it_comes_back_from_its_encoding() {
+    fn an_encoding_round_trips() {
         let casper = casper([1, 0, 1, 0], 5, 6, 4);
         let mut out = Encoder::new();
         casper.encode(&mut out);

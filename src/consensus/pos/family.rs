@@ -1,16 +1,16 @@
 //! Proof of stake's implementation of the interface common to all protocols.
 
-use std::sync::Arc;
-
 use super::{
-    HEAD_KEY, HeaderError, LightVerifier, NODE_PREFIX, Pos, PosConfig, PosError, PosRules, SLASHING_PROTECTION_KEY,
+    HEAD_KEY, HeaderContext, HeaderError, LightVerifier, NODE_PREFIX, Pos, PosConfig, PosError, SLASHING_PROTECTION_KEY,
 };
 use crate::{
-    chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Records, ReplicaId, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, ReplicaId, SealedHeader, ValidatorSet,
         common::{
-            family::{MembershipChange, ProtocolFamily, ProtocolInfo, RoundRole, RoundStatus, StakeUse},
+            family::{
+                MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundRole, RoundStatus,
+                StakeUse,
+            },
             light::FollowHeaders,
             record_class::RecordKeys,
         },
@@ -19,8 +19,7 @@ use crate::{
 };
 
 impl ProtocolFamily for Pos {
-    type Config = PosConfig;
-    type Error = PosError;
+    type SetupError = PosError;
     type Light = LightVerifier;
 
     const INFO: ProtocolInfo = ProtocolInfo {
@@ -43,53 +42,26 @@ impl ProtocolFamily for Pos {
         },
     };
 
-    fn on_demand() -> PosConfig {
-        PosConfig { period: 0, ..PosConfig::default() }
+    fn at_genesis(config: &PosConfig, setup: ReplicaSetup<'_>) -> Result<Self, PosError> {
+        let (root, keys) = (setup.genesis, setup.keys);
+        Self::new(*config, root, &setup.validators, keys.authenticator, keys.signer)
     }
 
-    fn at_genesis(
-        config: &PosConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PosError> {
-        Self::new(*config, genesis, &validators, authenticator, signer)
+    fn at_head(config: &PosConfig, record: &[u8], keys: ReplicaKeys) -> Result<Self, PosError> {
+        Self::restore(*config, record, keys.authenticator, keys.signer)
     }
 
-    fn at_head(
-        config: &PosConfig,
-        head_record: &[u8],
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PosError> {
-        Self::restore(*config, head_record, authenticator, signer)
+    fn from_records(config: &PosConfig, setup: ReplicaSetup<'_>, records: &Records) -> Result<Self, PosError> {
+        let (root, keys) = (setup.genesis, setup.keys);
+        Self::recover(*config, root, &setup.validators, records, keys.authenticator, keys.signer)
     }
 
-    fn from_records(
-        config: &PosConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        records: &Records,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, PosError> {
-        Self::recover(*config, genesis, &validators, records, authenticator, signer)
+    fn rules_genesis(_config: &PosConfig, validators: ValidatorSet) -> Result<ValidatorSet, PosError> {
+        Ok(validators)
     }
 
-    fn header_rules(
-        config: &PosConfig,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        head_record: Option<&[u8]>,
-    ) -> Result<Arc<dyn HeaderRules>, PosError> {
-        let rules = PosRules::new(*config, validators, authenticator.clone());
-        if let Some(record) = head_record
-            && let Some(context) = Self::restore(*config, record, authenticator, None)?.head_context()
-        {
-            rules.remember(context.block.hash, context.clone());
-        }
-        Ok(Arc::new(rules))
+    fn context_at_head(&self) -> Option<(B256, HeaderContext)> {
+        self.head_context().map(|context| (context.block.hash, context.clone()))
     }
 
     fn light_verifier(

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_comes_back_and_only_in_its_one_form() {
+    fn a_payload_round_trips_and_has_one_encoding() {
         for payload in [full(), Payload::default(), Payload { accounting: Some(EpochAccounting::default()), ..full() }]
         {
             let bytes = payload.encoded();

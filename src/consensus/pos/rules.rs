@@ -10,17 +10,14 @@ use super::{
 use crate::{
     chain::{Block, MixHashSource, RuleError},
     consensus::{
-        Authenticator, BlockId, CachedHeaderRules, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
-        UnverifiedHeader, ValidatorSet,
+        Authenticator, BlockId, HeaderChainRules, HeaderFieldError, ParentContext, SealError, UnverifiedHeader,
+        ValidatorSet,
         header::UnusedField,
         mutation::{self, Mutation},
     },
     primitives::{Address, B256, Header, Height, Timestamp},
     system::{SystemCall, SystemContext, ValidatorUpdates},
 };
-
-/// The header rules of a proof-of-stake chain, from the validators of its genesis.
-pub type PosRules = CachedHeaderRules<Pos>;
 
 /// State after a block that verification of its children needs.
 #[derive(Clone, Debug, PartialEq, Eq)]

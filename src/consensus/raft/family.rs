@@ -1,27 +1,26 @@
 //! Raft's implementation of the protocol family.
 
-use std::sync::Arc;
-
 use super::{
-    ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY, HeaderError, LightVerifier, Membership, Raft, RaftConfig, RaftError,
-    RaftRules,
+    ENTRY_PREFIX, HARD_STATE_KEY, HEAD_KEY, HeaderContext, HeaderError, LightVerifier, Membership, Raft, RaftConfig,
+    RaftError,
 };
 use crate::{
-    chain::{Block, HeaderRules},
     consensus::{
-        Authenticator, BlockId, Records, ReplicaId, SealedHeader, Signer, ValidatorSet,
+        Authenticator, BlockId, Records, ReplicaId, SealedHeader, ValidatorSet,
         common::{
-            family::{MembershipChange, ProtocolFamily, ProtocolInfo, RoundRole, RoundStatus, StakeUse},
+            family::{
+                MembershipChange, ProtocolFamily, ProtocolInfo, ReplicaKeys, ReplicaSetup, RoundRole, RoundStatus,
+                StakeUse,
+            },
             light::FollowHeaders,
             record_class::RecordKeys,
         },
     },
-    primitives::{Address, Header},
+    primitives::{Address, B256, Header},
 };
 
 impl ProtocolFamily for Raft {
-    type Config = RaftConfig;
-    type Error = RaftError;
+    type SetupError = RaftError;
     type Light = LightVerifier;
 
     const INFO: ProtocolInfo = ProtocolInfo {
@@ -60,58 +59,32 @@ impl ProtocolFamily for Raft {
         },
     };
 
-    fn on_demand() -> RaftConfig {
-        RaftConfig { period: 0, ..RaftConfig::default() }
-    }
-
     fn with_roster(config: RaftConfig, roster: &[Address], observers: Vec<ReplicaId>) -> RaftConfig {
         config.with_roster(roster.to_vec(), observers)
     }
 
-    fn at_genesis(
-        config: &RaftConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, RaftError> {
-        let members = first_members(config, &validators);
-        Self::new(config.clone(), (BlockId::of(genesis), genesis.timestamp()), members, authenticator, signer)
+    fn at_genesis(config: &RaftConfig, setup: ReplicaSetup<'_>) -> Result<Self, RaftError> {
+        let members = first_members(config, &setup.validators);
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::new(config.clone(), root, members, keys.authenticator, keys.signer)
     }
 
-    fn at_head(
-        config: &RaftConfig,
-        head_record: &[u8],
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, RaftError> {
-        Self::restore(config.clone(), head_record, authenticator, signer)
+    fn at_head(config: &RaftConfig, record: &[u8], keys: ReplicaKeys) -> Result<Self, RaftError> {
+        Self::restore(config.clone(), record, keys.authenticator, keys.signer)
     }
 
-    fn from_records(
-        config: &RaftConfig,
-        genesis: &Block,
-        validators: ValidatorSet,
-        records: &Records,
-        authenticator: Authenticator,
-        signer: Option<Signer>,
-    ) -> Result<Self, RaftError> {
-        let (root, members) = ((BlockId::of(genesis), genesis.timestamp()), first_members(config, &validators));
-        Self::recover(config.clone(), root, members, records, authenticator, signer)
+    fn from_records(config: &RaftConfig, setup: ReplicaSetup<'_>, records: &Records) -> Result<Self, RaftError> {
+        let members = first_members(config, &setup.validators);
+        let (root, keys) = (setup.root(), setup.keys);
+        Self::recover(config.clone(), root, members, records, keys.authenticator, keys.signer)
     }
 
-    fn header_rules(
-        config: &RaftConfig,
-        validators: ValidatorSet,
-        authenticator: Authenticator,
-        head_record: Option<&[u8]>,
-    ) -> Result<Arc<dyn HeaderRules>, RaftError> {
-        let rules = RaftRules::new(config.clone(), first_members(config, &validators), authenticator.clone());
-        if let Some(record) = head_record {
-            let raft = Self::restore(config.clone(), record, authenticator, None)?;
-            rules.remember(raft.head_context().block.hash, raft.head_context().clone());
-        }
-        Ok(Arc::new(rules))
+    fn rules_genesis(config: &RaftConfig, validators: ValidatorSet) -> Result<Membership, RaftError> {
+        Ok(first_members(config, &validators))
+    }
+
+    fn context_at_head(&self) -> Option<(B256, HeaderContext)> {
+        Some((self.head_context().block.hash, self.head_context().clone()))
     }
 
     fn light_verifier(
@@ -160,10 +133,6 @@ impl FollowHeaders for LightVerifier {
     }
 
     fn head(&self) -> BlockId {
-        self.head()
-    }
-
-    fn finalized(&self) -> BlockId {
         self.head()
     }
 

@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_encoding_comes_back() {
+    fn an_encoding_round_trips() {
         let member = |number: u32| (ReplicaId::new(number), Address::repeat_byte(number as u8));
         let leave = |number: u32| Assignment {
             replica: ReplicaId::new(number),

@@ -152,7 +152,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_payload_comes_back(
+        fn every_payload_round_trips(
             term in any::<u64>(),
             index in any::<u64>(),
             change in proptest::option::of(changes()),

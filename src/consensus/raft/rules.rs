@@ -6,14 +6,11 @@ use super::{ChangeError, Membership, Payload, PayloadError, Raft, RaftConfig};
 use crate::{
     chain::{Block, RuleError},
     consensus::{
-        Authenticator, BlockId, CachedHeaderRules, Encoder, HeaderChainRules, HeaderFieldError, ParentContext,
-        SealError, UnverifiedHeader, header::UnusedField,
+        Authenticator, BlockId, Encoder, HeaderChainRules, HeaderFieldError, ParentContext, SealError,
+        UnverifiedHeader, header::UnusedField,
     },
     primitives::{Address, B256, Header, Height, Timestamp},
 };
-
-/// Header rules of a Raft chain, from the members at genesis.
-pub type RaftRules = CachedHeaderRules<Raft>;
 
 /// Context of a block for the verification of its children.
 #[derive(Clone, Debug, PartialEq, Eq)]

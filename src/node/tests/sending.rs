@@ -85,7 +85,7 @@ fn a_transaction_behind_a_nonce_gap_waits_with_the_reason() {
     assert!(node.receipt(hash).unwrap().is_none());
     let waiting = node.view().pooled();
     assert_eq!(waiting.len(), 1);
-    assert_eq!(waiting[0].excluded.unwrap().to_string(), "nonce gap: waits for nonce 0");
+    assert_eq!(waiting[0].excluded.as_ref().unwrap().to_string(), "nonce gap: waits for nonce 0");
     assert_eq!(node.view().nonce(node.accounts()[0], BlockRef::Pending).unwrap(), 0);
 }
 

@@ -27,22 +27,26 @@ pub(super) fn register(methods: &mut Methods) {
 
 fn balance(eth: &Eth, args: &Args<'_>) -> Result<U256, RpcError> {
     let (address, block) = (args.required(0, "address")?, args.block(1)?);
-    eth.view().balance(address, convert::block_ref(block)).map_err(convert::query_error)
+    let view = eth.view();
+    view.balance(address, convert::block_ref(&view, block)?).map_err(convert::query_error)
 }
 
 fn transaction_count(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let (address, block) = (args.required(0, "address")?, args.block(1)?);
-    eth.view().nonce(address, convert::block_ref(block)).map(U64::from).map_err(convert::query_error)
+    let view = eth.view();
+    view.nonce(address, convert::block_ref(&view, block)?).map(U64::from).map_err(convert::query_error)
 }
 
 fn code(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     let (address, block) = (args.required(0, "address")?, args.block(1)?);
-    eth.view().code(address, convert::block_ref(block)).map_err(convert::query_error)
+    let view = eth.view();
+    view.code(address, convert::block_ref(&view, block)?).map_err(convert::query_error)
 }
 
 fn storage_at(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
     let (address, slot, block) = (args.required(0, "address")?, args.required(1, "slot")?, args.block(2)?);
-    eth.view().storage(address, slot, convert::block_ref(block)).map(B256::from).map_err(convert::query_error)
+    let view = eth.view();
+    view.storage(address, slot, convert::block_ref(&view, block)?).map(B256::from).map_err(convert::query_error)
 }
 
 /// `eth_getProof` (EIP-1186).
@@ -53,7 +57,9 @@ fn proof(eth: &Eth, args: &Args<'_>) -> Result<EIP1186AccountProofResponse, RpcE
         return Err(invalid_params(format!("too many storage keys: {} of at most {PROOF_SLOTS_MAX}", slots.len())));
     }
     let slots: Vec<B256> = slots.into_iter().map(B256::from).collect();
-    let proof = eth.view().proof(address, &slots, convert::block_ref(args.block(2)?)).map_err(convert::query_error)?;
+    let view = eth.view();
+    let block = convert::block_ref(&view, args.block(2)?)?;
+    let proof = view.proof(address, &slots, block).map_err(convert::query_error)?;
     Ok(EIP1186AccountProofResponse {
         address: proof.address,
         balance: proof.account.balance,

@@ -15,17 +15,17 @@ pub(super) fn register(methods: &mut Methods) {
 fn call(eth: &Eth, args: &Args<'_>) -> Result<Bytes, RpcError> {
     let request = convert::call_request(args.required(0, "transaction")?, None)?;
     let overrides = overrides(args)?;
-    let outcome = eth
-        .view()
-        .call(&request, convert::block_ref(args.block(1)?), &overrides, None)
-        .map_err(convert::query_error)?;
+    let view = eth.view();
+    let block = convert::block_ref(&view, args.block(1)?)?;
+    let outcome = view.call(&request, block, &overrides, None).map_err(convert::query_error)?;
     convert::call_output(outcome)
 }
 
 fn estimate_gas(eth: &Eth, args: &Args<'_>) -> Result<U64, RpcError> {
     let request = convert::call_request(args.required(0, "transaction")?, None)?;
     let overrides = overrides(args)?;
-    let estimate = eth.view().estimate_gas(&request, convert::block_ref(args.block(1)?), &overrides);
+    let view = eth.view();
+    let estimate = view.estimate_gas(&request, convert::block_ref(&view, args.block(1)?)?, &overrides);
     estimate.map(|gas| U64::from(gas.get())).map_err(|cause| convert::send_error(cause.into()))
 }
 
@@ -42,8 +42,9 @@ fn overrides(args: &Args<'_>) -> Result<crate::chain::StateOverrides, RpcError> 
 /// `eth_createAccessList`: the access list (EIP-2930) of a call, and its gas with that list.
 fn create_access_list(eth: &Eth, args: &Args<'_>) -> Result<AccessListResult, RpcError> {
     let request = convert::call_request(args.required::<TransactionRequest>(0, "transaction")?, None)?;
-    let (access_list, outcome) =
-        eth.view().access_list(&request, convert::block_ref(args.block(1)?)).map_err(convert::query_error)?;
+    let view = eth.view();
+    let block = convert::block_ref(&view, args.block(1)?)?;
+    let (access_list, outcome) = view.access_list(&request, block).map_err(convert::query_error)?;
     let error = (!outcome.is_success()).then(|| convert::call_failure(&outcome).message().to_owned());
     Ok(AccessListResult { access_list, gas_used: U256::from(outcome.gas_used.get()), error })
 }

@@ -9,30 +9,49 @@ use alloy_rpc_types_eth::{
 };
 
 use crate::{
-    chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
+    chain::{
+        AccountOverride, Block, CallOutcome, CallRequest, Candidates as _, ExecutedBlock, LocatedLog, StateOverrides,
+    },
     node::{BlockRef, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
     server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
 };
 
 /// Converts a block parameter.
-pub(crate) const fn block_ref(id: eips::BlockId) -> BlockRef {
+///
+/// # Errors
+/// -32000 for a block that is not canonical although `requireCanonical` is set (EIP-1898).
+pub(crate) fn block_ref(view: &NodeView, id: eips::BlockId) -> Result<BlockRef, RpcError> {
     match id {
-        eips::BlockId::Hash(hash) => BlockRef::Hash(hash.block_hash),
-        eips::BlockId::Number(number) => match number {
-            BlockNumberOrTag::Latest => BlockRef::Latest,
-            BlockNumberOrTag::Pending => BlockRef::Pending,
-            BlockNumberOrTag::Earliest => BlockRef::Earliest,
-            BlockNumberOrTag::Safe => BlockRef::Safe,
-            BlockNumberOrTag::Finalized => BlockRef::Finalized,
-            BlockNumberOrTag::Number(number) => BlockRef::Number(Height::new(number)),
-        },
+        eips::BlockId::Number(number) => Ok(tag_ref(number)),
+        eips::BlockId::Hash(hash) => {
+            let id = BlockRef::Hash(hash.block_hash);
+            if hash.require_canonical == Some(true) {
+                view.block(id).map_err(query_error)?;
+                if !view.chain().is_canonical(hash.block_hash) {
+                    return Err(error(REFUSED, "hash is not currently canonical"));
+                }
+            }
+            Ok(id)
+        }
+    }
+}
+
+/// Converts a block number or tag.
+pub(crate) const fn tag_ref(number: BlockNumberOrTag) -> BlockRef {
+    match number {
+        BlockNumberOrTag::Latest => BlockRef::Latest,
+        BlockNumberOrTag::Pending => BlockRef::Pending,
+        BlockNumberOrTag::Earliest => BlockRef::Earliest,
+        BlockNumberOrTag::Safe => BlockRef::Safe,
+        BlockNumberOrTag::Finalized => BlockRef::Finalized,
+        BlockNumberOrTag::Number(number) => BlockRef::Number(Height::new(number)),
     }
 }
 
 /// Returns the block, or `None` for an unknown one, where the RPC returns null instead of an error.
 pub(crate) fn find_block(view: &NodeView, id: eips::BlockId) -> Result<Option<ExecutedBlock>, RpcError> {
-    match view.block(block_ref(id)) {
+    match view.block(block_ref(view, id)?) {
         Ok(block) => Ok(Some(block)),
         Err(QueryError::UnknownBlock { .. } | QueryError::UnknownHeight { .. }) => Ok(None),
         Err(other) => Err(query_error(other)),
@@ -61,10 +80,12 @@ pub(crate) fn block(block: &Block, full: bool) -> RpcBlock {
     RpcBlock { header: header(block), uncles: Vec::new(), transactions, withdrawals }
 }
 
-/// Returns the pending block: the ready transactions of the pool on top of the head, not executed.
+/// Returns the pending block: the transactions of the pool that it can contain, in the order of a block on top of the head, not
+/// executed.
 pub(crate) fn pending_block(view: &NodeView, full: bool) -> RpcBlock {
     let head = view.head().block();
-    let ready = view.pooled().into_iter().filter(|pooled| pooled.excluded.is_none()).map(|pooled| pooled.transaction);
+    let mut best = view.pool().best(view.next_base_fee());
+    let ready = core::iter::from_fn(|| best.next());
     let transactions = if full {
         BlockTransactions::Full(ready.map(|transaction| pooled_transaction(&transaction)).collect())
     } else {

@@ -17,8 +17,8 @@ use crate::{
 };
 
 pub(super) fn register(methods: &mut Methods) {
-    methods.add_blocking(&["debug_traceTransaction"], 2, trace_transaction);
-    methods.add_blocking(&["debug_traceCall"], 3, trace_call);
+    methods.add_all(&["debug_traceTransaction"], 2, trace_transaction);
+    methods.add_all(&["debug_traceCall"], 3, trace_call);
     methods.add("debug_getRawTransaction", 1, |eth, args| {
         let found = eth.view().transaction(args.required(0, "hash")?).map_err(convert::query_error)?;
         Ok(match found {
@@ -85,9 +85,10 @@ fn trace_call(eth: &Eth, args: &Args<'_>) -> Result<CallTrace, RpcError> {
         return Err(error(UNSUPPORTED, "blockOverrides are not supported"));
     }
     let overrides = convert::state_overrides(tracing.state_overrides)?;
-    let block = convert::block_ref(args.block(1)?);
+    let view = eth.view();
+    let block = convert::block_ref(&view, args.block(1)?)?;
     let mut tracer = CallTracer::new().with_logs(tracing.tracer_config.with_log);
-    let outcome = eth.view().call(&request, block, &overrides, Some(&mut tracer)).map_err(convert::query_error)?;
+    let outcome = view.call(&request, block, &overrides, Some(&mut tracer)).map_err(convert::query_error)?;
     finish(tracer, &tracing.tracer_config, &outcome, request.gas)
 }
 

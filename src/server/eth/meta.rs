@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bytes, U64, keccak256};
 
-use super::{Eth, Methods, params::Args};
+use super::{Development, Eth, Methods, params::Args};
 use crate::server::jsonrpc::errors::RpcError;
 
 pub(super) fn register(methods: &mut Methods) {
@@ -19,7 +19,7 @@ pub(super) fn register(methods: &mut Methods) {
     methods.add("eth_coinbase", 0, coinbase);
     methods.add("eth_accounts", 0, accounts);
     methods.add("eth_blockNumber", 0, |eth, _| Ok(U64::from(eth.view().head().height().get())));
-    methods.add("rpc_modules", 0, |_, _| Ok(modules()));
+    methods.add("rpc_modules", 0, |eth, _| Ok(modules(eth)));
 }
 
 /// Returns `chainbox/v<version>/<os>-<architecture>/rust`, the form that clients of geth parse.
@@ -31,8 +31,11 @@ fn sha3(_: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
     Ok(keccak256(args.required::<Bytes>(0, "data")?))
 }
 
-/// Unlocked and impersonated accounts: clients refuse to send from any other.
+/// Unlocked and impersonated accounts: clients refuse to send from any other. None without the methods that use them.
 fn accounts(eth: &Eth, _: &Args<'_>) -> Result<Vec<Address>, RpcError> {
+    if eth.development == Development::Closed {
+        return Ok(Vec::new());
+    }
     let mut accounts = eth.node.accounts().to_vec();
     let impersonated = eth.node.impersonated().into_iter().filter(|address| !eth.node.accounts().contains(address));
     accounts.extend(impersonated);
@@ -43,7 +46,13 @@ fn coinbase(eth: &Eth, _: &Args<'_>) -> Result<Address, RpcError> {
     Ok(eth.view().head().block().header().beneficiary)
 }
 
-fn modules() -> serde_json::Value {
+fn modules(eth: &Eth) -> serde_json::Value {
     let names = ["anvil", "debug", "eth", "evm", "hardhat", "net", "rpc", "txpool", "web3"];
-    names.into_iter().map(|name| (name.to_owned(), "1.0".into())).collect::<serde_json::Map<_, _>>().into()
+    let is_there = |name: &&str| eth.development.has(&format!("{name}_"));
+    names
+        .into_iter()
+        .filter(is_there)
+        .map(|name| (name.to_owned(), "1.0".into()))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }

@@ -7,7 +7,10 @@ use jsonrpsee::types::Params;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
 
-use crate::server::jsonrpc::errors::{RpcError, invalid_params};
+use crate::server::{
+    commands::Cancellation,
+    jsonrpc::errors::{INTERNAL_ERROR, RpcError, error, invalid_params},
+};
 
 /// Characters of an invalid value that an error repeats.
 const SHOWN_MAX: usize = 100;
@@ -16,6 +19,7 @@ const SHOWN_MAX: usize = 100;
 #[derive(Debug)]
 pub(crate) struct Args<'a> {
     values: Vec<&'a RawValue>,
+    cancellation: Cancellation,
 }
 
 /// A type of parameters.
@@ -29,14 +33,34 @@ impl<'a> Args<'a> {
     pub(crate) fn read(params: &'a Params<'_>, args_max: usize) -> Result<Self, RpcError> {
         let text = params.as_str().unwrap_or("[]").trim();
         if text == "null" {
-            return Ok(Self { values: Vec::new() });
+            return Ok(Self::of(Vec::new()));
         }
         let values: Vec<&RawValue> = serde_json::from_str(text)
             .map_err(|_| invalid_params(format!("invalid params: expected an array, got {}", shorten(text))))?;
         if values.len() > args_max {
             return Err(invalid_params(format!("too many arguments, want at most {args_max}, got {}", values.len())));
         }
-        Ok(Self { values })
+        Ok(Self::of(values))
+    }
+
+    fn of(values: Vec<&'a RawValue>) -> Self {
+        Self { values, cancellation: Cancellation::default() }
+    }
+
+    /// Sets by what long work learns that its caller has left.
+    pub(crate) fn with_cancellation(mut self, cancellation: Option<&Cancellation>) -> Self {
+        self.cancellation = cancellation.cloned().unwrap_or_default();
+        self
+    }
+
+    /// Fails when the caller has left: nobody reads the result of long work any more.
+    pub(crate) fn check_cancelled(&self) -> Result<(), RpcError> {
+        if self.is_cancelled() { Err(error(INTERNAL_ERROR, "cancelled: the caller has left")) } else { Ok(()) }
+    }
+
+    /// Whether the caller has left.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.cancellation.is_cancelled()
     }
 
     /// Returns the parameter at `index`, which is required.

@@ -6,12 +6,12 @@ use alloy_primitives::{Address, U64};
 use serde_json::{Map, Value, json};
 
 use super::{Eth, Methods, convert, params::Args};
-use crate::{chain::PooledTransaction, node::NodeView, server::jsonrpc::errors::RpcError};
+use crate::{chain::PooledTransaction, server::jsonrpc::errors::RpcError};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("txpool_status", 0, status);
-    methods.add("txpool_content", 0, |eth, _| Ok(listing(&eth.view(), |_| true, content_of)));
-    methods.add("txpool_inspect", 0, |eth, _| Ok(listing(&eth.view(), |_| true, summary_of)));
+    methods.add("txpool_content", 0, |eth, _| Ok(listing(&eth.view().pooled(), content_of)));
+    methods.add("txpool_inspect", 0, |eth, _| Ok(listing(&eth.view().pooled(), summary_of)));
     methods.add("txpool_contentFrom", 1, content_from);
 }
 
@@ -23,19 +23,15 @@ fn status(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
 
 fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
     let address: Address = args.required(0, "address")?;
-    let all = listing(&eth.view(), |pooled| pooled.transaction.sender() == address, content_of);
+    let all = listing(&eth.view().pool().content_of(&address), content_of);
     let of = |kind: &str| all[kind].get(address.to_checksum(None)).cloned().unwrap_or_else(|| json!({}));
     Ok(json!({ "pending": of("pending"), "queued": of("queued") }))
 }
 
 /// Returns geth's form: pending and queued, each by sender, then by nonce in decimal.
-fn listing(
-    view: &NodeView,
-    wanted: impl Fn(&PooledTransaction) -> bool,
-    show: impl Fn(&PooledTransaction) -> Value,
-) -> Value {
+fn listing(all: &[PooledTransaction], show: impl Fn(&PooledTransaction) -> Value) -> Value {
     let mut kinds: [BTreeMap<Address, Map<String, Value>>; 2] = Default::default();
-    for pooled in view.pooled().iter().filter(|pooled| wanted(pooled)) {
+    for pooled in all {
         let kind = usize::from(pooled.excluded.is_some());
         let by_nonce = kinds[kind].entry(pooled.transaction.sender()).or_default();
         by_nonce.insert(pooled.transaction.nonce().to_string(), show(pooled));

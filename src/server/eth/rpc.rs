@@ -1,117 +1,150 @@
 //! Executing the Ethereum methods: on which thread, and consecutive sends of a batch in one block.
 //!
-//! The same dispatch serves HTTP (over [`MethodTable`]) and WebSocket (over jsonrpsee's own service, which
-//! knows subscriptions).
+//! The same dispatch serves HTTP and WebSocket; subscriptions are a WebSocket session's own.
 
-use alloy_primitives::Bytes;
-use futures_util::future::Either;
+use std::sync::Arc;
+
+use alloy_primitives::{B256, Bytes};
 use jsonrpsee::{
     core::middleware::{Request, ResponseFuture},
-    server::{
-        MethodCallback, MethodResponse, Methods, SyncMethod,
-        middleware::rpc::{RpcService, RpcServiceT},
-    },
+    server::{MethodCallback, MethodResponse, Methods, SyncMethod},
     types::{Params, ResponsePayload},
 };
 
-use super::{convert, module, params::Args};
+use super::{Development, Eth, convert, module, params::Args, subscriptions::Feed, work::Work};
 use crate::{
-    node::Node,
-    server::jsonrpc::{
-        errors::{self, INTERNAL_ERROR, error},
-        service::{Dispatch, JsonRpcService, MethodTable},
+    node::{Node, SendError},
+    server::{
+        commands::{Cancellation, CommandQueue, Length, QueueError, Workers},
+        counters::Counters,
+        jsonrpc::{
+            errors::{self, INTERNAL_ERROR, LIMIT_EXCEEDED, METHOD_NOT_FOUND, RpcError, error},
+            service::{Dispatch, JsonRpcService},
+        },
     },
 };
 
 /// Bytes of one response. The longest one is the dump of a large chain.
 pub(crate) const RESPONSE_BYTES_MAX: usize = 512 << 20;
+/// Method that starts a subscription.
+pub(crate) const SUBSCRIBE: &str = "eth_subscribe";
+/// Method that sends a signed transaction.
+const SEND_RAW: &str = "eth_sendRawTransaction";
+/// Method that ends a subscription.
+pub(crate) const UNSUBSCRIBE: &str = "eth_unsubscribe";
 
 /// Ethereum JSON-RPC of one chain over HTTP or in process.
-pub(crate) type EthHttpService = JsonRpcService<EthDispatch<JsonRpcService<MethodTable>>>;
+pub(crate) type EthHttpService = JsonRpcService<EthDispatch>;
 
 /// The Ethereum JSON-RPC of one chain: its methods, callable without a socket, and its node.
 #[derive(Clone, Debug)]
 pub struct EthRpc {
     methods: Methods,
-    node: Node,
+    eth: Arc<Eth>,
+    commands: CommandQueue,
 }
 
 impl EthRpc {
     /// Registers all methods over `node`. Its polled filters live as long as this value.
     pub fn new(node: Node) -> Self {
-        Self { methods: module(node.clone()).into(), node }
+        Self::alone(Eth::new(node, Arc::default(), Development::Open))
     }
 
-    /// The methods, by name.
+    /// As [`EthRpc::new`], without the methods that are for development: `anvil_*`, `evm_*`, `hardhat_*`, and those that sign or send
+    /// with the node's accounts. `eth_accounts` is empty.
+    pub fn without_development(node: Node) -> Self {
+        Self::alone(Eth::new(node, Arc::default(), Development::Closed))
+    }
+
+    fn alone(eth: Eth) -> Self {
+        Self::over(eth, CommandQueue::new(Workers::default()))
+    }
+
+    pub(crate) fn over(eth: Eth, commands: CommandQueue) -> Self {
+        let eth = Arc::new(eth);
+        Self { methods: module(Arc::clone(&eth)).into(), eth, commands }
+    }
+
+    /// The queue of everything that changes the chain.
+    pub(crate) const fn commands(&self) -> &CommandQueue {
+        &self.commands
+    }
+
+    /// The methods, by name; without subscriptions, which need a WebSocket.
     pub const fn methods(&self) -> &Methods {
         &self.methods
     }
 
     /// The node behind the methods.
-    pub const fn node(&self) -> &Node {
-        &self.node
+    pub fn node(&self) -> &Node {
+        &self.eth.node
+    }
+
+    /// Counts of panics and losses.
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.eth.counters
+    }
+
+    /// The methods by name, each on the thread that it needs.
+    pub(crate) fn dispatch(&self) -> EthDispatch {
+        EthDispatch { rpc: self.clone() }
     }
 
     /// The service for requests over HTTP.
     pub(crate) fn http_service(&self) -> EthHttpService {
-        let inner =
-            JsonRpcService(MethodTable { methods: self.methods.clone(), response_bytes_max: RESPONSE_BYTES_MAX });
-        JsonRpcService(EthDispatch { rpc: self.clone(), inner })
+        JsonRpcService::new(self.dispatch(), Arc::clone(self.counters()))
+    }
+
+    /// Opens a subscription with the parameters of [`SUBSCRIBE`].
+    pub(crate) fn subscribe(&self, params: &Params<'_>) -> Result<Feed, RpcError> {
+        Feed::open(&self.eth, params)
     }
 }
 
-/// Puts [`EthDispatch`] around jsonrpsee's WebSocket service.
+/// Dispatch of one chain's methods.
 #[derive(Clone, Debug)]
-pub(crate) struct EthLayer(pub(crate) EthRpc);
-
-impl tower::Layer<RpcService> for EthLayer {
-    type Service = JsonRpcService<EthDispatch<RpcService>>;
-
-    fn layer(&self, inner: RpcService) -> Self::Service {
-        JsonRpcService(EthDispatch { rpc: self.0.clone(), inner })
-    }
-}
-
-/// Dispatch of one chain's methods to `inner`.
-#[derive(Clone, Debug)]
-pub(crate) struct EthDispatch<S> {
+pub(crate) struct EthDispatch {
     rpc: EthRpc,
-    inner: S,
 }
 
-impl<S> Dispatch for EthDispatch<S>
-where
-    S: RpcServiceT<MethodResponse = MethodResponse> + Clone + Send + Sync + 'static,
-{
+impl Dispatch for EthDispatch {
     fn response_bytes_max(&self) -> usize {
         RESPONSE_BYTES_MAX
     }
 
     fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        match self.rpc.methods.method(&request.method) {
-            Some(MethodCallback::Sync(callback)) if waits_for_writer(&request.method) && self.rpc.node.is_busy() => {
-                ResponseFuture::future(Either::Left(call_blocking(callback.clone(), request)))
+        let Some(MethodCallback::Sync(callback)) = self.rpc.methods.method(&request.method) else {
+            let error = match &*request.method {
+                SUBSCRIBE | UNSUBSCRIBE => {
+                    let message = "notifications not supported: subscribe over WebSocket, or use eth_newFilter";
+                    error(METHOD_NOT_FOUND, message)
+                }
+                unknown => errors::method_not_found(unknown),
+            };
+            return ResponseFuture::ready(MethodResponse::error(request.id, error));
+        };
+        match Work::of(&request.method) {
+            Work::Lookup => {
+                let Request { id, params, extensions, .. } = request;
+                let params = Params::new(params.as_ref().map(|params| params.get()));
+                ResponseFuture::ready(callback(id, params, RESPONSE_BYTES_MAX, extensions))
             }
-            Some(_) => ResponseFuture::future(Either::Right(self.inner.call(request))),
-            None => {
-                let error = errors::method_not_found(&request.method);
-                ResponseFuture::ready(MethodResponse::error(request.id, error))
-            }
+            work => ResponseFuture::future(self.clone().run(work, callback.clone(), request)),
         }
     }
 
     fn is_grouped(&self, request: &Request<'_>) -> bool {
-        matches!(&*request.method, "eth_sendRawTransaction" | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
+        matches!(&*request.method, SEND_RAW | "eth_sendTransaction" | "eth_sendUnsignedTransaction")
     }
 
     /// Sends of a batch: signers are recovered on all cores, and automining puts the transactions into one block.
     fn call_group<'a>(&self, requests: Vec<Request<'a>>) -> impl Future<Output = Vec<MethodResponse>> + Send + 'a {
         let dispatch = self.clone();
         async move {
-            if requests.iter().all(|request| request.method == "eth_sendRawTransaction") {
-                return send_raw_batch(&dispatch.rpc.node, requests).await;
+            if requests.iter().all(|request| request.method == SEND_RAW) {
+                return dispatch.send_raw_batch(requests).await;
             }
-            let _hold = dispatch.rpc.node.hold_mining();
+            let _hold = dispatch.rpc.node().hold_mining();
             let mut responses = Vec::with_capacity(requests.len());
             for request in requests {
                 responses.push(dispatch.call(request).await);
@@ -121,56 +154,83 @@ where
     }
 }
 
-async fn send_raw_batch(node: &Node, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
-    let raws: Vec<Result<Bytes, _>> = requests
-        .iter()
-        .map(|request| {
-            let params = Params::new(request.params.as_ref().map(|params| params.get()));
-            Args::read(&params, 1).and_then(|args| args.required(0, "transaction"))
-        })
-        .collect();
-    let sent: Vec<Bytes> = raws.iter().flatten().cloned().collect();
-    let node = node.clone();
-    let results = match tokio::runtime::Handle::try_current() {
-        // Recovering hundreds of signers takes milliseconds, which other connections must not wait for.
-        Ok(runtime) => runtime.spawn_blocking(move || node.send_raw_batch(&sent)).await.unwrap_or_default(),
-        Err(_) => node.send_raw_batch(&sent),
-    };
-    let mut results = results.into_iter();
-    requests
-        .into_iter()
-        .zip(raws)
-        .map(|(request, raw)| {
-            let result = raw.and_then(|_| match results.next() {
-                Some(result) => result.map_err(convert::send_error),
-                None => Err(error(INTERNAL_ERROR, "the node returned fewer results than transactions were sent")),
-            });
-            match result {
-                Ok(hash) => {
-                    MethodResponse::response(request.id, ResponsePayload::success(hash).into(), RESPONSE_BYTES_MAX)
-                }
-                Err(error) => MethodResponse::error(request.id, error),
+impl EthDispatch {
+    /// Runs a call where its work belongs.
+    async fn run(self, work: Work, callback: SyncMethod, request: Request<'_>) -> MethodResponse {
+        let Request { id, method, params, mut extensions, .. } = request;
+        let params = params.map(|params| params.get().to_owned());
+        if method == SEND_RAW {
+            self.recover(Params::new(params.as_deref()));
+        }
+        let (id, commands) = (id.into_owned(), &self.rpc.commands);
+        let refused_id = id.clone();
+        let call = move |cancellation: &Cancellation| {
+            extensions.insert(cancellation.clone());
+            callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions)
+        };
+        let done = match work {
+            Work::Command(length) => commands.run(length, call).await,
+            Work::Read(length) => commands.workers().read(length, call).await,
+            Work::Lookup => Ok(call(&Cancellation::default())),
+        };
+        done.unwrap_or_else(|cause| MethodResponse::error(refused_id, queue_error(cause)))
+    }
+
+    /// Recovers the sender of a raw transaction ahead of its turn, beside the command under way.
+    fn recover(&self, params: Params<'_>) {
+        if let Ok(raw) = Args::read(&params, 1).and_then(|args| args.required::<Bytes>(0, "transaction")) {
+            self.rpc.node().recover_senders(&[raw]);
+        }
+    }
+
+    async fn send_raw_batch(&self, requests: Vec<Request<'_>>) -> Vec<MethodResponse> {
+        let raws: Vec<Result<Bytes, _>> = requests
+            .iter()
+            .map(|request| {
+                let params = Params::new(request.params.as_ref().map(|params| params.get()));
+                Args::read(&params, 1).and_then(|args| args.required(0, "transaction"))
+            })
+            .collect();
+        let sent: Arc<[Bytes]> = raws.iter().flatten().cloned().collect();
+        let results = self.send_all(sent).await;
+        let mut results = match results {
+            Ok(results) => results.into_iter(),
+            Err(cause) => {
+                let refused = requests.into_iter().map(|request| MethodResponse::error(request.id, queue_error(cause)));
+                return refused.collect();
             }
-        })
-        .collect()
+        };
+        requests
+            .into_iter()
+            .zip(raws)
+            .map(|(request, raw)| {
+                let result = raw.and_then(|_| match results.next() {
+                    Some(result) => result.map_err(convert::send_error),
+                    None => Err(error(INTERNAL_ERROR, "the node returned fewer results than transactions were sent")),
+                });
+                match result {
+                    Ok(hash) => {
+                        MethodResponse::response(request.id, ResponsePayload::success(hash).into(), RESPONSE_BYTES_MAX)
+                    }
+                    Err(error) => MethodResponse::error(request.id, error),
+                }
+            })
+            .collect()
+    }
+
+    /// Recovering hundreds of signers takes milliseconds, for which neither connections nor other commands wait.
+    async fn send_all(&self, raws: Arc<[Bytes]>) -> Result<Vec<Result<B256, SendError>>, QueueError> {
+        let (node, recovered) = (self.rpc.node().clone(), Arc::clone(&raws));
+        self.rpc.commands.workers().read(Length::Long, move |_| node.recover_senders(&recovered)).await?;
+        let node = self.rpc.node().clone();
+        self.rpc.commands.run(Length::Long, move |_| node.send_raw_batch(&raws)).await
+    }
 }
 
-/// Whether a method changes the node.
-fn waits_for_writer(method: &str) -> bool {
-    let reads = ["eth_", "net_", "web3_", "txpool_", "debug_", "rpc_"].iter().any(|prefix| method.starts_with(prefix));
-    !reads || method.starts_with("eth_send")
-}
-
-/// Calls a method that has to wait on one of tokio's blocking threads: its worker threads are few.
-async fn call_blocking(callback: SyncMethod, request: Request<'_>) -> MethodResponse {
-    let Request { id, params, extensions, .. } = request;
-    let (id, params) = (id.into_owned(), params.map(|params| params.get().to_owned()));
-    let failed_id = id.clone();
-    let call = move || callback(id, Params::new(params.as_deref()), RESPONSE_BYTES_MAX, extensions);
-    match tokio::runtime::Handle::try_current() {
-        Ok(runtime) => runtime.spawn_blocking(call).await.unwrap_or_else(|cause| {
-            MethodResponse::error(failed_id, error(INTERNAL_ERROR, format!("the call was cancelled: {cause}")))
-        }),
-        Err(_) => call(),
+/// Returns the error of a call whose turn did not come.
+fn queue_error(cause: QueueError) -> RpcError {
+    match cause {
+        QueueError::Full { .. } | QueueError::TimedOut { .. } => error(LIMIT_EXCEEDED, cause.to_string()),
+        QueueError::Stopping => error(INTERNAL_ERROR, cause.to_string()),
     }
 }

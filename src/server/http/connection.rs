@@ -1,6 +1,8 @@
 //! One connection: HTTP/1.1 with upgrades, closed after its running request when the server stops.
 
-use std::{convert::Infallible, sync::Arc, time::Duration};
+use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
 
 use hyper::{body::Incoming, server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -8,21 +10,20 @@ use tokio::{net::TcpStream, sync::watch};
 
 use super::route::{self, ServerContext};
 
-/// Time within which a client must send the head of a request.
-const HEADER_TIMEOUT: Duration = Duration::from_secs(30);
-
 /// Serves `stream` until the client closes it or the server stops.
 pub(super) async fn run(stream: TcpStream, context: Arc<ServerContext>, mut stopped: watch::Receiver<bool>) {
-    // Slow requests are an attack from other machines only, and a timer per request costs more than reading it.
-    let header_timeout = (!context.is_on_loopback()).then_some(HEADER_TIMEOUT);
+    let head_timeout = context.limits().head_timeout;
     let service = service_fn(move |request: hyper::Request<Incoming>| {
         let context = context.clone();
-        async move { Ok::<_, Infallible>(route::respond(context, request).await) }
+        async move {
+            let responded = AssertUnwindSafe(route::respond(context.clone(), request)).catch_unwind().await;
+            Ok::<_, Infallible>(responded.unwrap_or_else(|payload| context.panicked(payload.as_ref())))
+        }
     });
     let connection = http1::Builder::new()
         .pipeline_flush(true)
         .timer(TokioTimer::new())
-        .header_read_timeout(header_timeout)
+        .header_read_timeout(head_timeout)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     tokio::pin!(connection);

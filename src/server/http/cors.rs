@@ -1,4 +1,5 @@
-//! Cross-origin headers for browsers (Fetch standard, "CORS protocol"): every origin on loopback, configured origins elsewhere.
+//! Cross-origin headers for browsers (Fetch standard, "CORS protocol"): every origin on loopback; elsewhere configured origins, and
+//! pages served by this machine.
 
 use hyper::{
     HeaderMap, Response, StatusCode,
@@ -7,8 +8,9 @@ use hyper::{
 
 use super::{Body, ServerConfig, guard};
 
-/// Request headers that a page may send.
-const REQUEST_HEADERS: &str = "content-type, authorization, x-api-key, idempotency-key, x-request-id";
+/// Request headers that a page may send when its preflight names none.
+const REQUEST_HEADERS: HeaderValue =
+    HeaderValue::from_static("content-type, authorization, x-api-key, idempotency-key, x-request-id");
 /// Response headers that a page may read.
 const RESPONSE_HEADERS: &str = "location, x-request-id, allow";
 /// Time for which a browser may cache the response to a preflight, in seconds.
@@ -16,14 +18,16 @@ const MAX_AGE_SECS: &str = "7200";
 /// Response header of Chromium's private-network preflight.
 const PRIVATE_NETWORK: HeaderName = HeaderName::from_static("access-control-allow-private-network");
 
-/// Returns the response to a preflight (`OPTIONS` with `Access-Control-Request-Method`).
-pub(super) fn preflight() -> Response<Body> {
+/// Returns the response to a preflight (`OPTIONS` with `Access-Control-Request-Method`). It allows the headers that the page asks for:
+/// tracing and analytics of pages add their own, and none of them means anything here.
+pub(super) fn preflight(request: &HeaderMap) -> Response<Body> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     let headers = response.headers_mut();
     let methods = HeaderValue::from_static("GET, POST, PUT, DELETE, OPTIONS");
     headers.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
-    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(REQUEST_HEADERS));
+    let requested = request.get(header::ACCESS_CONTROL_REQUEST_HEADERS).cloned().unwrap_or(REQUEST_HEADERS);
+    headers.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, requested);
     headers.insert(header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE_SECS));
     headers.insert(PRIVATE_NETWORK, HeaderValue::from_static("true"));
     response
@@ -31,10 +35,10 @@ pub(super) fn preflight() -> Response<Body> {
 
 /// Adds the headers that let a page of `origin` read the response, when the origin is accepted.
 pub(super) fn allow(origin: &HeaderValue, config: &ServerConfig, on_loopback: bool, headers: &mut HeaderMap) {
-    let listed = origin.to_str().is_ok_and(|origin| guard::is_origin_configured(origin, config));
-    if on_loopback && !listed {
+    let text = origin.to_str().unwrap_or_default();
+    if on_loopback && !guard::is_origin_configured(text, config) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
-    } else if listed {
+    } else if guard::is_origin_accepted(text, config) {
         headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
         headers.insert(header::VARY, HeaderValue::from_static("origin"));
     }

@@ -2,7 +2,7 @@
 //!
 //! A rebound name resolves to this machine, but the browser still sends that name as `Host`. So `Host` must
 //! be an IP address, a loopback name, or a configured name; and off loopback a browser's `Origin` must be
-//! configured too.
+//! configured or of this machine.
 
 use std::net::IpAddr;
 
@@ -45,24 +45,51 @@ pub(super) fn check(headers: &HeaderMap, config: &ServerConfig, on_loopback: boo
     match headers.get(header::ORIGIN) {
         Some(origin) if !on_loopback => {
             let text = origin.to_str().unwrap_or("not text");
-            if is_origin_configured(text, config) { Ok(()) } else { Err(Refusal::Origin(text.to_owned())) }
+            if is_origin_accepted(text, config) { Ok(()) } else { Err(Refusal::Origin(text.to_owned())) }
         }
         _ => Ok(()),
     }
 }
 
-/// Whether the configuration accepts `origin`.
+/// Whether pages of `origin` are accepted wherever the server listens: configured ones, and those that this machine serves.
+pub(super) fn is_origin_accepted(origin: &str, config: &ServerConfig) -> bool {
+    is_loopback_origin(origin) || is_origin_configured(origin, config)
+}
+
+/// Whether the configuration names `origin`.
 pub(super) fn is_origin_configured(origin: &str, config: &ServerConfig) -> bool {
     config.allowed_origins.iter().any(|allowed| allowed == "*" || allowed.eq_ignore_ascii_case(origin))
 }
 
+/// Whether `origin` is `http` or `https` of a loopback name or address. A page from there can't be another machine's.
+fn is_loopback_origin(origin: &str) -> bool {
+    let Some(host) = ["http://", "https://"].iter().find_map(|scheme| {
+        origin.get(..scheme.len()).filter(|start| start.eq_ignore_ascii_case(scheme)).map(|_| &origin[scheme.len()..])
+    }) else {
+        return false;
+    };
+    let name = without_port(host);
+    is_loopback_name(name) || address(name).is_some_and(|address| address.is_loopback())
+}
+
+/// Whether `name` names this machine without a look-up: an IP address or a loopback name.
 fn is_local_name(name: &str) -> bool {
-    let bare = name.trim_start_matches('[').trim_end_matches(']');
-    bare.parse::<IpAddr>().is_ok()
-        || name.eq_ignore_ascii_case("localhost")
-        || name.len() > ".localhost".len()
-            && name.is_char_boundary(name.len() - ".localhost".len())
-            && name[name.len() - ".localhost".len()..].eq_ignore_ascii_case(".localhost")
+    address(name).is_some() || is_loopback_name(name)
+}
+
+/// Returns the IP address that `name` is; one of version 6 is in brackets.
+fn address(name: &str) -> Option<IpAddr> {
+    match name.strip_prefix('[').and_then(|name| name.strip_suffix(']')) {
+        Some(bare) => bare.parse().ok().map(IpAddr::V6),
+        None => name.parse().ok().map(IpAddr::V4),
+    }
+}
+
+/// Whether `name` is `localhost` or a name below it (RFC 6761, 6.3), of letters, digits, `-` and `.` only.
+fn is_loopback_name(name: &str) -> bool {
+    let is_name = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
+    let name = name.to_ascii_lowercase();
+    is_name && (name == "localhost" || name.strip_suffix(".localhost").is_some_and(|rest| !rest.is_empty()))
 }
 
 /// Returns `host` of `host:port`. An IPv6 address is in brackets.
@@ -87,11 +114,9 @@ mod tests {
     }
 
     fn config() -> ServerConfig {
-        ServerConfig {
-            listen: ([127, 0, 0, 1], 0).into(),
-            allowed_hosts: vec!["chain.example".to_owned()],
-            allowed_origins: vec!["https://app.example".to_owned()],
-        }
+        ServerConfig::new(([127, 0, 0, 1], 0).into())
+            .with_allowed_hosts(vec!["chain.example".to_owned()])
+            .with_allowed_origins(vec!["https://app.example".to_owned()])
     }
 
     #[test]
@@ -100,8 +125,39 @@ mod tests {
         {
             assert_eq!(check(&headers(host, None), &config(), true), Ok(()), "{host}");
         }
-        for host in ["evil.example:8545", "localhost.evil.example", "xlocalhost", ""] {
+        for host in [
+            "evil.example:8545",
+            "localhost.evil.example",
+            "xlocalhost",
+            "",
+            ".localhost",
+            "<script>alert(1)</script>.localhost",
+            "a b.localhost",
+            "a\"b.localhost:8545",
+            "a_b.localhost",
+            "[127.0.0.1]",
+            "::1",
+            "localhost:80:81",
+        ] {
             assert!(matches!(check(&headers(host, None), &config(), true), Err(Refusal::Host(_))), "{host}");
+        }
+    }
+
+    #[test]
+    fn pages_of_this_machine_are_accepted_off_loopback() {
+        for (origin, accepted) in [
+            ("http://localhost:3000", true),
+            ("https://app.localhost", true),
+            ("http://127.0.0.1:5173", true),
+            ("http://[::1]:3000", true),
+            ("HTTP://LOCALHOST", true),
+            ("http://192.168.1.4", false),
+            ("http://localhost.evil.example", false),
+            ("http://localhost@evil.example", false),
+            ("chrome-extension://localhost", false),
+            ("null", false),
+        ] {
+            assert_eq!(check(&headers("192.168.1.4", Some(origin)), &config(), false).is_ok(), accepted, "{origin}");
         }
     }
 

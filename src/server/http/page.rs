@@ -12,6 +12,7 @@ use crate::platform::Platform;
 pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
     let chain = platform.default_blockchain();
     let view = chain.node().view();
+    let base = escape(base);
     let html = format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><title>chainbox</title>\
          <style>body{{font:16px/1.5 system-ui;margin:3rem auto;max-width:42rem;padding:0 1rem}}code{{background:#8882;padding:.1em .3em}}</style></head><body>\
@@ -32,4 +33,31 @@ pub(super) fn welcome(platform: &Platform, base: &str) -> Response<Body> {
     headers.insert(header::CONTENT_SECURITY_POLICY, policy);
     headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// Replaces the characters that mean something in HTML.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\'' => escaped.push_str("&#39;"),
+            other => escaped.push(other),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn markup_is_escaped() {
+        assert_eq!(escape("<a href=\"x\">'&'"), "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;");
+        assert_eq!(escape("localhost:8545"), "localhost:8545");
+    }
 }

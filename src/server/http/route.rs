@@ -2,10 +2,7 @@
 
 use std::{
     net::SocketAddr,
-    sync::{
-        Arc, Mutex, OnceLock, PoisonError,
-        atomic::{AtomicU32, Ordering},
-    },
+    sync::{Arc, OnceLock},
 };
 
 use hyper::{
@@ -13,27 +10,24 @@ use hyper::{
     body::Incoming,
     header::{self, HeaderValue},
 };
-use jsonrpsee::{
-    server::{
-        BatchRequestConfig, ConnectionState, ServerConfig as RpcConfig, ServerHandle, StopHandle,
-        middleware::rpc::RpcServiceBuilder, stop_channel, ws,
-    },
-    types::Extensions,
-};
-use tokio::sync::Semaphore;
+use jsonrpsee::{server::ws, types::Extensions};
 use tower::ServiceExt as _;
 
-use super::{Body, ServerConfig, cors, guard, page};
+use super::{
+    Body, ServerConfig, body::BodyReader, budget::BodyBudget, cors, guard, page, plain, token::Presented,
+    websocket::Sessions,
+};
 use crate::server::{
     chains::Chains,
-    eth::{
-        rpc::{EthHttpService, EthLayer, EthRpc, RESPONSE_BYTES_MAX},
-        subscriptions::HexIds,
-    },
+    counters::panic_text,
+    eth::rpc::{EthHttpService, EthRpc},
     jsonrpc::framing,
-    limits::{BATCH_CALLS_MAX, RPC_BODY_BYTES_MAX, WEBSOCKETS_MAX},
+    limits::{REST_BODY_BYTES_MAX, ServerLimits},
     rest,
 };
+
+/// Methods of the paths of Ethereum JSON-RPC.
+const ETHEREUM_METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, OPTIONS");
 
 /// State of a server that its connections share.
 #[derive(Debug)]
@@ -44,47 +38,44 @@ pub(super) struct ServerContext {
     on_loopback: bool,
     /// Built on the first request under `/v1`.
     rest: OnceLock<axum::Router>,
-    websockets: Arc<Semaphore>,
-    websocket_config: RpcConfig,
-    websocket_ids: AtomicU32,
-    stop_handle: StopHandle,
-    server_handle: Mutex<Option<ServerHandle>>,
+    bodies: BodyReader,
+    sessions: Sessions,
 }
 
 impl ServerContext {
     pub(super) fn new(chains: Chains, config: ServerConfig, address: SocketAddr) -> Self {
-        let (stop_handle, server_handle) = stop_channel();
-        let websocket_config = RpcConfig::builder()
-            .max_request_body_size(RPC_BODY_BYTES_MAX)
-            .max_response_body_size(RESPONSE_BYTES_MAX as u32)
-            .set_batch_request_config(BatchRequestConfig::Limit(BATCH_CALLS_MAX))
-            .set_id_provider(HexIds::default())
-            .build();
+        let limits = config.limits;
+        let budget = BodyBudget::new(limits.buffered_body_bytes_max);
         Self {
             on_loopback: address.ip().is_loopback(),
             chains,
             config,
             address,
             rest: OnceLock::new(),
-            websockets: Arc::new(Semaphore::new(WEBSOCKETS_MAX)),
-            websocket_config,
-            websocket_ids: AtomicU32::new(0),
-            stop_handle,
-            server_handle: Mutex::new(Some(server_handle)),
+            bodies: BodyReader { limits, budget: budget.clone() },
+            sessions: Sessions::new(limits, budget),
         }
     }
 
-    /// Whether the server listens on a loopback address.
-    pub(super) const fn is_on_loopback(&self) -> bool {
-        self.on_loopback
+    /// Bounds of the server.
+    pub(super) const fn limits(&self) -> &ServerLimits {
+        &self.config.limits
     }
 
-    /// Ends every WebSocket session.
-    pub(super) fn stop_websockets(&self) {
-        let handle = self.server_handle.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(handle) = handle {
-            let _ = handle.stop();
-        }
+    /// The WebSocket sessions.
+    pub(super) const fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    pub(super) fn count_refused_connection(&self) {
+        self.chains.counters().count_refused_connection();
+    }
+
+    /// Counts a panic and returns its response.
+    pub(super) fn panicked(&self, payload: &(dyn std::any::Any + Send)) -> Response<Body> {
+        self.chains.counters().count_panic();
+        let message = format!("internal error: the handler panicked: {}", panic_text(payload));
+        plain(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 }
 
@@ -94,89 +85,115 @@ pub(super) async fn respond(context: Arc<ServerContext>, request: Request<Incomi
         return plain(StatusCode::FORBIDDEN, refusal.message());
     }
     let Some(origin) = request.headers().get(header::ORIGIN).cloned() else {
-        return dispatch(&context, request).await;
+        return dispatch_in_time(&context, request).await;
     };
-    let mut response =
-        if request.method() == Method::OPTIONS { cors::preflight() } else { dispatch(&context, request).await };
+    let mut response = if request.method() == Method::OPTIONS {
+        cors::preflight(request.headers())
+    } else {
+        dispatch_in_time(&context, request).await
+    };
     cors::allow(&origin, &context.config, context.on_loopback, response.headers_mut());
     response
+}
+
+async fn dispatch_in_time(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
+    let timeout = context.limits().request_timeout;
+    tokio::time::timeout(timeout, dispatch(context, request)).await.unwrap_or_else(|_| {
+        let message = format!("no response within {timeout:?}: what has begun goes on");
+        plain(StatusCode::SERVICE_UNAVAILABLE, message)
+    })
 }
 
 async fn dispatch(context: &Arc<ServerContext>, request: Request<Incoming>) -> Response<Body> {
     let path = request.uri().path();
     if path == "/" {
-        if *request.method() == Method::POST {
-            return post(context.chains.default_service(), request).await;
-        }
-        return ethereum(context, context.chains.default_rpc().clone(), request).await;
+        return ethereum(context, context.chains.default_rpc(), Some(context.chains.default_service()), request).await;
     }
     let chain_id = path.strip_prefix("/v1/blockchains/").and_then(|rest| rest.strip_suffix("/eth"));
     if let Some(rpc) = chain_id.and_then(|id| context.chains.rpc(id)) {
-        return ethereum(context, rpc, request).await;
+        return ethereum(context, &rpc, None, request).await;
     }
     if path == "/v1" || path.starts_with("/v1/") {
-        let router = context.rest.get_or_init(|| rest::router(context.chains.clone())).clone();
-        return match router.oneshot(request).await {
-            Ok(response) => response.map(Body::new),
-            Err(never) => match never {},
-        };
+        return service(context, request).await;
     }
     let message = format!("{path} was not found: Ethereum JSON-RPC is at /, the service under /v1");
     plain(StatusCode::NOT_FOUND, message)
 }
 
-/// Executes the calls in the body of a POST.
-async fn post(service: &EthHttpService, request: Request<Incoming>) -> Response<Body> {
+/// The service under `/v1`.
+async fn service(context: &ServerContext, request: Request<Incoming>) -> Response<Body> {
+    let router = context.rest.get_or_init(|| rest::router(context.chains.clone())).clone();
     let (parts, body) = request.into_parts();
-    match framing::read_body(&parts.headers, body, RPC_BODY_BYTES_MAX as usize).await {
-        Ok(body) => framing::http_response(framing::execute(service, &body, Extensions::new()).await),
+    match context.bodies.read_up_to(body, REST_BODY_BYTES_MAX).await {
+        Ok((body, _reservation)) => {
+            let Ok(response) = router.oneshot(Request::from_parts(parts, Body::from(Vec::from(body)))).await;
+            response.map(Body::new)
+        }
+        Err((status, message)) => plain(status, message),
+    }
+}
+
+/// Ethereum JSON-RPC of one chain: POST, WebSocket, or a page for a browser. `prepared` is its service where one is kept ready.
+async fn ethereum(
+    context: &ServerContext,
+    chain: &EthRpc,
+    prepared: Option<&EthHttpService>,
+    request: Request<Incoming>,
+) -> Response<Body> {
+    let is_websocket = ws::is_upgrade_request(&request);
+    let is_post = *request.method() == Method::POST;
+    if !is_post && !is_websocket {
+        return page_or_refusal(context, &request);
+    }
+    let presented = match &context.config.rpc_token {
+        None => Presented::Header,
+        Some(token) => match token.find(request.headers(), is_websocket) {
+            Some(presented) => presented,
+            None => return unauthorized(),
+        },
+    };
+    if is_post {
+        return match prepared {
+            Some(service) => post(context, service, request).await,
+            None => post(context, &chain.http_service(), request).await,
+        };
+    }
+    let protocol = match presented {
+        Presented::Header => None,
+        Presented::Subprotocol(protocol) => Some(protocol),
+    };
+    context.sessions.upgrade(chain.clone(), request, protocol).await
+}
+
+/// Executes the calls in the body of a POST.
+async fn post(context: &ServerContext, service: &EthHttpService, request: Request<Incoming>) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    match context.bodies.read_rpc(&parts.headers, body).await {
+        Ok((body, _reservation)) => framing::http_response(service.execute(&body, Extensions::new()).await),
         Err(refused) => framing::refusal(refused),
     }
 }
 
-/// Ethereum JSON-RPC of one chain: POST, WebSocket, or a page for a browser.
-async fn ethereum(context: &Arc<ServerContext>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
-    if *request.method() == Method::POST {
-        return post(&chain.http_service(), request).await;
-    }
-    if ws::is_upgrade_request(&request) {
-        return websocket(context, chain, request).await;
-    }
-    if matches!(*request.method(), Method::GET | Method::HEAD) {
+/// A page for a browser; 405 for a program, which has taken the wrong method.
+fn page_or_refusal(context: &ServerContext, request: &Request<Incoming>) -> Response<Body> {
+    let takes_html = |accept: &HeaderValue| {
+        accept.to_str().is_ok_and(|accept| accept.split(',').any(|kind| kind.trim_start().starts_with("text/html")))
+    };
+    let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+    if is_read && request.headers().get_all(header::ACCEPT).iter().any(takes_html) {
         let host = request.headers().get(header::HOST).and_then(|host| host.to_str().ok()).map(str::to_owned);
-        // The guard accepts only names without markup.
         return page::welcome(context.chains.platform(), &host.unwrap_or_else(|| context.address.to_string()));
     }
-    let mut response =
-        plain(StatusCode::METHOD_NOT_ALLOWED, "Ethereum JSON-RPC accepts POST and WebSocket upgrades".to_owned());
-    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD, POST, OPTIONS"));
+    let message = "Ethereum JSON-RPC accepts POST and WebSocket upgrades; GET is for browsers (Accept: text/html)";
+    let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, message.to_owned());
+    response.headers_mut().insert(header::ALLOW, ETHEREUM_METHODS);
     response
 }
 
-async fn websocket(context: &Arc<ServerContext>, chain: EthRpc, request: Request<Incoming>) -> Response<Body> {
-    let Ok(permit) = context.websockets.clone().try_acquire_owned() else {
-        return plain(
-            StatusCode::SERVICE_UNAVAILABLE,
-            format!("{WEBSOCKETS_MAX} WebSocket connections are open, which is the maximum: close one first"),
-        );
-    };
-    let id = context.websocket_ids.fetch_add(1, Ordering::Relaxed);
-    let state = ConnectionState::new(context.stop_handle.clone(), id, permit);
-    let middleware = RpcServiceBuilder::new().layer(EthLayer(chain.clone()));
-    let methods = chain.methods().clone();
-    match ws::connect(request, context.websocket_config.clone(), methods, state, middleware).await {
-        Ok((response, session)) => {
-            tokio::spawn(session);
-            response
-        }
-        Err(response) => response,
-    }
-}
-
-/// Returns a response with a line of text.
-fn plain(status: StatusCode, message: String) -> Response<Body> {
-    let mut response = Response::new(Body::from(message + "\n"));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+fn unauthorized() -> Response<Body> {
+    let message =
+        "a token is needed here: send Authorization: Bearer TOKEN, or TOKEN as the first WebSocket subprotocol";
+    let mut response = framing::refusal((StatusCode::UNAUTHORIZED, message.to_owned()));
+    response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"chainbox\""));
     response
 }

@@ -21,7 +21,7 @@ pub(crate) const INVALID_PARAMS: i32 = -32602;
 pub(crate) const INTERNAL_ERROR: i32 = -32603;
 /// The request is valid and refused, as when the pool rejects a transaction (geth).
 pub(crate) const REFUSED: i32 = -32000;
-/// An unknown block, transaction or filter (EIP-1474, "resource not found").
+/// An unknown block or transaction (EIP-1474, "resource not found").
 pub(crate) const NOT_FOUND: i32 = -32001;
 /// Execution halted otherwise than by a revert: out of gas, unknown code, a panicking template (EIP-1474, "transaction rejected").
 pub(crate) const HALTED: i32 = -32003;

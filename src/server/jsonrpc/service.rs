@@ -1,12 +1,23 @@
-//! The jsonrpsee service of every interface: notifications and batches over an interface's [`Dispatch`].
+//! The JSON-RPC service of every interface: calls, notifications and batches over an interface's [`Dispatch`].
 
+use std::{panic::AssertUnwindSafe, sync::Arc};
+
+use futures_util::FutureExt as _;
 use jsonrpsee::{
-    core::middleware::{Batch, BatchEntry, Notification, Request, ResponseFuture},
-    server::{BatchResponseBuilder, MethodCallback, MethodResponse, Methods, middleware::rpc::RpcServiceT},
-    types::{Id, Params},
+    core::middleware::Request,
+    server::MethodResponse,
+    types::{Extensions, Id},
 };
+use serde_json::value::RawValue;
 
-use super::errors::{self, METHOD_NOT_FOUND, error};
+use super::{
+    errors::{INTERNAL_ERROR, INVALID_REQUEST, LIMIT_EXCEEDED, PARSE_ERROR, error},
+    message::{Message, error_response, with_id},
+};
+use crate::server::{
+    counters::{Counters, panic_text},
+    limits::BATCH_CALLS_MAX,
+};
 
 /// Executes the calls of one interface.
 pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
@@ -34,119 +45,162 @@ pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
     }
 }
 
-/// Calls, notifications and batches of one interface.
+/// Calls, notifications and batches of one interface. A handler that panics is answered with an internal error and counted.
 #[derive(Clone, Debug)]
-pub(crate) struct JsonRpcService<D>(pub(crate) D);
+pub(crate) struct JsonRpcService<D> {
+    dispatch: D,
+    counters: Arc<Counters>,
+}
 
-impl<D: Dispatch> RpcServiceT for JsonRpcService<D> {
-    type MethodResponse = MethodResponse;
-    type NotificationResponse = MethodResponse;
-    type BatchResponse = MethodResponse;
+/// The part of a response by which the id is matched to a call.
+type CallId<'a> = (Id<'a>, Option<&'a RawValue>);
 
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        self.0.call(request)
+impl<D: Dispatch> JsonRpcService<D> {
+    /// Creates a service that counts panics in `counters`.
+    pub(crate) const fn new(dispatch: D, counters: Arc<Counters>) -> Self {
+        Self { dispatch, counters }
     }
 
-    fn batch<'a>(&self, batch: Batch<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let dispatch = self.0.clone();
-        async move {
-            let mut responses = BatchResponseBuilder::new_with_limit(dispatch.response_bytes_max());
-            let mut entries = batch.into_iter().peekable();
-            let mut notified = false;
-            while let Some(entry) = entries.next() {
-                let mut results = Vec::with_capacity(1);
-                match entry {
-                    Ok(BatchEntry::Call(request)) if dispatch.is_grouped(&request) => {
-                        let mut group = vec![request];
-                        while let Some(Ok(BatchEntry::Call(next))) = entries
-                            .next_if(|next| matches!(next, Ok(BatchEntry::Call(next)) if dispatch.is_grouped(next)))
-                        {
-                            group.push(next);
-                        }
-                        results = dispatch.call_group(group).await;
+    /// Executes the call, notification or batch in a body and returns the response; `None` for notifications (JSON-RPC 2.0, 4.1).
+    /// Every call gets `extensions`.
+    pub(crate) async fn execute(&self, body: &[u8], extensions: Extensions) -> Option<Box<RawValue>> {
+        if body.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+            return self.execute_batch(body, &extensions).await;
+        }
+        match Message::read(body, &extensions) {
+            Message::Call(request, raw_id) => Some(self.call(request, raw_id).await),
+            Message::Notification(request) => {
+                self.call(request, None).await;
+                None
+            }
+            Message::Invalid(response) => Some(response),
+        }
+    }
+
+    async fn execute_batch(&self, body: &[u8], extensions: &Extensions) -> Option<Box<RawValue>> {
+        let entries: Vec<&RawValue> = match serde_json::from_slice(body) {
+            Ok(entries) => entries,
+            Err(cause) => {
+                return Some(error_response(Id::Null, error(PARSE_ERROR, format!("parse error: {cause}"))));
+            }
+        };
+        if entries.is_empty() {
+            return Some(error_response(Id::Null, error(INVALID_REQUEST, "empty batch")));
+        }
+        if entries.len() > BATCH_CALLS_MAX as usize {
+            let message = format!("batch too large: {} calls of at most {BATCH_CALLS_MAX}", entries.len());
+            return Some(error_response(Id::Null, error(LIMIT_EXCEEDED, message)));
+        }
+        let mut responses = BatchResponses::new(self.dispatch.response_bytes_max());
+        let messages: Vec<Message<'_>> =
+            entries.into_iter().map(|entry| Message::read(entry.get().as_bytes(), extensions)).collect();
+        let mut messages = messages.into_iter().peekable();
+        while let Some(message) = messages.next() {
+            match message {
+                Message::Call(request, raw_id) if self.dispatch.is_grouped(&request) => {
+                    let (mut group, mut ids) = (vec![request], vec![raw_id]);
+                    while let Some(Message::Call(request, raw_id)) = messages
+                        .next_if(|next| matches!(next, Message::Call(request, _) if self.dispatch.is_grouped(request)))
+                    {
+                        group.push(request);
+                        ids.push(raw_id);
                     }
-                    Ok(BatchEntry::Call(request)) => results.push(dispatch.call(request).await),
-                    Ok(BatchEntry::Notification(notification)) => {
-                        notified = true;
-                        dispatch.call(without_id(notification)).await;
-                    }
-                    Err(entry) => {
-                        let (error, id) = entry.into_parts();
-                        results.push(MethodResponse::error(id, error));
+                    for response in self.call_group(group, &ids).await {
+                        responses.push(&response);
                     }
                 }
-                for response in results {
-                    if let Err(too_long) = responses.append(response) {
-                        return too_long;
-                    }
-                }
+                Message::Call(request, raw_id) => responses.push(&self.call(request, raw_id).await),
+                Message::Notification(request) => drop(self.call(request, None).await),
+                Message::Invalid(response) => responses.push(&response),
             }
-            if responses.is_empty() && notified {
-                return MethodResponse::notification();
+            if let Some(too_long) = responses.too_long() {
+                return Some(too_long);
             }
-            // jsonrpsee turns an empty batch into one Invalid Request.
-            MethodResponse::from_batch(responses.finish())
+        }
+        responses.finish()
+    }
+
+    async fn call(&self, request: Request<'_>, raw_id: Option<&RawValue>) -> Box<RawValue> {
+        let id = request.id.clone();
+        match self.caught(async { self.dispatch.call(request).await }).await {
+            Ok(response) => finished(response, raw_id),
+            Err(message) => self.panicked((id, raw_id), &message),
         }
     }
 
-    fn notification<'a>(&self, notification: Notification<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        // JSON-RPC 2.0, 4.1: executed, without a response.
-        let call = self.0.call(without_id(notification));
-        async move {
-            call.await;
-            MethodResponse::notification()
+    async fn call_group(&self, group: Vec<Request<'_>>, raw_ids: &[Option<&RawValue>]) -> Vec<Box<RawValue>> {
+        let ids: Vec<Id<'_>> = group.iter().map(|request| request.id.clone()).collect();
+        match self.caught(async { self.dispatch.call_group(group).await }).await {
+            Ok(responses) => {
+                responses.into_iter().zip(raw_ids).map(|(response, raw_id)| finished(response, *raw_id)).collect()
+            }
+            Err(message) => {
+                let ids = ids.into_iter().zip(raw_ids.iter().copied());
+                ids.map(|id| self.panicked(id, &message)).collect()
+            }
         }
     }
-}
 
-fn without_id(notification: Notification<'_>) -> Request<'_> {
-    Request {
-        jsonrpc: Default::default(),
-        id: Id::Null,
-        method: notification.method,
-        params: notification.params,
-        extensions: notification.extensions,
+    /// Runs `work`; a panic is counted, and its text is the error.
+    async fn caught<T>(&self, work: impl Future<Output = T> + Send) -> Result<T, String> {
+        AssertUnwindSafe(work).catch_unwind().await.map_err(|payload| {
+            self.counters.count_panic();
+            panic_text(payload.as_ref()).to_owned()
+        })
+    }
+
+    fn panicked(&self, (id, raw_id): CallId<'_>, message: &str) -> Box<RawValue> {
+        let error = error(INTERNAL_ERROR, format!("internal error: the method panicked: {message}"));
+        with_id(&error_response(id, error), raw_id)
     }
 }
 
-/// Dispatch by name to registered methods, without a connection to push to.
-#[derive(Clone, Debug)]
-pub(crate) struct MethodTable {
-    pub(crate) methods: Methods,
-    pub(crate) response_bytes_max: usize,
+/// Returns the JSON of a response, with the id that came where jsonrpsee has no type for it.
+fn finished(response: MethodResponse, raw_id: Option<&RawValue>) -> Box<RawValue> {
+    let response = response.into_json();
+    if raw_id.is_some() { with_id(&response, raw_id) } else { response }
 }
 
-impl Dispatch for MethodTable {
-    fn response_bytes_max(&self) -> usize {
-        self.response_bytes_max
+/// The responses of a batch, up to a bound in bytes.
+struct BatchResponses {
+    text: String,
+    bytes_max: usize,
+}
+
+impl BatchResponses {
+    fn new(bytes_max: usize) -> Self {
+        Self { text: "[".to_owned(), bytes_max }
     }
 
-    fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
-        let Request { id, method, params, extensions, .. } = request;
-        let params = Params::new(params.as_ref().map(|params| params.get()));
-        match self.methods.method(&method) {
-            Some(MethodCallback::Sync(callback)) => {
-                ResponseFuture::ready(callback(id, params, self.response_bytes_max, extensions))
-            }
-            Some(MethodCallback::Async(callback)) => ResponseFuture::future(callback(
-                id.into_owned(),
-                params.into_owned(),
-                0_usize.into(),
-                self.response_bytes_max,
-                extensions,
-            )),
-            Some(MethodCallback::Subscription(_) | MethodCallback::Unsubscription(_)) => {
-                let message = "notifications not supported: subscribe over WebSocket, or use eth_newFilter";
-                ResponseFuture::ready(MethodResponse::error(id, error(METHOD_NOT_FOUND, message)))
-            }
-            None => ResponseFuture::ready(MethodResponse::error(id, errors::method_not_found(&method))),
+    fn push(&mut self, response: &RawValue) {
+        if self.text.len() > 1 {
+            self.text.push(',');
         }
+        self.text.push_str(response.get());
+    }
+
+    /// Returns the response in place of all once they are longer than the bound.
+    fn too_long(&self) -> Option<Box<RawValue>> {
+        let Self { text, bytes_max } = self;
+        (text.len() >= *bytes_max).then(|| {
+            let message = format!("response too large: the batch's responses are longer than {bytes_max} bytes");
+            error_response(Id::Null, error(LIMIT_EXCEEDED, message))
+        })
+    }
+
+    /// Returns the array of responses; `None` when there is none.
+    fn finish(mut self) -> Option<Box<RawValue>> {
+        if self.text.len() == 1 {
+            return None;
+        }
+        self.text.push(']');
+        RawValue::from_string(self.text).ok()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use jsonrpsee::types::ResponsePayload;
     use serde_json::{Value, json};
@@ -173,6 +227,7 @@ mod tests {
         }
 
         fn call<'a>(&self, request: Request<'a>) -> impl Future<Output = MethodResponse> + Send + 'a {
+            assert!(request.method != "panic", "as asked");
             self.0.lock().unwrap().push(request.method.to_string());
             std::future::ready(Self::respond(request))
         }
@@ -197,19 +252,10 @@ mod tests {
                 None => json!({ "jsonrpc": "2.0", "id": id, "method": method }).to_string(),
             })
             .collect();
-        let entries = texts.iter().zip(methods).map(|(text, method)| {
-            Ok(match method.starts_with('!') {
-                true => BatchEntry::Notification(serde_json::from_str(text).unwrap()),
-                false => BatchEntry::Call(serde_json::from_str(text).unwrap()),
-            })
-        });
         let recorder = Recorder::default();
-        let response = JsonRpcService(recorder.clone()).batch(Batch::from(entries.collect::<Vec<_>>())).await;
-        let value = if response.is_notification() {
-            Value::Null
-        } else {
-            serde_json::from_str(response.as_json().get()).unwrap()
-        };
+        let service = JsonRpcService::new(recorder.clone(), Arc::default());
+        let response = service.execute(format!("[{}]", texts.join(",")).as_bytes(), Extensions::new()).await;
+        let value = response.map_or(Value::Null, |response| serde_json::from_str(response.get()).unwrap());
         (recorder, value)
     }
 
@@ -226,7 +272,7 @@ mod tests {
         let (recorder, response) = run(&["!note", "!note"]).await;
         assert_eq!((recorder.recorded().len(), response), (2, Value::Null));
         let (_, response) = run(&[]).await;
-        assert_eq!(response["error"]["code"], errors::INVALID_REQUEST);
+        assert_eq!(response["error"]["code"], INVALID_REQUEST);
     }
 
     #[tokio::test]
@@ -235,5 +281,27 @@ mod tests {
         assert_eq!(response.as_array().map(Vec::len), Some(5));
         let (_, response) = run(&["read"; 20]).await;
         assert!(response["error"]["code"].is_i64(), "{response}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_internal_error_of_its_call_and_is_counted() {
+        let counters = Arc::new(Counters::default());
+        let service = JsonRpcService::new(Recorder::default(), counters.clone());
+        let body = br#"[{"jsonrpc":"2.0","id":-1,"method":"panic"},{"jsonrpc":"2.0","id":2,"method":"read"}]"#;
+        let response = service.execute(body, Extensions::new()).await.unwrap();
+        let response: Value = serde_json::from_str(response.get()).unwrap();
+        assert_eq!((&response[0]["id"], &response[0]["error"]["code"]), (&json!(-1), &json!(INTERNAL_ERROR)));
+        assert!(response[0]["error"]["message"].as_str().unwrap().contains("as asked"), "{response}");
+        assert_eq!((&response[1]["result"], counters.panics()), (&json!("ok"), 1));
+    }
+
+    #[tokio::test]
+    async fn every_kind_of_id_comes_back() {
+        let service = JsonRpcService::new(Recorder::default(), Arc::default());
+        for id in ["1", "-1", "0.5", "null", "\"a\"", "18446744073709551616", "false"] {
+            let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"read"}}"#);
+            let response = service.execute(body.as_bytes(), Extensions::new()).await.unwrap();
+            assert_eq!(response.get(), format!(r#"{{"jsonrpc":"2.0","id":{id},"result":"ok"}}"#));
+        }
     }
 }

@@ -54,7 +54,7 @@ pub(super) struct CreateBlockchain {
 #[schema(rename_all = "camelCase")]
 #[expect(dead_code, reason = "describes the body that BlockchainSpec reads")]
 pub(super) struct CreateConfig {
-    /// Time between blocks: a number and s, m (minute), h or d. By default each transaction is mined at once.
+    /// Time between blocks: a number and s, m (minute), h or d, at most 365d. By default each transaction is mined at once.
     #[schema(example = "5s")]
     block_time: Option<String>,
     /// Gas limit of a block, a decimal integer between 1000000 and 1000000000000.

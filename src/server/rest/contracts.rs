@@ -18,7 +18,11 @@ use super::{
 use crate::{
     node::Located,
     platform::{Deployment, DeploymentSpec, PlatformError, Scope},
-    server::{api_error::ApiError, clock},
+    server::{
+        api_error::ApiError,
+        clock,
+        commands::{Cancellation, Length},
+    },
 };
 
 /// A contract to deploy from a template.
@@ -139,7 +143,13 @@ pub(super) async fn deploy(
     app.authorize(&headers, Scope::BlockchainDeploy)?;
     refuse_unknown(&params, &[])?;
     let spec = DeploymentSpec::read(json_body(&headers, body)?)?;
-    let deployment = app.chains.platform().deploy(spec, clock::now_ms())?;
+    let chain = spec.blockchain_id.clone();
+    let platform = app.chains.platform().clone();
+    let deploy = move |_: &Cancellation| platform.deploy(spec, clock::now_ms());
+    let deployment = match app.chains.rpc(&chain) {
+        Some(rpc) => rpc.commands().run(Length::Short, deploy).await?,
+        None => deploy(&Cancellation::default()),
+    }?;
     ApiResponse::created(&DeploymentView::new(&app, &deployment)?, format!("/v1/contracts/{}", deployment.id()))
 }
 

@@ -1,5 +1,7 @@
 //! The envelope of every REST response.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::{
     Json,
     extract::{Request, State},
@@ -7,11 +9,12 @@ use axum::{
     middleware::Next,
     response::{IntoResponse, Response},
 };
+use futures_util::FutureExt as _;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{App, schema::Pagination};
-use crate::server::{api_error::ApiError, clock};
+use crate::server::{api_error::ApiError, clock, counters::panic_text};
 
 /// Header that repeats `meta.requestId`.
 pub(super) const REQUEST_ID: &str = "x-request-id";
@@ -55,7 +58,11 @@ impl IntoResponse for ApiResponse {
 /// Gives the request an id and wraps the result of its handler in the envelope.
 pub(super) async fn wrap(State(app): State<App>, request: Request, next: Next) -> Response {
     let request_id = app.request_ids.of(request.headers());
-    let mut response = next.run(request).await;
+    let ran = AssertUnwindSafe(next.run(request)).catch_unwind().await;
+    let mut response = ran.unwrap_or_else(|payload| {
+        app.chains.counters().count_panic();
+        ApiError::internal(&format_args!("the handler panicked: {}", panic_text(payload.as_ref()))).into_response()
+    });
     let success = response.extensions_mut().remove::<ApiResponse>();
     let failure = response.extensions_mut().remove::<ApiError>();
     let timestamp = clock::iso_8601(clock::now_ms());
@@ -86,4 +93,44 @@ fn replace_body(response: &mut Response, body: Value) {
     *response.body_mut() = body;
     response.headers_mut().remove(header::CONTENT_LENGTH);
     response.headers_mut().extend(parts.headers);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::{Router, body::Body, middleware, routing::get};
+    use tower::ServiceExt as _;
+
+    use super::*;
+    use crate::{
+        node::Node,
+        platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, Platform, Secret},
+        server::{
+            chains::Chains,
+            rest::{metrics::Totals, request::RequestIds},
+            service_rpc::ServiceRpc,
+        },
+    };
+
+    #[tokio::test]
+    async fn a_panicking_handler_is_500_in_the_envelope_and_is_counted() {
+        let spec = BlockchainSpec::read(json!({ "name": "test" })).unwrap();
+        let chain = Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), spec, Node::new(), 0);
+        let chains = Chains::new(Arc::new(Platform::new(Secret::new([7; 32]), chain)));
+        let counters = chains.counters().clone();
+        let service_rpc = ServiceRpc::new(chains.clone());
+        let app = App { chains, totals: Totals::default(), request_ids: RequestIds::default(), service_rpc };
+        let router = Router::new()
+            .route("/", get(async || -> &'static str { panic!("as asked") }))
+            .layer(middleware::from_fn_with_state(app, wrap));
+        let response = router.oneshot(Request::new(Body::empty())).await.unwrap();
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert!(response.headers().contains_key(REQUEST_ID));
+        let body = axum::body::to_bytes(response.into_body(), 10_000).await.unwrap();
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body["error"]["code"], "INTERNAL_ERROR");
+        assert!(body["error"]["message"].as_str().unwrap().contains("as asked"), "{body}");
+        assert_eq!(counters.panics(), 1);
+    }
 }

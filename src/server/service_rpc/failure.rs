@@ -15,7 +15,9 @@ use crate::{
     platform::{PlatformError, Scope},
     server::{
         api_error::ApiError,
-        jsonrpc::errors::{self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, NOT_FOUND, PRUNED, REFUSED, REVERTED},
+        jsonrpc::errors::{
+            self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED, REVERTED,
+        },
     },
 };
 
@@ -44,6 +46,11 @@ impl RpcFailure {
                 Self { code: HALTED, message: outcome.describe(), data: json!({ "code": "CONFLICT", "details": {} }) }
             }
         }
+    }
+
+    /// The chain's queue is full, or the turn did not come in time: code -32005.
+    pub(super) fn busy(error: &ApiError) -> Self {
+        Self::of(LIMIT_EXCEEDED, error)
     }
 
     fn reverted(output: &Bytes) -> Self {

@@ -122,6 +122,13 @@ impl<E: Clone> Scheduler<E> {
         self.at(self.now.plus_nanos(nanos), event);
     }
 
+    /// Removes the events that do not pass; the order of the others stays.
+    pub fn retain(&mut self, is_kept: impl Fn(&E) -> bool) {
+        if self.queue.iter().any(|entry| !is_kept(&entry.event)) {
+            Arc::make_mut(&mut self.queue).retain(|entry| is_kept(&entry.event));
+        }
+    }
+
     /// Takes the next event and advances time to it.
     ///
     /// # Errors
@@ -223,6 +230,17 @@ mod tests {
         }
         assert_eq!(scheduler.next(), Err(SchedulerError::Spinning { at: SimTime::ZERO, max: 3 }));
         assert_eq!(scheduler.len(), 1);
+    }
+
+    #[test]
+    fn removed_events_leave_the_order_of_the_others() {
+        let mut scheduler = Scheduler::new(1);
+        (0..20).for_each(|event| scheduler.after_nanos(5, event));
+        let all = drain(scheduler.clone());
+        let kept = scheduler.clone();
+        scheduler.retain(|event| event % 3 == 0);
+        assert_eq!(drain(scheduler), all.iter().copied().filter(|event| event % 3 == 0).collect::<Vec<_>>());
+        assert_eq!(drain(kept), all, "a clone keeps them");
     }
 
     #[test]

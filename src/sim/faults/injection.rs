@@ -270,7 +270,7 @@ impl Network {
                     }
                 }
             }
-            FaultKind::Amnesia { replica } => self.replica_mut(replica)?.save_for_amnesia(),
+            FaultKind::Amnesia { replica } => self.replica_mut(replica)?.disk_mut().save(),
             FaultKind::Corrupt { replica } => self.replica_mut(replica)?.disk_mut().decay(),
             FaultKind::Twins { replica, group } => self.split_key(id, replica, group),
         }
@@ -335,7 +335,7 @@ impl Network {
     /// Restarts a replica with the records that its disk had when its amnesia began.
     fn restart_with_amnesia(&mut self, replica: ReplicaId) -> Result<(), NetworkError> {
         self.stop(replica);
-        self.replica_mut(replica)?.roll_back_to_saved();
+        self.replica_mut(replica)?.disk_mut().roll_back_to_saved();
         self.start_again(replica)
     }
 

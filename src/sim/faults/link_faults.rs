@@ -189,6 +189,11 @@ impl LinkFaults {
         Delivery::Arrives(arrivals)
     }
 
+    /// Loses the held envelopes that pass.
+    pub(crate) fn drop_held(&mut self, is_lost: impl Fn(&Envelope) -> bool) {
+        self.held.retain(|held| !is_lost(&held.envelope));
+    }
+
     /// Holds an envelope until `fault` ends; returns `false`, and loses it, when too many are held.
     pub(crate) fn hold(&mut self, fault: FaultId, from: ReplicaId, to: ReplicaId, envelope: Envelope) -> bool {
         let has_room = self.held.len() < HELD_ENVELOPES_MAX;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::{
     chain::Block,
     consensus::{BlockId, ConsensusMessage},
-    primitives::Transaction,
+    primitives::{B256, Transaction},
 };
 
 /// A message, transaction, block or block request on a link. Cloning is O(1).
@@ -40,6 +40,11 @@ impl Envelope {
             Self::BlockRequest(_) => 40,
             Self::BlockResponse(block) => block.size(),
         }
+    }
+
+    /// Returns whether it is the transaction with this hash, or any with `None`.
+    pub(crate) fn is_transaction(&self, hash: Option<&B256>) -> bool {
+        matches!(self, Self::Transaction(transaction) if hash.is_none_or(|hash| transaction.hash() == *hash))
     }
 
     pub(super) const fn message(&self) -> Option<&ConsensusMessage> {

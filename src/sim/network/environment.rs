@@ -11,7 +11,7 @@ use super::{
 use crate::{
     chain::Block,
     consensus::{BlockId, ConsensusMessage, Deadline, Effect, Encoder, Event, Recipients, ReplicaId, Ticket, TimerId},
-    primitives::Timestamp,
+    primitives::{B256, Timestamp},
     sim::{
         engine::{
             clock::{BlockClock, SimTime},
@@ -40,6 +40,8 @@ pub(crate) struct Environment {
     pub(crate) steps: u64,
     /// Transactions on links.
     pub(super) transactions_travelling: u64,
+    /// Latest time at which one of those that were put on links arrives.
+    pub(super) transactions_arrive_by: SimTime,
     /// Records the trace, if the network was built with one.
     pub(super) recorder: Option<Recorder>,
     /// Random streams of the seed, for faults.
@@ -75,6 +77,13 @@ pub(crate) enum SimEvent {
     FaultBegins { index: usize },
     /// A fault of the plan ends.
     FaultEnds { fault: FaultId },
+}
+
+impl SimEvent {
+    /// Returns whether it is the arrival of the transaction with this hash, or of any with `None`.
+    pub(super) fn carries_transaction(&self, hash: Option<&B256>) -> bool {
+        matches!(self, Self::Arrival { envelope, .. } if envelope.is_transaction(hash))
+    }
 }
 
 impl Environment {
@@ -176,7 +185,7 @@ impl Environment {
             recorder.sent(now, (from, to), label, message, delay.map(|delay| now.plus_nanos(delay)));
         }
         if let Some(delay) = delay {
-            self.transactions_travelling += u64::from(matches!(envelope, Envelope::Transaction(_)));
+            self.note_transaction(&envelope, delay);
             self.scheduler.after_nanos(delay, SimEvent::Arrival { from, to, envelope });
         }
     }
@@ -203,18 +212,43 @@ impl Environment {
             };
             arrivals.into_iter().for_each(|arrival| recorder.sent(now, (from, to), label, message, arrival));
         }
-        let is_transaction = matches!(envelope, Envelope::Transaction(_));
         match (delivery, receiver) {
             (Delivery::Arrives(delays), Some(to)) => {
                 for delay in delays {
-                    self.transactions_travelling += u64::from(is_transaction);
+                    self.note_transaction(&envelope, delay);
                     self.scheduler.after_nanos(delay, SimEvent::Arrival { from, to, envelope: envelope.clone() });
                 }
             }
             (Delivery::Held(fault), _) => {
-                faults.links.hold(fault, from, to, envelope);
+                if let Some(faults) = &mut self.faults {
+                    faults.links.hold(fault, from, to, envelope);
+                }
             }
             _ => {}
+        }
+    }
+
+    /// Counts a transaction that was put on a link.
+    fn note_transaction(&mut self, envelope: &Envelope, delay: u64) {
+        if envelope.is_transaction(None) {
+            self.transactions_travelling += 1;
+            let arrival = self.scheduler.now().plus_nanos(delay);
+            self.transactions_arrive_by = self.transactions_arrive_by.max(arrival);
+        }
+    }
+
+    /// Counts transactions that will not arrive.
+    pub(super) fn on_transactions_gone(&mut self, count: usize) {
+        self.transactions_travelling = self.transactions_travelling.saturating_sub(count as u64);
+    }
+
+    /// Takes a transaction, or all with `None`, from the links.
+    pub(super) fn drop_transactions(&mut self, hash: Option<&B256>) {
+        let queued = self.scheduler.len();
+        self.scheduler.retain(|sim_event| !sim_event.carries_transaction(hash));
+        self.on_transactions_gone(queued - self.scheduler.len());
+        if let Some(faults) = &mut self.faults {
+            faults.links.drop_held(|envelope| envelope.is_transaction(hash));
         }
     }
 

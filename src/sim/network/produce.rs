@@ -9,13 +9,13 @@ use super::{
     Network,
     envelope::Envelope,
     error::{NetworkError, UnknownReplica},
-    production::BlockOrder,
+    production::{BlockOrder, Production},
     replica::{Replica, process::ProcessState},
 };
 use crate::{
     chain::{AddOutcome, ChainDump, ExecutedBlock, Intervention, InvalidTransaction, LoadSummary, Pool},
     consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
-    primitives::{B256, Bytes, Height, Transaction},
+    primitives::{Bytes, Height, Transaction},
     sim::trace::Incident,
 };
 
@@ -31,10 +31,12 @@ pub struct ProducedBlock {
 }
 
 impl Network {
-    /// Adds a transaction to a replica's pool and sends it to the others.
+    /// Adds a transaction to a replica's pool and sends it to the others. Where blocks are made on demand, it has arrived there
+    /// when this returns, so that the pools get transactions in the order in which they were submitted.
     ///
     /// # Errors
-    /// [`NetworkError::Pool`] when the pool refuses it, [`NetworkError::Down`] when the replica does not run.
+    /// [`NetworkError::Pool`] when the pool refuses it, [`NetworkError::Down`] when the replica does not run, and as
+    /// [`Network::step`].
     pub fn submit(&mut self, transaction: Arc<Transaction>, replica: ReplicaId) -> Result<AddOutcome, NetworkError> {
         if self.replica(replica)?.process() != ProcessState::Running {
             return Err(NetworkError::Down { replica });
@@ -45,7 +47,19 @@ impl Network {
         });
         let added = self.replica_mut(replica)?.submit(transaction.clone())?;
         self.env.broadcast(replica, &Envelope::Transaction(transaction));
+        if self.env.production == Production::OnDemand {
+            self.deliver_transactions()?;
+        }
         Ok(added)
+    }
+
+    /// Runs until the transactions on the links have arrived.
+    fn deliver_transactions(&mut self) -> Result<(), NetworkError> {
+        let by = self.env.transactions_arrive_by;
+        while self.env.transactions_travelling > 0 && self.next_at().is_some_and(|next| next <= by) {
+            self.step()?;
+        }
+        Ok(())
     }
 
     /// Puts a message on the link from `from` to `to`, as if `from` had sent it: for messages that no protocol would send.
@@ -92,6 +106,11 @@ impl Network {
         let height = self.primary().head().height.next();
         let (maker, _) = heaviest.ok_or(NetworkError::NobodyBuilds { height })?;
         let (made, left_out) = self.replicas[maker.index()].produce(order, &mut self.env)?;
+        if order.transactions.is_none() {
+            // The other pools, still at the parent, would offer the same transactions in their turn.
+            let mut others = self.replicas.iter_mut().filter(|replica| replica.id() != maker);
+            others.try_for_each(|replica| replica.refuse(&left_out))?;
+        }
         self.settle()?;
         match self.replicas.iter().find(|replica| replica.head() != made) {
             None => {
@@ -120,14 +139,6 @@ impl Network {
             }
         }
         Ok(())
-    }
-
-    /// Removes a transaction from every pool; returns it if the primary had it.
-    pub fn drop_transaction(&mut self, hash: &B256) -> Option<Arc<Transaction>> {
-        let mut dropped = self.replicas.iter_mut().map(|replica| replica.pool_mut().remove(hash));
-        let of_primary = dropped.next().flatten();
-        dropped.for_each(drop);
-        of_primary
     }
 
     /// Changes every pool, such as after an intervention in a nonce.

@@ -1,48 +1,39 @@
 //! A replica: a protocol, its chain and pool, and the execution of the protocol's effects.
 
+mod building;
 pub(in crate::sim) mod disk;
 mod effects;
 mod inclusion_timeout;
+pub(in crate::sim) mod observations;
+mod pool;
 pub(in crate::sim) mod process;
+mod timers;
 
 use std::sync::Arc;
 
-use imbl::{OrdMap, Vector};
-
 use self::{
-    disk::{Disk, RecordMap},
+    disk::Disk,
     effects::InEnvironment,
     inclusion_timeout::OldestPending,
-    process::ProcessState,
+    observations::{Observations, ReplicaCounters},
+    process::Process,
+    timers::{TimerEvent, Timers},
 };
 use super::{
     environment::{Buffers, Environment, SimEvent},
     error::NetworkError,
-    production::BlockOrder,
     records::RecordStore,
 };
 use crate::{
-    chain::{
-        AddOutcome, Block, BlockAttributes, BlockError, BuiltBlock, Candidates, Chain, ChainDump, ChainError,
-        InvalidTransaction, LoadSummary, Pool, RuleError,
-    },
+    chain::{AddOutcome, Block, BlockError, Chain, ChainDump, ChainError, LoadSummary, Pool, RuleError},
     consensus::{
         AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection,
         ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
         effect_handler::{Outbox, carry_out, persisted},
     },
-    primitives::{Address, Timestamp, Transaction, U256},
-    sim::{
-        engine::clock::SimTime,
-        faults::byzantine::{CensoredCandidates, Misbehaviour},
-    },
+    primitives::{Address, Transaction},
+    sim::faults::byzantine::Misbehaviour,
 };
-
-/// Pieces of evidence stored; later ones are only counted.
-const EVIDENCE_MAX: usize = 256;
-
-/// Candidates that a block leaves out, with the reason.
-type LeftOut = Vec<(Arc<Transaction>, InvalidTransaction)>;
 
 /// A validator, candidate or observer. Cloning costs the same at any size of chain and pool.
 #[derive(Clone, Debug)]
@@ -54,9 +45,7 @@ pub struct Replica {
     pub(in crate::sim) protocol: AnyProtocol,
     chain: Chain,
     pool: Pool,
-    /// Running timers.
-    timers: OrdMap<TimerId, ArmedTimer>,
-    generation: u64,
+    timers: Timers,
     /// Block that the protocol requested, to be built on demand.
     wanted: Option<BuildRequest>,
     pub(in crate::sim) disk: Disk,
@@ -64,57 +53,11 @@ pub struct Replica {
     outbox: Outbox,
     /// Durable store of its records, if the network has one.
     pub(super) durable: Option<Arc<RecordStore>>,
-    process: ProcessState,
-    /// Events deferred while the process is paused.
-    deferred: Vector<SimEvent>,
+    process: Process,
     pub(in crate::sim) misbehaviour: Misbehaviour,
-    /// Records on its disk when its amnesia began.
-    saved_records: Option<RecordMap>,
     /// First transaction of the pool, watched for inclusion.
     oldest_pending: Option<OldestPending>,
-    evidence: Vector<Evidence>,
-    marks: OrdMap<&'static str, u64>,
-    last_rejection: Option<Rejection>,
-    counters: ReplicaCounters,
-}
-
-/// A running timer. When it is moved to a later time, its event stays in the queue and is queued again when it is processed:
-/// most timers are moved many times before they fire.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct ArmedTimer {
-    /// Current generation; events of earlier ones are void.
-    pub(super) generation: u64,
-    /// Time at which it fires.
-    pub(in crate::sim) at: SimTime,
-    /// Time of its queued event, at most `at`.
-    pub(super) queued: SimTime,
-}
-
-/// Counters of a replica since the start of the run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct ReplicaCounters {
-    /// Blocks built here.
-    pub blocks_built: u64,
-    /// Head changes.
-    pub heads: u64,
-    /// Head changes that removed blocks.
-    pub reorgs: u64,
-    /// Inputs rejected by the protocol.
-    pub rejected: u64,
-    /// Transactions from peers that the pool refused.
-    pub transactions_refused: u64,
-    /// Pieces of evidence found.
-    pub evidence: u64,
-    /// Restarts after a crash.
-    pub restarts: u64,
-    /// Writes lost in crashes.
-    pub writes_lost: u64,
-    /// Lost writes that were torn.
-    pub writes_torn: u64,
-    /// Losses of the disk, and discarded damaged disks.
-    pub wipes: u64,
-    /// Damaged records, detected by their checksums.
-    pub records_damaged: u64,
+    observations: Observations,
 }
 
 impl Replica {
@@ -133,21 +76,15 @@ impl Replica {
             protocol,
             chain,
             pool,
-            timers: OrdMap::new(),
-            generation: 0,
+            timers: Timers::default(),
             wanted: None,
             disk: Disk::default(),
             outbox: Outbox::default(),
             durable,
-            process: ProcessState::default(),
-            deferred: Vector::new(),
+            process: Process::default(),
             misbehaviour: Misbehaviour::default(),
-            saved_records: None,
             oldest_pending: None,
-            evidence: Vector::new(),
-            marks: OrdMap::new(),
-            last_rejection: None,
-            counters: ReplicaCounters::default(),
+            observations: Observations::default(),
         }
     }
 
@@ -199,22 +136,22 @@ impl Replica {
 
     /// Returns its counters.
     pub const fn counters(&self) -> ReplicaCounters {
-        self.counters
+        self.observations.counters
     }
 
     /// Iterates over the evidence of misbehaviour that it found, up to the first 256 pieces.
     pub fn evidence(&self) -> impl Iterator<Item = &Evidence> {
-        self.evidence.iter()
+        self.observations.evidence.iter()
     }
 
     /// Iterates over the named coverage points that its protocol passed, with counts.
     pub fn marks(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        self.marks.iter().map(|(name, count)| (*name, *count))
+        self.observations.marks.iter().map(|(name, count)| (*name, *count))
     }
 
     /// Returns the latest rejection.
     pub const fn last_rejection(&self) -> Option<&Rejection> {
-        self.last_rejection.as_ref()
+        self.observations.last_rejection.as_ref()
     }
 
     /// Returns the block that its protocol requested, when blocks are made on demand.
@@ -338,17 +275,14 @@ impl Replica {
         generation: u64,
         env: &mut Environment,
     ) -> Result<(), NetworkError> {
-        let Some(armed) = self.timers.get_mut(&timer).filter(|armed| armed.generation == generation) else {
-            return Ok(());
-        };
-        if armed.at > env.scheduler.now() {
-            armed.queued = armed.at;
-            let replica = self.slot;
-            env.scheduler.at(armed.at, SimEvent::Timer { replica, timer, generation });
-            return Ok(());
+        match self.timers.on_event(timer, generation, env.scheduler.now()) {
+            TimerEvent::Void => Ok(()),
+            TimerEvent::Moved(at) => {
+                env.scheduler.at(at, SimEvent::Timer { replica: self.slot, timer, generation });
+                Ok(())
+            }
+            TimerEvent::Fires => self.handle(Event::Timer(timer), env),
         }
-        self.timers.remove(&timer);
-        self.handle(Event::Timer(timer), env)
     }
 
     /// Adds a transaction from a client or peer to the pool.
@@ -360,7 +294,7 @@ impl Replica {
     /// Adds a peer's transaction to the pool; a refusal is counted and is no error.
     pub(super) fn on_transaction(&mut self, transaction: Arc<Transaction>) -> Result<(), NetworkError> {
         match self.submit(transaction) {
-            Err(NetworkError::Pool(_)) => self.counters.transactions_refused += 1,
+            Err(NetworkError::Pool(_)) => self.observations.counters.transactions_refused += 1,
             other => return other.map(drop),
         }
         Ok(())
@@ -370,65 +304,6 @@ impl Replica {
     pub(super) fn serve_block(&self, block: BlockId) -> Option<Arc<Block>> {
         let hash = if block.hash.is_zero() { self.chain.hash_at(block.height).ok()? } else { block.hash };
         self.chain.block(hash).ok().map(|executed| executed.block().clone())
-    }
-
-    /// Builds the requested block and passes it to the protocol. It may become the head later only, if the protocol needs the
-    /// votes of other replicas.
-    pub(in crate::sim) fn produce(
-        &mut self,
-        order: &BlockOrder,
-        env: &mut Environment,
-    ) -> Result<(BlockId, LeftOut), NetworkError> {
-        let parent = self.head();
-        let height = parent.height.next();
-        let request = self.wanted.clone().ok_or(NetworkError::NobodyBuilds { height })?;
-        let earliest = request.timestamp_min.max(self.chain.head().block().timestamp());
-        let timestamp = match order.timestamp {
-            Some(got) if got < earliest => return Err(NetworkError::TooEarly { got, earliest }),
-            Some(ordered) => ordered,
-            None => earliest.max(env.timestamp()),
-        };
-        let attributes = attributes(&request, timestamp, order);
-        let built = self.build(&request, &attributes, order, env)?;
-        let block = BlockId::of(&built.block);
-        self.wanted = None;
-        let rejected = self.counters.rejected;
-        let event = Event::BlockBuilt { ticket: request.ticket, block: Arc::new(built.block) };
-        self.handle(event, env)?;
-        if self.counters.rejected > rejected && self.head() != block {
-            // Nothing has changed: the request is still open.
-            self.wanted = Some(request);
-            let reason = self.last_rejection.as_ref().map(ToString::to_string).unwrap_or_default();
-            return Err(NetworkError::NotAdopted { height, reason });
-        }
-        Ok((block, built.left_out))
-    }
-
-    fn build(
-        &mut self,
-        request: &BuildRequest,
-        attributes: &BlockAttributes,
-        order: &BlockOrder,
-        env: &mut Environment,
-    ) -> Result<BuiltBlock, NetworkError> {
-        let parent = request.parent.hash;
-        let censored = if self.misbehaviour.is_empty() { None } else { self.censored(env) };
-        let built = match &order.transactions {
-            Some(only) => self.chain.build(parent, attributes, &mut Only { rest: only.iter() }),
-            None => {
-                let base_fee = self.chain.next_base_fee().unwrap_or_default();
-                let mut best = self.pool.best(base_fee);
-                match censored {
-                    None => self.chain.build(parent, attributes, &mut best),
-                    Some(senders) => {
-                        self.chain.build(parent, attributes, &mut CensoredCandidates { from: &mut best, senders })
-                    }
-                }
-            }
-        };
-        let built = built.map_err(|source| self.chain_error(source))?;
-        self.counters.blocks_built += 1;
-        Ok(built)
     }
 
     /// Processes the completion of a slow write.
@@ -459,8 +334,8 @@ impl Replica {
     fn on_chain_event(&mut self, event: ChainEvent) -> Result<(), NetworkError> {
         let result = match event {
             ChainEvent::HeadMoved { new, reorg_depth, .. } => {
-                self.counters.heads += 1;
-                self.counters.reorgs += u64::from(reorg_depth > 0);
+                self.observations.counters.heads += 1;
+                self.observations.counters.reorgs += u64::from(reorg_depth > 0);
                 self.follow(new)
             }
             ChainEvent::Final { finality, .. } => {
@@ -487,30 +362,4 @@ impl Replica {
     const fn chain_error(&self, source: ChainError) -> NetworkError {
         NetworkError::Chain { replica: self.id, source }
     }
-}
-
-fn attributes(request: &BuildRequest, timestamp: Timestamp, order: &BlockOrder) -> BlockAttributes {
-    BlockAttributes {
-        timestamp,
-        beneficiary: request.beneficiary,
-        difficulty: U256::from(request.difficulty),
-        mix_hash: request.mix_hash,
-        payload: request.payload.clone(),
-        gas_limit: order.gas_limit,
-        interventions: order.interventions.clone(),
-        ..BlockAttributes::default()
-    }
-}
-
-/// Exactly the ordered transactions, in their order.
-struct Only<'a> {
-    rest: core::slice::Iter<'a, Arc<Transaction>>,
-}
-
-impl Candidates for Only<'_> {
-    fn next(&mut self) -> Option<Arc<Transaction>> {
-        self.rest.next().cloned()
-    }
-
-    fn mark_invalid(&mut self, _transaction: &Transaction, _reason: &InvalidTransaction) {}
 }

@@ -62,7 +62,7 @@ fn marks(network: &Network, name: &str) -> u64 {
 }
 
 /// Asserts that every replica reaches `blocks` above the highest head within a minute.
-fn everybody_goes_on(network: &mut Network, blocks: u64) {
+fn assert_progress(network: &mut Network, blocks: u64) {
     let goal = Height::new(heights(network).into_iter().max().unwrap() + blocks);
     let outcome = network.run_until(Duration::from_secs(60), |network| network.lowest_height() >= goal);
     outcome.unwrap_or_else(|error| panic!("{error}: {:?}", heights(network)));

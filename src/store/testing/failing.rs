@@ -34,10 +34,12 @@ use crate::store::{Batch, KeyValue, Order, StoreError, Table};
 pub struct FailingStore {
     inner: Arc<dyn KeyValue>,
     fault: Mutex<Option<ActiveFault>>,
-    observer: Option<Box<dyn Fn(&Batch) + Send + Sync>>,
+    observer: Option<Observer>,
     writes: AtomicU64,
     failures: AtomicU64,
 }
+
+type Observer = Box<dyn Fn(&Batch) + Send + Sync>;
 
 impl FailingStore {
     /// Creates a store before `inner` that fails nothing yet.

@@ -190,7 +190,11 @@ fn two_blocks_of_one_producer_in_one_slot_are_evidence_and_are_reported() {
     assert!(lab.replica((owner + 1) % 4).offences.is_empty());
     let sealed = lab.sealed((owner + 1) % 4, 10);
     let header = crate::primitives::Header::default();
-    let rules = DposRules::new(lab.fixture.config, lab.set(4), lab.authenticator.clone());
+    let rules = crate::consensus::common::header_rules::CachedHeaderRules::<Dpos>::new(
+        lab.fixture.config,
+        lab.set(4),
+        lab.authenticator.clone(),
+    );
     let context = crate::system::SystemContext {
         header: &sealed.header,
         parent: &header,

@@ -130,7 +130,7 @@ fn consecutive_silent_primaries_are_replaced() {
 #[test]
 fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
     let mut lab = Lab::new(7);
-    let wish = |lab: &Lab, who: usize, view: u64| {
+    let view_change = |lab: &Lab, who: usize, view: u64| {
         let stable = lab.replica(0).stable_checkpoint();
         let (prepared, pre_prepared) = (vec![], vec![]);
         let view = View::new(view);
@@ -140,13 +140,13 @@ fn f_plus_1_higher_views_are_joined_at_the_smallest_and_f_are_not() {
         )
     };
     for (who, view) in [(4, 9), (5, 5)] {
-        let message = wish(&lab, who, view);
+        let message = view_change(&lab, who, view);
         lab.inject(who, 1, message);
     }
     lab.deliver_at(0);
     lab.deliver_at(0);
     assert_eq!(lab.views()[1], 0, "f of them may be faulty");
-    let message = wish(&lab, 6, 7);
+    let message = view_change(&lab, 6, 7);
     lab.inject(6, 1, message);
     lab.deliver_at(0);
     assert_eq!(lab.views()[1], 5);

@@ -269,7 +269,7 @@ fn unrequested_responses_change_nothing() {
             "pos/stale-build",
         ),
         ("the head again", Event::BlockSynced { from: ReplicaId::new(1), block: head }, ""),
-        ("a wish", Event::Admin(Admin::WithdrawVote { target: lab.address(1) }), ""),
+        ("an unsupported admin command", Event::Admin(Admin::WithdrawVote { target: lab.address(1) }), ""),
     ] {
         let got = refuse(&replica, name, event);
         assert!(got.contains(want), "{name}: {got}");

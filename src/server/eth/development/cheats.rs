@@ -59,9 +59,9 @@ pub(super) fn register(methods: &mut Methods) {
         Ok(())
     });
     methods.add_all(&["anvil_removePoolTransactions"], 1, remove_of_sender);
-    methods.add_blocking(&["anvil_dumpState", "hardhat_dumpState"], 1, dump);
-    methods.add_blocking(&["anvil_loadState", "hardhat_loadState"], 1, load);
-    methods.add_blocking(&["anvil_reset", "hardhat_reset"], 1, reset);
+    methods.add_all(&["anvil_dumpState", "hardhat_dumpState"], 1, dump);
+    methods.add_all(&["anvil_loadState", "hardhat_loadState"], 1, load);
+    methods.add_all(&["anvil_reset", "hardhat_reset"], 1, reset);
     methods.add_all(&["anvil_nodeInfo"], 0, node_info);
     methods.add_all(&["anvil_metadata", "hardhat_metadata"], 0, metadata);
     methods.add_all(&["anvil_setLoggingEnabled", "hardhat_setLoggingEnabled"], 1, |_, args| {

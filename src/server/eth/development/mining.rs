@@ -1,27 +1,28 @@
 //! Mining on request, mining modes, snapshots.
 
-use std::time::Duration;
+use core::{ops::ControlFlow, time::Duration};
 
 use alloy_primitives::{U64, U256};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::{
-    node::{MineError, Mining, SnapshotId},
+    chain::ExecutedBlock,
+    node::{MINING_INTERVAL_SECS_MAX, MineError, Mining, SnapshotId},
     primitives::Timestamp,
     server::{
         eth::{
             Eth, Methods, convert,
             params::{Args, Argument, Quantity},
         },
-        jsonrpc::errors::{REFUSED, RpcError, error, internal, invalid_params},
+        jsonrpc::errors::{INTERNAL_ERROR, REFUSED, RpcError, error, internal, invalid_params},
     },
 };
 
 pub(super) fn register(methods: &mut Methods) {
-    methods.add_blocking(&["evm_mine"], 1, evm_mine);
-    methods.add_blocking(&["anvil_mine", "hardhat_mine"], 2, mine);
-    methods.add_blocking(&["evm_mine_detailed", "anvil_mine_detailed"], 1, mine_detailed);
+    methods.add_all(&["evm_mine"], 1, evm_mine);
+    methods.add_all(&["anvil_mine", "hardhat_mine"], 2, mine);
+    methods.add_all(&["evm_mine_detailed", "anvil_mine_detailed"], 1, mine_detailed);
     methods.add_all(&["evm_setAutomine", "anvil_setAutomine"], 1, set_automine);
     methods.add_all(&["anvil_getAutomine", "hardhat_getAutomine"], 0, |eth, _| {
         Ok(matches!(eth.node.mining(), Mining::EachTransaction))
@@ -76,21 +77,43 @@ fn mine_detailed(eth: &Eth, args: &Args<'_>) -> Result<Vec<Value>, RpcError> {
     shown.collect::<Result<_, _>>().map_err(|cause| internal(&cause))
 }
 
-fn mine_with_options(eth: &Eth, args: &Args<'_>) -> Result<Vec<crate::chain::ExecutedBlock>, RpcError> {
+fn mine_with_options(eth: &Eth, args: &Args<'_>) -> Result<Vec<ExecutedBlock>, RpcError> {
     let options: MineOptions = args.optional(0, "options")?.unwrap_or_default();
     if let Some(timestamp) = options.timestamp {
         eth.node
             .set_next_block_timestamp(Timestamp::from_secs(timestamp))
             .map_err(|cause| error(REFUSED, cause.to_string()))?;
     }
-    eth.node.mine(options.blocks.unwrap_or(1)).map_err(mine_error)
+    let mut blocks = Vec::new();
+    mine_cancellable(eth, args, options.blocks.unwrap_or(1), None, |block| blocks.push(block.clone()))?;
+    Ok(blocks)
+}
+
+/// Makes blocks until they are enough or the caller has left.
+fn mine_cancellable(
+    eth: &Eth,
+    args: &Args<'_>,
+    count: u64,
+    spacing: Option<Duration>,
+    mut visit: impl FnMut(&ExecutedBlock),
+) -> Result<(), RpcError> {
+    let made = eth.node.mine_each(count, spacing, |block| {
+        visit(block);
+        if args.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let made = made.map_err(mine_error)?;
+    if made == count {
+        Ok(())
+    } else {
+        Err(error(INTERNAL_ERROR, format!("cancelled: {made} of {count} blocks were made")))
+    }
 }
 
 /// `anvil_mine(blocks, seconds between them)`.
 fn mine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let blocks = args.optional(0, "blocks")?.map_or(1, |Quantity(blocks)| blocks);
     let interval = args.optional(1, "interval")?.map(|Quantity(secs)| Duration::from_secs(secs));
-    eth.node.mine_spaced(blocks, interval).map(drop).map_err(mine_error)
+    mine_cancellable(eth, args, blocks, interval, |_| ())
 }
 
 fn mine_error(cause: MineError) -> RpcError {
@@ -114,6 +137,12 @@ fn set_automine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
 /// `evm_setIntervalMining` in seconds, as in anvil; Hardhat's takes milliseconds.
 fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "seconds")?;
+    if secs > MINING_INTERVAL_SECS_MAX {
+        let message = format!(
+            "invalid argument 0 (seconds): expected 0 (off) to {MINING_INTERVAL_SECS_MAX} (a year), got {secs}"
+        );
+        return Err(invalid_params(message));
+    }
     let mining = if secs == 0 { Mining::Manual } else { Mining::Interval(Duration::from_secs(secs)) };
     eth.node.set_mining(mining).map_err(mine_error)
 }

@@ -8,7 +8,12 @@ use crate::{
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
     primitives::KeyPair,
     sim::{
-        engine::{clock::BlockClock, digest::RunDigest, rng::Streams, scheduler::Scheduler},
+        engine::{
+            clock::{BlockClock, SimTime},
+            digest::RunDigest,
+            rng::Streams,
+            scheduler::Scheduler,
+        },
         network::{
             Network,
             chain_options::ChainOptionsError,
@@ -67,7 +72,7 @@ impl NetworkBuilder {
             Some(_) => StoredRecordsError::Refused { replica: ReplicaId::default(), source }.into(),
             None => NetworkError::from(source),
         })?;
-        let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis)));
+        let pool = Pool::new(self.chain.pool.take().unwrap_or_else(|| pool_config(&genesis, self.production)));
         let opened = Chain::builder(genesis, state, store).with_rules(rules).with_cache(self.cache.clone());
         let opened = match &durable {
             Some(durable) => opened.with_hook(durable.clone()),
@@ -174,6 +179,7 @@ impl NetworkBuilder {
             replica_count: u32::try_from(replicas.len()).unwrap_or(u32::MAX),
             steps: 0,
             transactions_travelling: 0,
+            transactions_arrive_by: SimTime::ZERO,
             streams,
             faults: None,
             recorder: None,
@@ -195,10 +201,15 @@ fn count_of(keys: &[KeyPair]) -> u32 {
 }
 
 /// Returns the pool's default configuration for this chain.
-const fn pool_config(genesis: &GenesisSpec) -> PoolConfig {
-    let mut config = PoolConfig::new(genesis.chain_id);
-    config.allow_impersonated = genesis.allow_interventions;
-    config
+///
+/// Links reorder the transactions of a sender, and nobody sends them again. Where blocks are made automatically, a pool may
+/// therefore queue as many as it may hold; on demand transactions arrive in order.
+const fn pool_config(genesis: &GenesisSpec, production: Production) -> PoolConfig {
+    let config = PoolConfig::new(genesis.chain_id).with_impersonated(genesis.allow_interventions);
+    match production {
+        Production::OnDemand => config,
+        Production::Automatic => config.with_queue_limits(config.transactions_max, config.per_sender_max),
+    }
 }
 
 /// Checks that the store belongs to this protocol: another's records would be misread.

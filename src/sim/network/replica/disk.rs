@@ -34,6 +34,8 @@ pub(crate) struct Disk {
     decays: bool,
     /// Number of crashes: writes of an earlier life never complete.
     life: u64,
+    /// Records when the replica's amnesia began.
+    saved: Option<RecordMap>,
 }
 
 #[derive(Clone, Debug)]
@@ -156,9 +158,21 @@ impl Disk {
         keys.len() as u64
     }
 
-    /// Replaces all records by earlier ones.
-    pub(crate) fn roll_back(&mut self, records: RecordMap) {
-        self.records = records;
+    /// Saves the records for [`Disk::roll_back_to_saved`].
+    pub(in crate::sim) fn save(&mut self) {
+        self.saved = Some(self.records.clone());
+    }
+
+    /// Drops the saved records.
+    pub(super) fn drop_saved(&mut self) {
+        self.saved = None;
+    }
+
+    /// Restores the saved records, if there are any.
+    pub(in crate::sim) fn roll_back_to_saved(&mut self) {
+        if let Some(records) = self.saved.take() {
+            self.records = records;
+        }
     }
 
     pub(crate) fn slow_down(&mut self, fault: FaultId, latency: Latency) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ArmedTimer, EVIDENCE_MAX, Replica, attributes, disk::WriteResult};
+use super::{Replica, building::attributes, disk::WriteResult};
 use crate::{
     chain::Block,
     consensus::{
@@ -42,19 +42,13 @@ impl EffectHandler for InEnvironment<'_> {
     fn arm_timer(&mut self, timer: TimerId, deadline: Deadline) {
         let Self { replica, env } = self;
         let at = env.timer_deadline(replica.slot, deadline);
-        match replica.timers.get_mut(&timer).filter(|armed| armed.queued <= at) {
-            Some(armed) => armed.at = at,
-            None => {
-                replica.generation += 1;
-                let (slot, generation) = (replica.slot, replica.generation);
-                env.scheduler.at(at, SimEvent::Timer { replica: slot, timer, generation });
-                replica.timers.insert(timer, ArmedTimer { generation, at, queued: at });
-            }
+        if let Some(generation) = replica.timers.arm(timer, at) {
+            env.scheduler.at(at, SimEvent::Timer { replica: replica.slot, timer, generation });
         }
     }
 
     fn disarm_timer(&mut self, timer: TimerId) {
-        self.replica.timers.remove(&timer);
+        self.replica.timers.disarm(timer);
     }
 
     fn persist(&mut self, ticket: Ticket, records: Vec<Record>) -> Durability {
@@ -115,18 +109,14 @@ impl EffectHandler for InEnvironment<'_> {
     }
 
     fn on_evidence(&mut self, evidence: Evidence) {
-        self.replica.counters.evidence += 1;
-        if self.replica.evidence.len() < EVIDENCE_MAX {
-            self.replica.evidence.push_back(evidence);
-        }
+        self.replica.observations.add_evidence(evidence);
     }
 
     fn on_rejection(&mut self, rejection: Rejection) {
-        self.replica.counters.rejected += 1;
-        self.replica.last_rejection = Some(rejection);
+        self.replica.observations.add_rejection(rejection);
     }
 
     fn on_mark(&mut self, name: &'static str) {
-        *self.replica.marks.entry(name).or_default() += 1;
+        self.replica.observations.add_mark(name);
     }
 }

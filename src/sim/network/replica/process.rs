@@ -34,10 +34,18 @@ pub enum ProcessState {
     Down,
 }
 
+/// A replica's process with the events that wait for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Process {
+    state: ProcessState,
+    /// Events deferred while the process is paused.
+    deferred: Vector<SimEvent>,
+}
+
 impl Replica {
     /// Returns the state of its process.
     pub const fn process(&self) -> ProcessState {
-        self.process
+        self.process.state
     }
 
     /// Returns all records on its disk, unfinished writes included.
@@ -46,13 +54,13 @@ impl Replica {
     }
 
     pub(in crate::sim) const fn set_process(&mut self, process: ProcessState) {
-        self.process = process;
+        self.process.state = process;
     }
 
     /// Defers an event that reaches the paused process.
     pub(in crate::sim) fn defer(&mut self, sim_event: SimEvent) -> Option<SimEvent> {
-        if self.deferred.len() < DEFERRED_EVENTS_MAX {
-            self.deferred.push_back(sim_event);
+        if self.process.deferred.len() < DEFERRED_EVENTS_MAX {
+            self.process.deferred.push_back(sim_event);
         }
         None
     }
@@ -65,26 +73,33 @@ impl Replica {
         &mut self.misbehaviour
     }
 
+    /// Removes deferred events for which `is_dropped` holds; returns their number.
+    pub(super) fn drop_deferred(&mut self, is_dropped: impl Fn(&SimEvent) -> bool) -> usize {
+        let before = self.process.deferred.len();
+        self.process.deferred.retain(|sim_event| !is_dropped(sim_event));
+        before - self.process.deferred.len()
+    }
+
     /// Takes the events deferred during a pause.
     pub(in crate::sim) fn take_deferred(&mut self) -> Vector<SimEvent> {
-        core::mem::take(&mut self.deferred)
+        core::mem::take(&mut self.process.deferred)
     }
 
     /// Stops the process: its memory and unfinished writes are lost.
     pub(in crate::sim) fn crash(&mut self, env: &mut Environment) {
-        if self.process == ProcessState::Down {
+        if self.process.state == ProcessState::Down {
             return;
         }
-        self.process = ProcessState::Down;
+        self.process.state = ProcessState::Down;
         self.timers.clear();
-        (self.wanted, self.outbox, self.deferred) = (None, Outbox::default(), Vector::new());
+        (self.wanted, self.outbox, self.process.deferred) = (None, Outbox::default(), Vector::new());
         self.pool.clear();
         self.oldest_pending = None;
         self.misbehaviour.forget();
         if let Some(faults) = &mut env.faults {
             let lost = self.disk.crash(&mut faults.disk);
-            self.counters.writes_lost += lost.writes;
-            self.counters.writes_torn += u64::from(lost.is_torn);
+            self.observations.counters.writes_lost += lost.writes;
+            self.observations.counters.writes_torn += u64::from(lost.is_torn);
         }
         let (now, replica) = (env.scheduler.now(), self.id.get());
         if let Some(recorder) = &mut env.recorder {
@@ -98,7 +113,7 @@ impl Replica {
         setup: &ConsensusSetup,
         env: &mut Environment,
     ) -> Result<(), NetworkError> {
-        if self.process != ProcessState::Down {
+        if self.process.state != ProcessState::Down {
             return Ok(());
         }
         self.check_disk(env);
@@ -126,8 +141,8 @@ impl Replica {
         }
         .map_err(|source| NetworkError::Chain { replica: id, source })?;
         self.outbox = Outbox::default();
-        self.process = ProcessState::Running;
-        self.counters.restarts += 1;
+        self.process.state = ProcessState::Running;
+        self.observations.counters.restarts += 1;
         if let Some(recorder) = &mut env.recorder {
             recorder.incident(now, Incident::Restarted { replica: id.get(), records });
             recorder.record_status(now, id, &self.protocol);
@@ -142,7 +157,7 @@ impl Replica {
             return;
         }
         let damaged = self.disk.kept().values().filter(|record| !is_whole_record(record)).count();
-        self.counters.records_damaged += damaged as u64;
+        self.observations.counters.records_damaged += damaged as u64;
         if damaged > 0 {
             self.wipe();
         }
@@ -169,31 +184,19 @@ impl Replica {
     pub(in crate::sim) fn wipe(&mut self) {
         self.disk.wipe();
         // The saved records refer to blocks that are lost with the disk.
-        self.saved_records = None;
-        self.counters.wipes += 1;
+        self.disk.drop_saved();
+        self.observations.counters.wipes += 1;
     }
 
     /// Returns a second process with the same key and state, at `slot`.
     pub(in crate::sim) fn twin(&self, slot: ReplicaId, env: &mut Environment) -> Self {
         let mut twin = self.forked();
         twin.slot = slot;
-        for (timer, armed) in &twin.timers {
-            let sim_event = SimEvent::Timer { replica: slot, timer: *timer, generation: armed.generation };
+        for (timer, armed) in twin.timers.iter() {
+            let sim_event = SimEvent::Timer { replica: slot, timer, generation: armed.generation };
             env.scheduler.at(armed.queued, sim_event);
         }
         twin
-    }
-
-    /// Saves the records on the disk, for [`Replica::roll_back_to_saved`].
-    pub(in crate::sim) fn save_for_amnesia(&mut self) {
-        self.saved_records = Some(self.disk.kept().clone());
-    }
-
-    /// Restores the records saved by [`Replica::save_for_amnesia`].
-    pub(in crate::sim) fn roll_back_to_saved(&mut self) {
-        if let Some(records) = self.saved_records.take() {
-            self.disk.roll_back(records);
-        }
     }
 }
 

@@ -17,7 +17,7 @@ fn a_partition_stops_the_minority_and_heals() {
     assert_eq!(network.faults().map(|(id, _)| id).collect::<Vec<_>>(), [cut]);
     network.heal().unwrap();
     assert_eq!(network.faults().count(), 0);
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn an_even_split_stops_all_replicas() {
     run_ms(&mut network, 15_000);
     assert!(heights(&network).iter().all(|height| *height <= before + 1), "{:?}", heights(&network));
     network.end_fault(cut).unwrap();
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn an_isolated_replica_receives_nothing_and_catches_up() {
     run_ms(&mut network, 20_000);
     assert!(height(&network, 2) == stuck && height(&network, 0) > stuck + 5, "{:?}", heights(&network));
     network.heal().unwrap();
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn total_loss_of_one_label_is_total_and_of_that_label_only() {
     assert!(heights(&network).iter().all(|height| *height <= before + 1));
     assert!(marks(&network, "pbft/timeout") > 0);
     network.heal().unwrap();
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -136,5 +136,5 @@ fn a_clogged_link_delivers_everything_afterwards() {
     assert!(network.steps() > steps);
     assert!(height(&network, 1) <= stuck + 1);
     network.end_fault(fault).unwrap();
-    everybody_goes_on(&mut network, 2);
+    assert_progress(&mut network, 2);
 }

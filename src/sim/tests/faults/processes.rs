@@ -20,7 +20,7 @@ fn a_crashed_replica_restarts_with_its_records() {
         assert_eq!((back.process(), back.counters().restarts), (ProcessState::Running, 1));
         // A disk without delay loses nothing.
         assert_eq!((back.head(), back.chain().head().hash()), (before, before.hash), "{kind:?}");
-        everybody_goes_on(&mut network, 4);
+        assert_progress(&mut network, 4);
     }
 }
 
@@ -37,7 +37,7 @@ fn finality_survives_a_crash_of_all_replicas() {
         run_ms(&mut network, 20_000);
         assert_eq!(heights(&network), before);
         network.heal_all().unwrap();
-        everybody_goes_on(&mut network, 3);
+        assert_progress(&mut network, 3);
         for replica in network.replicas() {
             assert!(replica.chain().is_canonical(finalized.hash));
         }
@@ -64,7 +64,7 @@ fn unfinished_writes_are_lost_or_torn_by_a_crash() {
         lost += of_all(|counters| counters.writes_lost);
         torn += of_all(|counters| counters.writes_torn);
         network.heal_all().unwrap();
-        everybody_goes_on(&mut network, 2);
+        assert_progress(&mut network, 2);
     }
     assert!(lost > 10 && torn > 3 && torn < lost, "{lost} lost, {torn} torn");
 }
@@ -98,7 +98,7 @@ fn a_crash_during_a_pause_and_two_crashes_at_once_end_with_the_last() {
     assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Paused);
     network.resume(id(1)).unwrap();
     assert_eq!(network.replica(id(1)).unwrap().process(), ProcessState::Running);
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn a_wiped_replica_starts_at_genesis_and_catches_up() {
     let wiped = network.replica(id(3)).unwrap();
     assert_eq!((wiped.head().height, wiped.counters().wipes), (Height::GENESIS, 1));
     assert!(wiped.records().is_empty());
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn flipped_bits_are_detected_by_checksums_in_every_protocol() {
             run_ms(&mut network, 5_000);
             network.restart(leader).unwrap();
         }
-        everybody_goes_on(&mut network, 3);
+        assert_progress(&mut network, 3);
         // A crash during the corruption is a restart too, and the bits are flipped once.
         let decay = network.begin_fault(FaultKind::Corrupt { replica: id(3) }).unwrap();
         network.crash(id(3)).unwrap();
@@ -168,7 +168,7 @@ fn amnesia_reverts_durable_records() {
     assert!(height(&network, 1) > then + 2);
     network.end_fault(amnesia).unwrap();
     assert_eq!(height(&network, 1), then);
-    everybody_goes_on(&mut network, 3);
+    assert_progress(&mut network, 3);
 }
 
 #[test]

@@ -1,0 +1,55 @@
+//! Where each method runs: one table.
+
+use crate::server::commands::Length;
+
+/// The kind of a method's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Work {
+    /// A read of bounded cost, on the connection's thread.
+    Lookup,
+    /// A read whose cost depends on its parameters or on the chain.
+    Read(Length),
+    /// A change of the node, in the order of the chain's commands.
+    Command(Length),
+}
+
+impl Work {
+    /// Returns the kind of work of the method with this name.
+    pub(super) fn of(method: &str) -> Self {
+        match method {
+            "eth_call"
+            | "eth_estimateGas"
+            | "eth_createAccessList"
+            | "eth_feeHistory"
+            | "eth_getProof"
+            | "eth_getBlockReceipts"
+            | "eth_getFilterChanges"
+            | "eth_signTransaction" => Self::Read(Length::Short),
+            "eth_getLogs" | "eth_getFilterLogs" | "txpool_content" | "txpool_inspect" | "txpool_contentFrom"
+            | "anvil_dumpState" | "hardhat_dumpState" => Self::Read(Length::Long),
+            "anvil_mine"
+            | "hardhat_mine"
+            | "evm_mine"
+            | "evm_mine_detailed"
+            | "anvil_mine_detailed"
+            | "anvil_loadState"
+            | "hardhat_loadState"
+            | "anvil_reset"
+            | "hardhat_reset"
+            | "evm_revert"
+            | "anvil_revert" => Self::Command(Length::Long),
+            "anvil_getAutomine"
+            | "hardhat_getAutomine"
+            | "anvil_getIntervalMining"
+            | "anvil_nodeInfo"
+            | "anvil_metadata"
+            | "hardhat_metadata" => Self::Lookup,
+            _ if method.starts_with("debug_trace") => Self::Read(Length::Long),
+            _ if method.starts_with("eth_send") => Self::Command(Length::Short),
+            _ if ["anvil_", "evm_", "hardhat_"].iter().any(|prefix| method.starts_with(prefix)) => {
+                Self::Command(Length::Short)
+            }
+            _ => Self::Lookup,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Bounds of connections, bodies, sessions and times: at each one, and one past it.
+
+use std::time::Duration;
+
+use chainbox::{
+    node::Node,
+    server::{LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX},
+};
+use serde_json::json;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpStream,
+    time::timeout,
+};
+
+use crate::{http::Service, websocket::Socket};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Returns a call of `method` with a body of exactly `len` bytes.
+fn call_of_length(method: &str, len: usize) -> String {
+    let start = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":[""#);
+    let end = r#""]}"#;
+    format!("{start}{}{end}", "x".repeat(len - start.len() - end.len()))
+}
+
+#[tokio::test]
+async fn a_body_is_as_long_as_its_method_may_be() {
+    let service = Service::start().await;
+    for (method, len, status) in [
+        ("web3_sha3", RPC_BODY_BYTES_MAX, 200),
+        ("web3_sha3", RPC_BODY_BYTES_MAX + 1, 413),
+        ("anvil_loadState", RPC_BODY_BYTES_MAX + 1, 200),
+        ("hardhat_loadState", LOAD_BODY_BYTES_MAX, 200),
+        ("anvil_loadState", LOAD_BODY_BYTES_MAX + 1, 413),
+    ] {
+        let reply = service.rpc_text(&call_of_length(method, len)).await;
+        assert_eq!(reply.status, status, "{method} of {len} bytes");
+    }
+    let late = format!(r#"{{"params":["{}"],"method":"anvil_loadState"}}"#, "x".repeat(2 * RPC_BODY_BYTES_MAX));
+    assert_eq!(service.rpc_text(&late).await.status, 413, "the method comes after the bound");
+}
+
+#[tokio::test]
+async fn connections_past_the_bound_are_told_so() {
+    let service = Service::limited(Node::new(), |limits| limits.connections_max = 2).await;
+    let first = TcpStream::connect(service.address).await.unwrap();
+    let _second = TcpStream::connect(service.address).await.unwrap();
+    let mut third = TcpStream::connect(service.address).await.unwrap();
+    let mut text = String::new();
+    timeout(PATIENCE, third.read_to_string(&mut text)).await.unwrap().unwrap();
+    assert!(text.starts_with("HTTP/1.1 503") && text.contains("2 connections are open"), "{text}");
+    assert_eq!(service.counters.refused_connections(), 1);
+    drop(first);
+    let served = async {
+        while service.send("GET", "/v1/health", &[], "").await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("a place is free again");
+}
+
+#[tokio::test]
+async fn sessions_past_the_bound_are_refused() {
+    let service = Service::limited(Node::new(), |limits| limits.websockets_max = 1).await;
+    let socket = Socket::connect(&service, "/").await;
+    let upgrade = Socket::handshake(&service, "/").await.1;
+    assert!(upgrade.starts_with("HTTP/1.1 503"), "{upgrade}");
+    drop(socket);
+    let again = async {
+        while !Socket::handshake(&service, "/").await.1.starts_with("HTTP/1.1 101") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, again).await.expect("a place is free again");
+}
+
+#[tokio::test]
+async fn subscriptions_past_the_bound_are_refused() {
+    let service = Service::limited(Node::new(), |limits| limits.subscriptions_max = 2).await;
+    let mut socket = Socket::connect(&service, "/").await;
+    let first = socket.call("eth_subscribe", json!(["newHeads"])).await["result"].clone();
+    assert!(socket.call("eth_subscribe", json!(["logs", {}])).await["result"].is_string());
+    let refused = socket.call("eth_subscribe", json!(["newHeads"])).await;
+    assert_eq!(refused["error"]["code"], -32005, "{refused}");
+    assert_eq!(socket.call("eth_unsubscribe", json!([first])).await["result"], true);
+    assert!(socket.call("eth_subscribe", json!(["newHeads"])).await["result"].is_string());
+}
+
+#[tokio::test]
+async fn a_head_that_does_not_come_ends_the_connection() {
+    let service = Service::limited(Node::new(), |limits| limits.head_timeout = Duration::from_millis(50)).await;
+    let mut stream = TcpStream::connect(service.address).await.unwrap();
+    stream.write_all(b"POST / HTTP/1.1\r\nhost: localhost\r\n").await.unwrap();
+    let mut rest = Vec::new();
+    timeout(PATIENCE, stream.read_to_end(&mut rest)).await.expect("closed").unwrap();
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_408() {
+    let service = Service::limited(Node::new(), |limits| limits.body_timeout = Duration::from_millis(50)).await;
+    for path in ["/", "/v1/blockchains"] {
+        let mut stream = TcpStream::connect(service.address).await.unwrap();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{{"
+        );
+        stream.write_all(head.as_bytes()).await.unwrap();
+        let mut start = [0; 12];
+        timeout(PATIENCE, stream.read_exact(&mut start)).await.unwrap().unwrap();
+        assert_eq!(&start, b"HTTP/1.1 408", "{path}");
+    }
+}
+
+#[tokio::test]
+async fn bytes_of_bodies_in_all_connections_have_a_bound() {
+    let service = Service::limited(Node::new(), |limits| limits.buffered_body_bytes_max = 1 << 20).await;
+    let call = call_of_length("web3_sha3", 500_000);
+    // Which of two bodies is refused is the server's choice: the held one must be there first.
+    let holding = async {
+        loop {
+            let mut holder = TcpStream::connect(service.address).await.unwrap();
+            let head = "POST / HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 1000000\r\n\r\n";
+            holder.write_all(head.as_bytes()).await.unwrap();
+            holder.write_all(&vec![b' '; 900_000]).await.unwrap();
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            if service.rpc_text(&call).await.status == 503 {
+                return holder;
+            }
+        }
+    };
+    let holder = timeout(PATIENCE, holding).await.expect("the held body takes the budget");
+    assert_eq!(service.rpc("eth_chainId", json!([])).await["result"], "0x7a69", "short bodies don't count");
+    drop(holder);
+    let served = async {
+        while service.rpc_text(&call).await.status != 200 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, served).await.expect("the budget is free again");
+}
+
+#[tokio::test]
+async fn a_request_that_takes_too_long_is_503_and_ends() {
+    let service = Service::limited(Node::new(), |limits| limits.request_timeout = Duration::from_millis(20)).await;
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "anvil_mine", "params": [1_000_000] });
+    assert_eq!(service.rpc_text(&call.to_string()).await.status, 503);
+    let node = service.platform.default_blockchain().node().clone();
+    let next = timeout(PATIENCE, service.rpc("evm_mine", json!([]))).await.expect("the row of blocks ends");
+    // The bound holds for this call too; what counts is that it gets its turn.
+    drop(next);
+    let height = node.view().head().height().get();
+    assert!((1..900_000).contains(&height), "{height}");
+}
+
+#[tokio::test]
+async fn intervals_have_bounds() {
+    let service = Service::start().await;
+    for (secs, is_accepted) in [(json!(0), true), (json!(1), true), (json!(31_536_000), true)]
+        .into_iter()
+        .chain([(json!(31_536_001), false), (json!("0xffffffffffffffff"), false)])
+    {
+        let response = service.rpc("evm_setIntervalMining", json!([secs])).await;
+        assert_eq!(response.get("error").is_none(), is_accepted, "{secs}: {response}");
+        assert!(is_accepted || response["error"]["code"] == -32602, "{secs}: {response}");
+    }
+    for (time, status) in [("365d", 201), ("366d", 422), ("500000000000d", 422)] {
+        let body = json!({ "name": "slow", "config": { "blockTime": time } });
+        assert_eq!(service.rest("POST", "/v1/blockchains", body).await.status, status, "{time}");
+    }
+}
