@@ -123,6 +123,7 @@ impl Pool {
         let is_of_block = matches!(
             reason,
             InvalidTransaction::BlockFull { .. }
+                | InvalidTransaction::BlockSizeFull { .. }
                 | InvalidTransaction::GasLimitAboveBlock { .. }
                 | InvalidTransaction::FeeBelowBaseFee { .. }
         );

@@ -10,10 +10,9 @@ use alloy_primitives::{Address, U256};
 
 use super::*;
 use crate::{
-    chain::{Candidates, Chain, InvalidTransaction, PoolError, tests::fixture::*},
+    chain::{Candidates, Chain, Hardfork, InvalidTransaction, PoolError, tests::fixture::*},
     primitives::{Gas, KeyPair, TransactionRequest, gwei},
     state::{Account, fixture::MapView},
-    vm::Hardfork,
 };
 
 const BASE_FEE: u64 = 10;
