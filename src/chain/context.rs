@@ -8,6 +8,7 @@ use super::{
     cache::{DecodedBlocks, ExecutionCache},
     error::ChainError,
     hook::CommitHook,
+    retention::Retention,
     rules::HeaderRules,
     spec::GenesisSpec,
     validate::Rules,
@@ -20,29 +21,6 @@ use crate::{
     system::staking::STAKING_ADDRESS,
     vm::{BlockContext, TemplateRegistry},
 };
-
-/// Number of states and blocks kept below the head. Genesis and blocks that are not final are always kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Retention {
-    /// Readable states, in blocks below the head; `None` keeps all.
-    pub states: Option<u64>,
-    /// Blocks and receipts, in blocks below the head; `None` keeps all. A pruned block's state is pruned too.
-    pub blocks: Option<u64>,
-}
-
-impl Retention {
-    /// Returns a policy that keeps this many states and blocks below the head; `None` keeps all.
-    pub const fn new(states: Option<u64>, blocks: Option<u64>) -> Self {
-        Self { states, blocks }
-    }
-
-    /// Keeps everything: the default on a durable store.
-    pub const ALL: Self = Self { states: None, blocks: None };
-
-    /// Keeps 10,000 states and 200,000 blocks: the default in memory.
-    pub const MEMORY: Self = Self { states: Some(10_000), blocks: Some(200_000) };
-}
 
 /// The data that a chain and its clones share.
 #[derive(Debug)]

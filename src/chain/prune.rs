@@ -3,8 +3,11 @@
 use super::{Chain, error::ChainError, executed_block::ExecutedBlock, hook::HeadChange, persist};
 use crate::{primitives::Height, store::Batch};
 
-/// Blocks below the head that a chain over a durable store keeps in memory.
+/// Blocks below the head that a chain over a durable store keeps in memory at most.
 const DURABLE_BLOCKS_IN_MEMORY: u64 = 256;
+
+/// Memory of the blocks that a chain over a durable store keeps there at most, in bytes.
+const DURABLE_BLOCK_BYTES: u64 = 64 << 20;
 
 impl Chain {
     /// Updates the tree for the new head and prunes it.
@@ -16,12 +19,19 @@ impl Chain {
         let retention = self.context.retention;
         // Blocks that are not final are kept: a reorg may need them.
         let lowest = |kept: u64| head.saturating_sub(kept).min(finalized);
-        if let Some(states) = retention.states {
+        if let Some(states) = retention.states_kept() {
             self.tree.drop_states_below(lowest(states));
         }
-        let in_memory = self.context.is_durable.then_some(DURABLE_BLOCKS_IN_MEMORY);
-        if let Some(blocks) = retention.blocks.into_iter().chain(in_memory).min() {
+        if let Some(bytes) = retention.state_bytes {
+            self.tree.drop_states_to(bytes, lowest(0));
+        }
+        let is_durable = self.context.is_durable;
+        let (blocks_max, bytes_max) = (DURABLE_BLOCKS_IN_MEMORY, DURABLE_BLOCK_BYTES);
+        if let Some(blocks) = retention.blocks.into_iter().chain(is_durable.then_some(blocks_max)).min() {
             self.tree.drop_blocks_below(lowest(blocks));
+        }
+        if let Some(bytes) = retention.block_bytes.into_iter().chain(is_durable.then_some(bytes_max)).min() {
+            self.tree.drop_blocks_to(bytes, lowest(0));
         }
     }
 
