@@ -45,7 +45,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use self::{context::ChainContext, header::HeaderOverrides, pending::PendingInterventions, tree::Tree};
+use self::{context::ChainContext, header::HeaderOverrides, lease::Lease, pending::PendingInterventions, tree::Tree};
 use crate::vm::TemplateRegistry;
 
 mod base_fee;
@@ -60,10 +60,12 @@ mod execution;
 mod executor;
 mod extend;
 mod finality;
+mod garbage;
 mod genesis;
 mod header;
 mod hook;
 mod intervention;
+mod lease;
 mod load;
 mod logs;
 mod memory;
@@ -120,6 +122,8 @@ pub struct Chain {
     pending: PendingInterventions,
     /// Whether it writes to the store and calls commit hooks.
     is_writer: bool,
+    /// Its right to read what is below its head from a durable store.
+    lease: Option<Arc<Lease>>,
 }
 
 impl Chain {

@@ -34,7 +34,8 @@ fn transfer(nonce: u64) -> Arc<Transaction> {
 
 fn mine(chain: &mut Chain, transactions: Vec<Arc<Transaction>>) {
     let timestamp = Timestamp::from_secs(chain.head().block().header().timestamp + 1);
-    let attributes = BlockAttributes { timestamp, ..BlockAttributes::default() };
+    let mut attributes = BlockAttributes::default();
+    attributes.timestamp = timestamp;
     let built = chain.build(chain.head().hash(), &attributes, &mut transactions.into_iter()).unwrap();
     assert!(built.left_out.is_empty(), "{:?}", built.left_out.first());
     let hash = built.block.hash();
@@ -51,7 +52,8 @@ fn the_bounds_in_bytes_are_those_of_the_process() {
         eprintln!("skipped: this system does not tell a process's memory");
         return;
     }
-    let mut spec = GenesisSpec { allow_interventions: true, ..GenesisSpec::new(CHAIN_ID) };
+    let mut spec = GenesisSpec::new(CHAIN_ID);
+    spec.allow_interventions = true;
     spec.fund(SENDER, ether(1_000_000));
     let (states, blocks) = (16 << 20, 24 << 20);
     let retention = Retention::new(None, None).with_bytes(Some(states), Some(blocks));

@@ -97,6 +97,15 @@ impl ExecutionCache {
         }
     }
 
+    /// Evicts the result of a block whose state is about to be deleted.
+    pub(super) fn remove(&self, height: Height, hash: B256) {
+        let mut inner = self.lock();
+        inner.by_height.remove(&(height.get(), hash));
+        if let Some(removed) = inner.results.remove(&hash) {
+            inner.bytes -= removed.bytes;
+        }
+    }
+
     /// Evicts the results that are not needed once the block at `height` is final.
     pub(super) fn prune_finalized(&self, height: Height) {
         let mut inner = self.lock();

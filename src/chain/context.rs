@@ -7,7 +7,10 @@ use alloy_consensus::Header;
 use super::{
     cache::{DecodedBlocks, ExecutionCache},
     error::ChainError,
+    executed_block::ExecutedBlock,
+    garbage::Garbage,
     hook::CommitHook,
+    lease::{Lease, Leases},
     retention::Retention,
     rules::HeaderRules,
     spec::GenesisSpec,
@@ -36,9 +39,18 @@ pub(super) struct ChainContext {
     pub(super) is_durable: bool,
     pub(super) is_paranoid: bool,
     pub(super) decoded_blocks: DecodedBlocks,
+    /// Heads that clones use.
+    pub(super) leases: Arc<Leases>,
+    /// What the store holds for clones alone.
+    pub(super) garbage: Garbage,
 }
 
 impl ChainContext {
+    /// Takes a lease on a head; `None` where the store is not durable, since clones then hold all that they read.
+    pub(super) fn lease(&self, head: &ExecutedBlock) -> Option<Arc<Lease>> {
+        self.is_durable.then(|| self.leases.take(head))
+    }
+
     /// Returns a journal over `version`: the cached one that produced it, with its read cache, or a new one.
     pub(super) fn journal_at(&self, version: &Version) -> Result<Journal, ChainError> {
         match self.cache.take_journal(version.commit().id) {

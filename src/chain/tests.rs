@@ -5,6 +5,7 @@ pub(super) mod fixture;
 mod headers;
 mod hooks;
 mod model;
+mod pruning;
 mod reopening;
 mod staking;
 mod tree;
