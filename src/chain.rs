@@ -45,7 +45,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use self::{context::ChainContext, header::HeaderOverrides, pending::PendingInterventions, tree::Tree};
+use self::{context::ChainContext, header::HeaderOverrides, lease::Lease, pending::PendingInterventions, tree::Tree};
 use crate::vm::TemplateRegistry;
 
 mod base_fee;
@@ -62,12 +62,15 @@ mod extend;
 mod failed_outcomes;
 mod finality;
 mod fork_fields;
+mod garbage;
 mod genesis;
 mod header;
 mod hook;
 mod intervention;
+mod lease;
 mod load;
 mod logs;
+mod memory;
 mod open;
 mod pending;
 mod persist;
@@ -75,12 +78,12 @@ mod pool;
 mod prune;
 mod read;
 mod receipt;
+mod retention;
 mod roots;
 mod rules;
 mod simulate;
 mod spec;
 mod staking;
-mod switches;
 mod system_calls;
 mod tree;
 mod validate;
@@ -91,7 +94,6 @@ pub use base_fee::{BaseFeeParams, next_base_fee};
 pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex};
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
-pub use context::Retention;
 pub use dump::{ChainDump, DumpedBlock};
 pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError, PrevRandaoRefusal};
 pub use executed_block::ExecutedBlock;
@@ -105,6 +107,7 @@ pub use open::ChainBuilder;
 pub use pool::{AddOutcome, BestTransactions, ExclusionReason, Pool, PoolConfig, PoolContext, PooledTransaction};
 pub use read::TransactionLocation;
 pub use receipt::Receipt;
+pub use retention::Retention;
 pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, MixHashSource, RuleError};
 pub use simulate::{
@@ -123,10 +126,10 @@ pub struct Chain {
     head: ExecutedBlock,
     finality: Finality,
     pending: PendingInterventions,
-    /// Number of the store's [`switches`] that this chain took part in.
-    switches_seen: u64,
     /// Whether it writes to the store and calls commit hooks.
     is_writer: bool,
+    /// Its right to read what is below its head from a durable store.
+    lease: Option<Arc<Lease>>,
 }
 
 impl Chain {

@@ -22,5 +22,5 @@ pub use kv::{Batch, KeyValue, Order, Write};
 pub use memory::MemoryStore;
 pub use prefixed::PrefixedStore;
 #[cfg(feature = "rocksdb")]
-pub use rocks::{Durability, RocksOptions, RocksStore};
+pub use rocks::{Durability, FreeSpace, RocksOptions, RocksStore};
 pub use table::Table;

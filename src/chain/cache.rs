@@ -11,6 +11,7 @@ use super::{
     block::Block,
     executed_block::{ExecutedBlock, Execution},
     failed_outcomes::FailedOutcomes,
+    memory,
 };
 use crate::{
     primitives::{Height, maps::LookupMap},
@@ -20,11 +21,17 @@ use crate::{
 /// Largest number of cached results; the lowest heights are evicted first.
 const RESULTS_MAX: usize = 256;
 
+/// Memory of the cached results, in bytes, above which the lowest heights are evicted; the newest result always stays.
+const RESULT_BYTES_MAX: u64 = 64 << 20;
+
 /// Heights below a finalized block whose results are kept for replicas behind it.
 const HEIGHTS_BEHIND_MAX: u64 = 8;
 
 /// Largest number of decoded blocks kept.
 const DECODED_MAX: usize = 64;
+
+/// Memory of the decoded blocks kept, in bytes; one larger block is kept alone.
+const DECODED_BYTES_MAX: u64 = 64 << 20;
 
 /// Execution results by block hash: post-state and receipts. Clones share one cache.
 ///
@@ -37,10 +44,19 @@ pub struct ExecutionCache {
 
 #[derive(Debug, Default)]
 struct Inner {
-    results: LookupMap<B256, (Arc<Block>, Execution)>,
+    results: LookupMap<B256, CachedResult>,
+    /// Memory of the results, in bytes.
+    bytes: u64,
     by_height: BTreeSet<(u64, B256)>,
     /// The journal that produced the newest version, with its read cache, for the next block.
     warm: Option<(CommitId, Journal)>,
+}
+
+#[derive(Debug)]
+struct CachedResult {
+    block: Arc<Block>,
+    execution: Execution,
+    bytes: u64,
 }
 
 impl ExecutionCache {
@@ -61,16 +77,34 @@ impl ExecutionCache {
 
     /// Returns the result of a block that equals `block` except for the seal.
     pub(super) fn get(&self, block: &Block) -> Option<Execution> {
-        let (known, execution) = self.lock().results.get(&block.hash()).cloned()?;
+        let (known, execution) = {
+            let inner = self.lock();
+            let result = inner.results.get(&block.hash())?;
+            (result.block.clone(), result.execution.clone())
+        };
         known.has_same_body(block).then_some(execution)
     }
 
     pub(super) fn insert(&self, block: Arc<Block>, execution: Execution) {
+        let (key, hash) = ((block.height().get(), block.hash()), block.hash());
+        let bytes = memory::block_bytes(&block, &execution.receipts) as u64 + execution.version.superseded_bytes();
         let mut inner = self.lock();
-        inner.by_height.insert((block.height().get(), block.hash()));
-        inner.results.insert(block.hash(), (block, execution));
-        while inner.results.len() > RESULTS_MAX {
+        inner.by_height.insert(key);
+        inner.bytes += bytes;
+        if let Some(replaced) = inner.results.insert(hash, CachedResult { block, execution, bytes }) {
+            inner.bytes -= replaced.bytes;
+        }
+        while inner.results.len() > RESULTS_MAX || (inner.bytes > RESULT_BYTES_MAX && inner.results.len() > 1) {
             inner.remove_lowest();
+        }
+    }
+
+    /// Evicts the result of a block whose state is about to be deleted.
+    pub(super) fn remove(&self, height: Height, hash: B256) {
+        let mut inner = self.lock();
+        inner.by_height.remove(&(height.get(), hash));
+        if let Some(removed) = inner.results.remove(&hash) {
+            inner.bytes -= removed.bytes;
         }
     }
 
@@ -107,32 +141,47 @@ impl ExecutionCache {
 
 impl Inner {
     fn remove_lowest(&mut self) {
-        if let Some((_, hash)) = self.by_height.pop_first() {
-            self.results.remove(&hash);
+        if let Some((_, hash)) = self.by_height.pop_first()
+            && let Some(removed) = self.results.remove(&hash)
+        {
+            self.bytes -= removed.bytes;
         }
     }
 }
 
 /// The blocks read last from the store, decoded; the newest at the end.
 #[derive(Debug, Default)]
-pub(super) struct DecodedBlocks(Mutex<VecDeque<ExecutedBlock>>);
+pub(super) struct DecodedBlocks(Mutex<Decoded>);
+
+#[derive(Debug, Default)]
+struct Decoded {
+    blocks: VecDeque<ExecutedBlock>,
+    /// Memory of the blocks, in bytes.
+    bytes: u64,
+}
 
 impl DecodedBlocks {
     pub(super) fn get(&self, hash: B256) -> Option<ExecutedBlock> {
-        let blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        blocks.iter().find(|block| block.hash() == hash).cloned()
+        self.lock().blocks.iter().find(|block| block.hash() == hash).cloned()
     }
 
     pub(super) fn put(&self, block: ExecutedBlock) {
-        let mut blocks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if blocks.len() >= DECODED_MAX {
-            blocks.pop_front();
+        let mut decoded = self.lock();
+        decoded.bytes += block.block_bytes();
+        decoded.blocks.push_back(block);
+        while decoded.blocks.len() > DECODED_MAX || (decoded.bytes > DECODED_BYTES_MAX && decoded.blocks.len() > 1) {
+            let Some(oldest) = decoded.blocks.pop_front() else { return };
+            decoded.bytes -= oldest.block_bytes();
         }
-        blocks.push_back(block);
     }
 
     /// Evicts all, after stored blocks were removed.
     pub(super) fn clear(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        *self.lock() = Decoded::default();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Decoded> {
+        // A holder that panics leaves whole blocks; at worst their bytes are counted twice.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

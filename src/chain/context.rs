@@ -7,10 +7,13 @@ use alloy_consensus::Header;
 use super::{
     cache::{DecodedBlocks, ExecutionCache},
     error::ChainError,
+    executed_block::ExecutedBlock,
+    garbage::Garbage,
     hook::CommitHook,
+    lease::{Lease, Leases},
+    retention::Retention,
     rules::HeaderRules,
     spec::GenesisSpec,
-    switches::Switches,
     validate::Rules,
     version::Version,
 };
@@ -21,29 +24,6 @@ use crate::{
     system::staking::STAKING_ADDRESS,
     vm::{BlockContext, TemplateRegistry},
 };
-
-/// Number of states and blocks kept below the head. Genesis and blocks that are not final are always kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Retention {
-    /// Readable states, in blocks below the head; `None` keeps all.
-    pub states: Option<u64>,
-    /// Blocks and receipts, in blocks below the head; `None` keeps all. A pruned block's state is pruned too.
-    pub blocks: Option<u64>,
-}
-
-impl Retention {
-    /// Returns a policy that keeps this many states and blocks below the head; `None` keeps all.
-    pub const fn new(states: Option<u64>, blocks: Option<u64>) -> Self {
-        Self { states, blocks }
-    }
-
-    /// Keeps everything: the default on a durable store.
-    pub const ALL: Self = Self { states: None, blocks: None };
-
-    /// Keeps 10,000 states and 200,000 blocks: the default in memory.
-    pub const MEMORY: Self = Self { states: Some(10_000), blocks: Some(200_000) };
-}
 
 /// The data that a chain and its clones share.
 #[derive(Debug)]
@@ -59,10 +39,18 @@ pub(super) struct ChainContext {
     pub(super) is_durable: bool,
     pub(super) is_paranoid: bool,
     pub(super) decoded_blocks: DecodedBlocks,
-    pub(super) switches: Switches,
+    /// Heads that clones use.
+    pub(super) leases: Arc<Leases>,
+    /// What the store holds for clones alone.
+    pub(super) garbage: Garbage,
 }
 
 impl ChainContext {
+    /// Takes a lease on a head; `None` where the store is not durable, since clones then hold all that they read.
+    pub(super) fn lease(&self, head: &ExecutedBlock) -> Option<Arc<Lease>> {
+        self.is_durable.then(|| self.leases.take(head))
+    }
+
     /// Returns a journal over `version`: the cached one that produced it, with its read cache, or a new one.
     pub(super) fn journal_at(&self, version: &Version) -> Result<Journal, ChainError> {
         match self.cache.take_journal(version.commit().id) {

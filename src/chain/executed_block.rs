@@ -7,7 +7,7 @@ use std::sync::{
 
 use alloy_primitives::{B256, Bytes, U256};
 
-use super::{block::Block, receipt::Receipt, version::Version};
+use super::{block::Block, memory, receipt::Receipt, version::Version};
 use crate::{
     primitives::Height,
     state::{Commit, CommitId},
@@ -40,6 +40,10 @@ struct Inner {
     updates: ValidatorUpdates,
     commit: Commit,
     total_difficulty: U256,
+    /// Memory of block, receipts and indices, in bytes.
+    block_bytes: u64,
+    /// Memory that the parent's state takes beside the block's, in bytes.
+    state_bytes: u64,
     /// Whether the block is in the store.
     is_stored: AtomicBool,
 }
@@ -52,6 +56,8 @@ impl Inner {
             updates: self.updates.clone(),
             commit: self.commit,
             total_difficulty: self.total_difficulty,
+            block_bytes: self.block_bytes,
+            state_bytes: self.state_bytes,
             is_stored: AtomicBool::new(self.is_stored.load(Ordering::Relaxed)),
         }
     }
@@ -68,9 +74,13 @@ impl ExecutedBlock {
     }
 
     fn with_state(block: Arc<Block>, execution: Execution, total_difficulty: U256, is_stored: bool) -> Self {
-        let Execution { receipts, version, updates, .. } = execution;
+        let Execution { receipts, version, parent, updates } = execution;
         let (commit, is_stored) = (version.commit(), AtomicBool::new(is_stored));
-        let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
+        // An empty block shares its parent's version.
+        let state_bytes = if commit.id == parent { 0 } else { version.superseded_bytes() };
+        let block_bytes = memory::block_bytes(&block, &receipts) as u64;
+        let inner = Inner { block, receipts, updates, commit, total_difficulty, block_bytes, state_bytes, is_stored };
+        let inner = Arc::new(inner);
         Self { inner, version: Some(version) }
     }
 
@@ -84,8 +94,10 @@ impl ExecutedBlock {
     ) -> Self {
         let commit = Commit { id: CommitId::EMPTY, root: block.header().state_root };
         let is_stored = AtomicBool::new(is_stored);
-        let inner = Arc::new(Inner { block, receipts, updates, commit, total_difficulty, is_stored });
-        Self { inner, version: None }
+        let block_bytes = memory::block_bytes(&block, &receipts) as u64;
+        let inner =
+            Inner { block, receipts, updates, commit, total_difficulty, block_bytes, state_bytes: 0, is_stored };
+        Self { inner: Arc::new(inner), version: None }
     }
 
     /// The block.
@@ -125,6 +137,16 @@ impl ExecutedBlock {
 
     pub(super) fn version(&self) -> Option<&Arc<Version>> {
         self.version.as_ref()
+    }
+
+    /// Memory of block, receipts and indices, in bytes.
+    pub(super) fn block_bytes(&self) -> u64 {
+        self.inner.block_bytes
+    }
+
+    /// Memory that the parent's state takes beside this block's, in bytes; zero once this block's is dropped.
+    pub(super) fn state_bytes(&self) -> u64 {
+        if self.has_state() { self.inner.state_bytes } else { 0 }
     }
 
     /// Drops the state, which this value then does not keep alive.

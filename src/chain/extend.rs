@@ -1,5 +1,6 @@
 //! Extending a chain: building and inserting blocks, moving the head, restoring snapshots.
 
+use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bytes};
@@ -12,9 +13,11 @@ use super::{
     error::{BlockError, ChainError},
     executed_block::{ExecutedBlock, Execution},
     execution::{self, Purpose, invalid_block, total_difficulty},
+    garbage::GarbageChange,
     hook::{Finality, HeadChange},
     pending::PendingInterventions,
     persist::{self, Heads},
+    prune::Move,
     rules::BlockAttributes,
 };
 use crate::{primitives::Height, store::Batch};
@@ -62,6 +65,7 @@ impl Chain {
     pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, ChainError> {
         let hash = block.hash();
         if self.contains_at(block.height(), hash) {
+            self.context.garbage.keep(hash);
             return Ok(InsertOutcome::Known);
         }
         let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
@@ -134,24 +138,45 @@ impl Chain {
             Finality { safe: at_most_fork(safe)?, finalized: at_most_fork(finalized)?, irreversible: *irreversible };
         let change = HeadChange { old: self.head.clone(), new: new.clone(), reverted, applied };
         let pending = self.pending_after(&change)?;
-        self.persist(&change, &finality, &pending)?;
+        self.persist(&change, Move::Forward, &finality, &pending)?;
+        self.lease = self.context.lease(&new);
         (self.head, self.finality, self.pending) = (new, finality, pending);
-        self.switches_seen = self.context.switches.count();
         self.update_tree(&change);
         Ok(change)
     }
 
     /// Switches to `snapshot`, an earlier clone of this chain or of another chain over the same store, also past finality.
     ///
+    /// Where the retention policy has dropped blocks between the two heads, the change lists those that are left.
+    ///
     /// # Errors
-    /// [`ChainError::Store`]; the chain is then unchanged.
+    /// [`ChainError::Pruned`] when the store has the snapshot's state or its safe or finalized block no more, [`ChainError::Store`];
+    /// the chain is then unchanged.
     pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, ChainError> {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
-        self.persist(&change, &snapshot.finality, &snapshot.pending)?;
-        let (context, switches_seen) = (self.context.clone(), self.context.switches.count());
-        *self = Self { context, switches_seen, is_writer: self.is_writer, ..snapshot.clone() };
+        if self.is_persistent() {
+            snapshot.check_restorable(&change)?;
+        }
+        self.persist(&change, Move::Back, &snapshot.finality, &snapshot.pending)?;
+        let lease = self.context.lease(&snapshot.head);
+        *self = Self { context: self.context.clone(), is_writer: self.is_writer, lease, ..snapshot.clone() };
         Ok(change)
+    }
+
+    /// Checks that the store has what a chain with this head is reopened from, or gets it from `change`.
+    fn check_restorable(&self, change: &HeadChange) -> Result<(), ChainError> {
+        self.latest_state()?;
+        self.state_of(self.head.hash())?;
+        let Finality { safe, finalized, .. } = &self.finality;
+        for block in [&self.head, safe, finalized] {
+            let is_applied = || change.applied.iter().any(|applied| applied.hash() == block.hash());
+            if !is_applied() && !self.context.has_stored(block.hash()) {
+                let oldest = self.oldest_block();
+                return Err(ChainError::Pruned { what: "block", height: block.height(), oldest });
+            }
+        }
+        Ok(())
     }
 
     /// Returns this chain as it was when its head was `hash`, without the blocks above: the state of a replica that lost
@@ -167,7 +192,8 @@ impl Chain {
         applied.iter().for_each(|block| tree.apply(block, !self.context.is_durable));
         tree.drop_blocks_above(head.height().get());
         let finality = Finality::at_genesis(&self.genesis);
-        Ok(Self { tree, head, finality, pending: PendingInterventions::default(), ..self.clone() })
+        let lease = self.context.lease(&head);
+        Ok(Self { tree, head, finality, pending: PendingInterventions::default(), lease, ..self.clone() })
     }
 
     /// The path from the head to `target`.
@@ -188,10 +214,12 @@ impl Chain {
     fn persist(
         &self,
         change: &HeadChange,
+        kind: Move,
         finality: &Finality,
         pending: &PendingInterventions,
     ) -> Result<(), ChainError> {
         let mut batch = Batch::new();
+        let mut garbage = GarbageChange::default();
         if self.is_persistent() {
             change.reverted.iter().for_each(|block| persist::remove_canonical(block, &mut batch));
             for block in &change.applied {
@@ -200,12 +228,16 @@ impl Chain {
                 }
                 persist::put_canonical(block, &mut batch);
             }
+            if change.applied.is_empty() {
+                // Retention may have removed it from the indices.
+                persist::put_canonical(&change.new, &mut batch);
+            }
             persist::put_heads(Heads::of(&change.new, finality), &mut batch);
             persist::remove_interventions(self.pending.interventions.len(), &mut batch);
             for (index, intervention) in pending.interventions.iter().enumerate() {
                 persist::put_intervention(index, intervention, &mut batch);
             }
-            self.prune_stored(change.new.height(), finality.irreversible, &mut batch)?;
+            garbage = self.prune_stored(change, kind, finality, &mut batch)?;
         }
         if self.is_writer {
             for hook in &self.context.hooks {
@@ -213,18 +245,20 @@ impl Chain {
             }
         }
         self.call_finality_hooks(finality, &mut batch)?;
-        if self.is_persistent()
-            && let Some(lowest) = change.reverted.last()
-        {
-            // Before the write: who reads the new blocks then finds the switch.
-            self.context.switches.record(lowest.height().get().saturating_sub(1));
+        if !self.is_persistent() {
+            return if batch.is_empty() { Ok(()) } else { Ok(self.context.store.write(batch)?) };
         }
-        if !batch.is_empty() {
-            self.context.store.write(batch)?;
+        // Readers with another branch must know before the store's index changes.
+        let fork = change.new.height().get().saturating_sub(change.applied.len() as u64);
+        let limited = if change.is_reorg() { self.context.leases.held().limit_to(fork) } else { Vec::new() };
+        if let Err(error) = self.context.store.write(batch) {
+            for (agrees_to, before) in limited {
+                agrees_to.store(before, Ordering::Release);
+            }
+            return Err(error.into());
         }
-        if self.is_persistent() {
-            change.applied.iter().for_each(ExecutedBlock::set_stored);
-        }
+        self.context.garbage.apply(garbage);
+        change.applied.iter().for_each(ExecutedBlock::set_stored);
         Ok(())
     }
 }
@@ -236,7 +270,16 @@ fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain
     while old.hash() != new.hash() {
         let (old_height, new_height) = (old.height(), new.height());
         if old_height >= new_height {
-            let parent = from.block_near(lower(old_height), old.block().parent_hash())?;
+            let parent = match from.block_near(lower(old_height), old.block().parent_hash()) {
+                // Pruned: nothing is left between it and the new head below.
+                Err(ChainError::UnknownBlock { .. })
+                    if new_height < old_height && lower(old_height) < from.oldest_block() =>
+                {
+                    reverted.push(old);
+                    break;
+                }
+                parent => parent?,
+            };
             reverted.push(core::mem::replace(&mut old, parent));
         }
         if new_height >= old_height {

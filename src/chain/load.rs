@@ -114,7 +114,8 @@ impl Chain {
         }
         let (finality, tree) = (Finality::at_genesis(&genesis), Tree::new(genesis.clone()));
         let pending = PendingInterventions::default();
-        Ok(Self { tree, head: genesis, finality, pending, ..self.clone() })
+        let lease = self.context().lease(&genesis);
+        Ok(Self { tree, head: genesis, finality, pending, lease, ..self.clone() })
     }
 
     /// Checks a block on top of the head, and commits `accounts` as the state of the last one.

@@ -7,15 +7,16 @@ use alloy_primitives::B256;
 use super::{
     Chain,
     cache::{DecodedBlocks, ExecutionCache},
-    context::{ChainContext, Retention},
+    context::ChainContext,
     error::ChainError,
+    garbage::Garbage,
     genesis,
     hook::{CommitHook, Finality},
     pending::PendingInterventions,
     persist::{self, Heads},
+    retention::Retention,
     rules::{AnyHeader, HeaderRules},
     spec::GenesisSpec,
-    switches::Switches,
     tree::Tree,
 };
 use crate::{
@@ -103,7 +104,8 @@ impl ChainBuilder {
             is_durable,
             is_paranoid: self.is_paranoid,
             decoded_blocks: DecodedBlocks::default(),
-            switches: Switches::default(),
+            leases: Arc::default(),
+            garbage: Garbage::default(),
         };
         match persist::genesis(&*context.store)?.filter(|_| is_durable) {
             Some(genesis) => reopen(context, genesis),
@@ -161,7 +163,8 @@ fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
     }
     let (head, tree) = (genesis.clone(), Tree::new(genesis.clone()));
     let pending = PendingInterventions::default();
-    Ok(Chain { context: context.into(), tree, genesis, head, finality, pending, switches_seen: 0, is_writer: true })
+    let lease = context.lease(&head);
+    Ok(Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true, lease })
 }
 
 /// Opens the chain in a store. Reads genesis, the head and the blocks of its finality; all others are read on demand.
@@ -183,8 +186,9 @@ fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, ChainError>
     }
     let interventions = persist::interventions(&*context.store)?;
     let pending = PendingInterventions::default();
-    let context = context.into();
-    let mut chain = Chain { context, tree, genesis, head, finality, pending, switches_seen: 0, is_writer: true };
+    context.garbage = Garbage::stored(persist::garbage(&*context.store)?);
+    let lease = context.lease(&head);
+    let mut chain = Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true, lease };
     chain.pending = chain.apply_overrides(&chain.head, interventions.into_iter().collect())?;
     Ok(chain)
 }

@@ -9,6 +9,7 @@ use super::{
     error::ChainError,
     executed_block::ExecutedBlock,
     execution::{apply_interventions, check_interventions, invalid_block},
+    garbage::{GarbageChange, GarbageItem, Holder},
     header::HeaderOverrides,
     hook::HeadChange,
     intervention::Intervention,
@@ -54,9 +55,22 @@ impl Chain {
         if self.is_persistent() {
             let mut batch = Batch::new();
             persist::put_intervention(self.pending.interventions.len(), &intervention, &mut batch);
-            // Written at once, so that the next intervention costs what it changes; the version before it stays stored.
-            pending.version.iter().for_each(|version| version.write_to(&mut batch));
+            // Written at once, so that the next intervention costs what it changes, and deleted when nothing uses it.
+            let mut garbage = GarbageChange::default();
+            if let Some(version) = pending.version.as_ref().filter(|version| !version.is_durable()) {
+                version.write_to(&mut batch);
+                let item = GarbageItem {
+                    block: None,
+                    commit: Some(version.commit().id),
+                    height: self.head.height(),
+                    may_return: false,
+                    holder: Holder::Version(Arc::downgrade(version)),
+                };
+                self.context.garbage.add(item, &mut garbage);
+            }
+            self.collect(self.finality.irreversible, Vec::new(), &mut garbage, &mut batch)?;
             self.context.store.write(batch)?;
+            self.context.garbage.apply(garbage);
             pending.version.iter().for_each(|version| version.set_durable());
         }
         self.pending = pending;

@@ -7,6 +7,8 @@
 //! | `Meta` | `chain/genesis` | genesis hash |
 //! | `Meta` | `chain/spec` | JSON of the genesis specification without accounts and contracts, which are in the state |
 //! | `Meta` | `chain/hand/` + index (u32) | RLP of an intervention that no block records yet |
+//! | `Meta` | `chain/pruned/states`, `chain/pruned/blocks` | height (u64) below which the retention policy has deleted all but genesis |
+//! | `Meta` | `chain/garbage/` + number (u64) | height (u64), block hash or zeros, commit id (u64; all ones for none), 1 or 0: may return |
 //! | `Meta` | `chain/updates/` + block hash | the block's changes of the validator set, if any: address, weight (u64) each |
 //! | `Blocks` | block hash | commit id (u64; all ones without a state), total difficulty (32 bytes), the stored form of the block |
 //! | `Receipts` | block hash | RLP list of stored receipts |
@@ -24,6 +26,7 @@ use super::{
     context::ChainContext,
     error::ChainError,
     executed_block::{ExecutedBlock, Execution},
+    garbage::{GarbageChange, GarbageItem, Holder},
     hook::Finality,
     intervention::Intervention,
     receipt,
@@ -44,6 +47,7 @@ const IRREVERSIBLE: &[u8] = b"chain/irreversible";
 const GENESIS: &[u8] = b"chain/genesis";
 const SPEC: &[u8] = b"chain/spec";
 const PENDING: &[u8] = b"chain/hand/";
+const GARBAGE: &[u8] = b"chain/garbage/";
 const UPDATES: &[u8] = b"chain/updates/";
 
 /// Stored in place of a commit id for a block without a state.
@@ -106,14 +110,89 @@ pub(super) fn remove_canonical(block: &ExecutedBlock, batch: &mut Batch) {
     }
 }
 
-/// Removes a block and its receipts.
-pub(super) fn remove_block(block: &ExecutedBlock, batch: &mut Batch) {
-    remove_canonical(block, batch);
-    batch.delete(Table::Blocks, block.hash().to_vec());
-    batch.delete(Table::Receipts, block.hash().to_vec());
-    if !block.updates().is_empty() {
-        batch.delete(Table::Meta, updates_key(block.hash()));
+/// Removes a block, its receipts and its changes of the validator set, but not its canonical indices.
+pub(super) fn remove_block(hash: B256, batch: &mut Batch) {
+    batch.delete(Table::Blocks, hash.to_vec());
+    batch.delete(Table::Receipts, hash.to_vec());
+    batch.delete(Table::Meta, updates_key(hash));
+}
+
+/// What the retention policy deletes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Pruned {
+    States,
+    Blocks,
+}
+
+impl Pruned {
+    const fn key(self) -> &'static [u8] {
+        match self {
+            Self::States => b"chain/pruned/states",
+            Self::Blocks => b"chain/pruned/blocks",
+        }
     }
+}
+
+/// Reads the height below which all but genesis was deleted; `None` before the first deletion.
+pub(super) fn pruned_below(store: &dyn KeyValue, what: Pruned) -> Result<Option<u64>, StoreError> {
+    let Some(value) = store.get(Table::Meta, what.key())? else { return Ok(None) };
+    let height = <[u8; 8]>::try_from(&value[..]).map_err(|error| corrupt(Table::Meta, what.key(), error.to_string()));
+    height.map(|height| Some(u64::from_be_bytes(height)))
+}
+
+pub(super) fn put_pruned_below(what: Pruned, height: u64, batch: &mut Batch) {
+    batch.put(Table::Meta, what.key(), height.to_be_bytes());
+}
+
+/// Adds a change of the garbage list.
+pub(super) fn put_garbage(change: &GarbageChange, batch: &mut Batch) {
+    for number in &change.removed {
+        batch.delete(Table::Meta, garbage_key(*number));
+    }
+    for (number, item) in &change.added {
+        let mut value = Vec::with_capacity(49);
+        value.extend_from_slice(&item.height.get().to_be_bytes());
+        value.extend_from_slice(item.block.unwrap_or_default().as_slice());
+        value.extend_from_slice(&item.commit.map_or(NO_STATE, CommitId::get).to_be_bytes());
+        value.push(item.may_return.into());
+        batch.put(Table::Meta, garbage_key(*number), value);
+    }
+}
+
+fn garbage_key(number: u64) -> Vec<u8> {
+    [GARBAGE, &number.to_be_bytes()].concat()
+}
+
+/// Reads the garbage list. No clone lives through a restart, so only the head still holds an item.
+pub(super) fn garbage(store: &dyn KeyValue) -> Result<Vec<(u64, GarbageItem)>, StoreError> {
+    let (mut found, mut wrong) = (Vec::new(), None);
+    store.scan(Table::Meta, GARBAGE, Order::Ascending, &mut |key, value| match decode_garbage(key, value) {
+        Some(item) => {
+            found.push(item);
+            ControlFlow::Continue(())
+        }
+        None => {
+            wrong = Some(corrupt(Table::Meta, key, "is no item of the garbage list".to_owned()));
+            ControlFlow::Break(())
+        }
+    })?;
+    wrong.map_or(Ok(found), Err)
+}
+
+fn decode_garbage(key: &[u8], value: &[u8]) -> Option<(u64, GarbageItem)> {
+    let number = u64::from_be_bytes(key.strip_prefix(GARBAGE)?.try_into().ok()?);
+    let (height, rest) = value.split_first_chunk::<8>()?;
+    let (hash, rest) = rest.split_first_chunk::<32>()?;
+    let (commit, [may_return]) = rest.split_first_chunk::<8>()? else { return None };
+    let (hash, commit) = (B256::from(*hash), u64::from_be_bytes(*commit));
+    let item = GarbageItem {
+        block: (!hash.is_zero()).then_some(hash),
+        commit: (commit != NO_STATE).then_some(CommitId::new(commit)),
+        height: Height::new(u64::from_be_bytes(*height)),
+        may_return: *may_return == 1,
+        holder: Holder::Head,
+    };
+    Some((number, item))
 }
 
 fn updates_key(hash: B256) -> Vec<u8> {
@@ -202,6 +281,13 @@ impl ChainContext {
         let block = self.decode(hash, &value)?;
         self.decoded_blocks.put(block.clone());
         Ok(Some(block))
+    }
+
+    /// Reads the commit of a stored block's state, without decoding the block; `None` when either is missing.
+    pub(super) fn stored_commit(&self, hash: B256) -> Result<Option<CommitId>, StoreError> {
+        let Some(value) = self.store.get(Table::Blocks, hash.as_slice())? else { return Ok(None) };
+        let commit = value.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+        Ok(commit.filter(|commit| *commit != NO_STATE).map(CommitId::new))
     }
 
     pub(super) fn has_stored(&self, hash: B256) -> bool {

@@ -10,6 +10,7 @@ use super::{
     error::ChainError,
     executed_block::ExecutedBlock,
     header::expected_base_fee,
+    persist::{self, Pruned},
     pool::PoolContext,
     receipt::Receipt,
     rules::Ancestors,
@@ -121,8 +122,8 @@ impl Chain {
             Some(hash) => Some(hash),
             None => {
                 let stored = self.context.stored_canonical(height)?;
-                // The store has moved to another branch since this chain was cloned.
-                match self.context.switches.replaced_since(self.switches_seen, height.get()) {
+                // The store has gone over to another branch since this chain was cloned.
+                match self.lease.as_ref().is_some_and(|lease| lease.is_stale_at(height.get())) {
                     true => self.ancestor_at(height)?,
                     false => stored,
                 }
@@ -149,9 +150,18 @@ impl Chain {
         let head = self.head.height();
         match self.context.retention.blocks {
             _ if !self.context.is_durable => self.tree.oldest(head),
-            None => Height::new(head.get().min(1)),
-            Some(kept) => Height::new(head.get().saturating_sub(kept).min(self.finality.irreversible.get()).max(1)),
+            kept => Height::new(self.lowest_stored(Pruned::Blocks, kept)),
         }
+    }
+
+    /// The lowest height above genesis that the store has by the retention policy and by what an earlier one has pruned; the
+    /// head's when there is none.
+    fn lowest_stored(&self, what: Pruned, kept: Option<u64>) -> u64 {
+        let head = self.head.height().get();
+        let by_policy = kept.map_or(1, |kept| head.saturating_sub(kept).min(self.finality.irreversible.get()));
+        // Where the store can't be read, whatever is asked next says so.
+        let pruned = persist::pruned_below(&*self.context.store, what).ok().flatten().unwrap_or(1);
+        by_policy.max(pruned).max(1).min(head)
     }
 
     /// Returns whether the block is the head or one of its ancestors.
@@ -197,10 +207,10 @@ impl Chain {
 
     fn pruned_state(&self, block: &ExecutedBlock) -> ChainError {
         let head = self.head.height();
-        let by_policy = self.context.retention.states.map(|kept| head.get().saturating_sub(kept));
-        let oldest = match by_policy {
-            Some(height) if self.context.is_durable => Height::new(height),
-            _ => self.tree.oldest_state(head),
+        let oldest = if self.context.is_durable {
+            Height::new(self.lowest_stored(Pruned::States, self.context.retention.states_kept()))
+        } else {
+            self.tree.oldest_state(head)
         };
         ChainError::Pruned { what: "state", height: block.height(), oldest }
     }

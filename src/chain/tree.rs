@@ -30,6 +30,10 @@ pub(super) struct Tree {
     states_from: u64,
     canonical: Canonical,
     transactions: SortedRuns,
+    /// Memory of the blocks, receipts and indices, in bytes.
+    block_bytes: u64,
+    /// Memory of the states beside the newest, in bytes.
+    state_bytes: u64,
 }
 
 impl Tree {
@@ -54,13 +58,39 @@ impl Tree {
             self.states_from = self.states_from.min(height);
         }
         self.recent.insert(hash, height);
-        self.blocks.insert((height, hash), block);
+        self.put((height, hash), block);
+    }
+
+    fn put(&mut self, key: (u64, B256), block: ExecutedBlock) {
+        self.block_bytes += block.block_bytes();
+        self.state_bytes += block.state_bytes();
+        if let Some(replaced) = self.blocks.insert(key, block) {
+            self.forget_bytes(&replaced);
+        }
+    }
+
+    fn forget_bytes(&mut self, block: &ExecutedBlock) {
+        self.block_bytes = self.block_bytes.saturating_sub(block.block_bytes());
+        self.state_bytes = self.state_bytes.saturating_sub(block.state_bytes());
+    }
+
+    /// Memory of the blocks, receipts and indices, in bytes.
+    #[cfg(test)]
+    pub(super) const fn block_bytes(&self) -> u64 {
+        self.block_bytes
+    }
+
+    /// Memory of the states beside the newest, in bytes.
+    #[cfg(test)]
+    pub(super) const fn state_bytes(&self) -> u64 {
+        self.state_bytes
     }
 
     /// Replaces a block by one that differs in its seal only.
     pub(super) fn replace(&mut self, block: ExecutedBlock) {
-        if let Some(kept) = self.blocks.get_mut(&(block.height().get(), block.hash())) {
-            *kept = block;
+        let key = (block.height().get(), block.hash());
+        if self.find(&key).is_some() {
+            self.put(key, block);
         }
     }
 
@@ -155,7 +185,20 @@ impl Tree {
 
     fn prune(&mut self, key: (u64, B256)) {
         if let Some(block) = self.blocks.get_mut(&key) {
+            let bytes = block.state_bytes();
             block.drop_state();
+            self.state_bytes = self.state_bytes.saturating_sub(bytes);
+        }
+    }
+
+    /// Drops the oldest states below `height`, except genesis', until the others take at most `bytes_max`.
+    pub(super) fn drop_states_to(&mut self, bytes_max: u64, height: u64) {
+        while self.state_bytes > bytes_max {
+            let lowest = self.lowest().map_or(height, |(lowest, _)| lowest).max(self.states_from);
+            if lowest >= height {
+                return;
+            }
+            self.drop_states_below(lowest + 1);
         }
     }
 
@@ -169,8 +212,25 @@ impl Tree {
         if height <= 1 {
             return;
         }
-        while let Some(key) = self.lowest().filter(|(lowest, _)| *lowest < height) {
+        self.drop_lowest(|_, lowest| lowest < height);
+    }
+
+    /// Removes the oldest blocks below `height`, except genesis, until the others take at most `bytes_max`.
+    pub(super) fn drop_blocks_to(&mut self, bytes_max: u64, height: u64) {
+        self.drop_lowest(|tree, lowest| lowest < height && tree.block_bytes > bytes_max);
+    }
+
+    /// Removes the lowest block as long as `is_dropped` holds for its height, then what the indices have of those blocks alone.
+    fn drop_lowest(&mut self, is_dropped: impl Fn(&Self, u64) -> bool) {
+        let before = self.blocks.len();
+        while let Some(key) = self.lowest().filter(|(lowest, _)| is_dropped(self, *lowest)) {
             self.remove(key);
+        }
+        if self.blocks.len() < before
+            && let Some((oldest, _)) = self.lowest()
+        {
+            self.transactions.drop_below(oldest);
+            self.older.drop_below(oldest);
         }
     }
 
@@ -211,7 +271,9 @@ impl Tree {
 
     fn remove(&mut self, key: (u64, B256)) {
         self.recent.remove(&key.1);
-        self.blocks.remove(&key);
+        if let Some(removed) = self.blocks.remove(&key) {
+            self.forget_bytes(&removed);
+        }
         if self.canonical.get(key.0) == Some(key.1) {
             self.canonical.remove(key.0);
         }

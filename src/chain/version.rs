@@ -37,6 +37,11 @@ impl Version {
         self.commit
     }
 
+    /// Returns how many bytes of memory its parent takes beside it.
+    pub(super) fn superseded_bytes(&self) -> u64 {
+        self.store.superseded_bytes(self.commit.id)
+    }
+
     pub(super) fn view(&self) -> Result<Arc<dyn StateView>, StateError> {
         self.store.view(self.commit.id)
     }

@@ -28,6 +28,9 @@ pub(crate) use self::cache::{AccountId, SlotId};
 /// Cached accounts and slots above which [`Journal::advance_to`] starts with an empty cache.
 pub const CACHED_ENTRIES_MAX: usize = 1 << 18;
 
+/// Undo entries whose memory is kept from block to block; a block with more gives the rest back.
+const UNDO_KEPT_MAX: usize = 1 << 14;
+
 /// Warmth of an account or slot in the running transaction (EIP-2929).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Access {
@@ -160,6 +163,8 @@ impl Journal {
     pub fn advance_to(&mut self, view: Arc<dyn StateView>) -> Result<(), StateError> {
         self.view = view;
         self.begin_transaction();
+        self.undo.shrink_to(UNDO_KEPT_MAX);
+        self.storage_changed.shrink_to(UNDO_KEPT_MAX);
         let changed = core::mem::take(&mut self.storage_changed);
         if self.cache.has_changes() || self.cache.len() > CACHED_ENTRIES_MAX {
             self.cache = StateCache::default();

@@ -32,7 +32,14 @@ pub struct MemoryState {
 #[derive(Debug)]
 struct MemoryVersions {
     next: u64,
-    roots: BTreeMap<CommitId, Option<AccountRoot>>,
+    retained: BTreeMap<CommitId, Retained>,
+}
+
+/// A version: its root, and the bytes of its parent's nodes that it does not have.
+#[derive(Debug, Default)]
+struct Retained {
+    root: Option<AccountRoot>,
+    superseded_bytes: u64,
 }
 
 type StorageRoot = Pointer<SlotLeaf>;
@@ -41,13 +48,13 @@ type AccountRoot = Pointer<AccountLeaf<StorageRoot>>;
 impl MemoryState {
     /// Creates a store with no version but [`CommitId::EMPTY`].
     pub fn new() -> Self {
-        let versions = MemoryVersions { next: 1, roots: BTreeMap::from([(CommitId::EMPTY, None)]) };
+        let versions = MemoryVersions { next: 1, retained: BTreeMap::from([(CommitId::EMPTY, Retained::default())]) };
         Self { resident: Arc::new(MemoryArchive::default()), versions: Mutex::new(versions) }
     }
 
     /// Returns the number of retained versions, the empty one included.
     pub fn versions(&self) -> usize {
-        self.lock().roots.len()
+        self.lock().retained.len()
     }
 
     fn lock(&self) -> MutexGuard<'_, MemoryVersions> {
@@ -56,7 +63,7 @@ impl MemoryState {
     }
 
     fn remove(&self, commit: CommitId) {
-        let removed = if commit == CommitId::EMPTY { None } else { self.lock().roots.remove(&commit) };
+        let removed = if commit == CommitId::EMPTY { None } else { self.lock().retained.remove(&commit) };
         // Freeing the nodes takes time, so it happens after the lock is released.
         drop(removed);
     }
@@ -70,8 +77,8 @@ impl Default for MemoryState {
 
 impl MemoryVersions {
     fn root(&self, commit: CommitId) -> Result<Option<AccountRoot>, StateError> {
-        match self.roots.get(&commit) {
-            Some(root) => Ok(root.clone()),
+        match self.retained.get(&commit) {
+            Some(version) => Ok(version.root.clone()),
             None if commit.get() < self.next => Err(StateError::Pruned { commit }),
             None => Err(StateError::UnknownCommit { commit }),
         }
@@ -82,14 +89,15 @@ impl StateStore for MemoryState {
     fn commit(&self, parent: CommitId, changes: &StateChanges, _: &mut Batch) -> Result<Commit, StateError> {
         let parent = self.lock().root(parent)?;
         let resident = &*self.resident;
-        let root = apply(resident, &mut PointerSink, &resident.keys, parent.as_ref(), changes)?;
+        let mut sink = PointerSink::default();
+        let root = apply(resident, &mut sink, &resident.keys, parent.as_ref(), changes)?;
         resident.add_codes(changes);
 
         let hash = state_root(root.as_ref());
         let mut versions = self.lock();
         let id = CommitId::new(versions.next);
         versions.next += 1;
-        versions.roots.insert(id, root);
+        versions.retained.insert(id, Retained { root, superseded_bytes: sink.superseded_bytes });
         Ok(Commit { id, root: hash })
     }
 
@@ -102,6 +110,10 @@ impl StateStore for MemoryState {
         let hash = root.as_ref().map_or(EMPTY_ROOT, |root| root.reference().root_hash());
         let commit = Commit { id: commit, root: hash };
         Ok(Arc::new(Reader { source: Arc::clone(&self.resident), commit, root, held: None }))
+    }
+
+    fn superseded_bytes(&self, commit: CommitId) -> u64 {
+        self.lock().retained.get(&commit).map_or(0, |version| version.superseded_bytes)
     }
 
     fn prune(&self, commits: &[CommitId], _: &mut Batch) -> Result<(), StateError> {
@@ -201,15 +213,27 @@ impl<V: LeafValue> Source<V> for MemoryArchive {
     }
 }
 
-/// Makes pointers; released nodes are freed by counting.
-pub(super) struct PointerSink;
+/// Makes pointers; released nodes are freed by counting references.
+#[derive(Debug, Default)]
+pub(super) struct PointerSink {
+    /// Bytes of the nodes released.
+    superseded_bytes: u64,
+}
 
 impl<V: LeafValue> Sink<V, Pointer<V>> for PointerSink {
     fn save(&mut self, node: TrieNode<V, Pointer<V>>, reference: Reference) -> Pointer<V> {
         Pointer(Arc::new(PointerTarget { reference, node }))
     }
 
-    fn release(&mut self, _: &Pointer<V>) {}
+    fn release(&mut self, link: &Pointer<V>) {
+        // The counters, and the children that are not inline.
+        let shared = 2 * size_of::<usize>();
+        let spilled = match &link.0.node {
+            TrieNode::Branch(branch) if branch.children.spilled() => size_of_val(branch.children.as_slice()),
+            _ => 0,
+        };
+        self.superseded_bytes += (size_of::<PointerTarget<V>>() + shared + spilled) as u64;
+    }
 }
 
 impl StateSink<MemoryArchive> for PointerSink {

@@ -1,9 +1,12 @@
 //! Both state stores against the shared suite, the model, and published genesis roots.
 
-use core::ops::ControlFlow;
-use std::sync::Arc;
+use core::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicU64, Ordering},
+};
+use std::{collections::VecDeque, sync::Arc};
 
-use alloy_primitives::{Address, B256, U256, b256};
+use alloy_primitives::{Address, B256, Bytes, U256, b256};
 use proptest::prelude::*;
 
 use super::{
@@ -11,7 +14,7 @@ use super::{
     *,
 };
 use crate::store::{
-    Batch, KeyValue, MemoryStore, Order, PrefixedStore, Table,
+    Batch, KeyValue, MemoryStore, Order, PrefixedStore, StoreError, Table,
     testing::{FailingStore, WriteFault},
 };
 
@@ -127,6 +130,108 @@ fn pruning_a_chain_bounds_it_and_leaves_nothing_behind() {
     // Its ids stay used, in another process too.
     let next = open_paged(&keys).commit(CommitId::EMPTY, &StateChanges::default(), &mut Batch::new()).unwrap();
     assert!(next.id > retained[7]);
+}
+
+/// Reads and writes of a store, in operations and bytes.
+#[derive(Debug, Default)]
+struct CountedStore {
+    inner: MemoryStore,
+    operations: AtomicU64,
+    bytes: AtomicU64,
+}
+
+impl CountedStore {
+    fn count(&self, operations: usize, bytes: usize) {
+        self.operations.fetch_add(operations as u64, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    fn take(&self) -> (u64, u64) {
+        (self.operations.swap(0, Ordering::Relaxed), self.bytes.swap(0, Ordering::Relaxed))
+    }
+}
+
+impl KeyValue for CountedStore {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        let found = self.inner.get(table, key)?;
+        self.count(1, found.as_ref().map_or(0, |value| value.len()));
+        Ok(found)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.inner.scan(table, prefix, order, &mut |key, value| {
+            self.count(1, key.len() + value.len());
+            visit(key, value)
+        })
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        self.count(batch.writes().len(), batch.writes().iter().flat_map(|write| &write.value).map(Vec::len).sum());
+        self.inner.write(batch)
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}
+
+/// Genesis is never pruned, so every pruned version lies above a kept one.
+#[test]
+fn pruning_above_a_kept_version_costs_the_same_at_any_height() {
+    let counted = Arc::new(CountedStore::default());
+    let keys: Arc<dyn KeyValue> = counted.clone();
+    let store = PagedState::open(Arc::clone(&keys)).unwrap();
+    let address = |number: u64| Address::left_padding_from(&number.to_be_bytes());
+    let commit = |parent, touched: &[u64], balance: u64| {
+        let mut batch = Batch::new();
+        let changes = touched.iter().map(|number| suite::set(address(*number), balance, &[]));
+        (store.commit(parent, &suite::changes(changes), &mut batch).unwrap().id, batch)
+    };
+    let (genesis, batch) = commit(CommitId::EMPTY, &(0..500).collect::<Vec<_>>(), 1);
+    keys.write(batch).unwrap();
+    let mut retained = VecDeque::new();
+    let mut costs = Vec::new();
+    for block in 1..=10_000_u64 {
+        // An old account and a new one: some nodes of nearly every version live on.
+        let (id, mut batch) =
+            commit(retained.back().copied().unwrap_or(genesis), &[block * 7919 % 500, 1_000 + block], block + 1);
+        retained.push_back(id);
+        keys.write(core::mem::take(&mut batch)).unwrap();
+        counted.take();
+        if retained.len() > 8 {
+            store.prune(&[retained.pop_front().unwrap()], &mut batch).unwrap();
+        }
+        keys.write(batch).unwrap();
+        costs.push(counted.take());
+    }
+    let mean = |range: core::ops::Range<usize>| {
+        let sum = costs[range].iter().fold((0, 0), |sum, cost| (sum.0 + cost.0, sum.1 + cost.1));
+        (sum.0 / 100, sum.1 / 100)
+    };
+    let (early, late) = (mean(900..1_000), mean(9_900..10_000));
+    assert!(late.0 <= early.0 + early.0 / 5, "operations at 1,000 and 10,000 blocks: {} and {}", early.0, late.0);
+    // Branches have more children in a larger state, hence more nodes are superseded.
+    assert!(late.1 <= early.1 * 3 / 2, "bytes at 1,000 and 10,000 blocks: {} and {}", early.1, late.1);
+
+    // All versions go: what was inherited is found and deleted.
+    let mut batch = Batch::new();
+    store.prune(&retained.iter().copied().collect::<Vec<_>>(), &mut batch).unwrap();
+    keys.write(batch).unwrap();
+    let view = store.view(genesis).unwrap();
+    assert_eq!(model::rebuilt_root(&*view), view.commit().root);
+    let left = bytes(&*keys, Table::StateNodes);
+    drop(view);
+    let mut batch = Batch::new();
+    store.prune(&[genesis], &mut batch).unwrap();
+    keys.write(batch).unwrap();
+    assert!(left > 0 && bytes(&*keys, Table::StateNodes) == 0, "{left} bytes of genesis");
+    assert_eq!(bytes(&*keys, Table::StateCommits), 0);
 }
 
 /// A damaged page is an error, never a panic and never an endless descent.

@@ -30,6 +30,13 @@ pub trait StateStore: Debug + Send + Sync {
     /// [`StateError::UnknownCommit`], [`StateError::Pruned`].
     fn view(&self, commit: CommitId) -> Result<Arc<dyn StateView>, StateError>;
 
+    /// Returns how many bytes of memory the parent of `commit` takes beside `commit`: those of the nodes that this version
+    /// replaced. Zero where versions are read from a store.
+    fn superseded_bytes(&self, commit: CommitId) -> u64 {
+        let _ = commit;
+        0
+    }
+
     /// Drops versions that are no longer retained, adding what must be deleted to `batch`.
     ///
     /// # Errors

@@ -16,6 +16,16 @@ pub enum StoreError {
         /// The medium's message.
         reason: String,
     },
+    /// The disk is full, or nearly so. Reads go on, and so do writes once there is room.
+    #[error(
+        "store: the disk is full: {free} bytes are free, writes stop below {watermark}; make room, writing then resumes by itself"
+    )]
+    Full {
+        /// Free bytes of the file system.
+        free: u64,
+        /// Free bytes below which writes are refused.
+        watermark: u64,
+    },
     /// Stored bytes do not decode.
     #[error("store: {table:?} holds bytes that do not decode under key {key}: {reason}")]
     Corrupt {

@@ -89,7 +89,7 @@ pub trait KeyValue: Debug + Send + Sync {
     /// Applies every change of `batch`, or none.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the medium fails; the store is then unchanged.
+    /// [`StoreError::Full`] when there is no room, [`StoreError::Io`] when the medium fails; the store is then unchanged.
     fn write(&self, batch: Batch) -> Result<(), StoreError>;
 
     /// Returns whether writes outlive the process; where they do not, a chain keeps decoded blocks itself.

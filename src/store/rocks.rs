@@ -1,9 +1,20 @@
 //! The store on RocksDB: one database for the process, a column family for each table.
+//!
+//! RocksDB refuses every write after one has failed, also when the reason is gone. So the database is then closed and opened
+//! again behind the store, between two reads.
 
-use core::ops::ControlFlow;
+#[cfg(test)]
+mod full;
+mod space;
+
+use core::{
+    ops::ControlFlow,
+    sync::atomic::{AtomicBool, Ordering},
+};
 use std::{
     fs,
     path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard, TryLockError},
 };
 
 use alloy_primitives::Bytes;
@@ -12,6 +23,8 @@ use rocksdb::{
     ReadOptions, WriteBatch, WriteOptions,
 };
 
+use self::space::FolderSpace;
+pub use self::space::FreeSpace;
 use super::{Batch, KeyValue, Order, StoreError, Table, memory::prefix_end};
 
 /// The failures that a completed write survives.
@@ -30,6 +43,7 @@ pub struct RocksOptions {
     durability: Durability,
     memtable_bytes_max: usize,
     cache_bytes_max: usize,
+    free_bytes_min: u64,
 }
 
 impl RocksOptions {
@@ -53,19 +67,36 @@ impl RocksOptions {
         self.cache_bytes_max = bytes;
         self
     }
+
+    /// Sets the free bytes of the disk below which writes are refused, so that RocksDB itself never finds it full; 256 MiB by
+    /// default.
+    #[must_use]
+    pub const fn with_free_bytes_min(mut self, bytes: u64) -> Self {
+        self.free_bytes_min = bytes;
+        self
+    }
 }
 
 impl Default for RocksOptions {
     fn default() -> Self {
-        Self { durability: Durability::Process, memtable_bytes_max: 96 << 20, cache_bytes_max: 64 << 20 }
+        Self {
+            durability: Durability::Process,
+            memtable_bytes_max: 96 << 20,
+            cache_bytes_max: 64 << 20,
+            free_bytes_min: 256 << 20,
+        }
     }
 }
 
 /// A store in a folder, open in one process at a time.
 pub struct RocksStore {
-    db: DB,
+    /// `None` only between closing a database that has failed and opening it again.
+    db: RwLock<Option<DB>>,
     path: PathBuf,
-    durability: Durability,
+    options: RocksOptions,
+    space: Arc<dyn FreeSpace>,
+    /// Whether a write has failed, so that the database must be opened again before the next.
+    has_failed: AtomicBool,
 }
 
 /// RocksDB's property for a family's bytes in memory.
@@ -89,14 +120,23 @@ impl RocksStore {
     /// other files, [`StoreError::OlderFormat`] or [`StoreError::NewerFormat`] when an older or a newer chainbox created it,
     /// [`StoreError::Io`] otherwise.
     pub fn open(path: impl AsRef<Path>, options: RocksOptions) -> Result<Self, StoreError> {
+        let space = FolderSpace(path.as_ref().to_owned());
+        Self::open_with_space(path, options, Arc::new(space))
+    }
+
+    /// As [`RocksStore::open`], with another probe of free space, such as one that knows a quota.
+    ///
+    /// # Errors
+    /// As [`RocksStore::open`].
+    pub fn open_with_space(
+        path: impl AsRef<Path>,
+        options: RocksOptions,
+        space: Arc<dyn FreeSpace>,
+    ) -> Result<Self, StoreError> {
         let path = path.as_ref();
         claim_folder(path)?;
-        let cache = Cache::new_lru_cache(options.cache_bytes_max);
-        let families = Table::ALL
-            .map(|table| ColumnFamilyDescriptor::new(family_name(table), family_options(table, &cache, &options)));
-        let db = DB::open_cf_descriptors(&database_options(&options), path, families)
-            .map_err(|error| open_error(path, &error))?;
-        Ok(Self { db, path: path.to_owned(), durability: options.durability })
+        let db = RwLock::new(Some(open_database(path, &options)?));
+        Ok(Self { db, path: path.to_owned(), options, space, has_failed: AtomicBool::new(false) })
     }
 
     /// Returns the folder of the database.
@@ -104,36 +144,133 @@ impl RocksStore {
         &self.path
     }
 
-    fn family(&self, table: Table) -> Result<&ColumnFamily, StoreError> {
-        // Every family was opened by name, so this holds; an error is still better than a panic.
-        self.db.cf_handle(family_name(table)).ok_or_else(|| StoreError::Io {
-            operation: "open",
-            reason: format!("column family {} is missing", family_name(table)),
-        })
+    fn read(&self) -> RwLockReadGuard<'_, Option<DB>> {
+        // A poisoned lock guards a database that is open or not.
+        self.db.read().unwrap_or_else(PoisonError::into_inner)
     }
+
+    /// Refuses a write when the disk is full; opens a database again that has failed.
+    fn check_writable(&self) -> Result<(), StoreError> {
+        let watermark = self.options.free_bytes_min;
+        let free = self.free_bytes("write")?;
+        if let Some(free) = free.filter(|free| *free < watermark) {
+            return Err(StoreError::Full { free, watermark });
+        }
+        if self.has_failed.load(Ordering::Acquire) { self.reopen() } else { Ok(()) }
+    }
+
+    fn free_bytes(&self, operation: &'static str) -> Result<Option<u64>, StoreError> {
+        let failed = |error: std::io::Error| StoreError::Io {
+            operation,
+            reason: format!("free space of {}: {error}", self.path.display()),
+        };
+        self.space.free_bytes().map_err(failed)
+    }
+
+    /// Closes the database and opens it again, unless it is being read: a later write tries again then.
+    fn reopen(&self) -> Result<(), StoreError> {
+        let mut db = match self.db.try_write() {
+            Ok(db) => db,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => {
+                let reason = "the database is opened again after a failed write once no reader uses it; try again";
+                return Err(StoreError::Io { operation: "write", reason: reason.to_owned() });
+            }
+        };
+        // The folder's lock is free only when the old one is closed.
+        drop(db.take());
+        match open_database(&self.path, &self.options) {
+            Ok(opened) => {
+                *db = Some(opened);
+                self.has_failed.store(false, Ordering::Release);
+                Ok(())
+            }
+            Err(error) => {
+                // Reads go on without what opening for writing needs.
+                *db = open_for_reading(&self.path, &self.options).ok();
+                Err(error)
+            }
+        }
+    }
+
+    /// Notes a failed write; returns what is wrong.
+    fn failure(&self, error: &rocksdb::Error) -> StoreError {
+        self.has_failed.store(true, Ordering::Release);
+        let watermark = self.options.free_bytes_min;
+        match self.free_bytes("write") {
+            Ok(Some(free)) if is_no_space(error) => StoreError::Full { free, watermark },
+            _ => failed("write")(error),
+        }
+    }
+
+    /// Puts the store in the state after a failed write.
+    #[cfg(test)]
+    fn fence(&self) {
+        self.has_failed.store(true, Ordering::Release);
+    }
+}
+
+fn open_database(path: &Path, options: &RocksOptions) -> Result<DB, StoreError> {
+    DB::open_cf_descriptors(&database_options(options), path, families(options))
+        .map_err(|error| open_error(path, &error))
+}
+
+fn open_for_reading(path: &Path, options: &RocksOptions) -> Result<DB, StoreError> {
+    DB::open_cf_descriptors_read_only(&database_options(options), path, families(options), false)
+        .map_err(|error| open_error(path, &error))
+}
+
+fn families(options: &RocksOptions) -> impl Iterator<Item = ColumnFamilyDescriptor> {
+    let cache = Cache::new_lru_cache(options.cache_bytes_max);
+    let family = |table| ColumnFamilyDescriptor::new(family_name(table), family_options(table, &cache, options));
+    Table::ALL.map(family).into_iter()
+}
+
+/// Returns the open database.
+fn opened(db: &Option<DB>) -> Result<&DB, StoreError> {
+    db.as_ref().ok_or_else(|| StoreError::Io {
+        operation: "open",
+        reason: "the database could not be opened again after a failed write; the next write tries again".to_owned(),
+    })
+}
+
+fn family(db: &DB, table: Table) -> Result<&ColumnFamily, StoreError> {
+    // Every family was opened by name, so this holds; an error is still better than a panic.
+    db.cf_handle(family_name(table)).ok_or_else(|| StoreError::Io {
+        operation: "open",
+        reason: format!("column family {} is missing", family_name(table)),
+    })
+}
+
+/// Returns whether a write failed for want of space. RocksDB has no error code for it in this binding.
+fn is_no_space(error: &rocksdb::Error) -> bool {
+    error.kind() == rocksdb::ErrorKind::IOError && error.to_string().contains("No space left")
 }
 
 impl Drop for RocksStore {
     /// Flushes the log into sorted files when replaying it would slow the next open down. Nothing is lost without it.
     fn drop(&mut self) {
-        let families: Vec<_> = Table::ALL.iter().filter_map(|table| self.db.cf_handle(family_name(*table))).collect();
-        let unsorted =
-            families.iter().filter_map(|family| self.db.property_int_value_cf(family, MEMTABLE_BYTES).ok()?);
+        let db = self.db.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let Some(db) = db.as_ref().filter(|_| !*self.has_failed.get_mut()) else { return };
+        let families: Vec<_> = Table::ALL.iter().filter_map(|table| db.cf_handle(family_name(*table))).collect();
+        let unsorted = families.iter().filter_map(|family| db.property_int_value_cf(family, MEMTABLE_BYTES).ok()?);
         if unsorted.sum::<u64>() > UNSORTED_BYTES_MAX {
-            let _ = self.db.flush_cfs_opt(&families, &FlushOptions::default());
+            let _ = db.flush_cfs_opt(&families, &FlushOptions::default());
         }
     }
 }
 
 impl core::fmt::Debug for RocksStore {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.debug_struct("RocksStore").field("path", &self.path).field("durability", &self.durability).finish()
+        f.debug_struct("RocksStore").field("path", &self.path).field("options", &self.options).finish_non_exhaustive()
     }
 }
 
 impl KeyValue for RocksStore {
     fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
-        let found = self.db.get_cf(self.family(table)?, key).map_err(failed("read"))?;
+        let db = self.read();
+        let db = opened(&db)?;
+        let found = db.get_cf(family(db, table)?, key).map_err(|error| failed("read")(&error))?;
         Ok(found.map(Bytes::from))
     }
 
@@ -150,7 +287,9 @@ impl KeyValue for RocksStore {
             options.set_iterate_upper_bound(end);
         }
         // An iterator reads from one moment of the database, so a batch is seen whole or not at all.
-        let mut pairs = self.db.raw_iterator_cf_opt(self.family(table)?, options);
+        let db = self.read();
+        let db = opened(&db)?;
+        let mut pairs = db.raw_iterator_cf_opt(family(db, table)?, options);
         match order {
             Order::Ascending => pairs.seek_to_first(),
             Order::Descending => pairs.seek_to_last(),
@@ -164,24 +303,27 @@ impl KeyValue for RocksStore {
                 Order::Descending => pairs.prev(),
             }
         }
-        pairs.status().map_err(failed("scan"))
+        pairs.status().map_err(|error| failed("scan")(&error))
     }
 
     fn write(&self, batch: Batch) -> Result<(), StoreError> {
         if batch.is_empty() {
             return Ok(());
         }
+        self.check_writable()?;
+        let db = self.read();
+        let db = opened(&db)?;
         let mut writes = WriteBatch::default();
         for write in batch.writes() {
-            let family = self.family(write.table)?;
+            let family = family(db, write.table)?;
             match &write.value {
                 Some(value) => writes.put_cf(family, &write.key, value),
                 None => writes.delete_cf(family, &write.key),
             }
         }
         let mut options = WriteOptions::default();
-        options.set_sync(self.durability == Durability::Power);
-        self.db.write_opt(writes, &options).map_err(failed("write"))
+        options.set_sync(self.options.durability == Durability::Power);
+        db.write_opt(writes, &options).map_err(|error| self.failure(&error))
     }
 
     fn is_durable(&self) -> bool {
@@ -278,7 +420,7 @@ fn open_error(path: &Path, error: &rocksdb::Error) -> StoreError {
     StoreError::Io { operation: "open", reason }
 }
 
-fn failed(operation: &'static str) -> impl Fn(rocksdb::Error) -> StoreError {
+fn failed(operation: &'static str) -> impl Fn(&rocksdb::Error) -> StoreError {
     move |error| StoreError::Io { operation, reason: error.to_string() }
 }
 

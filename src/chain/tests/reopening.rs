@@ -168,7 +168,7 @@ fn another_chain_is_refused_and_the_specification_is_kept() {
 #[test]
 fn retention_prunes_the_store() {
     let disk = Arc::new(MemoryDisk::new());
-    let retention = Retention { states: Some(2), blocks: Some(4) };
+    let retention = Retention::new(Some(2), Some(4));
     let mut chain = on(disk.clone()).with_retention(retention).open().unwrap();
     for nonce in 0..20 {
         extend(&mut chain, vec![transfer(0, nonce, BOB, 1)]);

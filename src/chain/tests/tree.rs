@@ -217,7 +217,7 @@ fn a_snapshot_restores_everything() {
 #[test]
 fn retention_in_memory_prunes_and_frees_states() {
     let state = Arc::new(MemoryState::new());
-    let retention = Retention { states: Some(3), blocks: Some(6) };
+    let retention = Retention::new(Some(3), Some(6));
     let builder = Chain::builder(spec(), state.clone(), Arc::new(MemoryStore::new()));
     let mut chain = builder.with_retention(retention).open().unwrap();
     let first = transfer(0, 0, BOB, 1);
@@ -239,6 +239,47 @@ fn retention_in_memory_prunes_and_frees_states() {
     assert!(matches!(chain.block_at(Height::new(41)), Err(ChainError::UnknownHeight { .. })));
     // Genesis, the states kept, and those that the execution cache keeps for replicas behind.
     assert!(state.versions() <= 2 + 4 + 10, "{} versions", state.versions());
+}
+
+#[test]
+fn retention_in_memory_is_bounded_in_bytes() {
+    let retention = Retention::new(None, None).with_bytes(Some(200_000), Some(400_000));
+    let mut chain = builder().with_retention(retention).open().unwrap();
+    let unbounded = builder().with_retention(Retention::ALL).open().unwrap();
+    let mut copies = vec![unbounded];
+    let first = transfer(0, 0, BOB, 1);
+    for block in 0..60_u64 {
+        let transfers = (0..20).map(|number| {
+            let nonce = block * 20 + number;
+            let fresh = Address::left_padding_from(&(nonce + 1_000).to_be_bytes());
+            if nonce == 0 { first.clone() } else { transfer(0, nonce, fresh, 1) }
+        });
+        let new = extend(&mut chain, transfers.collect()).new;
+        let copy = &mut copies[0];
+        copy.insert(new.block().clone()).unwrap();
+        copy.set_head(new.hash()).unwrap();
+        for chain in [&mut chain, copy] {
+            chain.set_finality(new.hash(), new.hash()).unwrap();
+        }
+    }
+    // What was final before the newest block decides.
+    let slack = chain.head().block_bytes() + chain.head().state_bytes();
+    let (blocks, states) = (chain.tree.block_bytes(), chain.tree.state_bytes());
+    assert!((200_000..400_000 + slack).contains(&blocks), "{blocks} bytes of blocks");
+    assert!((100_000..200_000 + slack).contains(&states), "{states} bytes of states");
+    assert!(copies[0].tree.block_bytes() > 2 * blocks && copies[0].tree.state_bytes() > 2 * states);
+    assert!(matches!(chain.block_at(Height::new(1)), Err(ChainError::Pruned { what: "block", .. })));
+    assert!(chain.transaction(first.hash()).unwrap().is_none());
+    let oldest = chain.block_at(chain.oldest_block()).unwrap();
+    assert!(matches!(chain.state_of(oldest.hash()), Err(ChainError::Pruned { what: "state", .. })));
+    assert!(chain.state_of(chain.genesis().hash()).is_ok() && chain.latest_state().is_ok());
+    // The sums are those of what is there.
+    let sum = |tree: &super::super::tree::Tree, heights: core::ops::RangeInclusive<u64>| {
+        let blocks =
+            heights.filter_map(|height| tree.get_at(Height::new(height), tree.canonical(Height::new(height))?));
+        blocks.map(|block| block.block_bytes()).sum::<u64>()
+    };
+    assert_eq!(sum(&chain.tree, 0..=60), blocks);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The index of transactions, and of old blocks, by hash: sorted runs, merged as they grow (a log-structured merge tree).
 //!
 //! A block adds one run of its transactions; a run is merged into the one before it unless that is twice as long. So there are
-//! few runs, each entry is moved O(log n) times, and clones share every run. Entries are not removed: the caller of `find`
-//! verifies a match, and a merge drops the entries of pruned blocks.
+//! few runs, each entry is moved O(log n) times, and clones share every run. Entries are not removed one by one: the caller of
+//! `find` verifies a match, a merge drops the entries of pruned blocks, and a run of nothing else is dropped.
 
 use std::sync::Arc;
 
@@ -15,7 +15,15 @@ const RUN_MAX: usize = 1 << 19;
 
 /// Entries by hash prefix, the newest run at the end.
 #[derive(Clone, Debug, Default)]
-pub(super) struct SortedRuns(Vec<Arc<[Entry]>>);
+pub(super) struct SortedRuns(Vec<Run>);
+
+#[derive(Clone, Debug)]
+struct Run {
+    /// By prefix, then height.
+    entries: Arc<[Entry]>,
+    /// The highest height of an entry.
+    newest: u64,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
@@ -43,13 +51,22 @@ impl SortedRuns {
             return;
         }
         run.sort_unstable();
-        while let Some(before) = self.0.pop_if(|before| before.len() < 2 * run.len() && before.len() < RUN_MAX) {
-            run.extend(before.iter().filter(|entry| entry.height >= oldest));
+        let is_short = |before: &Run, len: usize| before.entries.len() < 2 * len && before.entries.len() < RUN_MAX;
+        while let Some(before) = self.0.pop_if(|before| is_short(before, run.len())) {
+            run.extend(before.entries.iter().filter(|entry| entry.height >= oldest));
             // The sort merges two consecutive sorted runs.
             run.sort();
             run.dedup();
         }
-        self.0.push(run.into());
+        let newest = run.iter().map(|entry| entry.height).max().unwrap_or_default();
+        self.0.push(Run { entries: run.into(), newest });
+    }
+
+    /// Drops the runs of which every entry is below the height `oldest`.
+    pub(super) fn drop_below(&mut self, oldest: u64) {
+        if self.0.iter().any(|run| run.newest < oldest) {
+            self.0.retain(|run| run.newest >= oldest);
+        }
     }
 
     /// Returns the newest entry of `hash` for which `is_match` holds; other hashes may have the same prefix.
@@ -60,8 +77,8 @@ impl SortedRuns {
     ) -> Option<(u64, TransactionIndex)> {
         let prefix = prefix(hash);
         let entries = self.0.iter().rev().flat_map(|run| {
-            let start = run.partition_point(|entry| entry.prefix < prefix);
-            run[start..].iter().take_while(move |entry| entry.prefix == prefix)
+            let start = run.entries.partition_point(|entry| entry.prefix < prefix);
+            run.entries[start..].iter().take_while(move |entry| entry.prefix == prefix)
         });
         entries.map(|entry| (entry.height, entry.index)).find(|(height, index)| is_match(*height, *index))
     }
@@ -97,11 +114,25 @@ mod tests {
             runs.add(height, hashes.into_iter(), height.saturating_sub(100));
         }
         assert!(runs.0.len() < 20, "{} runs", runs.0.len());
-        assert!(runs.0.iter().map(|run| run.len()).sum::<usize>() < held.len(), "nothing was dropped");
+        assert!(runs.0.iter().map(|run| run.entries.len()).sum::<usize>() < held.len(), "nothing was dropped");
         for (hash, entry) in held.iter().filter(|(_, (height, _))| *height >= 300) {
             assert_eq!(runs.find(hash, |height, index| (height, index) == *entry), Some(*entry));
         }
         assert_eq!(runs.find(&held[held.len() - 1].0, |_, _| false), None);
         assert_eq!(runs.find(&B256::ZERO, |_, _| true), None);
+    }
+
+    #[test]
+    fn a_run_too_long_to_be_merged_is_dropped_with_its_newest_block() {
+        let mut runs = SortedRuns::default();
+        let block = RUN_MAX as u64;
+        for height in 1..=4 {
+            runs.add(height, (0..block).map(|number| hash(height * block + number)), 0);
+        }
+        assert_eq!(runs.0.len(), 4);
+        runs.drop_below(3);
+        assert_eq!(runs.0.len(), 2);
+        assert_eq!(runs.find(&hash(2 * block + 7), |_, _| true), None);
+        assert_eq!(runs.find(&hash(3 * block + 7), |_, index| index == 7), Some((3, 7)));
     }
 }

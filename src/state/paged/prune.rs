@@ -8,6 +8,10 @@
 //!   live on in V's parent; C inherits the nodes that belong to V, the list of what V superseded, and V's parent;
 //! - several were made from it: its nodes are theirs, so it stays until at most one is left.
 //!
+//! Ids grow from parent to child, so the nodes that belong to V are those made by commits above V's parent: no list is read to
+//! know it. What C inherits is linked, not copied: C's `absorbed` record names V, whose own records stay while they hold
+//! anything. So deleting the version above a kept one costs the same however many were deleted before it.
+//!
 //! A page is deleted with its last live node.
 
 use core::ops::ControlFlow;
@@ -105,21 +109,21 @@ impl<'a> Pruning<'a> {
             (Some(child), None) => self.merge(commit, &info, child)?,
             (Some(_), Some(_)) => return Ok(Removal::Waits),
         }
-        for record in [CommitRecord::Info, CommitRecord::Superseded, CommitRecord::Absorbed] {
-            self.records.insert(record.key(commit), None);
-        }
+        self.records.insert(CommitRecord::Info.key(commit), None);
         Ok(Removal::Deleted)
     }
 
     /// Deletes `commit`, from which nothing was made.
     fn remove_last(&mut self, commit: CommitId, info: &Info) -> Result<(), StateError> {
+        let owners = self.owners(commit)?;
+        owners.iter().for_each(|owner| self.drop_inheritance(*owner));
         if info.parent == CommitId::EMPTY {
             // The last version of its tree: every node that it has is dead.
             let nodes = self.nodes(info)?;
             return nodes.into_iter().try_for_each(|page| self.release(page, 1));
         }
         self.records.insert(records::child_key(info.parent, commit), None);
-        for owner in self.owned(commit)? {
+        for owner in owners {
             for (page, count) in self.live_pages(owner)? {
                 self.release((owner, page), count)?;
             }
@@ -129,34 +133,33 @@ impl<'a> Pruning<'a> {
 
     /// Merges `commit` into `child`, the only version made from it.
     fn merge(&mut self, commit: CommitId, info: &Info, child: CommitId) -> Result<(), StateError> {
-        let oldest = info.parent == CommitId::EMPTY;
-        let owned = self.owned(commit)?;
-        let (dead, kept): (Vec<_>, Vec<_>) =
-            self.superseded(child)?.into_iter().partition(|((maker, _), _)| oldest || owned.contains(maker));
-        for (page, count) in dead {
-            self.release(page, count)?;
+        let heirs = self.owners(child)?;
+        for heir in &heirs {
+            let superseded = self.superseded(*heir)?;
+            let (dead, kept): (Vec<_>, Vec<_>) =
+                superseded.into_iter().partition(|((maker, _), _)| *maker > info.parent);
+            if dead.is_empty() {
+                continue;
+            }
+            for (page, count) in dead {
+                self.release(page, count)?;
+            }
+            self.records.insert(CommitRecord::Superseded.key(*heir), Some(records::encode_superseded(&kept)));
         }
-
-        let mut superseded: BTreeMap<PageId, u16> = kept.into_iter().collect();
-        for (page, count) in self.superseded(commit)? {
-            *superseded.entry(page).or_default() += count;
-        }
-        let superseded: Vec<_> = superseded.into_iter().collect();
-        self.records.insert(CommitRecord::Superseded.key(child), Some(records::encode_superseded(&superseded)));
-
-        // The nodes of the oldest version need no list: they are all that no other version owns.
-        let absorbed = if oldest {
-            None
+        if info.parent == CommitId::EMPTY {
+            // All nodes of the oldest version are its own, so nothing is to be remembered.
+            let absorbed = heirs.into_iter().filter(|heir| *heir != child);
+            absorbed.chain(self.owners(commit)?).for_each(|owner| self.drop_inheritance(owner));
+            self.records.insert(CommitRecord::Absorbed.key(child), None);
         } else {
-            let mut absorbed = self.owned(child)?;
-            absorbed.remove(&child);
-            absorbed.extend(owned);
-            Some(records::encode_commits(&absorbed))
-        };
-        self.records.insert(CommitRecord::Absorbed.key(child), absorbed);
+            let inherited = self.linked(commit)?;
+            let mut absorbed = self.absorbed(child)?;
+            absorbed.extend(inherited);
+            self.put_absorbed(child, &absorbed);
+        }
 
         self.records.insert(records::child_key(commit, child), None);
-        if !oldest {
+        if info.parent != CommitId::EMPTY {
             self.records.insert(records::child_key(info.parent, commit), None);
             self.records.insert(records::child_key(info.parent, child), Some(Vec::new()));
         }
@@ -164,6 +167,63 @@ impl<'a> Pruning<'a> {
         let info = records::encode_info(&Info { parent: info.parent, root });
         self.records.insert(CommitRecord::Info.key(child), Some(info));
         Ok(())
+    }
+
+    /// Returns what a version that absorbs `commit` must name: `commit` itself, or what it absorbed when its own records
+    /// hold nothing any more.
+    fn linked(&mut self, commit: CommitId) -> Result<Vec<CommitId>, StateError> {
+        let mut below = Vec::new();
+        for absorbed in self.absorbed(commit)? {
+            if self.holds_anything(absorbed)? {
+                below.push(absorbed);
+            } else {
+                below.extend(self.absorbed(absorbed)?);
+                self.drop_inheritance(absorbed);
+            }
+        }
+        if self.holds_anything(commit)? {
+            self.put_absorbed(commit, &below);
+            return Ok(vec![commit]);
+        }
+        self.drop_inheritance(commit);
+        Ok(below)
+    }
+
+    /// Returns whether some version still has a node that `commit` made, or `commit` superseded a node of a kept version.
+    fn holds_anything(&self, commit: CommitId) -> Result<bool, StateError> {
+        let has_live = |counts: &[u16]| counts.iter().any(|count| *count > 0);
+        let is_live = match self.counts.get(&commit) {
+            Some(counts) => has_live(counts),
+            None => has_live(&self.decode(CommitRecord::Counts, commit, records::decode_counts)?),
+        };
+        Ok(is_live || !self.superseded(commit)?.is_empty())
+    }
+
+    /// Returns `commit` and those that it absorbed, whose nodes belong to it.
+    fn owners(&self, commit: CommitId) -> Result<Vec<CommitId>, StateError> {
+        let mut owners = vec![commit];
+        let mut next = 0;
+        while let Some(owner) = owners.get(next).copied() {
+            // Only a damaged record names a newer commit; following it could be endless.
+            owners.extend(self.absorbed(owner)?.into_iter().filter(|absorbed| *absorbed < owner));
+            next += 1;
+        }
+        Ok(owners)
+    }
+
+    fn absorbed(&self, commit: CommitId) -> Result<Vec<CommitId>, StateError> {
+        self.decode(CommitRecord::Absorbed, commit, records::decode_commits)
+    }
+
+    fn put_absorbed(&mut self, commit: CommitId, absorbed: &[CommitId]) {
+        let value = (!absorbed.is_empty()).then(|| records::encode_commits(absorbed));
+        self.records.insert(CommitRecord::Absorbed.key(commit), value);
+    }
+
+    fn drop_inheritance(&mut self, commit: CommitId) {
+        for record in [CommitRecord::Superseded, CommitRecord::Absorbed] {
+            self.records.insert(record.key(commit), None);
+        }
     }
 
     /// Subtracts `count` live nodes from a page.
@@ -177,14 +237,6 @@ impl<'a> Pruning<'a> {
             self.dead_pages.push((commit, page));
         }
         Ok(())
-    }
-
-    /// Returns the commits whose nodes belong to `commit`.
-    fn owned(&self, commit: CommitId) -> Result<BTreeSet<CommitId>, StateError> {
-        let mut owned: BTreeSet<CommitId> =
-            self.decode(CommitRecord::Absorbed, commit, records::decode_commits)?.into_iter().collect();
-        owned.insert(commit);
-        Ok(owned)
     }
 
     fn superseded(&self, commit: CommitId) -> Result<Vec<(PageId, u16)>, StateError> {

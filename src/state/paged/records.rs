@@ -5,10 +5,10 @@
 //! | record | holds |
 //! |---|---|
 //! | info | parent, and the link to the root of the account trie |
-//! | superseded | per page of older commits, the number of nodes that this version lost against its parent |
+//! | superseded | per page of older commits, the number of nodes that this version lost against its parent, as far as a kept version has them |
 //! | child | nothing; the key shows that a version was made from this one |
 //! | counts | per page of the commit, the number of nodes that some version still has |
-//! | absorbed | pruned commits whose nodes are now owned by this one |
+//! | absorbed | pruned commits whose nodes, and those that they absorbed, are now owned by this one |
 
 use core::ops::ControlFlow;
 

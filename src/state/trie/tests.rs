@@ -38,7 +38,8 @@ impl Trie {
         let change = |(key, value): (B256, Option<Vec<u8>>)| KeyChange { key, value: value.map(Raw), inherit: false };
         let changes: Vec<_> = sorted.into_iter().map(change).collect();
         let mut encoder = NodeEncoder::default();
-        self.root = update(&self.source, &mut PointerSink, &mut encoder, self.root.as_ref(), &changes).unwrap();
+        self.root =
+            update(&self.source, &mut PointerSink::default(), &mut encoder, self.root.as_ref(), &changes).unwrap();
     }
 
     fn root(&self) -> B256 {
@@ -140,7 +141,8 @@ fn parts_left_open_by_a_change_are_inherited() {
     for (key, want) in [(keys[0], &b"old new"[..]), (keys[1], b" new")] {
         let change = KeyChange { key, value: Some(Raw(b" new".to_vec())), inherit: true };
         let mut encoder = NodeEncoder::default();
-        let root = update(&trie.source, &mut PointerSink, &mut encoder, trie.root.as_ref(), &[change]).unwrap();
+        let root =
+            update(&trie.source, &mut PointerSink::default(), &mut encoder, trie.root.as_ref(), &[change]).unwrap();
         assert_eq!(get(&trie.source, root.as_ref(), &key).unwrap(), Some(Raw(want.to_vec())));
     }
 }
