@@ -123,7 +123,7 @@ impl Dispatch for EthDispatch {
             };
             return ResponseFuture::ready(MethodResponse::error(request.id, error));
         };
-        match Work::of(&request.method) {
+        match Work::of(&request.method, request.params.as_ref().map(|params| params.get())) {
             Work::Lookup => {
                 let Request { id, params, extensions, .. } = request;
                 let params = Params::new(params.as_ref().map(|params| params.get()));

@@ -14,8 +14,16 @@ pub(super) enum Work {
 }
 
 impl Work {
-    /// Returns the kind of work of the method with this name.
-    pub(super) fn of(method: &str) -> Self {
+    /// Returns the kind of work of a call.
+    pub(super) fn of(method: &str, params: Option<&str>) -> Self {
+        match Self::of_method(method) {
+            // The pending block is executed when somebody first asks for it.
+            Self::Lookup if params.is_some_and(|params| params.contains("\"pending\"")) => Self::Read(Length::Short),
+            work => work,
+        }
+    }
+
+    fn of_method(method: &str) -> Self {
         match method {
             "eth_call"
             | "eth_estimateGas"
@@ -50,6 +58,28 @@ impl Work {
                 Self::Command(Length::Short)
             }
             _ => Self::Lookup,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_from_the_method_and_from_the_pending_block() {
+        for (method, params, expected) in [
+            ("eth_blockNumber", None, Work::Lookup),
+            ("eth_getBalance", Some("[\"0x1\",\"latest\"]"), Work::Lookup),
+            ("eth_getBalance", Some("[\"0x1\", \"pending\"]"), Work::Read(Length::Short)),
+            ("eth_getLogs", None, Work::Read(Length::Long)),
+            ("debug_traceTransaction", None, Work::Read(Length::Long)),
+            ("eth_sendRawTransaction", None, Work::Command(Length::Short)),
+            ("anvil_mine", Some("[\"0x1\"]"), Work::Command(Length::Long)),
+            ("anvil_setBalance", None, Work::Command(Length::Short)),
+            ("anvil_getAutomine", None, Work::Lookup),
+        ] {
+            assert_eq!(Work::of(method, params), expected, "{method}");
         }
     }
 }
