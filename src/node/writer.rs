@@ -245,7 +245,14 @@ pub(super) fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<Ex
     let mut missing = Vec::new();
     let mut block = chain.head().clone();
     while !other.is_canonical(block.hash()) {
-        let parent = chain.block(block.block().parent_hash())?;
+        let parent = match chain.block(block.block().parent_hash()) {
+            // Pruned: what is left of the branch ends here.
+            Err(ChainError::UnknownBlock { .. }) => {
+                missing.push(block);
+                break;
+            }
+            parent => parent?,
+        };
         missing.push(core::mem::replace(&mut block, parent));
     }
     Ok(missing)

@@ -283,6 +283,23 @@ fn retention_in_memory_is_bounded_in_bytes() {
 }
 
 #[test]
+fn a_snapshot_below_the_pruned_blocks_is_restored() {
+    let mut chain = builder().with_retention(Retention::new(Some(3), Some(6))).open().unwrap();
+    extend(&mut chain, vec![transfer(0, 0, BOB, 1)]);
+    let snapshot = chain.clone();
+    for nonce in 1..40 {
+        extend(&mut chain, vec![transfer(0, nonce, BOB, 1)]);
+        chain.set_finality(chain.head().hash(), chain.head().hash()).unwrap();
+    }
+    assert!(chain.block(snapshot.head().hash()).is_err(), "it is pruned");
+    let change = chain.restore(&snapshot).unwrap();
+    assert!((6..40).contains(&change.reverted.len()) && change.applied.is_empty());
+    assert_eq!(balance(&chain, chain.head(), BOB), U256::from(1));
+    extend(&mut chain, vec![transfer(0, 1, BOB, 5)]);
+    assert_eq!(balance(&chain, chain.head(), BOB), U256::from(6));
+}
+
+#[test]
 fn long_chains_neither_recurse_nor_slow_down() {
     let mut chain = chain();
     for _ in 0..3_000 {
