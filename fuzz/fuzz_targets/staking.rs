@@ -76,7 +76,8 @@ impl Chain {
         let mut journal = Journal::new(rich_state(gwei(FUNDS as u32)));
         journal.set_balance(&STAKING_ADDRESS, stake).expect("memory is readable");
         let init_code = StakingTemplate::init_code(&params, [(Who::Alice.address(), stake)]);
-        let creation = Message::create_at(STAKING_ADDRESS, Address::ZERO, U256::ZERO, &init_code, Gas::new(1_000_000_000));
+        let creation =
+            Message::create_at(STAKING_ADDRESS, Address::ZERO, U256::ZERO, &init_code, Gas::new(1_000_000_000));
         journal.begin_transaction();
         let block = BlockContext { timestamp: Timestamp::from_secs(1_000), ..BlockContext::default() };
         let result = execute(&mut journal, &block, &registry, &creation).expect("readable");
