@@ -4,8 +4,8 @@
 use arbitrary::Arbitrary;
 use chainbox::{
     consensus::{
-        AnyProtocol, Authenticator, ConsensusConfig, ConsensusKind, Event, Message, Protocol, Records, ReplicaId,
-        SealScheme, ValidatorSet,
+        AnyProtocol, Authenticator, ConsensusConfig, ConsensusKind, ConsensusMessage, Event, Protocol, Records,
+        ReplicaId, SealScheme, ValidatorSet,
         testing::{Envelope, Fixture, Lab, genesis},
     },
     primitives::KeyPair,
@@ -182,7 +182,7 @@ impl Cluster {
             }
             Operation::Restart { replica: number } => lab.restart(replica(number).index()),
             Operation::Forge { from, to, message } => {
-                if let Ok(message) = postcard::from_bytes::<Message>(&message) {
+                if let Ok(message) = postcard::from_bytes::<ConsensusMessage>(&message) {
                     self.checks_agreement &= !is_raft;
                     lab.transmit(Envelope::message(replica(from), replica(to), message));
                 }

@@ -97,7 +97,7 @@ impl HeadCursor {
             return Err(HeadCursorError::Lost { height: seen, max: super::HEAD_SWITCHES_MAX });
         };
         let last = view.head().height().get().min(self.height.get().saturating_add(blocks_max.max(1) as u64));
-        for number in self.height.get() + 1..=last {
+        for number in self.height.get().saturating_add(1)..=last {
             match view.block(BlockRef::Number(Height::new(number))) {
                 Ok(block) => changes.added.push(block),
                 Err(source) => {
@@ -123,12 +123,12 @@ impl HeadCursor {
         for switch in view.switches().since(self.switches)? {
             // What is above the cursor was added and removed unseen.
             if switch.ancestor < self.height {
-                let count = self.height.get() - switch.ancestor.get();
+                let count = self.height.get().saturating_sub(switch.ancestor.get());
                 match &switch.removed {
                     Some(removed) => {
                         changes.removed.extend(removed.iter().filter(|block| block.height() <= self.height).cloned());
                     }
-                    None => changes.removed_missing += count,
+                    None => changes.removed_missing = changes.removed_missing.saturating_add(count),
                 }
                 (self.height, self.hash) = (switch.ancestor, switch.ancestor_hash);
             }

@@ -70,35 +70,36 @@ impl HeadSwitches {
         });
         let removed = (bytes <= REMOVED_BYTES_MAX).then(|| stateless.collect());
         let bytes = if removed.is_some() { bytes } else { 0 };
-        self.count += 1;
-        self.bytes += bytes;
+        self.count = self.count.saturating_add(1);
+        self.bytes = self.bytes.saturating_add(bytes);
         let ancestor_hash = oldest.block().parent_hash();
         self.kept.push_back(HeadSwitch { ancestor, ancestor_hash, removed, bytes });
         if self.kept.len() > HEAD_SWITCHES_MAX
             && let Some(forgotten) = self.kept.pop_front()
         {
-            self.bytes -= forgotten.bytes;
+            self.bytes = self.bytes.saturating_sub(forgotten.bytes);
         }
         self.bound_bytes();
     }
 
     /// Records a switch of unknown extent: every cursor is told of a gap.
     pub(super) fn record_gap(&mut self) {
-        *self = Self { count: self.count + 1, bodies_from: self.count + 1, ..Self::default() };
+        let count = self.count.saturating_add(1);
+        *self = Self { count, bodies_from: count, ..Self::default() };
     }
 
     /// Forgets the removed blocks of the oldest switches, down to [`REMOVED_BYTES_MAX`].
     fn bound_bytes(&mut self) {
-        let first = self.count - self.kept.len() as u64;
+        let first = self.count.saturating_sub(self.kept.len() as u64);
         self.bodies_from = self.bodies_from.max(first);
         while self.bytes > REMOVED_BYTES_MAX && self.bodies_from < self.count {
-            let index = (self.bodies_from - first) as usize;
+            let index = self.bodies_from.saturating_sub(first) as usize;
             if let Some(switch) = self.kept.get_mut(index)
                 && switch.removed.take().is_some()
             {
-                self.bytes -= core::mem::take(&mut switch.bytes);
+                self.bytes = self.bytes.saturating_sub(core::mem::take(&mut switch.bytes));
             }
-            self.bodies_from += 1;
+            self.bodies_from = self.bodies_from.saturating_add(1);
         }
     }
 }
@@ -106,9 +107,8 @@ impl HeadSwitches {
 /// Bytes for which a block without its state counts.
 fn bytes_of(block: &ExecutedBlock) -> usize {
     let logs = block.receipts().iter().flat_map(|receipt| receipt.logs());
-    block.block().size()
-        + BLOCK_OVERHEAD_BYTES
-        + logs.map(|log| log.data.data.len() + LOG_OVERHEAD_BYTES).sum::<usize>()
+    let of_logs = logs.map(|log| log.data.data.len().saturating_add(LOG_OVERHEAD_BYTES)).sum();
+    block.block().size().saturating_add(BLOCK_OVERHEAD_BYTES).saturating_add(of_logs)
 }
 
 #[cfg(test)]

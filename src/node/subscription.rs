@@ -194,7 +194,7 @@ impl Subscribers {
     /// Queues an event for every subscriber, and drops those whose queue is full or whose receiver is gone.
     pub(super) fn send(&self, event: &NodeEvent) {
         if matches!(event, NodeEvent::Head { .. }) {
-            self.heads.send_modify(|published| *published += 1);
+            self.heads.send_modify(|published| *published = published.wrapping_add(1));
         }
         let mut subscribers = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         subscribers.retain(|subscriber| {

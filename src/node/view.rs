@@ -110,12 +110,17 @@ impl NodeView {
         pool: Pool,
         context: PoolContext,
         validators: ValidatorSet,
-        next: BlockAttributes,
         settings: Settings,
         switches: HeadSwitches,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { chain, pool, context, validators, next, pending: PendingBlock::default(), settings, switches, clock }
+        let (next, pending) = (BlockAttributes::default(), PendingBlock::default());
+        Self { chain, pool, context, validators, next, pending, settings, switches, clock }
+    }
+
+    /// Sets what the next block's producer chooses.
+    pub(super) fn with_next(self, next: BlockAttributes) -> Self {
+        Self { next, ..self }
     }
 
     /// The head's moves to blocks that do not descend from it.

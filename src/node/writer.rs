@@ -99,7 +99,7 @@ impl Writer {
         let validators = self.network.primary().protocol().validators();
         let (pool, settings, switches) = (self.pool().clone(), self.settings.clone(), self.switches.clone());
         let next = self.network.next_attributes().unwrap_or_default();
-        Ok(NodeView::new(chain, pool, context, validators, next, settings, switches, clock))
+        Ok(NodeView::new(chain, pool, context, validators, settings, switches, clock).with_next(next))
     }
 
     /// Replaces the readers' view by one of the present state.

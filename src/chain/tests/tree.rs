@@ -246,7 +246,7 @@ fn retention_in_memory_is_bounded_in_bytes() {
     let retention = Retention::new(None, None).with_bytes(Some(200_000), Some(400_000));
     let mut chain = builder().with_retention(retention).open().unwrap();
     let unbounded = builder().with_retention(Retention::ALL).open().unwrap();
-    let mut copies = vec![unbounded];
+    let mut copies = [unbounded];
     let first = transfer(0, 0, BOB, 1);
     for block in 0..60_u64 {
         let transfers = (0..20).map(|number| {

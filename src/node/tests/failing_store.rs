@@ -56,8 +56,10 @@ fn told(node: &Node) -> (Vec<u8>, B256, usize, String) {
     (node.dump().unwrap().as_bytes().to_vec(), root, view.pool().len(), format!("{:?}", node.validators()))
 }
 
-/// Changes of a node, each of which writes to the store.
-fn changes() -> [(&'static str, fn(&Node) -> Result<(), String>); 6] {
+/// A change of a node that writes to the store.
+type Change = fn(&Node) -> Result<(), String>;
+
+fn changes() -> [(&'static str, Change); 6] {
     fn text<T, E: core::fmt::Display>(result: Result<T, E>) -> Result<(), String> {
         result.map(drop).map_err(|error| error.to_string())
     }

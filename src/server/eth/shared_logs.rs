@@ -39,11 +39,11 @@ impl SharedLogs {
         }
         let logs: Arc<[RpcLog]> =
             (0..block.receipts().len()).filter_map(|index| convert::logs(block, index)).flatten().collect();
-        kept.count += logs.len();
+        kept.count = kept.count.saturating_add(logs.len());
         kept.blocks.push_back((hash, Arc::clone(&logs)));
         while kept.blocks.len() > BLOCKS_MAX || kept.count > LOGS_MAX && kept.blocks.len() > 1 {
             if let Some((_, evicted)) = kept.blocks.pop_front() {
-                kept.count -= evicted.len();
+                kept.count = kept.count.saturating_sub(evicted.len());
             }
         }
         logs

@@ -40,7 +40,7 @@ impl BodyReader {
         let mut looked_at = 0;
         self.read(body, |received| {
             // The method decides on a body that is longer than most may be. It is looked for when twice as much has come.
-            let is_long = declared > bytes_max as u64 && received.len() >= 2 * looked_at;
+            let is_long = declared > bytes_max as u64 && received.len() / 2 >= looked_at;
             if bytes_max == RPC_BODY_BYTES_MAX && (is_long || received.len() > bytes_max) {
                 looked_at = received.len();
                 let method = method_of(received);

@@ -228,9 +228,9 @@ pub(super) fn pong(payload: &[u8]) -> Vec<u8> {
 pub(super) fn close(code: CloseCode, reason: &str) -> Vec<u8> {
     let mut end = reason.len().min(CONTROL_BYTES_MAX - 2);
     while !reason.is_char_boundary(end) {
-        end -= 1;
+        end = end.saturating_sub(1);
     }
-    let mut frame = encode_head(CLOSE, 2 + end);
+    let mut frame = encode_head(CLOSE, end.saturating_add(2));
     frame.extend_from_slice(&code.0.to_be_bytes());
     frame.extend_from_slice(&reason.as_bytes()[..end]);
     frame

@@ -180,7 +180,9 @@ async fn write(
     limits: ServerLimits,
     counters: Arc<Counters>,
 ) {
-    let mut pings = tokio::time::interval_at(Instant::now() + limits.ping_interval, limits.ping_interval);
+    let now = Instant::now();
+    let first_ping = now.checked_add(limits.ping_interval).unwrap_or(now);
+    let mut pings = tokio::time::interval_at(first_ping, limits.ping_interval);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let ended = end.wait();
     tokio::pin!(ended);
