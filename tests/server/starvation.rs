@@ -1,10 +1,10 @@
 //! While one client does its worst, the others are served.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chainbox::node::{BlockRef, Node};
 use serde_json::{Value, json};
-use tokio::{io::AsyncWriteExt, net::TcpStream};
+use tokio::{io::AsyncWriteExt, net::TcpStream, time::Instant};
 
 use crate::http::Service;
 
