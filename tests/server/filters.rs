@@ -97,6 +97,8 @@ async fn a_block_that_left_the_chain_has_its_own_logs_and_is_not_canonical() {
     let chain = Chain::over(Node::builder().with_database(database).build().unwrap());
     let snapshot = chain.ok("evm_snapshot", json!([])).await;
     let old = deploy(&chain).await;
+    // The store gives the block back once nobody reads it any more.
+    let reader = chain.node.view();
     chain.ok("evm_revert", json!([snapshot])).await;
     chain.ok("evm_increaseTime", json!([10])).await;
     let new = deploy(&chain).await;
@@ -128,4 +130,5 @@ async fn a_block_that_left_the_chain_has_its_own_logs_and_is_not_canonical() {
         assert_eq!(error, (-32000, "hash is not currently canonical".to_owned()), "{method}");
         chain.ok(method, at(&new)).await;
     }
+    drop(reader);
 }
