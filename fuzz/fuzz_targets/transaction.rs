@@ -7,7 +7,8 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let Ok(transaction) = Transaction::decode(bytes) else { return };
     assert_eq!(transaction.encoded().as_ref(), bytes, "one transaction, one encoding");
+    assert!(!transaction.is_impersonated(), "nothing from a wire is impersonated");
     assert_eq!(transaction.encoded_len(), bytes.len());
-    let again = Transaction::decode_with_sender(bytes, transaction.sender()).expect("decoded once already");
+    let again = Transaction::decode_stored(bytes, transaction.sender()).expect("decoded once already");
     assert_eq!(again, transaction);
 });
