@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     chain::{CallRequest, StateOverrides},
-    primitives::{Address, B256, Bytes, Gas, Transaction, TransactionRequest, U256},
+    primitives::{Address, B256, Bytes, Gas, Transaction, TransactionError, TransactionRequest, U256},
     vm::CallTracer,
 };
 
@@ -34,6 +34,12 @@ impl From<CallRequest> for Submission {
     fn from(request: CallRequest) -> Self {
         Self::Request(Box::new(request))
     }
+}
+
+/// A [`Submission`] with its signature checked.
+enum Prepared {
+    Signed(Result<Arc<Transaction>, TransactionError>),
+    Request(Box<CallRequest>),
 }
 
 /// A transaction without nonce and signature.
@@ -90,27 +96,52 @@ impl Node {
     /// assert_eq!(node.view().head().block().transactions().len(), 2);
     /// ```
     pub fn send_together(&self, submissions: Vec<Submission>) -> Vec<Result<B256, SendError>> {
-        let raws: Vec<Bytes> = submissions.iter().filter_map(Submission::raw).cloned().collect();
-        let mut decoded = self.inner.recovery.decode_batch(&raws).into_iter();
+        let prepared = self.prepare(submissions);
         let mut writer = self.write();
-        let mut results = Vec::with_capacity(submissions.len());
-        for submission in submissions {
-            let transaction = match submission {
-                Submission::Raw(_) => decoded.next().expect("one result for each raw transaction").map_err(Into::into),
-                Submission::Request(request) => self.filled(&writer, *request),
-            };
-            results.push(transaction.and_then(|transaction| {
-                let hash = transaction.hash();
-                let transaction = Arc::new(transaction);
-                writer.command(&self.inner, |writer| writer.submit(transaction)).map(|()| hash)
-            }));
-        }
+        // One command for all, as a refused one changes nothing. When one of them fails it, only the failing ones are left out.
+        let submitted = writer.command(&self.inner, |writer| {
+            prepared.iter().map(|one| self.submit_or_fail(writer, one)).collect::<Result<Vec<_>, SendError>>()
+        });
+        let mut results = submitted.unwrap_or_else(|_| {
+            let alone = |one| writer.command(&self.inner, |writer| self.submit(writer, one));
+            prepared.iter().map(alone).collect()
+        });
         if let Err(error) = writer.automine(&self.inner)
             && let Some(last) = results.last_mut()
         {
             *last = Err(error.into());
         }
         results
+    }
+
+    /// Decodes the raw ones on all cores.
+    fn prepare(&self, submissions: Vec<Submission>) -> Vec<Prepared> {
+        let raws: Vec<Bytes> = submissions.iter().filter_map(Submission::raw).cloned().collect();
+        let mut decoded = self.inner.recovery.decode_batch(&raws).into_iter();
+        let prepared = submissions.into_iter().map(|submission| match submission {
+            Submission::Raw(_) => {
+                Prepared::Signed(decoded.next().expect("one result for each raw transaction").map(Arc::new))
+            }
+            Submission::Request(request) => Prepared::Request(request),
+        });
+        prepared.collect()
+    }
+
+    fn submit(&self, writer: &mut Writer, prepared: &Prepared) -> Result<B256, SendError> {
+        let transaction = match prepared {
+            Prepared::Signed(decoded) => decoded.clone()?,
+            Prepared::Request(request) => Arc::new(self.filled(writer, (**request).clone())?),
+        };
+        let hash = transaction.hash();
+        writer.submit(transaction).map(|()| hash)
+    }
+
+    /// As [`Node::submit`]; the outer error is that of a failure, after which the writer may be changed.
+    fn submit_or_fail(&self, writer: &mut Writer, prepared: &Prepared) -> Result<Result<B256, SendError>, SendError> {
+        match self.submit(writer, prepared) {
+            Err(failure @ SendError::Mine(_)) => Err(failure),
+            result => Ok(result),
+        }
     }
 
     /// The transaction that a request asks for, after all that the writer has.

@@ -1,12 +1,19 @@
 //! Transactions from their sending to their receipts.
 
+use core::ops::ControlFlow;
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
+};
+
 use alloy_sol_types::SolCall as _;
 
 use super::fixture::{plain_transfer, request};
 use crate::{
     chain::{BaseFee, CallRequest, Forks, GenesisSpec, PoolError},
-    node::{BlockRef, EstimateError, Mining, Node, SendError, Submission},
+    node::{BlockRef, Database, EstimateError, Mining, Node, SendError, Submission},
     primitives::{AccessList, AccessListItem, Address, B256, Bytes, Gas, Height, TransactionRequest, U256, ether},
+    store::{Batch, KeyValue, Order, StoreError, Table, testing::MemoryDisk},
     templates::{Erc20Params, erc20::interface as erc20},
 };
 
@@ -247,4 +254,52 @@ fn a_failing_request_has_no_estimate() {
     let error = node.view().estimate_gas(&request, BlockRef::Latest, &Default::default()).unwrap_err();
     assert!(matches!(error, EstimateError::Failed(_)), "{error}");
     assert!(error.to_string().contains("EVM"), "{error}");
+}
+
+/// A store in which one read panics: the given number from now on.
+#[derive(Debug)]
+struct PanickingReads {
+    inner: MemoryDisk,
+    /// Reads until the panic; none is left below 0.
+    left: AtomicI64,
+}
+
+impl KeyValue for PanickingReads {
+    fn get(&self, table: Table, key: &[u8]) -> Result<Option<Bytes>, StoreError> {
+        assert_ne!(self.left.fetch_sub(1, Ordering::SeqCst), 1, "the disk is on fire");
+        self.inner.get(table, key)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        prefix: &[u8],
+        order: Order,
+        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        self.inner.scan(table, prefix, order, visit)
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), StoreError> {
+        self.inner.write(batch)
+    }
+
+    fn is_durable(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_panic_in_a_batch_undoes_it_and_the_others_are_sent() {
+    let store = Arc::new(PanickingReads { inner: MemoryDisk::new(), left: AtomicI64::new(0) });
+    let open = || Node::builder().with_database(Database::Store(store.clone())).with_accounts(40).build().unwrap();
+    drop(open());
+    // Nothing of the state is in memory yet.
+    let node = open();
+    let raws: Vec<Bytes> = (0..40).map(|from| plain_transfer(&node, from, 0, 1).encoded()).collect();
+    store.left.store(3, Ordering::SeqCst);
+    let sent = node.send_raw_batch(&raws);
+    assert_eq!(node.panic_count(), 1, "{sent:?}");
+    assert!(sent.iter().all(Result::is_ok), "the disk works again: {sent:?}");
+    assert_eq!(node.view().head().block().transactions().len(), 40);
 }
