@@ -8,11 +8,11 @@ use std::{
 
 use super::{Invariant, Violation, honest};
 use crate::{
-    chain::{Chain, ChainError, ExecutedBlock},
+    chain::{Chain, ExecutedBlock, ReadError},
     consensus::ReplicaId,
     primitives::{B256, U256},
     sim::network::{Network, step::SimStep},
-    state::StateView,
+    state::{StateError, StateView},
     system::staking::StakeSums,
 };
 
@@ -80,12 +80,12 @@ impl SupplyConserved {
     }
 
     /// Checks the supply after `head` and after the unchecked blocks below it; returns the discrepancy.
-    fn check(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Option<String>, ChainError> {
+    fn check(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Option<String>, ReadError> {
         for (block, fees) in self.new_blocks(chain, head)? {
             match self.check_one(chain, &block, fees) {
                 Ok(None) => {}
                 // The genesis sum of a chain that was joined late is unknown.
-                Err(ChainError::Pruned { .. }) if block.hash() != head.hash() || self.given.is_none() => {
+                Err(ReadError::Pruned { .. }) if block.hash() != head.hash() || self.given.is_none() => {
                     self.unjudged += 1;
                 }
                 other => return other,
@@ -95,7 +95,7 @@ impl SupplyConserved {
     }
 
     /// Checks the supply after `block`, given the base fees burned up to it; returns the discrepancy.
-    fn check_one(&mut self, chain: &Chain, block: &ExecutedBlock, fees: U256) -> Result<Option<String>, ChainError> {
+    fn check_one(&mut self, chain: &Chain, block: &ExecutedBlock, fees: U256) -> Result<Option<String>, ReadError> {
         let state = chain.state_of(block.hash())?;
         let sums = StakeSums::read(&*state)?;
         if sums.balance < sums.owed() {
@@ -122,7 +122,7 @@ impl SupplyConserved {
 
     /// Returns the blocks from the newest remembered ancestor up to `head`, oldest first, each with the base fees burned up to
     /// it.
-    fn new_blocks(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Vec<(ExecutedBlock, U256)>, ChainError> {
+    fn new_blocks(&mut self, chain: &Chain, head: &ExecutedBlock) -> Result<Vec<(ExecutedBlock, U256)>, ReadError> {
         let mut new = Vec::new();
         let mut path = Vec::new();
         let mut block = head.clone();
@@ -153,7 +153,7 @@ impl SupplyConserved {
 }
 
 /// Returns the sum of all balances, and the number of accounts.
-fn total(state: &Arc<dyn StateView>) -> Result<(U256, usize), ChainError> {
+fn total(state: &Arc<dyn StateView>) -> Result<(U256, usize), StateError> {
     let (mut sum, mut count) = (U256::ZERO, 0);
     state.for_each_account(&mut |_, account| {
         sum = sum.saturating_add(account.balance);
