@@ -95,7 +95,11 @@ pub use block::{Block, BlockDecodeError, EXTRA_DATA_BYTES_MAX, TransactionIndex}
 pub use cache::ExecutionCache;
 pub use candidates::{BuiltBlock, Candidates};
 pub use dump::{ChainDump, DumpedBlock};
-pub use error::{BlockError, ChainError, DumpError, InvalidTransaction, PoolError, PrevRandaoRefusal};
+pub use error::{
+    BlockError, BlockExecutionError, ChainError, DumpError, HeadError, InsertError, InterventionError, InvalidBlock,
+    InvalidTransaction, LoadError, LogsError, OpenDumpError, OpenError, PoolError, PrevRandaoRefusal, ReadError,
+    RestoreError,
+};
 pub use executed_block::ExecutedBlock;
 pub use extend::InsertOutcome;
 pub use fork_fields::predictable_mix_hash;
@@ -112,10 +116,12 @@ pub use roots::{receipts_root, transactions_root};
 pub use rules::{Ancestors, AnyHeader, BlockAttributes, HeaderRules, MixHashSource, RuleError};
 pub use simulate::{
     AccountOverride, CallContext, CallError, CallOutcome, CallRequest, EstimateError, SimulatedBlock, StateOverrides,
+    TraceError,
 };
 pub use spec::{
     BaseFee, Forks, GAS_LIMIT_MIN, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator, SpecError,
 };
+pub use staking::StakingViewError;
 
 /// One replica's chain. Cloning is O(1); a clone is a snapshot.
 #[derive(Clone)]

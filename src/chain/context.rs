@@ -6,7 +6,6 @@ use alloy_consensus::Header;
 
 use super::{
     cache::{DecodedBlocks, ExecutionCache},
-    error::ChainError,
     executed_block::ExecutedBlock,
     garbage::Garbage,
     hook::CommitHook,
@@ -19,7 +18,7 @@ use super::{
 };
 use crate::{
     primitives::{Gas, Height, Timestamp},
-    state::{Journal, StateChanges, StateStore},
+    state::{Journal, StateChanges, StateError, StateStore},
     store::{Batch, KeyValue},
     system::staking::STAKING_ADDRESS,
     vm::{BlockContext, TemplateRegistry},
@@ -52,7 +51,7 @@ impl ChainContext {
     }
 
     /// Returns a journal over `version`: the cached one that produced it, with its read cache, or a new one.
-    pub(super) fn journal_at(&self, version: &Version) -> Result<Journal, ChainError> {
+    pub(super) fn journal_at(&self, version: &Version) -> Result<Journal, StateError> {
         match self.cache.take_journal(version.commit().id) {
             Some(journal) => Ok(journal),
             None => Ok(Journal::new(version.view()?)),
@@ -60,7 +59,7 @@ impl ChainContext {
     }
 
     /// Commits a journal's changes on top of `parent` and caches the journal for the next block.
-    pub(super) fn commit(&self, parent: &Arc<Version>, mut journal: Journal) -> Result<Arc<Version>, ChainError> {
+    pub(super) fn commit(&self, parent: &Arc<Version>, mut journal: Journal) -> Result<Arc<Version>, StateError> {
         let changes = journal.take_changes();
         let version = self.commit_changes(parent, &changes)?;
         if journal.advance_to(version.view()?).is_ok() {
@@ -74,7 +73,7 @@ impl ChainContext {
         &self,
         parent: &Arc<Version>,
         changes: &StateChanges,
-    ) -> Result<Arc<Version>, ChainError> {
+    ) -> Result<Arc<Version>, StateError> {
         if changes.is_empty() {
             return Ok(parent.clone());
         }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Chain,
-    error::{ChainError, DumpError},
+    error::{DumpError, ReadError},
     intervention::Intervention,
     receipt,
     spec::{GenesisAccount, GenesisSpec},
 };
 use crate::{
     primitives::Height,
-    state::{EMPTY_ROOT, StateView},
+    state::{EMPTY_ROOT, StateError, StateView},
 };
 
 /// Version of the document format. Format 1 had impersonated transactions as a form of signature.
@@ -23,7 +23,7 @@ const FORMAT: u32 = 2;
 
 /// The canonical blocks that a chain keeps, the state after its head, and the pending interventions.
 ///
-/// States of earlier blocks are not included: reading them after loading gives [`ChainError::Pruned`].
+/// States of earlier blocks are not included: reading them after loading gives [`ReadError::Pruned`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ChainDump {
@@ -87,8 +87,8 @@ impl Chain {
     /// Returns a dump that [`ChainBuilder::open_dump`](super::ChainBuilder::open_dump) and [`Chain::load`] continue from.
     ///
     /// # Errors
-    /// [`ChainError::Store`], [`ChainError::State`] when blocks or the state can't be read.
-    pub fn dump(&self) -> Result<ChainDump, ChainError> {
+    /// [`ReadError::Store`], [`ReadError::State`] when blocks or the state can't be read.
+    pub fn dump(&self) -> Result<ChainDump, ReadError> {
         let mut blocks = Vec::new();
         for height in self.oldest_block().get().max(1)..=self.head().height().get() {
             let block = self.block_at(Height::new(height))?;
@@ -116,7 +116,7 @@ impl Chain {
     }
 }
 
-fn dump_accounts(state: &dyn StateView) -> Result<BTreeMap<Address, GenesisAccount>, ChainError> {
+fn dump_accounts(state: &dyn StateView) -> Result<BTreeMap<Address, GenesisAccount>, StateError> {
     let mut found = Vec::new();
     state.for_each_account(&mut |address, account| {
         found.push((address, account));

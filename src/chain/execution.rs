@@ -9,7 +9,7 @@ use super::{
     block::{Block, RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, rlp_bytes},
     candidates::Candidates,
     context::ChainContext,
-    error::{BlockError, ChainError, InvalidTransaction, PrevRandaoRefusal},
+    error::{BlockError, BlockExecutionError, InvalidBlock, InvalidTransaction, PrevRandaoRefusal, ReadError},
     executed_block::{ExecutedBlock, Execution},
     executor::{Executor, Failure},
     header::{HeaderOverrides, check_fixed_fields, next_header},
@@ -60,11 +60,11 @@ pub(super) fn build(
     interventions: Vec<Intervention>,
     candidates: &mut dyn Candidates,
     purpose: Purpose<'_>,
-) -> Result<Built, ChainError> {
+) -> Result<Built, BlockExecutionError> {
     let overrides = HeaderOverrides::of(&interventions);
     let mut header = next_header(&context.spec, parent.block(), attributes, overrides);
     let height = Height::new(header.number);
-    let invalid = |reason| ChainError::InvalidBlock { height, hash: Default::default(), reason };
+    let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
     check_interventions(context, height, &interventions).map_err(invalid)?;
     let source = context.rules.mix_hash_source();
     check_fixed_fields(&context.spec, source, &header, parent.block().header(), overrides).map_err(invalid)?;
@@ -127,7 +127,11 @@ pub(super) fn build(
 }
 
 /// Verifies every header field by executing the block over the state of `parent`.
-pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Block) -> Result<Execution, ChainError> {
+pub(super) fn verify(
+    context: &ChainContext,
+    parent: &ExecutedBlock,
+    block: &Block,
+) -> Result<Execution, BlockExecutionError> {
     let (header, invalid) = (block.header(), |reason| invalid_block(block, reason));
     check_header(context, parent.block(), block).map_err(invalid)?;
     check_size(context, block).map_err(invalid)?;
@@ -148,11 +152,8 @@ pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Blo
         match executor.run(transaction, None) {
             Ok(executed) => receipts.push(executed.receipt),
             Err(Failure::Invalid(reason)) => {
-                return Err(invalid(BlockError::Transaction {
-                    index,
-                    hash: transaction.hash(),
-                    reason: reason.into(),
-                }));
+                let (hash, reason) = (transaction.hash(), reason.into());
+                return Err(invalid(BlockError::Transaction { index, hash, reason }).into());
             }
             Err(Failure::State(error)) => return Err(error.into()),
         }
@@ -161,7 +162,7 @@ pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Blo
     check_receipts_of(header, &receipts).map_err(invalid)?;
     let (got, want) = (header.state_root, version.commit().root);
     if got != want {
-        return Err(invalid(BlockError::StateRoot { got, want }));
+        return Err(invalid(BlockError::StateRoot { got, want }).into());
     }
     let updates = context.updates(call_updates, &receipts);
     Ok(Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates })
@@ -169,10 +170,10 @@ pub(super) fn verify(context: &ChainContext, parent: &ExecutedBlock, block: &Blo
 
 pub(super) fn system_call_error(
     failure: SystemCallFailure,
-    invalid: impl FnOnce(BlockError) -> ChainError,
-) -> ChainError {
+    invalid: impl FnOnce(BlockError) -> InvalidBlock,
+) -> BlockExecutionError {
     match failure {
-        SystemCallFailure::Invalid(reason) => invalid(reason),
+        SystemCallFailure::Invalid(reason) => invalid(reason).into(),
         SystemCallFailure::State(error) => error.into(),
     }
 }
@@ -183,13 +184,13 @@ pub(super) fn verify_rules(
     parent: &ExecutedBlock,
     block: &Block,
     ancestors: &dyn Ancestors,
-) -> Result<(), ChainError> {
+) -> Result<(), InvalidBlock> {
     let verdict = context.rules.verify(block, parent.block().header(), ancestors);
     verdict.map_err(|reason| invalid_block(block, BlockError::Rule(reason)))
 }
 
-pub(super) fn invalid_block(block: &Block, reason: BlockError) -> ChainError {
-    ChainError::InvalidBlock { height: block.height(), hash: block.hash(), reason }
+pub(super) fn invalid_block(block: &Block, reason: BlockError) -> InvalidBlock {
+    InvalidBlock { height: block.height(), hash: block.hash(), reason }
 }
 
 /// Applies the interventions that change the state; [`HeaderOverrides`] has those that change the header.
@@ -328,8 +329,8 @@ pub(super) fn check_receipts_of(header: &Header, receipts: &[Receipt]) -> Result
     Ok(())
 }
 
-fn version_of(block: &ExecutedBlock) -> Result<&Arc<Version>, ChainError> {
-    block.version().ok_or(ChainError::Pruned { what: "state", height: block.height(), oldest: block.height().next() })
+fn version_of(block: &ExecutedBlock) -> Result<&Arc<Version>, ReadError> {
+    block.version().ok_or(ReadError::Pruned { what: "state", height: block.height(), oldest: block.height().next() })
 }
 
 /// Returns the total difficulty of a child of `parent`.

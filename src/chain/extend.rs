@@ -10,7 +10,7 @@ use super::{
     Chain,
     block::Block,
     candidates::{BuiltBlock, Candidates},
-    error::{BlockError, ChainError},
+    error::{BlockError, BlockExecutionError, HeadError, InsertError, ReadError, RestoreError},
     executed_block::{ExecutedBlock, Execution},
     execution::{self, Purpose, invalid_block, total_difficulty},
     garbage::GarbageChange,
@@ -41,13 +41,13 @@ impl Chain {
     /// pending interventions are put before those of `attributes`.
     ///
     /// # Errors
-    /// [`ChainError`]; the chain is then unchanged.
+    /// [`BlockExecutionError`]; the chain is then unchanged.
     pub fn build(
         &self,
         parent: B256,
         attributes: &BlockAttributes,
         candidates: &mut dyn Candidates,
-    ) -> Result<BuiltBlock, ChainError> {
+    ) -> Result<BuiltBlock, BlockExecutionError> {
         let parent = self.block(parent)?;
         let is_on_head = parent.hash() == self.head.hash();
         let pending = if is_on_head { self.pending.interventions.clone() } else { Vector::new() };
@@ -60,17 +60,16 @@ impl Chain {
     /// Verifies a block by executing it and adds it to the tree. Does not move the head.
     ///
     /// # Errors
-    /// [`ChainError::UnknownParent`], [`ChainError::InvalidBlock`] with the invalid field, [`ChainError::Store`]; the
-    /// chain is then unchanged.
-    pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, ChainError> {
+    /// [`InsertError`], with the invalid field of an invalid block; the chain is then unchanged.
+    pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, InsertError> {
         let hash = block.hash();
         if self.contains_at(block.height(), hash) {
             self.context.garbage.keep(hash);
             return Ok(InsertOutcome::Known);
         }
         let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
-            Err(ChainError::UnknownBlock { .. }) => {
-                return Err(ChainError::UnknownParent { hash, parent: block.parent_hash() });
+            Err(ReadError::UnknownBlock { .. }) => {
+                return Err(InsertError::UnknownParent { hash, parent: block.parent_hash() });
             }
             found => found?,
         };
@@ -85,8 +84,8 @@ impl Chain {
     /// not cover the seal. A canonical block keeps its seal.
     ///
     /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::Store`]; the chain is then unchanged.
-    pub fn reseal(&mut self, hash: B256, seal: Bytes) -> Result<(), ChainError> {
+    /// [`ReadError`]; the chain is then unchanged.
+    pub fn reseal(&mut self, hash: B256, seal: Bytes) -> Result<(), ReadError> {
         let block = self.block(hash)?;
         if !self.is_canonical_block(&block) && *block.block().seal() != seal {
             self.tree.replace(block.resealed(seal));
@@ -95,7 +94,7 @@ impl Chain {
     }
 
     /// Returns the block's execution result, from the cache or by executing it.
-    fn execution_of(&self, parent: &ExecutedBlock, block: &Arc<Block>) -> Result<Execution, ChainError> {
+    fn execution_of(&self, parent: &ExecutedBlock, block: &Arc<Block>) -> Result<Execution, BlockExecutionError> {
         let (cache, is_paranoid) = (&self.context.cache, self.context.is_paranoid);
         // A result made on another copy of the parent's state would depend on a version that nothing keeps.
         let parent_version = parent.version().map(|version| version.commit().id);
@@ -105,7 +104,7 @@ impl Chain {
                 let own = execution::verify(&self.context, parent, block)?;
                 let same = own.receipts == other.receipts && own.version.commit().root == other.version.commit().root;
                 let diverged = BlockError::Diverged { what: "receipts or state root" };
-                if same { Ok(own) } else { Err(invalid_block(block, diverged)) }
+                if same { Ok(own) } else { Err(invalid_block(block, diverged).into()) }
             }
             None => {
                 let own = execution::verify(&self.context, parent, block)?;
@@ -120,14 +119,14 @@ impl Chain {
     /// One batch makes durable: the applied blocks, their state, receipts and indices, the head, and the hooks' writes.
     ///
     /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::BelowFinality`], [`ChainError::Store`]; the chain is then unchanged.
-    pub fn set_head(&mut self, hash: B256) -> Result<HeadChange, ChainError> {
+    /// [`HeadError`]; the chain is then unchanged.
+    pub fn set_head(&mut self, hash: B256) -> Result<HeadChange, HeadError> {
         let new = self.block(hash)?;
         let (reverted, applied) = self.path_to(&new)?;
         let fork = self.head.height().get() - reverted.len() as u64;
         let Finality { safe, finalized, irreversible } = &self.finality;
         if fork < irreversible.get() {
-            return Err(ChainError::BelowFinality { finalized: finalized.hash(), block: hash });
+            return Err(HeadError::BelowFinality { finalized: finalized.hash(), block: hash });
         }
         // Advisory finality above the fork moves back to the fork.
         let at_most_fork = |block: &ExecutedBlock| match reverted.last() {
@@ -150,9 +149,9 @@ impl Chain {
     /// Where the retention policy has dropped blocks between the two heads, the change lists those that are left.
     ///
     /// # Errors
-    /// [`ChainError::Pruned`] when the store has the snapshot's state or its safe or finalized block no more, [`ChainError::Store`];
-    /// the chain is then unchanged.
-    pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, ChainError> {
+    /// [`ReadError::Pruned`] when the store has the snapshot's state or its safe or finalized block no more,
+    /// [`RestoreError::Write`]; the chain is then unchanged.
+    pub fn restore(&mut self, snapshot: &Self) -> Result<HeadChange, RestoreError> {
         let (reverted, applied) = snapshot.path_between(&self.head, self)?;
         let change = HeadChange { old: self.head.clone(), new: snapshot.head.clone(), reverted, applied };
         if self.is_persistent() {
@@ -165,7 +164,7 @@ impl Chain {
     }
 
     /// Checks that the store has what a chain with this head is reopened from, or gets it from `change`.
-    fn check_restorable(&self, change: &HeadChange) -> Result<(), ChainError> {
+    fn check_restorable(&self, change: &HeadChange) -> Result<(), ReadError> {
         self.latest_state()?;
         self.state_of(self.head.hash())?;
         let Finality { safe, finalized, .. } = &self.finality;
@@ -173,7 +172,7 @@ impl Chain {
             let is_applied = || change.applied.iter().any(|applied| applied.hash() == block.hash());
             if !is_applied() && !self.context.has_stored(block.hash()) {
                 let oldest = self.oldest_block();
-                return Err(ChainError::Pruned { what: "block", height: block.height(), oldest });
+                return Err(ReadError::Pruned { what: "block", height: block.height(), oldest });
             }
         }
         Ok(())
@@ -183,8 +182,8 @@ impl Chain {
     /// its newest blocks in a crash. Only genesis is final in it. [`Chain::restore`] switches to it.
     ///
     /// # Errors
-    /// [`ChainError::UnknownBlock`].
-    pub fn rewound(&self, hash: B256) -> Result<Self, ChainError> {
+    /// [`ReadError::UnknownBlock`].
+    pub fn rewound(&self, hash: B256) -> Result<Self, ReadError> {
         let head = self.block(hash)?;
         let (reverted, applied) = self.path_to(&head)?;
         let mut tree = self.tree.clone();
@@ -197,7 +196,7 @@ impl Chain {
     }
 
     /// The path from the head to `target`.
-    fn path_to(&self, target: &ExecutedBlock) -> Result<Path, ChainError> {
+    fn path_to(&self, target: &ExecutedBlock) -> Result<Path, ReadError> {
         if target.block().parent_hash() == self.head.hash() {
             return Ok((Vec::new(), vec![target.clone()]));
         }
@@ -205,7 +204,7 @@ impl Chain {
     }
 
     /// The path from `old`, a block of `other`, to the head of this chain.
-    fn path_between(&self, old: &ExecutedBlock, other: &Self) -> Result<Path, ChainError> {
+    fn path_between(&self, old: &ExecutedBlock, other: &Self) -> Result<Path, ReadError> {
         walk(old.clone(), self.head.clone(), other, self)
     }
 
@@ -217,7 +216,7 @@ impl Chain {
         kind: Move,
         finality: &Finality,
         pending: &PendingInterventions,
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), RestoreError> {
         let mut batch = Batch::new();
         let mut garbage = GarbageChange::default();
         if self.is_persistent() {
@@ -241,12 +240,13 @@ impl Chain {
         }
         if self.is_writer {
             for hook in &self.context.hooks {
-                hook.on_head(change, &mut batch)?;
+                hook.on_head(change, &mut batch).map_err(RestoreError::Write)?;
             }
         }
-        self.call_finality_hooks(finality, &mut batch)?;
+        self.call_finality_hooks(finality, &mut batch).map_err(RestoreError::Write)?;
         if !self.is_persistent() {
-            return if batch.is_empty() { Ok(()) } else { Ok(self.context.store.write(batch)?) };
+            let written = if batch.is_empty() { Ok(()) } else { self.context.store.write(batch) };
+            return written.map_err(RestoreError::Write);
         }
         // Readers with another branch must know before the store's index changes.
         let fork = change.new.height().get().saturating_sub(change.applied.len() as u64);
@@ -255,7 +255,7 @@ impl Chain {
             for (agrees_to, before) in limited {
                 agrees_to.store(before, Ordering::Release);
             }
-            return Err(error.into());
+            return Err(RestoreError::Write(error));
         }
         self.context.garbage.apply(garbage);
         change.applied.iter().for_each(ExecutedBlock::set_stored);
@@ -264,7 +264,7 @@ impl Chain {
 }
 
 /// Walks from two blocks down to their last common ancestor. `old` is looked up in `from`, `new` in `to`.
-fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain) -> Result<Path, ChainError> {
+fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain) -> Result<Path, ReadError> {
     let (mut reverted, mut applied) = (Vec::new(), Vec::new());
     let lower = |height: Height| height.parent().unwrap_or_default();
     while old.hash() != new.hash() {
@@ -272,7 +272,7 @@ fn walk(mut old: ExecutedBlock, mut new: ExecutedBlock, from: &Chain, to: &Chain
         if old_height >= new_height {
             let parent = match from.block_near(lower(old_height), old.block().parent_hash()) {
                 // Pruned: nothing is left between it and the new head below.
-                Err(ChainError::UnknownBlock { .. })
+                Err(ReadError::UnknownBlock { .. })
                     if new_height < old_height && lower(old_height) < from.oldest_block() =>
                 {
                     reverted.push(old);

@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 use super::{
     block::Block,
     context::ChainContext,
-    error::ChainError,
+    error::OpenError,
     executed_block::{ExecutedBlock, Execution},
     spec::{GenesisContract, GenesisSpec, GenesisValidator, SpecError},
     version::Version,
 };
 use crate::{
     primitives::{Gas, Height},
-    state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges},
+    state::{Commit, CommitId, EMPTY_ROOT, Journal, StateChanges, StateError},
     system::{
         ValidatorUpdates,
         staking::{STAKING_ADDRESS, StakingParams, StakingTemplate},
@@ -29,7 +29,7 @@ use crate::{
 const CONSTRUCTOR_GAS: Gas = Gas::new(1_000_000_000);
 
 /// Builds the genesis block and commits its state.
-pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, ChainError> {
+pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, OpenError> {
     let spec = &context.spec;
     let accounts = context.commit_alone(&spec.state_changes())?;
     let version = if spec.contracts.is_empty() && spec.staking.is_none() {
@@ -55,7 +55,7 @@ pub(super) fn build(context: &ChainContext) -> Result<ExecutedBlock, ChainError>
 
 impl ChainContext {
     /// Commits `changes` on top of the empty state.
-    pub(super) fn commit_alone(&self, changes: &StateChanges) -> Result<Arc<Version>, ChainError> {
+    pub(super) fn commit_alone(&self, changes: &StateChanges) -> Result<Arc<Version>, StateError> {
         let empty = Version::stored(self.state.clone(), Commit { id: CommitId::EMPTY, root: EMPTY_ROOT });
         self.commit_changes(&Arc::new(empty), changes)
     }
@@ -81,8 +81,8 @@ fn deploy(
     registry: &TemplateRegistry,
     journal: &mut Journal,
     contract: &GenesisContract,
-) -> Result<(), ChainError> {
-    let failed = |reason: String| ChainError::GenesisContract { address: contract.address, reason };
+) -> Result<(), OpenError> {
+    let failed = |reason: String| OpenError::GenesisContract { address: contract.address, reason };
     let init_code = init_code(registry, contract).map_err(failed)?;
     run_constructor(spec, registry, journal, (contract.address, contract.deployer), &init_code)
 }
@@ -93,7 +93,7 @@ fn deploy_staking(
     params: &StakingParams,
     registry: &TemplateRegistry,
     journal: &mut Journal,
-) -> Result<(), ChainError> {
+) -> Result<(), OpenError> {
     let mut sum = journal.balance(&STAKING_ADDRESS)?;
     for GenesisValidator { address, stake, .. } in &spec.validators {
         let total = sum.checked_add(*stake).filter(|_| !stake.is_zero());
@@ -114,7 +114,7 @@ fn deploy_staking(
 pub(super) fn complete_registry(
     spec: &GenesisSpec,
     registry: Arc<TemplateRegistry>,
-) -> Result<Arc<TemplateRegistry>, ChainError> {
+) -> Result<Arc<TemplateRegistry>, OpenError> {
     if spec.staking.is_none() {
         return Ok(registry);
     }
@@ -124,7 +124,7 @@ pub(super) fn complete_registry(
             let mut registry = registry.as_ref().clone();
             registry
                 .register(Arc::new(StakingTemplate))
-                .map_err(|error| ChainError::GenesisContract { address: STAKING_ADDRESS, reason: error.to_string() })?;
+                .map_err(|error| OpenError::GenesisContract { address: STAKING_ADDRESS, reason: error.to_string() })?;
             Ok(Arc::new(registry))
         }
     }
@@ -136,8 +136,8 @@ fn run_constructor(
     journal: &mut Journal,
     (address, deployer): (Address, Address),
     init_code: &[u8],
-) -> Result<(), ChainError> {
-    let failed = |reason: String| ChainError::GenesisContract { address, reason };
+) -> Result<(), OpenError> {
+    let failed = |reason: String| OpenError::GenesisContract { address, reason };
     let context = BlockContext {
         chain_id: spec.chain_id,
         height: Height::GENESIS,

@@ -10,7 +10,7 @@ use super::{
     Chain,
     block::Block,
     dump::{ChainDump, DumpedBlock},
-    error::{BlockError, ChainError, DumpError},
+    error::{BlockError, DumpError, LoadError, OpenDumpError, ReadError},
     executed_block::{ExecutedBlock, Execution},
     execution,
     hook::Finality,
@@ -56,12 +56,12 @@ impl ChainBuilder {
     /// block.
     ///
     /// # Errors
-    /// [`ChainError::Dump`] when the store holds blocks already or the dump is inconsistent; otherwise as
+    /// [`OpenDumpError::Load`] when the store holds blocks already or the dump is inconsistent; otherwise as
     /// [`ChainBuilder::open`].
-    pub fn open_dump(self, dump: &ChainDump) -> Result<Chain, ChainError> {
+    pub fn open_dump(self, dump: &ChainDump) -> Result<Chain, OpenDumpError> {
         let mut chain = self.with_spec(dump.genesis.clone()).open()?;
         if chain.head().hash() != chain.genesis().hash() {
-            return Err(DumpError::StoreNotEmpty.into());
+            return Err(LoadError::from(DumpError::StoreNotEmpty).into());
         }
         chain.load(dump)?;
         Ok(chain)
@@ -75,10 +75,10 @@ impl Chain {
     /// by system calls; and where blocks before the first one are missing, its parent and total difficulty.
     ///
     /// # Errors
-    /// [`ChainError::Dump`] when the dump has another genesis or contradicts itself: a sender, a header field, a seal, a receipt or
+    /// [`LoadError::Dump`] when the dump has another genesis or contradicts itself: a sender, a header field, a seal, a receipt or
     /// a root; or when it has impersonated transactions or interventions that genesis does not allow. The chain is then
     /// unchanged.
-    pub fn load(&mut self, dump: &ChainDump) -> Result<LoadSummary, ChainError> {
+    pub fn load(&mut self, dump: &ChainDump) -> Result<LoadSummary, LoadError> {
         if dump.genesis_hash != self.genesis().hash() || dump.genesis.without_state() != **self.spec() {
             return Err(DumpError::OtherGenesis { got: dump.genesis_hash, want: self.genesis().hash() }.into());
         }
@@ -124,7 +124,7 @@ impl Chain {
         index: usize,
         loaded: LoadedBlock,
         accounts: Option<&BTreeMap<Address, GenesisAccount>>,
-    ) -> Result<ExecutedBlock, ChainError> {
+    ) -> Result<ExecutedBlock, LoadError> {
         let LoadedBlock { block, receipts, updates, total_difficulty: dumped_total } = loaded;
         let invalid = |reason| DumpError::Invalid { index, reason: Box::new(reason) };
         let parent = self.head();
@@ -174,7 +174,7 @@ impl Chain {
         safe: B256,
         finalized: B256,
         interventions: Vec<Intervention>,
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), ReadError> {
         let (safe, finalized) = (self.block(safe)?, self.block(finalized)?);
         self.finality = Finality { irreversible: finalized.height(), safe, finalized };
         self.pending = self.apply_overrides(&self.head, interventions.into_iter().collect())?;
@@ -186,7 +186,7 @@ impl Chain {
         &self,
         head: &Block,
         accounts: &BTreeMap<Address, GenesisAccount>,
-    ) -> Result<Arc<Version>, ChainError> {
+    ) -> Result<Arc<Version>, LoadError> {
         let want = head.header().state_root;
         if want == self.genesis().commit().root
             && let Some(version) = self.genesis().version()

@@ -2,7 +2,7 @@
 
 use alloy_primitives::{Address, B256, Bloom, BloomInput, Log};
 
-use super::{Chain, block::TransactionIndex, error::ChainError, executed_block::ExecutedBlock};
+use super::{Chain, block::TransactionIndex, error::LogsError, executed_block::ExecutedBlock};
 use crate::primitives::{Height, Timestamp};
 
 /// A log query (`eth_getLogs`).
@@ -44,15 +44,15 @@ impl Chain {
     /// Skips blocks whose bloom rules out a match (Yellow Paper, 4.3.1).
     ///
     /// # Errors
-    /// [`ChainError::TooManyResults`] above `max`, [`ChainError::Pruned`] when the range starts below the oldest block kept.
-    pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, ChainError> {
+    /// [`LogsError::TooManyResults`] above `max`, [`ReadError::Pruned`](super::ReadError::Pruned) when the range starts below the oldest block kept.
+    pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, LogsError> {
         let mut found = Vec::new();
         let last = filter.to.min(self.head.height()).get();
         for height in filter.from.get()..=last {
             let block = self.block_at(Height::new(height))?;
             found.extend(filter.select(&block));
             if found.len() > max {
-                return Err(ChainError::TooManyResults { max });
+                return Err(LogsError::TooManyResults { max });
             }
         }
         Ok(found)

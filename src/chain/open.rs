@@ -8,7 +8,7 @@ use super::{
     Chain,
     cache::{DecodedBlocks, ExecutionCache},
     context::ChainContext,
-    error::ChainError,
+    error::{OpenError, ReadError},
     garbage::Garbage,
     genesis,
     hook::{CommitHook, Finality},
@@ -81,13 +81,13 @@ impl ChainBuilder {
     /// Opens the chain: at its stored head, or at genesis when the store is empty, which writes the genesis block.
     ///
     /// # Errors
-    /// [`ChainError`]: an invalid specification, another registry than the specification names, a store with another chain,
+    /// [`OpenError`]: an invalid specification, another registry than the specification names, a store with another chain,
     /// a failing store.
-    pub fn open(self) -> Result<Chain, ChainError> {
+    pub fn open(self) -> Result<Chain, OpenError> {
         self.spec.check()?;
         let registry = self.registry.unwrap_or_else(|| Arc::new(templates::builtin().clone()));
         if let Some(want) = self.spec.registry_digest.filter(|want| *want != registry.digest()) {
-            return Err(ChainError::OtherRegistry { got: registry.digest(), want });
+            return Err(OpenError::OtherRegistry { got: registry.digest(), want });
         }
         let registry = genesis::complete_registry(&self.spec, registry)?;
         let is_durable = self.store.is_durable();
@@ -107,7 +107,7 @@ impl ChainBuilder {
             leases: Arc::default(),
             garbage: Garbage::default(),
         };
-        match persist::genesis(&*context.store)?.filter(|_| is_durable) {
+        match persist::genesis(&*context.store).map_err(ReadError::from)?.filter(|_| is_durable) {
             Some(genesis) => reopen(context, genesis),
             None => create(context),
         }
@@ -147,7 +147,7 @@ impl Chain {
     }
 }
 
-fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
+fn create(mut context: ChainContext) -> Result<Chain, OpenError> {
     let genesis = genesis::build(&context)?;
     context.spec = context.spec.without_state().into();
     let finality = Finality::at_genesis(&genesis);
@@ -158,7 +158,7 @@ fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
         persist::put_block(&genesis, &mut batch);
         persist::put_canonical(&genesis, &mut batch);
         persist::put_heads(Heads::of(&genesis, &finality), &mut batch);
-        context.store.write(batch)?;
+        context.store.write(batch).map_err(OpenError::Write)?;
         genesis.set_stored();
     }
     let (head, tree) = (genesis.clone(), Tree::new(genesis.clone()));
@@ -168,14 +168,14 @@ fn create(mut context: ChainContext) -> Result<Chain, ChainError> {
 }
 
 /// Opens the chain in a store. Reads genesis, the head and the blocks of its finality; all others are read on demand.
-fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, ChainError> {
+fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, OpenError> {
     context.spec = context.spec.without_state().into();
-    let heads = persist::heads(&*context.store)?;
-    let read = |hash| context.load(hash)?.ok_or(ChainError::UnknownBlock { hash });
+    let heads = persist::heads(&*context.store).map_err(ReadError::from)?;
+    let read = |hash| context.load(hash)?.ok_or(ReadError::UnknownBlock { hash });
     let genesis = read(genesis)?;
     let want = context.spec.header(genesis.commit().root).hash_slow();
     if genesis.hash() != want {
-        return Err(ChainError::OtherGenesis { got: genesis.hash(), want });
+        return Err(OpenError::OtherGenesis { got: genesis.hash(), want });
     }
     let (head, safe, finalized) = (read(heads.head)?, read(heads.safe)?, read(heads.finalized)?);
     let finality = Finality { safe, finalized, irreversible: heads.irreversible };
@@ -184,9 +184,9 @@ fn reopen(mut context: ChainContext, genesis: B256) -> Result<Chain, ChainError>
         tree.insert(head.clone());
         tree.apply(&head, false);
     }
-    let interventions = persist::interventions(&*context.store)?;
+    let interventions = persist::interventions(&*context.store).map_err(ReadError::from)?;
     let pending = PendingInterventions::default();
-    context.garbage = Garbage::stored(persist::garbage(&*context.store)?);
+    context.garbage = Garbage::stored(persist::garbage(&*context.store).map_err(ReadError::from)?);
     let lease = context.lease(&head);
     let mut chain = Chain { context: context.into(), tree, genesis, head, finality, pending, is_writer: true, lease };
     chain.pending = chain.apply_overrides(&chain.head, interventions.into_iter().collect())?;

@@ -6,7 +6,7 @@ use imbl::Vector;
 
 use super::{
     Chain,
-    error::ChainError,
+    error::{InterventionError, ReadError},
     executed_block::ExecutedBlock,
     execution::{apply_interventions, check_interventions, invalid_block},
     garbage::{GarbageChange, GarbageItem, Holder},
@@ -32,9 +32,9 @@ impl Chain {
     /// Changes the newest state; the next block built here records the intervention.
     ///
     /// # Errors
-    /// [`ChainError::InvalidBlock`] with [`BlockError::Interventions`](super::BlockError::Interventions) when genesis does not allow interventions, with
+    /// [`InterventionError::Invalid`] with [`BlockError::Interventions`](super::BlockError::Interventions) when genesis does not allow interventions, with
     /// [`BlockError::PrevRandao`](super::BlockError::PrevRandao) when it can't set `mixHash`.
-    pub fn intervene(&mut self, intervention: Intervention) -> Result<(), ChainError> {
+    pub fn intervene(&mut self, intervention: Intervention) -> Result<(), InterventionError> {
         let next = self.head.height().next();
         check_interventions(&self.context, next, std::slice::from_ref(&intervention))
             .map_err(|reason| invalid_block(self.head.block(), reason))?;
@@ -69,7 +69,7 @@ impl Chain {
                 self.context.garbage.add(item, &mut garbage);
             }
             self.collect(self.finality.irreversible, Vec::new(), &mut garbage, &mut batch)?;
-            self.context.store.write(batch)?;
+            self.context.store.write(batch).map_err(InterventionError::Write)?;
             self.context.garbage.apply(garbage);
             pending.version.iter().for_each(|version| version.set_durable());
         }
@@ -93,7 +93,7 @@ impl Chain {
     }
 
     /// Returns the interventions still pending after `change`: those that no applied block records.
-    pub(super) fn pending_after(&self, change: &HeadChange) -> Result<PendingInterventions, ChainError> {
+    pub(super) fn pending_after(&self, change: &HeadChange) -> Result<PendingInterventions, ReadError> {
         let mut pending = self.pending.interventions.clone();
         for intervention in change.applied.iter().flat_map(|block| block.block().interventions()) {
             if pending.front() == Some(intervention) {
@@ -108,7 +108,7 @@ impl Chain {
         &self,
         head: &ExecutedBlock,
         interventions: Vector<Intervention>,
-    ) -> Result<PendingInterventions, ChainError> {
+    ) -> Result<PendingInterventions, ReadError> {
         if interventions.is_empty() {
             return Ok(PendingInterventions::default());
         }

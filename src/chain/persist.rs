@@ -24,7 +24,7 @@ use core::ops::ControlFlow;
 use super::{
     block::{Block, TransactionIndex},
     context::ChainContext,
-    error::ChainError,
+    error::ReadError,
     executed_block::{ExecutedBlock, Execution},
     garbage::{GarbageChange, GarbageItem, Holder},
     hook::Finality,
@@ -270,7 +270,7 @@ pub(super) fn interventions(store: &dyn KeyValue) -> Result<Vec<Intervention>, S
 
 impl ChainContext {
     /// Reads a stored block; `None` when the store is not durable or has no such block.
-    pub(super) fn load(&self, hash: B256) -> Result<Option<ExecutedBlock>, ChainError> {
+    pub(super) fn load(&self, hash: B256) -> Result<Option<ExecutedBlock>, ReadError> {
         if !self.is_durable {
             return Ok(None);
         }
@@ -315,11 +315,11 @@ impl ChainContext {
             .ok_or_else(|| corrupt(Table::Transactions, hash.as_slice(), "is not a height and an index".to_owned()))
     }
 
-    fn decode(&self, hash: B256, value: &Bytes) -> Result<ExecutedBlock, ChainError> {
+    fn decode(&self, hash: B256, value: &Bytes) -> Result<ExecutedBlock, ReadError> {
         let short = || corrupt(Table::Blocks, hash.as_slice(), "is too short".to_owned());
         let (commit, rest) = value.split_first_chunk::<8>().ok_or_else(short)?;
         let (difficulty, rest) = rest.split_first_chunk::<32>().ok_or_else(short)?;
-        let block = Block::decode_stored(rest).map_err(|source| ChainError::Corrupt { hash, source })?;
+        let block = Block::decode_stored(rest).map_err(|source| ReadError::Corrupt { hash, source })?;
         let receipts = self.store.get(Table::Receipts, hash.as_slice())?.unwrap_or_default();
         let receipts = receipt::decode_receipts(&receipts)
             .map_err(|error| corrupt(Table::Receipts, hash.as_slice(), error.to_string()))?;

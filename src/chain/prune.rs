@@ -6,13 +6,17 @@ use alloy_primitives::B256;
 
 use super::{
     Chain,
-    error::ChainError,
+    error::ReadError,
     garbage::{GarbageChange, GarbageItem, Holder},
     hook::{Finality, HeadChange},
     lease::HeldHeads,
     persist::{self, Pruned},
 };
-use crate::{primitives::Height, state::CommitId, store::Batch};
+use crate::{
+    primitives::Height,
+    state::{CommitId, StateError},
+    store::{Batch, StoreError},
+};
 
 /// Blocks below the head that a chain over a durable store keeps in memory at most.
 const DURABLE_BLOCKS_IN_MEMORY: u64 = 256;
@@ -66,7 +70,7 @@ impl Chain {
         kind: Move,
         finality: &Finality,
         batch: &mut Batch,
-    ) -> Result<GarbageChange, ChainError> {
+    ) -> Result<GarbageChange, ReadError> {
         let mut garbage = GarbageChange::default();
         self.take_back_applied(change, &mut garbage);
         self.list_reverted(change, kind, &mut garbage)?;
@@ -83,7 +87,7 @@ impl Chain {
         mut commits: Vec<CommitId>,
         garbage: &mut GarbageChange,
         batch: &mut Batch,
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), StateError> {
         let held = self.context.leases.held();
         for item in self.context.garbage.collect(&held, irreversible, &self.context.cache, garbage) {
             commits.extend(item.commit);
@@ -112,7 +116,7 @@ impl Chain {
     }
 
     /// Adds the reverted blocks to the garbage list.
-    fn list_reverted(&self, change: &HeadChange, kind: Move, garbage: &mut GarbageChange) -> Result<(), ChainError> {
+    fn list_reverted(&self, change: &HeadChange, kind: Move, garbage: &mut GarbageChange) -> Result<(), StoreError> {
         let before = self.context.leases.next_number();
         for (index, block) in change.reverted.iter().enumerate() {
             let parent = match change.reverted.get(index + 1) {
@@ -142,7 +146,7 @@ impl Chain {
         commits: &mut Vec<CommitId>,
         garbage: &mut GarbageChange,
         batch: &mut Batch,
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), ReadError> {
         let retention = self.context.retention;
         let head = change.new.height().get();
         let fork = head.saturating_sub(change.applied.len() as u64);
@@ -174,7 +178,7 @@ impl Chain {
         height: Height,
         held: &HeldHeads,
         garbage: &mut GarbageChange,
-    ) -> Result<Option<CommitId>, ChainError> {
+    ) -> Result<Option<CommitId>, StoreError> {
         let Some(commit) = self.commit_at(height)? else { return Ok(None) };
         // An empty block shares its parent's state.
         let is_shared = self.commit_at(height.next())? == Some(commit);
@@ -197,10 +201,10 @@ impl Chain {
         held: &HeldHeads,
         garbage: &mut GarbageChange,
         batch: &mut Batch,
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), ReadError> {
         let block = match self.block_at(height) {
             Ok(block) => block,
-            Err(ChainError::Pruned { .. } | ChainError::UnknownHeight { .. }) => return Ok(()),
+            Err(ReadError::Pruned { .. } | ReadError::UnknownHeight { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
         persist::remove_canonical(&block, batch);
@@ -216,7 +220,7 @@ impl Chain {
     }
 
     /// Returns the commit of the canonical block at `height`; `None` without the block or its state.
-    fn commit_at(&self, height: Height) -> Result<Option<CommitId>, ChainError> {
+    fn commit_at(&self, height: Height) -> Result<Option<CommitId>, StoreError> {
         if height > self.head.height() {
             return Ok(None);
         }
@@ -227,10 +231,10 @@ impl Chain {
         hash.map_or(Ok(None), |hash| self.commit_of(height, hash))
     }
 
-    fn commit_of(&self, height: Height, hash: B256) -> Result<Option<CommitId>, ChainError> {
+    fn commit_of(&self, height: Height, hash: B256) -> Result<Option<CommitId>, StoreError> {
         match self.tree.get_at(height, hash) {
             Some(block) => Ok(Some(block.commit().id).filter(|id| *id != CommitId::EMPTY)),
-            None => Ok(self.context.stored_commit(hash)?),
+            None => self.context.stored_commit(hash),
         }
     }
 }

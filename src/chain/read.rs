@@ -7,7 +7,7 @@ use alloy_primitives::B256;
 use super::{
     Chain,
     block::{Block, TransactionIndex},
-    error::ChainError,
+    error::ReadError,
     executed_block::ExecutedBlock,
     header::expected_base_fee,
     persist::{self, Pruned},
@@ -77,19 +77,19 @@ impl Chain {
     /// Returns a block of the tree or the store, canonical or not.
     ///
     /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::Store`].
-    pub fn block(&self, hash: B256) -> Result<ExecutedBlock, ChainError> {
+    /// [`ReadError::UnknownBlock`], [`ReadError::Store`].
+    pub fn block(&self, hash: B256) -> Result<ExecutedBlock, ReadError> {
         if hash == self.head.hash() {
             return Ok(self.head.clone());
         }
         match self.tree.get(&hash) {
             Some(block) => Ok(block.clone()),
-            None => self.context.load(hash)?.ok_or(ChainError::UnknownBlock { hash }),
+            None => self.context.load(hash)?.ok_or(ReadError::UnknownBlock { hash }),
         }
     }
 
     /// Returns a block by hash, without a search when it is at `height`.
-    pub(super) fn block_near(&self, height: Height, hash: B256) -> Result<ExecutedBlock, ChainError> {
+    pub(super) fn block_near(&self, height: Height, hash: B256) -> Result<ExecutedBlock, ReadError> {
         if hash == self.head.hash() {
             return Ok(self.head.clone());
         }
@@ -104,8 +104,8 @@ impl Chain {
     /// Returns the canonical block at a height.
     ///
     /// # Errors
-    /// [`ChainError::UnknownHeight`], [`ChainError::Pruned`], [`ChainError::Store`].
-    pub fn block_at(&self, height: Height) -> Result<ExecutedBlock, ChainError> {
+    /// [`ReadError::UnknownHeight`], [`ReadError::Pruned`], [`ReadError::Store`].
+    pub fn block_at(&self, height: Height) -> Result<ExecutedBlock, ReadError> {
         self.block(self.hash_at(height)?)
     }
 
@@ -113,10 +113,10 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::block_at`].
-    pub fn hash_at(&self, height: Height) -> Result<B256, ChainError> {
+    pub fn hash_at(&self, height: Height) -> Result<B256, ReadError> {
         let head = self.head.height();
         if height > head {
-            return Err(ChainError::UnknownHeight { height, head });
+            return Err(ReadError::UnknownHeight { height, head });
         }
         let known = match self.tree.canonical(height) {
             Some(hash) => Some(hash),
@@ -129,11 +129,11 @@ impl Chain {
                 }
             }
         };
-        known.ok_or_else(|| ChainError::Pruned { what: "block", height, oldest: self.oldest_block() })
+        known.ok_or_else(|| ReadError::Pruned { what: "block", height, oldest: self.oldest_block() })
     }
 
     /// Returns the hash of the head's ancestor at a height by way of parent hashes, from the lowest canonical block in memory on.
-    fn ancestor_at(&self, height: Height) -> Result<Option<B256>, ChainError> {
+    fn ancestor_at(&self, height: Height) -> Result<Option<B256>, ReadError> {
         let lowest = self.tree.oldest(self.head.height());
         let Some(mut hash) = self.tree.canonical(lowest) else { return Ok(None) };
         let Some(mut block) = self.tree.get_at(lowest, hash).cloned() else { return Ok(None) };
@@ -177,8 +177,8 @@ impl Chain {
     /// Returns the state after a block.
     ///
     /// # Errors
-    /// [`ChainError::UnknownBlock`], [`ChainError::Pruned`], [`ChainError::State`].
-    pub fn state_of(&self, hash: B256) -> Result<Arc<dyn StateView>, ChainError> {
+    /// [`ReadError::UnknownBlock`], [`ReadError::Pruned`], [`ReadError::State`].
+    pub fn state_of(&self, hash: B256) -> Result<Arc<dyn StateView>, ReadError> {
         let block = self.block(hash)?;
         match self.version_of(&block)?.view() {
             Err(StateError::Pruned { .. }) => Err(self.pruned_state(&block)),
@@ -189,30 +189,30 @@ impl Chain {
     /// Returns the newest state: the head's, with pending interventions applied.
     ///
     /// # Errors
-    /// [`ChainError::State`].
-    pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ChainError> {
+    /// [`ReadError::State`].
+    pub fn latest_state(&self) -> Result<Arc<dyn StateView>, ReadError> {
         Ok(self.latest_version()?.view()?)
     }
 
-    pub(super) fn latest_version(&self) -> Result<&Arc<Version>, ChainError> {
+    pub(super) fn latest_version(&self) -> Result<&Arc<Version>, ReadError> {
         match &self.pending.version {
             Some(version) => Ok(version),
             None => self.version_of(&self.head),
         }
     }
 
-    pub(super) fn version_of<'a>(&self, block: &'a ExecutedBlock) -> Result<&'a Arc<Version>, ChainError> {
+    pub(super) fn version_of<'a>(&self, block: &'a ExecutedBlock) -> Result<&'a Arc<Version>, ReadError> {
         block.version().ok_or_else(|| self.pruned_state(block))
     }
 
-    fn pruned_state(&self, block: &ExecutedBlock) -> ChainError {
+    fn pruned_state(&self, block: &ExecutedBlock) -> ReadError {
         let head = self.head.height();
         let oldest = if self.context.is_durable {
             Height::new(self.lowest_stored(Pruned::States, self.context.retention.states_kept()))
         } else {
             self.tree.oldest_state(head)
         };
-        ChainError::Pruned { what: "state", height: block.height(), oldest }
+        ReadError::Pruned { what: "state", height: block.height(), oldest }
     }
 }
 
@@ -221,8 +221,8 @@ impl Chain {
     /// Finds a canonical transaction; `None` when it is in no canonical block or in a pruned one.
     ///
     /// # Errors
-    /// [`ChainError::Store`].
-    pub fn transaction(&self, hash: B256) -> Result<Option<TransactionLocation>, ChainError> {
+    /// [`ReadError::Store`].
+    pub fn transaction(&self, hash: B256) -> Result<Option<TransactionLocation>, ReadError> {
         let place = match self.tree.transaction(&hash) {
             Some(place) => Some(place),
             None => self.context.stored_transaction(hash)?,
@@ -231,7 +231,7 @@ impl Chain {
         let block = match self.block_at(height) {
             Ok(block) => block,
             // A reader's view may be older than the store.
-            Err(ChainError::UnknownHeight { .. } | ChainError::Pruned { .. }) => return Ok(None),
+            Err(ReadError::UnknownHeight { .. } | ReadError::Pruned { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
         let is_there = block.block().transaction(index).is_some_and(|transaction| transaction.hash() == hash);
@@ -242,7 +242,7 @@ impl Chain {
     ///
     /// # Errors
     /// As [`Chain::transaction`].
-    pub fn receipt(&self, hash: B256) -> Result<Option<Receipt>, ChainError> {
+    pub fn receipt(&self, hash: B256) -> Result<Option<Receipt>, ReadError> {
         Ok(self.transaction(hash)?.and_then(|location| location.receipt().cloned()))
     }
 }
@@ -257,8 +257,8 @@ impl Chain {
     /// Returns the [`Pool`](super::Pool)'s view of the head.
     ///
     /// # Errors
-    /// [`ChainError::State`].
-    pub fn pool_context(&self) -> Result<PoolContext, ChainError> {
+    /// [`ReadError::State`].
+    pub fn pool_context(&self) -> Result<PoolContext, ReadError> {
         Ok(PoolContext {
             state: self.latest_state()?,
             gas_limit: self.pending.overrides.gas_limit.unwrap_or(Gas::new(self.head.block().header().gas_limit)),

@@ -16,7 +16,7 @@ pub use self::{
 };
 use super::{
     Chain,
-    error::{ChainError, InvalidTransaction},
+    error::{BlockExecutionError, InvalidBlock, InvalidTransaction, ReadError},
     executed_block::ExecutedBlock,
     execution::{apply_interventions, invalid_block, system_call_error},
     executor::{Executed, Executor, Failure},
@@ -71,15 +71,30 @@ pub enum CallError {
         /// The account.
         address: Address,
     },
-    /// The transaction to trace is in no canonical block.
+    /// The state could not be read.
+    #[error(transparent)]
+    State(#[from] StateError),
+}
+
+/// Why a mined transaction could not be run again.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TraceError {
+    /// The transaction is in no canonical block.
     #[error("transaction {hash} not found")]
     UnknownTransaction {
         /// Hash of the transaction.
         hash: B256,
     },
-    /// The chain could not be read.
+    /// Its block is invalid: a system call before its transactions failed.
     #[error(transparent)]
-    Chain(#[from] ChainError),
+    InvalidBlock(#[from] InvalidBlock),
+    /// It, or one before it in its block, can't be executed, such as in a loaded dump whose state does not follow from its blocks.
+    #[error(transparent)]
+    InvalidTransaction(#[from] InvalidTransaction),
+    /// Its block or the state before it could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
 /// Why gas could not be estimated.
@@ -100,17 +115,26 @@ pub enum EstimateError {
     Failed(Box<CallOutcome>),
 }
 
-impl From<StateError> for CallError {
+impl From<StateError> for TraceError {
     fn from(error: StateError) -> Self {
-        Self::Chain(error.into())
+        Self::Read(error.into())
     }
 }
 
-impl From<Failure> for CallError {
+impl From<Failure> for TraceError {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Invalid(reason) => reason.into(),
             Failure::State(error) => error.into(),
+        }
+    }
+}
+
+impl From<BlockExecutionError> for TraceError {
+    fn from(error: BlockExecutionError) -> Self {
+        match error {
+            BlockExecutionError::Invalid(error) => Self::InvalidBlock(error),
+            BlockExecutionError::Read(error) => Self::Read(error),
         }
     }
 }
@@ -156,8 +180,8 @@ impl Chain {
     /// Returns the context of `block` over the state after it; for the head, with pending interventions applied.
     ///
     /// # Errors
-    /// [`ChainError::Pruned`], [`ChainError::State`].
-    pub fn call_context(&self, block: &ExecutedBlock) -> Result<CallContext, ChainError> {
+    /// [`ReadError::Pruned`], [`ReadError::State`].
+    pub fn call_context(&self, block: &ExecutedBlock) -> Result<CallContext, ReadError> {
         let hash = block.hash();
         let state = if hash == self.head().hash() { self.latest_state()? } else { self.state_of(hash)? };
         Ok(self.call_context_over(block, state))
@@ -171,8 +195,8 @@ impl Chain {
     /// Returns the context of the next block over the newest state.
     ///
     /// # Errors
-    /// [`ChainError::State`].
-    pub fn next_call_context(&self, attributes: &BlockAttributes) -> Result<CallContext, ChainError> {
+    /// [`ReadError::State`].
+    pub fn next_call_context(&self, attributes: &BlockAttributes) -> Result<CallContext, ReadError> {
         let mut overrides = self.header_overrides();
         attributes.interventions.iter().for_each(|intervention| overrides.add(intervention));
         let header = next_header(self.spec(), self.head().block(), attributes, overrides);
@@ -186,7 +210,7 @@ impl Chain {
     ///
     /// # Errors
     /// [`CallError::Invalid`] when the sender can't pay value and gas or the gas limit is below the intrinsic gas,
-    /// [`CallError::Override`], [`CallError::Chain`].
+    /// [`CallError::Override`], [`CallError::State`].
     pub fn call(
         &self,
         context: &CallContext,
@@ -250,9 +274,9 @@ impl Chain {
     /// Runs a mined transaction again, after those before it in its block.
     ///
     /// # Errors
-    /// [`CallError::UnknownTransaction`]; [`CallError::Chain`] when its parent's state is pruned.
-    pub fn trace_transaction(&self, hash: B256, inspector: &mut dyn Inspector) -> Result<CallOutcome, CallError> {
-        let place = self.transaction(hash)?.ok_or(CallError::UnknownTransaction { hash })?;
+    /// [`TraceError::UnknownTransaction`]; [`ReadError::Pruned`] when its parent's state is pruned.
+    pub fn trace_transaction(&self, hash: B256, inspector: &mut dyn Inspector) -> Result<CallOutcome, TraceError> {
+        let place = self.transaction(hash)?.ok_or(TraceError::UnknownTransaction { hash })?;
         let block = place.block.block();
         let mut journal = Journal::new(self.state_of(block.parent_hash())?);
         apply_interventions(&mut journal, block.interventions())?;

@@ -11,7 +11,7 @@ use super::{
     writer::{NodeInner, Writer},
 };
 use crate::{
-    chain::{ChainError, GenesisSpec},
+    chain::{GenesisSpec, ReadError},
     consensus::{ConsensusConfig, SealScheme, poa::PoaConfig},
     primitives::{DEFAULT_MNEMONIC, KeyPair, SenderRecovery, Timestamp, U256, Wallet, ether},
     sim::{ChainOptions, ChainOptionsError, Network, Production, chain_option_setters},
@@ -206,7 +206,7 @@ impl NodeBuilder {
             Database::Memory => (Arc::new(MemoryState::new()), Arc::new(MemoryStore::new())),
             Database::Store(store) => {
                 let state =
-                    PagedState::open(Arc::clone(&store)).map_err(|error| EngineError::from(ChainError::from(error)))?;
+                    PagedState::open(Arc::clone(&store)).map_err(|error| EngineError::from(ReadError::from(error)))?;
                 (Arc::new(state), store)
             }
         };

@@ -342,7 +342,7 @@ impl NodeView {
     /// Canonical logs that match `filter`, in order, at most `max`.
     ///
     /// # Errors
-    /// [`QueryError::Chain`] with more than `max`, [`QueryError::Pruned`] for a pruned range.
+    /// [`QueryError::TooManyResults`] with more than `max`, [`QueryError::Pruned`] for a pruned range.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, QueryError> {
         Ok(self.chain.logs(filter, max)?)
     }

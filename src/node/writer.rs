@@ -16,7 +16,7 @@ use super::{
     head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
-    chain::{Chain, ChainError, ExecutedBlock, Pool},
+    chain::{Chain, ExecutedBlock, Pool, ReadError},
     consensus::{ConsensusKind, Protocol as _, ReplicaId},
     primitives::{Address, KeyPair, SenderRecovery, Transaction},
     sim::{BlockOrder, Network, ValidatorKeys},
@@ -93,7 +93,7 @@ impl Writer {
     }
 
     /// The view of the present state.
-    pub(super) fn view(&self, clock: Arc<dyn Clock>) -> Result<NodeView, ChainError> {
+    pub(super) fn view(&self, clock: Arc<dyn Clock>) -> Result<NodeView, ReadError> {
         let chain = self.chain().clone();
         let context = chain.pool_context()?;
         let validators = self.network.primary().protocol().validators();
@@ -103,7 +103,7 @@ impl Writer {
     }
 
     /// Replaces the readers' view by one of the present state.
-    pub(super) fn publish(&self, inner: &NodeInner) -> Result<Arc<NodeView>, ChainError> {
+    pub(super) fn publish(&self, inner: &NodeInner) -> Result<Arc<NodeView>, ReadError> {
         let view = Arc::new(self.view(Arc::clone(&inner.clock))?);
         inner.view.store(Arc::clone(&view));
         Ok(view)
@@ -209,7 +209,7 @@ impl Writer {
         inner: &NodeInner,
         removed: &[ExecutedBlock],
         added: &[ExecutedBlock],
-    ) -> Result<(), ChainError> {
+    ) -> Result<(), ReadError> {
         let before = inner.view.load_full();
         let view = self.publish(inner)?;
         let (safe, finalized) = (view.safe().clone(), view.finalized().clone());
@@ -241,13 +241,13 @@ impl Writer {
 }
 
 /// Canonical blocks of `chain` that are not canonical in `other`, newest first.
-pub(super) fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<ExecutedBlock>, ChainError> {
+pub(super) fn blocks_missing_from(chain: &Chain, other: &Chain) -> Result<Vec<ExecutedBlock>, ReadError> {
     let mut missing = Vec::new();
     let mut block = chain.head().clone();
     while !other.is_canonical(block.hash()) {
         let parent = match chain.block(block.block().parent_hash()) {
             // Pruned: what is left of the branch ends here.
-            Err(ChainError::UnknownBlock { .. }) => {
+            Err(ReadError::UnknownBlock { .. }) => {
                 missing.push(block);
                 break;
             }

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, Bytes, U256};
 
 use crate::{
     chain::{
-        Candidates, Chain, ChainError, ExecutedBlock,
+        BlockExecutionError, Candidates, Chain, ExecutedBlock,
         execution::{self, Built, Purpose, total_difficulty},
         rules::BlockAttributes,
         version::Version,
@@ -36,7 +36,7 @@ impl Chain {
         &self,
         attributes: &BlockAttributes,
         candidates: &mut dyn Candidates,
-    ) -> Result<SimulatedBlock, ChainError> {
+    ) -> Result<SimulatedBlock, BlockExecutionError> {
         let (parent, over) = (&self.head, self.latest_version()?);
         let interventions = self.pending_interventions().cloned().collect();
         let purpose = Purpose::Simulate { over };

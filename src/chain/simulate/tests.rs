@@ -122,7 +122,7 @@ fn a_mined_transaction_is_traced_as_it_ran() {
         assert_eq!(tracer.into_trace().unwrap().to, token);
     }
     let unknown = chain.trace_transaction(B256::ZERO, &mut CallTracer::new()).unwrap_err();
-    assert!(matches!(unknown, CallError::UnknownTransaction { .. }));
+    assert!(matches!(unknown, TraceError::UnknownTransaction { .. }));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use alloy_primitives::{Address, B256, Log, U256};
 use super::fixture::*;
 use crate::{
     chain::{
-        Block, Chain, ChainDump, ChainError, GenesisSpec, Intervention, Receipt,
+        Block, Chain, ChainDump, GenesisSpec, Intervention, LoadError, ReadError, Receipt,
         receipt::{decode_receipts, encode_receipts},
         transactions_root,
     },
@@ -46,7 +46,7 @@ fn a_dump_round_trips() {
     let mined = chain.block_at(Height::new(1)).unwrap().block().transactions()[0].hash();
     assert_eq!(loaded.transaction(mined).unwrap().unwrap().block.height(), Height::new(1));
     let early = loaded.state_of(loaded.hash_at(Height::new(1)).unwrap()).unwrap_err();
-    assert!(matches!(early, ChainError::Pruned { what: "state", .. }), "{early}");
+    assert!(matches!(early, ReadError::Pruned { what: "state", .. }), "{early}");
     let change = extend(&mut loaded, vec![transfer(0, 2, BOB, 1)]);
     assert_eq!(change.new.height(), Height::new(4));
     assert_eq!(balance(&loaded, loaded.head(), BOB), ether(3) + U256::from(1));
@@ -132,7 +132,7 @@ fn what_can_be_checked_without_execution_is_checked() {
     for (name, dump) in forged {
         let mut chain = chain();
         let error = chain.load(&dump).expect_err(name);
-        assert!(matches!(error, ChainError::Dump { .. }), "{name}: {error}");
+        assert!(matches!(error, LoadError::Dump { .. }), "{name}: {error}");
         assert_eq!(chain.head().hash(), chain.genesis().hash(), "{name}");
     }
     // A development chain takes the record of an impersonated transaction, and says so; another refuses it.
@@ -165,7 +165,7 @@ fn an_inconsistent_dump_changes_nothing() {
         extend(&mut chain, vec![]);
         let before = chain.head().hash();
         let error = chain.load(&dump).unwrap_err();
-        assert!(matches!(error, ChainError::Dump { .. }), "{name}: {error}");
+        assert!(matches!(error, LoadError::Dump { .. }), "{name}: {error}");
         assert_eq!(chain.head().hash(), before, "{name}");
     }
     let other = ChainDump { format: 1, ..honest };

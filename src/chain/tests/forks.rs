@@ -8,9 +8,9 @@ use alloy_primitives::{Address, B256, Bytes, U256, keccak256};
 use super::fixture::*;
 use crate::{
     chain::{
-        Ancestors, BaseFee, Block, BlockError, CallError, CallRequest, Chain, ChainError, GenesisSpec, Hardfork,
-        HeaderRules, Intervention, InvalidTransaction, MixHashSource, PrevRandaoRefusal, RuleError, StateOverrides,
-        predictable_mix_hash,
+        Ancestors, BaseFee, Block, BlockError, CallError, CallRequest, Chain, GenesisSpec, Hardfork, HeaderRules,
+        InsertError, Intervention, InterventionError, InvalidBlock, InvalidTransaction, MixHashSource,
+        PrevRandaoRefusal, RuleError, StateOverrides, predictable_mix_hash,
     },
     primitives::{Height, Transaction, TransactionRequest},
     state::{Access, EMPTY_ROOT, Journal},
@@ -57,7 +57,7 @@ fn fields(header: &Header) -> Vec<&'static str> {
 
 fn reason(chain: &mut Chain, block: Block) -> BlockError {
     match chain.insert(Arc::new(block)).unwrap_err() {
-        ChainError::InvalidBlock { reason, .. } => reason,
+        InsertError::Invalid(InvalidBlock { reason, .. }) => reason,
         other => panic!("{other}"),
     }
 }
@@ -197,7 +197,7 @@ fn an_intervention_that_cannot_set_the_mix_says_why() {
         let error = chain.intervene(Intervention::PrevRandao { mix_hash }).unwrap_err();
         assert_eq!(chain.pending_interventions().count(), 0);
         match error {
-            ChainError::InvalidBlock { reason: BlockError::PrevRandao { reason, .. }, .. } => reason,
+            InterventionError::Invalid(InvalidBlock { reason: BlockError::PrevRandao { reason, .. }, .. }) => reason,
             other => panic!("{other}"),
         }
     };

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B64, B256, Bloom, U256};
 
 use super::fixture::*;
 use crate::{
-    chain::{Ancestors, Block, BlockError, Chain, ChainError, Hardfork, HeaderRules, RuleError},
+    chain::{Ancestors, Block, BlockError, Chain, Hardfork, HeaderRules, InsertError, InvalidBlock, RuleError},
     primitives::{Gas, Height, Timestamp},
 };
 
@@ -30,7 +30,7 @@ fn refused(chain: &mut Chain, block: &Block, tamper: impl FnOnce(&mut Header)) -
     let error = chain.insert(Arc::new(tampered)).unwrap_err();
     assert!(!chain.contains(hash), "a rejected block is not kept");
     match error {
-        ChainError::InvalidBlock { reason, hash: named, .. } if named == hash => reason,
+        InsertError::Invalid(InvalidBlock { reason, hash: named, .. }) if named == hash => reason,
         other => panic!("{other}"),
     }
 }
@@ -94,7 +94,7 @@ fn a_body_must_be_the_one_of_its_header() {
     let (mut chain, block) = honest();
     let fewer = Block::new(block.header().clone(), block.transactions()[..1].to_vec(), block.payload().clone(), vec![]);
     let error = chain.insert(Arc::new(fewer.clone())).unwrap_err();
-    assert!(matches!(error, ChainError::InvalidBlock { reason: BlockError::TransactionsRoot { .. }, .. }));
+    assert!(matches!(error, InsertError::Invalid(InvalidBlock { reason: BlockError::TransactionsRoot { .. }, .. })));
     // Also when the valid block's result is in the cache.
     chain.insert(Arc::new(block.clone())).unwrap();
     let mut other = builder().open().unwrap();
@@ -108,7 +108,7 @@ fn a_transaction_that_cannot_run_makes_the_block_invalid() {
     let twice = vec![block.transactions()[0].clone(), block.transactions()[0].clone()];
     let header = Header { transactions_root: crate::chain::transactions_root(&twice), ..block.header().clone() };
     let error = chain.insert(Arc::new(Block::new(header, twice, block.payload().clone(), vec![]))).unwrap_err();
-    let ChainError::InvalidBlock { reason: BlockError::Transaction { index, reason, .. }, .. } = error else {
+    let InsertError::Invalid(InvalidBlock { reason: BlockError::Transaction { index, reason, .. }, .. }) = error else {
         panic!("{error}")
     };
     assert_eq!(index, 1);
@@ -120,7 +120,7 @@ fn an_unknown_parent_is_its_own_error() {
     let (mut chain, block) = honest();
     let header = Header { parent_hash: B256::ZERO, ..block.header().clone() };
     let orphan = Block::new(header, block.transactions().to_vec(), block.payload().clone(), vec![]);
-    assert!(matches!(chain.insert(Arc::new(orphan)), Err(ChainError::UnknownParent { parent: B256::ZERO, .. })));
+    assert!(matches!(chain.insert(Arc::new(orphan)), Err(InsertError::UnknownParent { parent: B256::ZERO, .. })));
 }
 
 /// Requires difficulty 2, nonce zero and a seal.
@@ -152,8 +152,9 @@ fn header_rules_apply_to_a_block_built_here_too() {
     let attributes = crate::chain::BlockAttributes { difficulty: U256::from(2), ..attributes(1) };
     let transactions = vec![transfer(0, 0, Address::repeat_byte(1), 1)];
     let block = chain.build(chain.head().hash(), &attributes, &mut transactions.into_iter()).unwrap().block;
-    let seal =
-        |error| matches!(error, ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Seal { .. }), .. });
+    let seal = |error| {
+        matches!(error, InsertError::Invalid(InvalidBlock { reason: BlockError::Rule(RuleError::Seal { .. }), .. }))
+    };
     assert!(seal(chain.insert(Arc::new(block.clone())).unwrap_err()));
     adopt(&mut chain, block.with_seal(vec![1]));
     assert_eq!(chain.head().total_difficulty(), U256::from(2));

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use super::{fixture::*, reopening::on};
 use crate::{
-    chain::{Chain, ChainError, CommitHook, Finality, FinalityChange, HeadChange},
+    chain::{Chain, CommitHook, Finality, FinalityChange, HeadChange, HeadError},
     primitives::Height,
     store::{
         Batch, KeyValue, StoreError, Table,
@@ -84,7 +84,7 @@ fn a_finality_hook_is_called_once_a_change_with_both_finalities() {
     assert_eq!(outbox.take(), [], "nothing moved");
     chain.set_finality(hashes[3], hashes[0]).unwrap();
     assert_eq!(outbox.take(), [((2, 1, 1), (4, 1, 1))], "only the safe block moved");
-    assert!(matches!(chain.set_finality(hashes[3], chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(hashes[3], chain.genesis().hash()), Err(HeadError::BelowFinality { .. })));
     assert_eq!(outbox.take(), [], "a rejected change");
     let mut detached = chain.detached();
     detached.set_finality(hashes[3], hashes[3]).unwrap();
@@ -100,7 +100,7 @@ fn a_finality_hook_writes_in_the_batch_of_the_change_or_not_at_all() {
     let head = extend(&mut chain, vec![]).new.hash();
     assert_eq!(failing.writes(), 1);
     let failed = chain.set_finality(head, head);
-    assert!(matches!(failed, Err(ChainError::Store(_))), "{failed:?}");
+    assert!(matches!(failed, Err(HeadError::Write(_))), "{failed:?}");
     assert_eq!((stored(&disk, SAFE), stored(&disk, FINALIZED)), (None, None));
     assert_eq!(chain.finalized().height(), Height::GENESIS);
     assert_eq!(on(disk.crashed()).open().unwrap().finalized().height(), Height::GENESIS);

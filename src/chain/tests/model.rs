@@ -7,7 +7,7 @@ use proptest::{collection::vec, prelude::*};
 
 use super::{fixture::*, reopening::on};
 use crate::{
-    chain::{Chain, ChainError, Intervention},
+    chain::{Chain, HeadError, Intervention, ReadError},
     primitives::{Height, Transaction},
     store::testing::MemoryDisk,
 };
@@ -167,8 +167,8 @@ impl Model {
                 self.heads.head = at;
                 self.heads.carol = self.heads.waiting.last().copied();
             }
-            Err(ChainError::UnknownBlock { .. }) => assert!(!known),
-            Err(ChainError::BelowFinality { .. }) => assert!(!self.extends_finalized(at)),
+            Err(HeadError::Read(ReadError::UnknownBlock { .. })) => assert!(!known),
+            Err(HeadError::BelowFinality { .. }) => assert!(!self.extends_finalized(at)),
             Err(other) => panic!("{other}"),
         }
     }
@@ -187,7 +187,7 @@ impl Model {
             canonical.extend((0_u32..).zip(&known.transactions).map(|(index, t)| (t.hash(), (known.hash, index))));
         }
         let above = Height::new(path.len() as u64);
-        assert!(matches!(chain.block_at(above), Err(ChainError::UnknownHeight { .. })));
+        assert!(matches!(chain.block_at(above), Err(ReadError::UnknownHeight { .. })));
         for transaction in self.blocks.iter().flat_map(|known| &known.transactions) {
             let found = chain.transaction(transaction.hash()).unwrap();
             let place = found.map(|found| (found.block.hash(), found.index));

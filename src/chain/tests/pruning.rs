@@ -7,7 +7,7 @@ use alloy_primitives::{Address, U256};
 
 use super::{fixture::*, reopening::on};
 use crate::{
-    chain::{Chain, ChainError, Intervention, Retention},
+    chain::{Chain, Intervention, ReadError, Retention},
     primitives::{Height, ether},
     store::{
         KeyValue, Order, Table,
@@ -93,7 +93,7 @@ fn what_a_clone_reads_stays_until_it_is_dropped() {
     let other = chain.hash_at(Height::new(7)).unwrap();
     match reader.hash_at(Height::new(7)) {
         Ok(hash) => assert_eq!(hash, old, "not {other}"),
-        Err(error) => assert!(matches!(error, ChainError::Pruned { what: "block", .. }), "{error}"),
+        Err(error) => assert!(matches!(error, ReadError::Pruned { what: "block", .. }), "{error}"),
     }
     // It can be gone back to, wholly.
     chain.restore(&reader).unwrap();
@@ -178,7 +178,7 @@ fn a_snapshot_holds_its_state_under_retention() {
     extend(&mut chain, vec![]);
     extend_finally(&mut chain, 30, 1);
     let of_five = chain.hash_at(Height::new(3)).unwrap();
-    assert!(matches!(chain.state_of(of_five), Err(ChainError::Pruned { what: "state", .. })));
+    assert!(matches!(chain.state_of(of_five), Err(ReadError::Pruned { what: "state", .. })));
     chain.restore(&snapshot).unwrap();
     assert_eq!(balance(&chain, chain.head(), BOB), U256::from(5));
     extend_finally(&mut chain, 30, 1);
@@ -189,7 +189,7 @@ fn a_snapshot_holds_its_state_under_retention() {
     drop(snapshot);
     extend_finally(&mut chain, 4, 1);
     assert_eq!(chain.hash_at(height).unwrap(), hash);
-    assert!(matches!(chain.state_of(hash), Err(ChainError::Pruned { what: "state", .. })));
+    assert!(matches!(chain.state_of(hash), Err(ReadError::Pruned { what: "state", .. })));
 }
 
 #[test]
@@ -235,7 +235,7 @@ fn a_smaller_retention_prunes_what_was_there_in_steps() {
     assert_eq!(chain.oldest_block(), oldest);
     assert!(chain.block_at(oldest).is_ok());
     let below = chain.block_at(oldest.parent().unwrap()).unwrap_err();
-    assert!(matches!(below, ChainError::Pruned { what: "block", oldest: named, .. } if named == oldest), "{below}");
+    assert!(matches!(below, ReadError::Pruned { what: "block", oldest: named, .. } if named == oldest), "{below}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use alloy_primitives::{Address, B256, U256};
 
 use super::fixture::*;
 use crate::{
-    chain::{Chain, ChainBuilder, ChainError, GenesisSpec, Intervention, Retention},
+    chain::{Chain, ChainBuilder, GenesisSpec, HeadError, Intervention, OpenError, ReadError, Retention},
     primitives::{Height, ether},
     state::{PagedState, StateView},
     store::{
@@ -90,7 +90,7 @@ fn a_reorg_and_a_snapshot_are_durable_too() {
     let mut reopened = on(disk.crashed()).open().unwrap();
     assert_eq!(reopened.head().hash(), chain.genesis().hash());
     assert!(reopened.transaction(right.hash()).unwrap().is_none());
-    assert!(matches!(reopened.block_at(Height::new(1)), Err(ChainError::UnknownHeight { .. })));
+    assert!(matches!(reopened.block_at(Height::new(1)), Err(ReadError::UnknownHeight { .. })));
     reopened.set_head(first.hash()).unwrap();
     assert_eq!(balance(&reopened, reopened.head(), BOB), U256::from(1));
 }
@@ -108,7 +108,7 @@ fn advisory_finality_falls_back_also_after_reopening() {
         assert_eq!((change.reverted.len(), chain.safe().hash(), chain.finalized().hash()), (3, heads[0], heads[0]));
         let below = build_on(chain, chain.genesis().hash(), 60, vec![]).block;
         chain.insert(Arc::new(below.clone())).unwrap();
-        assert!(matches!(chain.set_head(below.hash()), Err(ChainError::BelowFinality { .. })));
+        assert!(matches!(chain.set_head(below.hash()), Err(HeadError::BelowFinality { .. })));
     }
 }
 
@@ -131,7 +131,7 @@ fn a_failed_write_leaves_everything_as_before() {
             for result in [moved, chain.set_finality(chain.head().hash(), chain.head().hash())] {
                 match result {
                     Ok(()) => {}
-                    Err(ChainError::Store(_)) => failures += 1,
+                    Err(HeadError::Write(_)) => failures += 1,
                     Err(other) => panic!("{other}"),
                 }
             }
@@ -159,9 +159,9 @@ fn another_chain_is_refused_and_the_specification_is_kept() {
     };
     assert_eq!(open(stored.clone()).unwrap().head().hash(), on(disk.clone()).open().unwrap().head().hash());
     let refused = open(GenesisSpec { gas_limit: gas(6_000), ..stored.clone() }).unwrap_err();
-    assert!(matches!(refused, ChainError::OtherGenesis { .. }));
+    assert!(matches!(refused, OpenError::OtherGenesis { .. }));
     let refused = open(GenesisSpec { registry_digest: Some(B256::ZERO), ..stored }).unwrap_err();
-    assert!(matches!(refused, ChainError::OtherRegistry { .. }));
+    assert!(matches!(refused, OpenError::OtherRegistry { .. }));
     assert!(Chain::stored_spec(&MemoryStore::new()).unwrap().is_none());
 }
 
@@ -176,8 +176,8 @@ fn retention_prunes_the_store() {
     }
     let reopened = on(disk.crashed()).with_retention(retention).open().unwrap();
     for chain in [&chain, &reopened] {
-        let oldest = |error: ChainError| match error {
-            ChainError::Pruned { what, oldest, .. } => (what, oldest.get()),
+        let oldest = |error: ReadError| match error {
+            ReadError::Pruned { what, oldest, .. } => (what, oldest.get()),
             other => panic!("{other}"),
         };
         assert_eq!(oldest(chain.block_at(Height::new(15)).unwrap_err()), ("block", 16));

@@ -9,8 +9,8 @@ use alloy_sol_types::SolCall;
 use super::fixture::*;
 use crate::{
     chain::{
-        Ancestors, Block, BlockAttributes, BlockError, CallRequest, Chain, ChainBuilder, ChainError, GenesisSpec,
-        GenesisValidator, HeaderRules, RuleError,
+        Ancestors, Block, BlockAttributes, BlockError, CallRequest, Chain, ChainBuilder, GenesisSpec, GenesisValidator,
+        HeaderRules, InsertError, InvalidBlock, RuleError,
     },
     primitives::{Gas, Transaction, TransactionRequest, ether, gwei},
     state::{MemoryState, PagedState},
@@ -159,7 +159,7 @@ fn a_failing_system_call_is_an_error_of_the_block() {
         let bad = Block::new(header, Vec::new(), Bytes::from_static(payload), Vec::new());
         let mut replica = staked(staked_spec()).open().unwrap();
         let error = replica.insert(Arc::new(bad)).unwrap_err();
-        let ChainError::InvalidBlock { reason, .. } = error else { panic!("{error}") };
+        let InsertError::Invalid(InvalidBlock { reason, .. }) = error else { panic!("{error}") };
         assert!(matches!(reason, BlockError::SystemCall { index: 1, .. } | BlockError::Rule(_)), "{reason}");
         assert_eq!(replica.head().hash(), replica.genesis().hash());
     }
@@ -172,7 +172,10 @@ fn a_block_without_its_system_calls_has_another_state() {
     let without = built.block.clone();
     let mut chain = staked(staked_spec()).open().unwrap();
     let error = chain.insert(Arc::new(built.block)).unwrap_err();
-    assert!(matches!(error, ChainError::InvalidBlock { reason: BlockError::StateRoot { .. }, .. }), "{error}");
+    assert!(
+        matches!(error, InsertError::Invalid(InvalidBlock { reason: BlockError::StateRoot { .. }, .. })),
+        "{error}"
+    );
     // Without the protocol's calls the chain makes one, with the author as the proposer.
     adopt(&mut plain, without);
     assert_eq!(view(&plain, &sol::totalsCall {}).minted, gwei(5));

@@ -7,8 +7,8 @@ use alloy_primitives::{Address, B256, U256};
 use super::fixture::*;
 use crate::{
     chain::{
-        BlockError, Chain, ChainError, ExecutionCache, GenesisSpec, InsertOutcome, Intervention, InvalidTransaction,
-        Retention,
+        BlockError, Chain, ExecutionCache, GenesisSpec, HeadError, InsertOutcome, Intervention, InterventionError,
+        InvalidBlock, InvalidTransaction, ReadError, Retention,
     },
     primitives::{Height, ether},
     state::MemoryState,
@@ -108,9 +108,9 @@ fn finality_drops_side_blocks_and_forbids_going_back() {
     chain.set_finality(head, first).unwrap();
     assert_eq!((chain.safe().hash(), chain.finalized().hash()), (head, first));
     assert!(!chain.contains(side.hash()));
-    assert!(matches!(chain.set_head(chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
-    assert!(matches!(chain.set_finality(head, chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
-    assert!(matches!(chain.set_finality(side.hash(), first), Err(ChainError::UnknownBlock { .. })));
+    assert!(matches!(chain.set_head(chain.genesis().hash()), Err(HeadError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(head, chain.genesis().hash()), Err(HeadError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(side.hash(), first), Err(HeadError::Read(ReadError::UnknownBlock { .. }))));
     assert_eq!(chain.head().hash(), head);
 }
 
@@ -128,8 +128,8 @@ fn advisory_finality_moves_back_to_the_irreversible_height() {
     assert!(chain.contains(side.hash()));
     chain.set_head(side.hash()).unwrap();
     assert_eq!((chain.safe().hash(), chain.finalized().hash()), (first, first), "where the branches part");
-    assert!(matches!(chain.set_head(chain.genesis().hash()), Err(ChainError::BelowFinality { .. })));
-    assert!(matches!(chain.set_finality(second, first), Err(ChainError::BelowFinality { .. })), "not canonical now");
+    assert!(matches!(chain.set_head(chain.genesis().hash()), Err(HeadError::BelowFinality { .. })));
+    assert!(matches!(chain.set_finality(second, first), Err(HeadError::BelowFinality { .. })), "not canonical now");
 }
 
 #[test]
@@ -169,7 +169,10 @@ fn a_production_chain_rejects_interventions_and_unsigned_transactions() {
     let strict = || builder_of(GenesisSpec { allow_interventions: false, ..spec() }).open().unwrap();
     let mut chain = strict();
     let refused = chain.intervene(Intervention::Nonce { address: BOB, nonce: 1 }).unwrap_err();
-    assert!(matches!(refused, ChainError::InvalidBlock { reason: BlockError::Interventions { count: 1 }, .. }));
+    assert!(matches!(
+        refused,
+        InterventionError::Invalid(InvalidBlock { reason: BlockError::Interventions { count: 1 }, .. })
+    ));
     let impersonated = Arc::new(request(0, BOB, 1).impersonate(key(0).address()).unwrap());
     let built = build_on(&chain, chain.head().hash(), 1, vec![impersonated]);
     assert_eq!(built.left_out[0].1, InvalidTransaction::Impersonated);
@@ -227,8 +230,8 @@ fn retention_in_memory_prunes_and_frees_states() {
         hashes.push(extend(&mut chain, vec![transaction]).new.hash());
         chain.set_finality(chain.head().hash(), chain.head().hash()).unwrap();
     }
-    let oldest = |error: ChainError| match error {
-        ChainError::Pruned { what, oldest, .. } => (what, oldest.get()),
+    let oldest = |error: ReadError| match error {
+        ReadError::Pruned { what, oldest, .. } => (what, oldest.get()),
         other => panic!("{other}"),
     };
     assert_eq!(oldest(chain.state_of(hashes[35]).unwrap_err()), ("state", 37));
@@ -236,7 +239,7 @@ fn retention_in_memory_prunes_and_frees_states() {
     assert_eq!(oldest(chain.block_at(Height::new(33)).unwrap_err()), ("block", 34));
     assert!(chain.block_at(Height::new(34)).is_ok());
     assert!(chain.transaction(first.hash()).unwrap().is_none());
-    assert!(matches!(chain.block_at(Height::new(41)), Err(ChainError::UnknownHeight { .. })));
+    assert!(matches!(chain.block_at(Height::new(41)), Err(ReadError::UnknownHeight { .. })));
     // Genesis, the states kept, and those that the execution cache keeps for replicas behind.
     assert!(state.versions() <= 2 + 4 + 10, "{} versions", state.versions());
 }
@@ -268,10 +271,10 @@ fn retention_in_memory_is_bounded_in_bytes() {
     assert!((200_000..400_000 + slack).contains(&blocks), "{blocks} bytes of blocks");
     assert!((100_000..200_000 + slack).contains(&states), "{states} bytes of states");
     assert!(copies[0].tree.block_bytes() > 2 * blocks && copies[0].tree.state_bytes() > 2 * states);
-    assert!(matches!(chain.block_at(Height::new(1)), Err(ChainError::Pruned { what: "block", .. })));
+    assert!(matches!(chain.block_at(Height::new(1)), Err(ReadError::Pruned { what: "block", .. })));
     assert!(chain.transaction(first.hash()).unwrap().is_none());
     let oldest = chain.block_at(chain.oldest_block()).unwrap();
-    assert!(matches!(chain.state_of(oldest.hash()), Err(ChainError::Pruned { what: "state", .. })));
+    assert!(matches!(chain.state_of(oldest.hash()), Err(ReadError::Pruned { what: "state", .. })));
     assert!(chain.state_of(chain.genesis().hash()).is_ok() && chain.latest_state().is_ok());
     // The sums are those of what is there.
     let sum = |tree: &super::super::tree::Tree, heights: core::ops::RangeInclusive<u64>| {

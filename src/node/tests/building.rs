@@ -1,12 +1,15 @@
 //! Options of a node.
 
+use std::sync::Arc;
+
 use super::fixture::plain_transfer;
 use crate::{
-    chain::GenesisSpec,
+    chain::{DumpError, GenesisSpec, OpenError},
     consensus::ConsensusKind,
-    node::{BuildError, Dump, LoadError, Node, NodeBuilder},
-    primitives::ether,
+    node::{BuildError, Database, Dump, LoadError, Node, NodeBuilder},
+    primitives::{Gas, ether},
     sim::ChainOptionsError,
+    store::testing::MemoryDisk,
 };
 
 #[test]
@@ -26,6 +29,23 @@ fn options_that_fit_no_node_are_refused_by_kind() {
     assert!(matches!(error, BuildError::Chain(ChainOptionsError::NoStake { .. })), "{error}");
     let error = build(Node::builder().with_dump(Dump::from_bytes(b"nonsense".to_vec())));
     assert!(matches!(error, BuildError::Load(LoadError::Malformed { .. })), "{error}");
+}
+
+#[test]
+fn errors_of_the_chain_are_of_the_operation() {
+    let disk = Arc::new(MemoryDisk::new());
+    let on = |gas_limit| {
+        let genesis = GenesisSpec { gas_limit: Gas::new(gas_limit), ..GenesisSpec::new(5) };
+        Node::builder().with_genesis(genesis).with_database(Database::Store(disk.clone()))
+    };
+    let node = on(30_000_000).build().unwrap();
+    let dump = node.dump().unwrap();
+    drop(node);
+    let error = on(40_000_000).build().unwrap_err();
+    assert!(matches!(error, BuildError::Open(OpenError::OtherGenesis { .. })), "{error}");
+    let other = Node::builder().with_genesis(GenesisSpec::new(6)).build().unwrap();
+    let error = other.load(&dump).unwrap_err();
+    assert!(matches!(error, LoadError::Dump(DumpError::OtherGenesis { .. })), "{error}");
 }
 
 #[test]

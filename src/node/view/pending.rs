@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::NodeView;
 use crate::{
-    chain::{BlockAttributes, ChainError, ExecutedBlock, SimulatedBlock},
+    chain::{BlockAttributes, BlockExecutionError, ExecutedBlock, SimulatedBlock},
     node::QueryError,
     primitives::Timestamp,
 };
@@ -20,8 +20,8 @@ impl PendingBlock {
     fn at(
         &self,
         timestamp: Timestamp,
-        build: impl FnOnce() -> Result<SimulatedBlock, ChainError>,
-    ) -> Result<SimulatedBlock, ChainError> {
+        build: impl FnOnce() -> Result<SimulatedBlock, BlockExecutionError>,
+    ) -> Result<SimulatedBlock, BlockExecutionError> {
         // A reader that panicked while it built left the place as it was.
         let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
         match &*built {
@@ -49,7 +49,7 @@ impl NodeView {
     /// ```
     ///
     /// # Errors
-    /// [`QueryError::Chain`] when the state can't be read.
+    /// [`QueryError::Chain`] when the state can't be read, [`QueryError::InvalidBlock`] when no valid block can be made.
     pub fn pending_block(&self) -> Result<ExecutedBlock, QueryError> {
         self.pending().map(|pending| pending.block)
     }

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     chain::{
-        AddOutcome, BlockAttributes, ChainDump, DumpError, ExecutedBlock, Intervention, InvalidTransaction,
+        AddOutcome, BlockAttributes, ChainDump, ChainError, ExecutedBlock, Intervention, InvalidTransaction, LoadError,
         LoadSummary, Pool,
     },
     consensus::{Admin, BlockId, ConsensusMessage, Event, Records, ReplicaId},
@@ -143,7 +143,8 @@ impl Network {
     /// [`NetworkError::Chain`] when genesis does not allow it.
     pub fn intervene(&mut self, intervention: &Intervention) -> Result<(), NetworkError> {
         let Some((primary, others)) = self.replicas.split_first_mut() else { return Ok(()) };
-        let failed = |replica: ReplicaId| move |source| NetworkError::Chain { replica, source };
+        let failed =
+            |replica: ReplicaId| move |error| NetworkError::Chain { replica, source: ChainError::Intervention(error) };
         primary.chain_mut().intervene(intervention.clone()).map_err(failed(primary.id()))?;
         for replica in others {
             if !replica.chain_mut().copy_overrides_from(primary.chain()) {
@@ -187,7 +188,7 @@ impl Network {
         let mut replicas = Vec::with_capacity(self.replicas.len());
         for (replica, signer) in self.replicas.iter().zip(&self.setup.signers) {
             let (id, pool) = (replica.id(), Pool::new(*replica.pool().config()));
-            let failed = |source: DumpError| NetworkError::Chain { replica: id, source: source.into() };
+            let failed = |error| NetworkError::Chain { replica: id, source: LoadError::Dump(error).into() };
             let chain = replica.chain().at_genesis().map_err(failed)?.detached();
             let protocol = self.setup.protocol_at(&chain, BlockId::of(genesis), signer.clone(), None)?;
             let mut replica = Replica::new(id, replica.address(), protocol, chain, pool, None);

@@ -25,7 +25,10 @@ use super::{
     records::RecordStore,
 };
 use crate::{
-    chain::{AddOutcome, Block, BlockError, Chain, ChainDump, ChainError, LoadSummary, Pool, RuleError},
+    chain::{
+        AddOutcome, Block, BlockError, Chain, ChainDump, ChainError, InsertError, InvalidBlock, LoadSummary, Pool,
+        RuleError,
+    },
     consensus::{
         AnyProtocol, BlockId, BuildRequest, ChainEvent, Event, Evidence, Finality, Protocol, Records, Rejection,
         ReplicaId, Ticket, TimerId, ValidatorSet, Verdict,
@@ -193,7 +196,7 @@ impl Replica {
         protocol: AnyProtocol,
         head_record: Option<&[u8]>,
     ) -> Result<LoadSummary, NetworkError> {
-        let summary = self.chain.load(dump).map_err(|source| self.chain_error(source))?;
+        let summary = self.chain.load(dump).map_err(|error| self.chain_error(error))?;
         self.start_over(protocol, head_record);
         Ok(summary)
     }
@@ -205,7 +208,7 @@ impl Replica {
         protocol: AnyProtocol,
         head_record: Option<&[u8]>,
     ) -> Result<(), NetworkError> {
-        self.chain.restore(loaded).map_err(|source| self.chain_error(source))?;
+        self.chain.restore(loaded).map_err(|error| self.chain_error(error))?;
         self.start_over(protocol, head_record);
         Ok(())
     }
@@ -222,7 +225,7 @@ impl Replica {
 
     /// Restores the state of a clone, in the durable store too.
     pub(in crate::sim) fn restore(&mut self, snapshot: &Self) -> Result<(), NetworkError> {
-        self.chain.restore(&snapshot.chain).map_err(|source| self.chain_error(source))?;
+        self.chain.restore(&snapshot.chain).map_err(|error| self.chain_error(error))?;
         let restored = core::mem::replace(self, snapshot.clone());
         (self.chain, self.durable) = (restored.chain, restored.durable);
         self.note_written();
@@ -246,10 +249,10 @@ impl Replica {
             }
             env.record_event(self.id, &event);
             let now = env.scheduler.now();
-            let input = env.recorder.as_mut().map(|recorder| recorder.input(now, &event));
+            let recorded = env.recorder.as_mut().map(|recorder| recorder.event(now, &event));
             self.protocol.step(event, &mut effects);
-            if let (Some(recorder), Some(input)) = (&mut env.recorder, input) {
-                recorder.step(now, self.id, input, &effects, &self.protocol);
+            if let (Some(recorder), Some(recorded)) = (&mut env.recorder, recorded) {
+                recorder.step(now, self.id, recorded, &effects, &self.protocol);
             }
             for effect in effects.drain(..) {
                 carry_out(effect, &mut InEnvironment { replica: self, env }, &mut inbox)?;
@@ -287,7 +290,7 @@ impl Replica {
 
     /// Adds a transaction from a client or peer to the pool.
     pub(in crate::sim) fn submit(&mut self, transaction: Arc<Transaction>) -> Result<AddOutcome, NetworkError> {
-        let context = self.chain.pool_context().map_err(|source| self.chain_error(source))?;
+        let context = self.chain.pool_context().map_err(|error| self.chain_error(error))?;
         Ok(self.pool.add(transaction, &context)?)
     }
 
@@ -320,13 +323,13 @@ impl Replica {
         let hash = block.hash();
         let verdict = match self.chain.insert(block) {
             Ok(_) => Verdict::Valid { updates: self.chain.updates_of(hash) },
-            Err(ChainError::InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. }) => {
+            Err(InsertError::Invalid(InvalidBlock { reason: BlockError::Rule(RuleError::Pending { .. }), .. })) => {
                 return Ok(None);
             }
-            Err(error @ (ChainError::InvalidBlock { .. } | ChainError::UnknownParent { .. })) => {
+            Err(error @ (InsertError::Invalid(_) | InsertError::UnknownParent { .. })) => {
                 Verdict::Invalid { reason: error.to_string() }
             }
-            Err(source) => return Err(self.chain_error(source)),
+            Err(error) => return Err(self.chain_error(error)),
         };
         Ok(Some(verdict))
     }
@@ -340,12 +343,12 @@ impl Replica {
             }
             ChainEvent::Final { finality, .. } => {
                 let (safe, finalized) = (finality.safe.hash, finality.finalized.hash);
-                self.chain.set_advisory_finality(safe, finalized, finality.irreversible)
+                self.chain.set_advisory_finality(safe, finalized, finality.irreversible).map_err(ChainError::from)
             }
-            ChainEvent::Sealed { block, seal } => self.chain.reseal(block.hash, seal),
+            ChainEvent::Sealed { block, seal } => self.chain.reseal(block.hash, seal).map_err(ChainError::from),
             ChainEvent::Inserted(_) | ChainEvent::Justified(_) | ChainEvent::ReadReady { .. } => Ok(()),
         };
-        result.map_err(|source| self.chain_error(source))
+        result.map_err(|error| self.chain_error(error))
     }
 
     fn follow(&mut self, head: BlockId) -> Result<(), ChainError> {
@@ -359,7 +362,7 @@ impl Replica {
         Ok(())
     }
 
-    const fn chain_error(&self, source: ChainError) -> NetworkError {
-        NetworkError::Chain { replica: self.id, source }
+    fn chain_error(&self, source: impl Into<ChainError>) -> NetworkError {
+        NetworkError::Chain { replica: self.id, source: source.into() }
     }
 }

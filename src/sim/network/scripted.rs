@@ -6,7 +6,10 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
-    chain::{AnyHeader, Block, BlockAttributes, Chain, ChainError, ExecutedBlock, GenesisSpec, HeadChange},
+    chain::{
+        AnyHeader, Block, BlockAttributes, BlockExecutionError, Chain, ExecutedBlock, GenesisSpec, HeadChange,
+        HeadError, InsertError, OpenError, ReadError,
+    },
     primitives::{Timestamp, Transaction},
     state::MemoryState,
     store::MemoryStore,
@@ -19,9 +22,21 @@ const PERIOD_SECS: u64 = 12;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ScriptError {
-    /// The chain refused it.
+    /// The genesis is impossible.
     #[error(transparent)]
-    Chain(#[from] ChainError),
+    Open(#[from] OpenError),
+    /// No block could be built.
+    #[error(transparent)]
+    Build(#[from] BlockExecutionError),
+    /// The chain refused a block.
+    #[error(transparent)]
+    Insert(#[from] InsertError),
+    /// A block could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The head or finality can't move there.
+    #[error(transparent)]
+    Head(#[from] HeadError),
     /// No block has this name.
     #[error("no block is called `{name}`; the first one is called `genesis`")]
     Unknown {
@@ -77,7 +92,7 @@ impl ScriptedChain {
     /// Creates a chain in memory with its genesis block only.
     ///
     /// # Errors
-    /// [`ScriptError::Chain`] for an impossible genesis.
+    /// [`ScriptError::Open`] for an impossible genesis.
     pub fn new(genesis: GenesisSpec) -> Result<Self, ScriptError> {
         let chain = Chain::builder(genesis, Arc::new(MemoryState::new()), Arc::new(MemoryStore::new()))
             .with_rules(Arc::new(AnyHeader))
@@ -155,7 +170,7 @@ impl ScriptedChain {
     /// Makes a block of any branch the head.
     ///
     /// # Errors
-    /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] when that would revert a final block.
+    /// [`ScriptError::Unknown`]; [`ScriptError::Head`] when that would revert a final block.
     pub fn reorg(&mut self, name: &str) -> Result<HeadChange, ScriptError> {
         let hash = self.block(name)?.hash();
         let change = self.chain.set_head(hash)?;
@@ -166,7 +181,7 @@ impl ScriptedChain {
     /// Makes a block of the head's branch safe and final.
     ///
     /// # Errors
-    /// [`ScriptError::Unknown`]; [`ScriptError::Chain`] for a block of another branch.
+    /// [`ScriptError::Unknown`]; [`ScriptError::Head`] for a block of another branch.
     pub fn finalize(&mut self, name: &str) -> Result<(), ScriptError> {
         let hash = self.block(name)?.hash();
         Ok(self.chain.set_finality(hash, hash)?)
@@ -218,7 +233,7 @@ mod tests {
 
         chain.reorg("paid").unwrap();
         chain.finalize("paid").unwrap();
-        assert!(matches!(chain.reorg("double spend"), Err(ScriptError::Chain(_))));
+        assert!(matches!(chain.reorg("double spend"), Err(ScriptError::Head(_))));
         assert_eq!((chain.head(), balance(&chain, 0xaa)), ("paid", U256::from(7)));
         assert_eq!(chain.chain().finalized().hash(), chain.block("paid").unwrap().hash());
     }

@@ -11,7 +11,7 @@ use alloy_sol_types::{SolCall, SolInterface};
 
 use super::{Network, error::NetworkError};
 use crate::{
-    chain::{CallError, CallOutcome, CallRequest, Chain, ChainError, PoolError, StateOverrides},
+    chain::{CallError, CallOutcome, CallRequest, Chain, PoolError, ReadError, StakingViewError, StateOverrides},
     consensus::{
         Admin, ConsensusKind, MembershipChange, Protocol, Rejection, ReplicaId, ValidatorSet,
         raft::{Assignment, Change, Role},
@@ -187,6 +187,9 @@ pub enum ValidatorActionError {
     /// The call could not be run.
     #[error(transparent)]
     Call(#[from] CallError),
+    /// The state could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// The transaction could not be signed.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
@@ -217,14 +220,8 @@ impl From<NetworkError> for ValidatorActionError {
     }
 }
 
-impl From<ChainError> for ValidatorActionError {
-    fn from(error: ChainError) -> Self {
-        Self::Call(error.into())
-    }
-}
-
 /// Returns the validators at the head of `chain`, whose protocol counts `set`.
-pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, CallError> {
+pub(crate) fn validator_records(chain: &Chain, set: &ValidatorSet) -> Result<Vec<ValidatorRecord>, StakingViewError> {
     if !chain.has_stake() {
         let record = |address| ValidatorRecord {
             address,
@@ -252,8 +249,8 @@ impl Network {
     /// chains with stake also queued, jailed and exited ones.
     ///
     /// # Errors
-    /// [`CallError`] when the state cannot be read.
-    pub fn validators(&self) -> Result<Vec<ValidatorRecord>, CallError> {
+    /// [`StakingViewError`] when the staking contract cannot be read.
+    pub fn validators(&self) -> Result<Vec<ValidatorRecord>, StakingViewError> {
         validator_records(self.primary().chain(), &self.primary().protocol().validators())
     }
 
@@ -310,7 +307,7 @@ impl Network {
         if !outcome.is_success() {
             return Err(ValidatorActionError::Refused { action: action.name(), reason: reason(&outcome) });
         }
-        let mined = || -> Result<u64, ChainError> {
+        let mined = || -> Result<u64, ReadError> {
             let state = chain.latest_state()?;
             Ok(state.account(&actor.address())?.unwrap_or_default().nonce)
         };

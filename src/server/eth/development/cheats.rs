@@ -4,8 +4,7 @@ use alloy_primitives::{Address, B256, Bytes, U64, U256, hex};
 use serde_json::{Value, json};
 
 use crate::{
-    chain::ChainError,
-    node::{Dump, EngineError, InterventionError, LoadError, Mining},
+    node::{Dump, InterventionError, LoadError, Mining},
     primitives::Gas,
     server::{
         eth::{
@@ -116,7 +115,7 @@ fn dump(eth: &Eth, _: &Args<'_>) -> Result<Bytes, RpcError> {
 fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let bytes: Bytes = args.required(0, "dump")?;
     eth.node.load(&Dump::from_bytes(bytes.to_vec())).map_err(|cause| match cause {
-        LoadError::Engine(EngineError::Chain(ChainError::Dump(_)))
+        LoadError::Dump(_)
         | LoadError::Malformed { .. }
         | LoadError::PooledTransaction { .. }
         | LoadError::OtherHead { .. }

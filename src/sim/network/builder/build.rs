@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{DEFAULT_CHAIN_ID, NetworkBuilder};
 use crate::{
-    chain::{Block, Chain, ChainError, GenesisSpec, Pool, PoolConfig},
+    chain::{Block, Chain, GenesisSpec, OpenError, Pool, PoolConfig, ReadError},
     consensus::{Authenticator, BlockId, ConsensusConfig, ReplicaId, SealScheme, Signer, ValidatorSet, poa::Payload},
     primitives::KeyPair,
     sim::{
@@ -115,11 +115,11 @@ impl NetworkBuilder {
     }
 
     fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
-        if self.production == Production::Automatic && config.period() == 0 {
+        if self.production == Production::Automatic && config.period().is_zero() {
             return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() }.into());
         }
-        if self.production == Production::OnDemand && config.period() > 0 {
-            let (protocol, period_secs) = (config.kind().name(), config.period());
+        if self.production == Production::OnDemand && !config.period().is_zero() {
+            let (protocol, period_secs) = (config.kind().name(), config.period().as_secs());
             return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
         }
         Ok(())
@@ -214,7 +214,9 @@ const fn pool_config(genesis: &GenesisSpec, production: Production) -> PoolConfi
 
 /// Checks that the store belongs to this protocol: another's records would be misread.
 fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), NetworkError> {
-    let Some(stored) = Chain::stored_spec(store).map_err(|error| primary_error(error.into()))? else { return Ok(()) };
+    let Some(stored) = Chain::stored_spec(store).map_err(|error| primary_error(ReadError::from(error).into()))? else {
+        return Ok(());
+    };
     let Ok(stored) = ConsensusConfig::deserialize_section(&stored.consensus) else { return Ok(()) };
     if stored.kind() == config.kind() {
         return Ok(());
@@ -222,6 +224,6 @@ fn check_protocol(store: &dyn KeyValue, config: &ConsensusConfig) -> Result<(), 
     Err(NetworkError::OtherProtocol { stored: stored.kind().name(), asked: config.kind().name() })
 }
 
-const fn primary_error(source: ChainError) -> NetworkError {
-    NetworkError::Chain { replica: ReplicaId::new(0), source }
+fn primary_error(source: OpenError) -> NetworkError {
+    NetworkError::Chain { replica: ReplicaId::new(0), source: source.into() }
 }

@@ -81,7 +81,7 @@ impl Replica {
                 }
             }
         };
-        let built = built.map_err(|source| self.chain_error(source))?;
+        let built = built.map_err(|error| self.chain_error(error))?;
         self.observations.counters.blocks_built += 1;
         if order.transactions.is_none() && parent == self.chain.head().hash() {
             self.refuse(&built.left_out)?;

@@ -14,7 +14,7 @@ impl Replica {
         if left_out.is_empty() || self.pool.is_empty() {
             return Ok(());
         }
-        let context = self.chain.pool_context().map_err(|source| self.chain_error(source))?;
+        let context = self.chain.pool_context().map_err(|error| self.chain_error(error))?;
         left_out.iter().for_each(|(transaction, reason)| self.pool.refuse(transaction, reason, &context));
         Ok(())
     }

@@ -4,7 +4,7 @@ use imbl::Vector;
 
 use super::{Replica, disk::Disk};
 use crate::{
-    chain::ChainError,
+    chain::{ChainError, HeadError, ReadError, RestoreError},
     consensus::{Event, Protocol, Records, ReplicaId, effect_handler::Outbox, is_whole_record},
     sim::{
         check::violation::Violation,
@@ -131,7 +131,7 @@ impl Replica {
         self.protocol = protocol;
         match self.rewind() {
             // Amnesia can reach further back than the chain, which pruned that branch when another became irreversible.
-            Err(ChainError::UnknownBlock { .. }) => {
+            Err(error) if is_unknown_block(&error) => {
                 self.wipe();
                 let (validators, signer) = (setup.validators.clone(), setup.signers.get(id.index()).cloned().flatten());
                 self.protocol = setup.config.start(&genesis, validators, setup.authenticator.clone(), signer)?;
@@ -169,14 +169,14 @@ impl Replica {
         let rewound = self.chain.rewound(head.hash)?;
         if let Some(durable) = &self.durable {
             // In one batch with the chain, if this replica's chain is stored.
-            durable.follow_restart(self.id, &self.records())?;
+            durable.follow_restart(self.id, &self.records()).map_err(RestoreError::Write)?;
         }
         self.chain.restore(&rewound)?;
         let finality = self.protocol.finality();
         match self.chain.set_advisory_finality(finality.safe.hash, finality.finalized.hash, finality.irreversible) {
             // The protocol lost finality that it had; its next finality event sets the marks.
-            Err(ChainError::UnknownBlock { .. } | ChainError::BelowFinality { .. }) => Ok(()),
-            other => other,
+            Err(HeadError::Read(ReadError::UnknownBlock { .. }) | HeadError::BelowFinality { .. }) => Ok(()),
+            other => Ok(other?),
         }
     }
 
@@ -198,6 +198,14 @@ impl Replica {
         }
         twin
     }
+}
+
+const fn is_unknown_block(error: &ChainError) -> bool {
+    matches!(
+        error,
+        ChainError::Read(ReadError::UnknownBlock { .. })
+            | ChainError::Restore(RestoreError::Read(ReadError::UnknownBlock { .. }))
+    )
 }
 
 /// Returns whether a fault keeps its replica stopped.
