@@ -404,6 +404,11 @@ pub enum MineError {
 }
 
 impl MineError {
+    /// Returns the error of a row of `asked` blocks, of which `made` were made before this error.
+    pub(super) fn after(self, made: u64, asked: u64) -> Self {
+        if made == 0 { self } else { Self::Partial { made, asked, cause: Box::new(self) } }
+    }
+
     pub(super) fn from_network(error: NetworkError) -> Self {
         match error {
             NetworkError::NobodyBuilds { height } => Self::NoProposer { height },
@@ -420,8 +425,8 @@ impl From<ChainError> for MineError {
     }
 }
 
-/// Why a time can't be set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a time was not set. The node is unchanged.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeError {
     /// Blocks' time never goes back.
@@ -432,4 +437,7 @@ pub enum TimeError {
         /// Timestamp of the last block.
         parent: Timestamp,
     },
+    /// The clock panicked.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }

@@ -12,4 +12,5 @@ mod pool;
 mod protocols;
 mod reads;
 mod sending;
+mod settings;
 mod snapshots;

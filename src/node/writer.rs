@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    Clock, ClockOffset, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
+    Clock, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
     head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
@@ -114,13 +114,6 @@ impl Writer {
         inner.view.store(Arc::new(inner.view.load().with_settings(self.settings.clone())));
     }
 
-    /// Advances time and publishes it. Returns the new offset from the clock.
-    pub(super) fn increase_time(&mut self, inner: &NodeInner, duration: Duration) -> ClockOffset {
-        self.settings.time.increase(duration);
-        self.publish_settings(inner);
-        self.settings.time.offset()
-    }
-
     /// Replaces the pool in the readers' view, after a change of it alone.
     pub(super) fn publish_pool(&self, inner: &NodeInner) {
         inner.view.store(Arc::new(inner.view.load().with_pool(self.pool().clone())));
@@ -157,9 +150,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes one block of the ready transactions, as a command of its own.
-    pub(super) fn mine_block(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
-        self.command(inner, |writer| writer.mine_one(inner))
+    /// Lets `spacing` pass and makes one block of the ready transactions, as a command of its own: without a block, no time passes.
+    pub(super) fn mine_block(&mut self, inner: &NodeInner, spacing: Duration) -> Result<ExecutedBlock, MineError> {
+        self.command(inner, |writer| {
+            writer.settings.time.increase(spacing);
+            writer.mine_one(inner)
+        })
     }
 
     /// Makes one block of the ready transactions and publishes it.
