@@ -333,6 +333,91 @@ fn a_database_remembers_its_protocol() {
     assert!(text.contains("a chain of pbft, raft is asked for"), "{text}");
 }
 
+/// A file system in memory, unmounted when dropped.
+#[cfg(feature = "rocksdb")]
+struct SmallDisk<'a>(&'a Path);
+
+#[cfg(feature = "rocksdb")]
+impl<'a> SmallDisk<'a> {
+    fn mount(path: &'a Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=192m", "tmpfs"]).arg(path).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(path))
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn below_the_free_space_asked_for_the_database_is_read_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    let database = database.to_str().unwrap();
+    let restart = |flags: &[&str]| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        (Dev::start(elsewhere.path(), &[&["--quiet", "--db-path", database], flags].concat()), elsewhere)
+    };
+    let (dev, _config) = restart(&[]);
+    let transfer = json!([{ "from": dev.config["accounts"][0], "to": dev.config["accounts"][1], "value": "0x7" }]);
+    let hash = dev.rpc("eth_sendTransaction", transfer.clone());
+    assert!(dev.stop("-TERM").status.success());
+    // No disk has as much.
+    let (dev, _config) = restart(&["--min-free-space", "1048576TiB"]);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": transfer });
+    let error = post(&dev.address(), "", &call)["error"].clone();
+    let bound = (1_u64 << 60).to_string();
+    assert_eq!((&error["code"], &error["data"]["details"]["freeBytesMin"]), (&json!(-32050), &json!(bound)), "{error}");
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), "0x1");
+    assert_eq!(dev.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+    assert!(dev.stop("-TERM").status.success());
+    let (dev, _config) = restart(&["--min-free-space", "0"]);
+    assert!(dev.rpc("eth_sendTransaction", transfer).is_string());
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), "0x2");
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_running_node_goes_on_once_its_disk_has_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let Some(_mounted) = SmallDisk::mount(&disk) else {
+        eprintln!("skipped: mounting a small file system needs root");
+        return;
+    };
+    let (database, filler) = (disk.join("db"), disk.join("filler"));
+    let flags = ["--quiet", "--min-free-space", "64MiB", "--db-path", database.to_str().unwrap()];
+    let dev = Dev::start(folder.path(), &flags);
+    let transfer = json!([{ "from": dev.config["accounts"][0], "to": dev.config["accounts"][1], "value": "0x7" }]);
+    let send = || {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": transfer });
+        post(&dev.address(), "", &call)
+    };
+    assert!(send()["result"].is_string());
+    let mut filling = std::fs::File::create(&filler).unwrap();
+    let (mut sent, mut refused) = (1, json!(null));
+    while refused.is_null() {
+        filling.write_all(&vec![1; 8 << 20]).unwrap();
+        refused = send()["error"]["code"].take();
+        sent += u32::from(refused.is_null());
+    }
+    assert_eq!(refused, -32050);
+    for _ in 0..3 {
+        assert_eq!(send()["error"]["code"], -32050);
+        assert_eq!(dev.rpc("eth_blockNumber", json!([])), format!("{sent:#x}"));
+    }
+    std::fs::remove_file(&filler).unwrap();
+    drop(filling);
+    assert!(send()["result"].is_string());
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), format!("{:#x}", sent + 1));
+    assert!(dev.stop("-TERM").status.success());
+}
+
 #[cfg(feature = "rocksdb")]
 #[test]
 fn a_foreign_folder_is_refused() {

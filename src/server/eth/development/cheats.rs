@@ -12,7 +12,7 @@ use crate::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
-        jsonrpc::errors::{RpcError, UNSUPPORTED, error, internal, invalid_params, with_causes},
+        jsonrpc::errors::{RpcError, UNSUPPORTED, command_failed, error, internal, invalid_params, with_causes},
     },
 };
 
@@ -121,7 +121,7 @@ fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
         | LoadError::PooledTransaction { .. }
         | LoadError::OtherHead { .. }
         | LoadError::Consensus(_) => invalid_params(format!("invalid argument 0 (dump): {}", with_causes(&cause))),
-        other => internal(&other),
+        other => command_failed(&other, other.full_disk()),
     })?;
     Ok(true)
 }
@@ -132,7 +132,7 @@ fn reset(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
         return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
     }
-    eth.node.reset().map_err(|cause| internal(&cause))?;
+    eth.node.reset().map_err(|cause| command_failed(&cause, cause.full_disk()))?;
     Ok(())
 }
 
@@ -186,6 +186,6 @@ fn intervention_error(cause: InterventionError) -> RpcError {
     match cause {
         InterventionError::SystemAddress { .. } => invalid_params(format!("invalid argument 0 (address): {cause}")),
         InterventionError::Invalid { .. } => error(UNSUPPORTED, cause.to_string()),
-        other => internal(&other),
+        other => command_failed(&other, other.full_disk()),
     }
 }
