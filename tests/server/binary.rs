@@ -215,6 +215,38 @@ fn a_dump_is_written_at_shutdown_and_loaded_at_start() {
     assert_eq!(again.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
 }
 
+/// A record of an impersonated transaction is what a dump says, not what its sender signed: whoever loads one is told.
+#[test]
+fn the_impersonated_transactions_of_a_loaded_dump_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.dump");
+    let file = file.to_str().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--dump-state", file]);
+    let (account, stranger) = (dev.config["accounts"][0].clone(), "0x00000000000000000000000000000000000000c5");
+    dev.rpc("eth_sendTransaction", json!([{ "from": account, "to": stranger, "value": "0xde0b6b3a7640000" }]));
+    let signed_alone = dev.rpc("anvil_dumpState", json!([]));
+    dev.rpc("anvil_impersonateAccount", json!([stranger]));
+    assert!(dev.rpc("eth_sendTransaction", json!([{ "from": stranger, "to": account }])).is_string());
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+
+    let dev = Dev::start(folder.path(), &["--load-state", file]);
+    let dump = dev.rpc("anvil_dumpState", json!([]));
+    for loaded in [signed_alone, dump] {
+        assert_eq!(dev.rpc("anvil_loadState", json!([loaded])), true, "as anvil returns");
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let text = String::from_utf8(dev.stop("-TERM").stdout).unwrap();
+    let told = |text: &str| text.lines().filter(|line| line.contains("1 of them impersonated")).count();
+    assert!(text.contains("Loaded State:      2 blocks, 2 transactions, 1 of them impersonated"), "{text}");
+    assert!(text.contains("loaded a dump: 1 block, 1 transaction\n"), "{text}");
+    assert!(text.contains("loaded a dump: 2 blocks, 2 transactions, 1 of them impersonated"), "{text}");
+    assert_eq!(told(&text), 2, "{text}");
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let quiet = Dev::start(folder.path(), &["--quiet", "--load-state", file]);
+    assert_eq!(quiet.stop("-TERM").stdout, b"");
+}
+
 #[cfg(feature = "rocksdb")]
 #[test]
 fn a_database_outlives_the_process_and_is_locked_meanwhile() {
