@@ -93,11 +93,12 @@ impl Node {
         let raws: Vec<Bytes> = submissions.iter().filter_map(Submission::raw).cloned().collect();
         let mut decoded = self.inner.recovery.decode_batch(&raws).into_iter();
         let mut writer = self.write();
+        let mut view = self.view();
         let mut results = Vec::with_capacity(submissions.len());
         for submission in submissions {
             let transaction = match submission {
                 Submission::Raw(_) => decoded.next().expect("one result for each raw transaction").map_err(Into::into),
-                Submission::Request(request) => self.filled(&writer, *request),
+                Submission::Request(request) => self.filled(&writer, &mut view, *request),
             };
             results.push(transaction.and_then(|transaction| {
                 let hash = transaction.hash();
@@ -113,10 +114,16 @@ impl Node {
         results
     }
 
-    /// The transaction that a request asks for, after all that the writer has.
-    fn filled(&self, writer: &Writer, request: CallRequest) -> Result<Transaction, SendError> {
-        let view = writer.view(Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
-        self.finish(self.draft(&view, request)?, &view)
+    /// The transaction that a request asks for, after all that the writer has. `view` becomes the view of that.
+    fn filled(
+        &self,
+        writer: &Writer,
+        view: &mut Arc<NodeView>,
+        request: CallRequest,
+    ) -> Result<Transaction, SendError> {
+        let now = writer.view(Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
+        *view = Arc::new(now.following(view));
+        self.finish(self.draft(view, request)?, view)
     }
 
     /// Sends a transaction of one of the node's accounts, or of an impersonated one; fills in missing fields.

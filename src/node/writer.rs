@@ -104,7 +104,7 @@ impl Writer {
 
     /// Replaces the readers' view by one of the present state.
     pub(super) fn publish(&self, inner: &NodeInner) -> Result<Arc<NodeView>, ChainError> {
-        let view = Arc::new(self.view(Arc::clone(&inner.clock))?);
+        let view = Arc::new(self.view(Arc::clone(&inner.clock))?.following(&inner.view.load()));
         inner.view.store(Arc::clone(&view));
         Ok(view)
     }
