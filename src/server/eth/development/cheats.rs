@@ -103,7 +103,7 @@ fn drop_transaction(eth: &Eth, args: &Args<'_>) -> Result<Option<B256>, RpcError
 
 fn remove_of_sender(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let sender: Address = args.required(0, "address")?;
-    for pooled in eth.view().pooled().iter().filter(|pooled| pooled.transaction.sender() == sender) {
+    for pooled in eth.view().pool().content_of(&sender) {
         eth.node.drop_transaction(pooled.transaction.hash());
     }
     Ok(())
