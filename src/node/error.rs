@@ -195,6 +195,12 @@ pub enum SendError {
     /// The bytes are no transaction of this chain, or the fields contradict each other.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
+    /// It is signed for every chain, with the form of signature before EIP-155: anyone could replay it on another one.
+    #[error("only replay-protected (EIP-155) transactions are taken: sign it with the chain id {chain_id}")]
+    Unprotected {
+        /// The chain's id.
+        chain_id: u64,
+    },
     /// The pool refused it.
     #[error(transparent)]
     Pool(#[from] PoolError),

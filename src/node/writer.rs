@@ -127,6 +127,9 @@ impl Writer {
         if transaction.is_impersonated() && !self.settings.impersonates(address) {
             return Err(SendError::UnknownAccount { address });
         }
+        if transaction.chain_id().is_none() {
+            return Err(SendError::Unprotected { chain_id: self.chain().spec().chain_id });
+        }
         let submitted = self.network.submit(Arc::clone(&transaction), ReplicaId::new(0));
         submitted.map_err(SendError::from_network)?;
         self.events.push(NodeEvent::Pending(transaction));

@@ -122,6 +122,11 @@ impl PlatformError {
             SendError::UnknownAccount { address } => {
                 Self::field("from", "an account that this service can sign for (unlocked)", address.to_string())
             }
+            SendError::Unprotected { chain_id } => Self::field(
+                "signedTransaction",
+                format!("a transaction signed for chain {chain_id} (EIP-155)"),
+                "one signed without a chain id",
+            ),
             SendError::Query(cause) => Self::from_query(cause),
             SendError::Mine(cause) => match cause.full_disk() {
                 Some(disk) => Self::StorageFull { disk },

@@ -299,6 +299,10 @@ pub(crate) fn send_error(cause: SendError) -> RpcError {
     match cause {
         SendError::WouldFail { outcome } => call_failure(&outcome),
         SendError::Query(cause) => query_error(cause),
+        // geth's words.
+        SendError::Unprotected { .. } => {
+            error(REFUSED, "only replay-protected (EIP-155) transactions allowed over RPC")
+        }
         SendError::Mine(cause) => command_failed(&cause, cause.full_disk()),
         other => error(REFUSED, other.to_string()),
     }
