@@ -61,7 +61,8 @@ impl Node {
         self.intervene(Intervention::GasLimit { gas: gas_limit })
     }
 
-    /// Sets the next block's `mixHash`, which contracts read as `prevRandao`; not zero.
+    /// Sets the next block's `mixHash`, which contracts read as `prevRandao`; not zero. A
+    /// [`LightVerifier`](crate::consensus::LightVerifier), which sees no interventions, refuses the block.
     ///
     /// # Errors
     /// As [`Node::set_balance`]; [`InterventionError::Invalid`] before Paris, for zero, and with proof of stake, which decides
