@@ -80,7 +80,7 @@ impl Writer {
         let published = inner.view.load_full();
         if published.head().hash() != before.head().hash() {
             match blocks_missing_from(published.chain(), before.chain()) {
-                Ok(removed) => self.switches.record(&removed),
+                Ok(removed) => self.switches.record_to(before.chain(), &removed),
                 Err(_) => self.switches.record_gap(),
             }
         }

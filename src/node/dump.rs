@@ -85,7 +85,7 @@ impl Node {
             let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
             // The load has succeeded: where the old blocks can't be read any more, followers are told of a gap.
             match blocks_missing_from(&before, writer.chain()) {
-                Ok(removed) => writer.switches.record(&removed),
+                Ok(removed) => writer.switches.record_to(writer.network.primary().chain(), &removed),
                 Err(_) => writer.switches.record_gap(),
             }
             writer.settings.time = document.time;

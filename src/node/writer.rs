@@ -233,7 +233,7 @@ impl Writer {
         let removed = blocks_missing_from(&before, self.chain())?;
         let mut added = blocks_missing_from(self.chain(), &before)?;
         added.reverse();
-        self.switches.record(&removed);
+        self.switches.record_to(self.network.primary().chain(), &removed);
         self.publish_head(inner, &removed, &added)?;
         Ok(())
     }
