@@ -22,6 +22,7 @@ mod command;
 mod contract;
 mod dump;
 mod error;
+mod full_disk;
 mod head_cursor;
 mod head_switches;
 mod mined;
@@ -52,6 +53,7 @@ pub use dump::Dump;
 pub use error::{
     BuildError, EngineError, EstimateError, InterventionError, LoadError, MineError, QueryError, SendError, TimeError,
 };
+pub use full_disk::FullDisk;
 pub use head_cursor::{HeadChanges, HeadCursor, HeadCursorError, HeadFollower};
 pub use head_switches::{HEAD_SWITCHES_MAX, REMOVED_BYTES_MAX};
 pub use mined::MinedTransaction;

@@ -28,6 +28,7 @@
 //! | -32004 | the node does not support the method | EIP-1474 |
 //! | -32005 | a bound is exceeded | EIP-1474 |
 //! | -32006 | credentials are missing or lack a scope (`/v1/rpc` only) | |
+//! | -32050 | the disk of the chain's store is full: nothing was changed, reads go on; `data.details` has `freeBytes` and `freeBytesMin` | |
 //! | 3 | execution reverted; `data` is the revert data in hex | geth |
 //! | 4444 | the block or its state was pruned | EIP-4444, geth |
 //!

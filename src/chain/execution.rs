@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use alloy_consensus::Header;
-use alloy_primitives::{B256, U256};
+use alloy_primitives::{B256, Bytes, U256};
 
 use super::{
     block::{Block, RLP_BYTES_WITHOUT_TRANSACTIONS_MAX, rlp_bytes},
@@ -23,7 +23,8 @@ use super::{
 };
 use crate::{
     primitives::{Gas, Height, Transaction},
-    state::{Journal, StateError},
+    state::{CommitId, Journal, StateError},
+    system::ValidatorUpdate,
     vm::ForkRules,
 };
 
@@ -33,16 +34,36 @@ const TRANSACTION_GAS_MIN: u64 = crate::vm::GasSchedule::STANDARD.transaction;
 /// Consecutive candidates too large for the rest of the block after which building stops.
 const TOO_LARGE_IN_A_ROW_MAX: u32 = 128;
 
-/// What a block is built for.
+/// A block under construction, as far as it does not follow from its transactions.
+#[derive(Clone, Debug)]
+pub(super) struct Opened {
+    /// The header, without what follows from the transactions.
+    pub(super) header: Header,
+    payload: Bytes,
+    interventions: Vec<Intervention>,
+    /// Changes of the validator set by the system calls, which come before the transactions.
+    call_updates: Vec<ValidatorUpdate>,
+}
+
+/// How full a block under construction is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Purpose<'a> {
-    /// To be inserted: the cached journal is used and replaced.
-    Insert,
-    /// To be looked at, over the parent's state with the interventions applied: the cached journal is left to the next block.
-    Simulate {
-        /// The parent's state with the interventions applied.
-        over: &'a Arc<Version>,
-    },
+pub(super) struct Progress {
+    gas_used: Gas,
+    /// Number of logs.
+    logs: u32,
+    size: BlockSize,
+    /// Candidates too large for the rest of the block, one after another.
+    too_large: u32,
+}
+
+/// The transactions of a block under construction.
+#[derive(Clone, Debug)]
+pub(super) struct Filled {
+    pub(super) transactions: Vec<Arc<Transaction>>,
+    pub(super) receipts: Vec<Receipt>,
+    /// Candidates that were left out.
+    pub(super) left_out: Vec<(Arc<Transaction>, InvalidTransaction)>,
+    pub(super) progress: Progress,
 }
 
 /// A built block with its execution result and the candidates left out.
@@ -59,32 +80,73 @@ pub(super) fn build(
     attributes: &BlockAttributes,
     interventions: Vec<Intervention>,
     candidates: &mut dyn Candidates,
-    purpose: Purpose<'_>,
 ) -> Result<Built, BlockExecutionError> {
-    let overrides = HeaderOverrides::of(&interventions);
-    let mut header = next_header(&context.spec, parent.block(), attributes, overrides);
+    let header = open_header(context, parent, attributes, &interventions)?;
+    let parent_version = version_of(parent)?;
+    let mut journal = context.journal_at(parent_version)?;
+    apply_interventions(&mut journal, &interventions)?;
+    let opened = open(context, parent, attributes, header, interventions, &mut journal)?;
+    let progress = Progress::of_empty(context, &opened.header);
+    let filled = fill(context, &opened.header, &mut journal, progress, candidates)?;
+    let version = context.commit(parent_version, journal)?;
+    Ok(close(context, opened, filled, version, parent_version.commit().id))
+}
+
+/// Returns the header of the next block, without what follows from execution.
+pub(super) fn open_header(
+    context: &ChainContext,
+    parent: &ExecutedBlock,
+    attributes: &BlockAttributes,
+    interventions: &[Intervention],
+) -> Result<Header, BlockExecutionError> {
+    let overrides = HeaderOverrides::of(interventions);
+    let header = next_header(&context.spec, parent.block(), attributes, overrides);
     let height = Height::new(header.number);
     let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
-    check_interventions(context, height, &interventions).map_err(invalid)?;
+    check_interventions(context, height, interventions).map_err(invalid)?;
     let source = context.rules.mix_hash_source();
     check_fixed_fields(&context.spec, source, &header, parent.block().header(), overrides).map_err(invalid)?;
-    let (parent_version, mut journal, unapplied) = match purpose {
-        Purpose::Insert => {
-            let version = version_of(parent)?;
-            (version, context.journal_at(version)?, interventions.as_slice())
-        }
-        Purpose::Simulate { over } => (over, Journal::new(over.view()?), [].as_slice()),
-    };
-    apply_interventions(&mut journal, unapplied)?;
-    let ran = system_calls::run(context, &mut journal, &header, parent.block().header(), &attributes.payload);
+    Ok(header)
+}
+
+/// Makes the system calls that come before a block's transactions, over the state with its interventions.
+pub(super) fn open(
+    context: &ChainContext,
+    parent: &ExecutedBlock,
+    attributes: &BlockAttributes,
+    header: Header,
+    interventions: Vec<Intervention>,
+    journal: &mut Journal,
+) -> Result<Opened, BlockExecutionError> {
+    let height = Height::new(header.number);
+    let invalid = |reason| InvalidBlock { height, hash: Default::default(), reason };
+    let ran = system_calls::run(context, journal, &header, parent.block().header(), &attributes.payload);
     let call_updates = ran.map_err(|failure| system_call_error(failure, invalid))?;
-    let rules = context.tx_rules(height);
-    let mut size = BlockSize::new(&rules.fork);
-    let mut executor = Executor::new(&mut journal, &context.registry, context.block_context(&header), rules);
+    Ok(Opened { header, payload: attributes.payload.clone(), interventions, call_updates })
+}
+
+impl Progress {
+    pub(super) fn of_empty(context: &ChainContext, header: &Header) -> Self {
+        let size = BlockSize::new(&context.spec.rules_at(Height::new(header.number)));
+        Self { gas_used: Gas::ZERO, logs: 0, size, too_large: 0 }
+    }
+}
+
+/// Executes candidates after the transactions of a block so far, until it is full or they end.
+pub(super) fn fill(
+    context: &ChainContext,
+    header: &Header,
+    journal: &mut Journal,
+    progress: Progress,
+    candidates: &mut dyn Candidates,
+) -> Result<Filled, BlockExecutionError> {
+    let Progress { gas_used, logs, mut size, mut too_large } = progress;
+    let rules = context.tx_rules(Height::new(header.number));
+    let executor = Executor::new(journal, &context.registry, context.block_context(header), rules);
+    let mut executor = executor.after(gas_used, logs);
     let mut receipts = Vec::new();
     let mut transactions = Vec::new();
     let mut left_out = Vec::new();
-    let mut too_large = 0;
     while header.gas_limit - executor.gas_used().get() >= TRANSACTION_GAS_MIN && too_large < TOO_LARGE_IN_A_ROW_MAX {
         let Some(transaction) = candidates.next() else { break };
         let executed = size.check(&transaction).map_err(Failure::Invalid);
@@ -106,24 +168,29 @@ pub(super) fn build(
             Err(Failure::State(error)) => return Err(error.into()),
         }
     }
-    header.gas_used = executor.gas_used().get();
-    let version = match purpose {
-        Purpose::Insert => context.commit(parent_version, journal)?,
-        Purpose::Simulate { .. } => context.commit_changes(parent_version, &journal.take_changes())?,
-    };
+    let progress = Progress { gas_used: executor.gas_used(), logs: executor.logs(), size, too_large };
+    Ok(Filled { transactions, receipts, left_out, progress })
+}
+
+/// Completes a block by what follows from its transactions; `version` is the state after it, `parent` that before.
+pub(super) fn close(
+    context: &ChainContext,
+    opened: Opened,
+    filled: Filled,
+    version: Arc<Version>,
+    parent: CommitId,
+) -> Built {
+    let Opened { mut header, payload, interventions, call_updates } = opened;
+    let Filled { transactions, receipts, left_out, progress } = filled;
+    header.gas_used = progress.gas_used.get();
     header.state_root = version.commit().root;
     header.transactions_root = roots::transactions_root(&transactions);
     (header.receipts_root, header.logs_bloom) = roots::receipts_root(&receipts);
     // `next_header` set `extraData` to the payload's keccak.
-    let commits_to_payload = !attributes.payload.is_empty();
-    let payload = attributes.payload.clone();
+    let commits_to_payload = !payload.is_empty();
     let block = Block::with_extra_data(header, transactions, payload, interventions, commits_to_payload);
     let updates = context.updates(call_updates, &receipts);
-    Ok(Built {
-        block,
-        execution: Execution { receipts: receipts.into(), version, parent: parent_version.commit().id, updates },
-        left_out,
-    })
+    Built { block, execution: Execution { receipts: receipts.into(), version, parent, updates }, left_out }
 }
 
 /// Verifies every header field by executing the block over the state of `parent`.
@@ -246,6 +313,7 @@ fn check_size(context: &ChainContext, block: &Block) -> Result<(), BlockError> {
 }
 
 /// The length of a block that is built, against the fork's bound (EIP-7934).
+#[derive(Clone, Copy, Debug)]
 struct BlockSize {
     /// Bytes left for transactions; `None` without a bound.
     left: Option<usize>,

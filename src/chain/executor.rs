@@ -80,6 +80,16 @@ impl<'a> Executor<'a> {
         Self { journal, registry, context, rules, gas_used: Gas::ZERO, logs: 0 }
     }
 
+    /// Continues a block after transactions that used `gas_used` and made `logs`.
+    pub(super) const fn after(self, gas_used: Gas, logs: u32) -> Self {
+        Self { gas_used, logs, ..self }
+    }
+
+    /// Number of logs of the transactions so far.
+    pub(super) const fn logs(&self) -> u32 {
+        self.logs
+    }
+
     /// Gas used by the transactions so far.
     pub(super) const fn gas_used(&self) -> Gas {
         self.gas_used

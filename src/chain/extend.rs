@@ -12,7 +12,7 @@ use super::{
     candidates::{BuiltBlock, Candidates},
     error::{BlockError, BlockExecutionError, HeadError, InsertError, ReadError, RestoreError},
     executed_block::{ExecutedBlock, Execution},
-    execution::{self, Purpose, invalid_block, total_difficulty},
+    execution::{self, invalid_block, total_difficulty},
     garbage::GarbageChange,
     hook::{Finality, HeadChange},
     pending::PendingInterventions,
@@ -52,7 +52,7 @@ impl Chain {
         let is_on_head = parent.hash() == self.head.hash();
         let pending = if is_on_head { self.pending.interventions.clone() } else { Vector::new() };
         let interventions = pending.into_iter().chain(attributes.interventions.iter().cloned()).collect();
-        let built = execution::build(&self.context, &parent, attributes, interventions, candidates, Purpose::Insert)?;
+        let built = execution::build(&self.context, &parent, attributes, interventions, candidates)?;
         self.context.cache.insert(Arc::new(built.block.clone()), built.execution);
         Ok(BuiltBlock { block: built.block, left_out: built.left_out })
     }

@@ -87,6 +87,12 @@ impl Chain {
         is_same_head
     }
 
+    /// Returns whether the next block follows on the same head and records the same interventions as that of `other`.
+    pub(crate) fn has_same_next_block(&self, other: &Self) -> bool {
+        let (own, others) = (&self.pending.interventions, &other.pending.interventions);
+        self.head.hash() == other.head.hash() && (own.ptr_eq(others) || own == others)
+    }
+
     /// Interventions that no block records yet, in order.
     pub fn pending_interventions(&self) -> impl Iterator<Item = &Intervention> {
         self.pending.interventions.iter()

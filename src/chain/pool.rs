@@ -17,6 +17,7 @@ mod add;
 mod best;
 mod config;
 mod content;
+mod growth;
 mod heads;
 mod on_head;
 mod sender;

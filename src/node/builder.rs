@@ -117,7 +117,7 @@ impl NodeBuilder {
         self
     }
 
-    /// Loads a dump of another node with the same genesis.
+    /// Loads a dump of another node with the same genesis. [`Node::load`] does, too, and says what was loaded.
     pub fn with_dump(mut self, dump: Dump) -> Self {
         self.dump = Some(dump);
         self

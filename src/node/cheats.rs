@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::{EngineError, InterventionError, Node, view::Settings};
+use super::{EngineError, InterventionError, Node};
 use crate::{
     chain::Intervention,
     primitives::{Address, B256, Bytes, Gas, Transaction, U256},
@@ -61,7 +61,8 @@ impl Node {
         self.intervene(Intervention::GasLimit { gas: gas_limit })
     }
 
-    /// Sets the next block's `mixHash`, which contracts read as `prevRandao`; not zero.
+    /// Sets the next block's `mixHash`, which contracts read as `prevRandao`; not zero. A
+    /// [`LightVerifier`](crate::consensus::LightVerifier), which sees no interventions, refuses the block.
     ///
     /// # Errors
     /// As [`Node::set_balance`]; [`InterventionError::Invalid`] before Paris, for zero, and with proof of stake, which decides
@@ -96,7 +97,7 @@ impl Node {
             return Err(InterventionError::SystemAddress { address });
         }
         self.check_interventions()?;
-        self.change_impersonation(|settings| {
+        self.write().set(&self.inner, |settings| {
             Arc::make_mut(&mut settings.impersonated).insert(address);
         });
         Ok(())
@@ -104,7 +105,7 @@ impl Node {
 
     /// Ends [`Node::impersonate`].
     pub fn stop_impersonating(&self, address: Address) {
-        self.change_impersonation(|settings| {
+        self.write().set(&self.inner, |settings| {
             Arc::make_mut(&mut settings.impersonated).remove(&address);
         });
     }
@@ -120,18 +121,12 @@ impl Node {
     /// [`InterventionError::NotAllowed`] by the genesis.
     pub fn set_auto_impersonate(&self, is_on: bool) -> Result<(), InterventionError> {
         self.check_interventions()?;
-        self.change_impersonation(|settings| settings.impersonates_all = is_on);
+        self.write().set(&self.inner, |settings| settings.impersonates_all = is_on);
         Ok(())
     }
 
     fn check_interventions(&self) -> Result<(), InterventionError> {
         if self.view().chain().spec().allow_interventions { Ok(()) } else { Err(InterventionError::NotAllowed) }
-    }
-
-    fn change_impersonation(&self, change: impl FnOnce(&mut Settings)) {
-        let mut writer = self.write();
-        change(&mut writer.settings);
-        writer.publish_settings(&self.inner);
     }
 }
 

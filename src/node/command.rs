@@ -2,10 +2,11 @@
 //!
 //! A command is one change of the node, such as a transaction with the block that it is mined in, a block, or an intervention.
 //! The network is cloned before it, in constant time; when the command fails or panics, the clone is put back and nobody was
-//! told of anything. A call that makes many blocks is a row of such commands.
+//! told of anything. A call that makes many blocks is a row of such commands. A change of the settings alone, such as time travel,
+//! works on a copy of these.
 
 use std::{
-    panic::{AssertUnwindSafe, catch_unwind},
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
     sync::Arc,
 };
 
@@ -33,24 +34,44 @@ impl Writer {
         inner: &NodeInner,
         command: impl FnOnce(&mut Self) -> Result<R, E>,
     ) -> Result<R, E> {
-        self.reconcile()?;
+        self.reconcile(inner)?;
         let before = Before { network: self.network.checkpoint(), settings: self.settings.clone() };
         let view = inner.view.load_full();
-        let failure = match catch_unwind(AssertUnwindSafe(|| command(self))) {
-            Ok(Ok(result)) => {
+        match caught(inner, || command(self)) {
+            Ok(result) => {
                 self.events.drain(..).for_each(|event| inner.subscribers.send(&event));
-                return Ok(result);
+                Ok(result)
             }
-            Ok(Err(error)) => error,
-            Err(panic) => {
-                inner.count_panic();
-                EngineError::Panicked { message: panic_message(&*panic) }.into()
+            Err(failure) => {
+                self.events.clear();
+                self.put_back(before);
+                self.publish_undone(inner, &view);
+                Err(failure)
             }
-        };
-        self.events.clear();
-        self.put_back(before);
-        self.publish_undone(inner, &view);
-        Err(failure)
+        }
+    }
+
+    /// Runs a change of the settings alone, then publishes them. It works on a copy, clones no network and writes nothing, so that it
+    /// also runs while the store fails. After an error or a panic everything is as before.
+    ///
+    /// # Errors
+    /// The change's; [`EngineError::Panicked`] for a panic in it.
+    pub(super) fn change_settings<R, E: From<EngineError>>(
+        &mut self,
+        inner: &NodeInner,
+        change: impl FnOnce(&mut Settings) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let mut settings = self.settings.clone();
+        let result = caught(inner, || change(&mut settings))?;
+        self.settings = settings;
+        self.publish_settings(inner);
+        Ok(result)
+    }
+
+    /// As [`Writer::change_settings`], of a change that does not fail. A panic in it is undone and counted, and goes on.
+    pub(super) fn set<R>(&mut self, inner: &NodeInner, change: impl FnOnce(&mut Settings) -> R) -> R {
+        let changed = self.change_settings(inner, |settings| Ok::<_, EngineError>(change(settings)));
+        changed.unwrap_or_else(|error| resume_unwind(Box::new(error.to_string())))
     }
 
     /// Puts the readers' view back to `before`. Who follows heads may have seen blocks of the failed command, and finds the way back by
@@ -59,7 +80,7 @@ impl Writer {
         let published = inner.view.load_full();
         if published.head().hash() != before.head().hash() {
             match blocks_missing_from(published.chain(), before.chain()) {
-                Ok(removed) => self.switches.record(&removed),
+                Ok(removed) => self.switches.record_to(before.chain(), &removed),
                 Err(_) => self.switches.record_gap(),
             }
         }
@@ -75,18 +96,20 @@ impl Writer {
     }
 
     /// Takes the store back to this writer's head after a failed command.
-    fn reconcile(&mut self) -> Result<(), EngineError> {
+    fn reconcile(&mut self, inner: &NodeInner) -> Result<(), EngineError> {
         let Some(stray) = &mut self.stray else { return Ok(()) };
-        let restored = catch_unwind(AssertUnwindSafe(|| stray.restore(&self.network)));
-        match restored {
-            Ok(Ok(())) => {
-                self.stray = None;
-                Ok(())
-            }
-            Ok(Err(error)) => Err(EngineError::from_network(error)),
-            Err(panic) => Err(EngineError::Panicked { message: panic_message(&*panic) }),
-        }
+        caught(inner, || stray.restore(&self.network).map_err(EngineError::from_network))?;
+        self.stray = None;
+        Ok(())
     }
+}
+
+/// Runs what may panic; a panic is counted and becomes an error.
+fn caught<R, E: From<EngineError>>(inner: &NodeInner, run: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| {
+        inner.count_panic();
+        Err(EngineError::Panicked { message: panic_message(&*panic) }.into())
+    })
 }
 
 fn panic_message(panic: &(dyn core::any::Any + Send)) -> String {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{EngineError, LoadError, Node, clock::BlockTime, writer::blocks_missing_from};
+use super::{EngineError, LoadError, Node, NodeEvent, clock::BlockTime, writer::blocks_missing_from};
 use crate::{
     chain::{ChainDump, LoadSummary},
     primitives::Bytes,
@@ -67,7 +67,7 @@ impl Node {
 
     /// Replaces chain, state, time and pool by those of a dump, and removes all snapshots. See
     /// [`Chain::load`](crate::chain::Chain::load) for what is checked. Returns what was loaded, with the number of impersonated
-    /// transactions in the dump's blocks.
+    /// transactions in the dump's blocks; subscribers get it as [`NodeEvent::Loaded`].
     ///
     /// # Errors
     /// [`LoadError::Malformed`] for bytes that are no dump, and other variants for a dump of another genesis, of other
@@ -85,7 +85,7 @@ impl Node {
             let summary = writer.network.load(&document.chain, head_record).map_err(LoadError::from_network)?;
             // The load has succeeded: where the old blocks can't be read any more, followers are told of a gap.
             match blocks_missing_from(&before, writer.chain()) {
-                Ok(removed) => writer.switches.record(&removed),
+                Ok(removed) => writer.switches.record_to(writer.network.primary().chain(), &removed),
                 Err(_) => writer.switches.record_gap(),
             }
             writer.settings.time = document.time;
@@ -95,6 +95,7 @@ impl Node {
                 pool.refill(pooled.clone(), &context);
             });
             writer.publish_head(&self.inner, &[], &[]).map_err(EngineError::from)?;
+            writer.events.push(NodeEvent::Loaded { summary });
             Ok::<_, LoadError>(summary)
         })?;
         writer.snapshots.clear();

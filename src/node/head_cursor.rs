@@ -42,8 +42,11 @@ impl HeadChanges {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeadCursorError {
-    /// The head has switched branches more often since than the node remembers.
-    #[error("the place in the chain is lost: the head switched branches more than {max} times since block {height}")]
+    /// The head has switched branches more often since than the node remembers, or further back than blocks are kept.
+    #[error(
+        "the place in the chain is lost: since block {height} the head switched branches more than {max} times, or further back \
+         than blocks are kept"
+    )]
     Lost {
         /// Height of the newest block seen.
         height: Height,

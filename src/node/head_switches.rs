@@ -6,7 +6,7 @@
 use imbl::Vector;
 
 use crate::{
-    chain::ExecutedBlock,
+    chain::{Chain, ExecutedBlock},
     primitives::{B256, Height},
 };
 
@@ -55,6 +55,15 @@ impl HeadSwitches {
         let missed = usize::try_from(self.count.saturating_sub(seen)).ok()?;
         let first = self.kept.len().checked_sub(missed)?;
         Some(self.kept.iter().skip(first))
+    }
+
+    /// Records a switch to the chain `now` that removed these blocks, newest first. Where older removed blocks are pruned, so that
+    /// their number is unknown, every cursor is told of a gap.
+    pub(super) fn record_to(&mut self, now: &Chain, removed: &[ExecutedBlock]) {
+        match removed.last() {
+            Some(oldest) if !now.is_canonical(oldest.block().parent_hash()) => self.record_gap(),
+            _ => self.record(removed),
+        }
     }
 
     /// Records a switch that removed these blocks, newest first; nothing without them. The common ancestor is the parent of the

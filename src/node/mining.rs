@@ -60,13 +60,8 @@ impl Node {
         }
         let mut writer = self.write();
         for made in 0..count {
-            if let Some(spacing) = spacing.filter(|_| made > 0) {
-                writer.increase_time(&self.inner, spacing);
-            }
-            let block = writer.mine_block(&self.inner).map_err(|cause| match made {
-                0 => cause,
-                _ => MineError::Partial { made, asked: count, cause: Box::new(cause) },
-            })?;
+            let spacing = spacing.filter(|_| made > 0).unwrap_or_default();
+            let block = writer.mine_block(&self.inner, spacing).map_err(|cause| cause.after(made, count))?;
             if visit(&block).is_break() {
                 return Ok(made.saturating_add(1));
             }
@@ -86,8 +81,7 @@ impl Node {
     /// [`MineError`] when that block can't be made; the mode is changed all the same.
     pub fn set_mining(&self, mining: Mining) -> Result<(), MineError> {
         let mut writer = self.write();
-        writer.settings.mining = mining;
-        writer.publish_settings(&self.inner);
+        writer.set(&self.inner, |settings| settings.mining = mining);
         self.inner.subscribers.send(&NodeEvent::MiningChanged { mining });
         writer.automine(&self.inner)
     }
@@ -102,22 +96,26 @@ impl Node {
 
     /// Advances time by `duration` without making a block. Returns the new offset from the clock.
     pub fn increase_time(&self, duration: Duration) -> ClockOffset {
-        self.write().increase_time(&self.inner, duration)
+        self.write().set(&self.inner, |settings| {
+            settings.time.increase(duration);
+            settings.time.offset()
+        })
     }
 
     /// Sets the time to `timestamp`; it advances with the clock.
     ///
     /// # Errors
-    /// [`TimeError::BeforeParent`] when the head's timestamp is later.
+    /// [`TimeError::BeforeParent`] when the head's timestamp is later; [`TimeError::Engine`] when the clock panics.
     pub fn set_time(&self, timestamp: Timestamp) -> Result<(), TimeError> {
         let mut writer = self.write();
         let parent = head_time(&writer);
         if timestamp < parent {
             return Err(TimeError::BeforeParent { asked: timestamp, parent });
         }
-        writer.settings.time.set_now(&*self.inner.clock, timestamp);
-        writer.publish_settings(&self.inner);
-        Ok(())
+        writer.change_settings(&self.inner, |settings| {
+            settings.time.set_now(&*self.inner.clock, timestamp);
+            Ok(())
+        })
     }
 
     /// Sets the next block's timestamp; time continues from it.
@@ -127,38 +125,46 @@ impl Node {
     pub fn set_next_block_timestamp(&self, timestamp: Timestamp) -> Result<(), TimeError> {
         let mut writer = self.write();
         let parent = head_time(&writer);
-        writer.settings.time.set_next(timestamp, parent)?;
-        writer.publish_settings(&self.inner);
-        Ok(())
+        writer.change_settings(&self.inner, |settings| settings.time.set_next(timestamp, parent))
     }
 
     /// Sets a fixed interval between block timestamps in place of the clock; `None` returns to the clock.
     pub fn set_block_timestamp_interval(&self, interval: Option<Duration>) {
-        let mut writer = self.write();
-        writer.settings.time.set_interval(interval);
-        writer.publish_settings(&self.inner);
+        self.write().set(&self.inner, |settings| settings.time.set_interval(interval));
     }
 
-    /// Advances time by `duration`. With [`Mining::Interval`] every block that falls due is made at its own time.
+    /// Advances time by `duration`. With [`Mining::Interval`] every block that falls due is made at its own time, as a command of its
+    /// own.
     ///
     /// # Errors
-    /// [`MineError`] when a block can't be made; time has then passed up to it.
+    /// [`MineError::TooMany`] when more than [`BLOCKS_PER_CALL_MAX`] blocks fall due. [`MineError`] when one can't be made,
+    /// [`MineError::Partial`] when some were made before it: time has then passed up to the last one that was made.
     pub fn pass_time(&self, duration: Duration) -> Result<Vec<ExecutedBlock>, MineError> {
         let mut writer = self.write();
-        let mut blocks = Vec::new();
-        let mut left = duration;
-        if let Mining::Interval(interval) = writer.settings.mining
-            && !interval.is_zero()
-        {
-            while left >= interval {
-                writer.increase_time(&self.inner, interval);
-                left = left.saturating_sub(interval);
-                blocks.push(writer.mine_block(&self.inner)?);
-            }
+        let interval = match writer.settings.mining {
+            Mining::Interval(interval) => interval,
+            Mining::EachTransaction | Mining::Manual => Duration::ZERO,
+        };
+        let asked = duration.as_nanos().checked_div(interval.as_nanos()).unwrap_or(0);
+        let asked = u64::try_from(asked).unwrap_or(u64::MAX);
+        if asked > BLOCKS_PER_CALL_MAX {
+            return Err(MineError::TooMany { asked, max: BLOCKS_PER_CALL_MAX });
         }
-        writer.increase_time(&self.inner, left);
+        let (mut blocks, mut passed) = (Vec::new(), Duration::ZERO);
+        for made in 0..asked {
+            let due = passed.saturating_add(interval);
+            let step = whole_seconds_between(passed, due);
+            blocks.push(writer.mine_block(&self.inner, step).map_err(|cause| cause.after(made, asked))?);
+            passed = due;
+        }
+        writer.set(&self.inner, |settings| settings.time.increase(whole_seconds_between(passed, duration)));
         Ok(blocks)
     }
+}
+
+/// Returns the whole seconds from one elapsed time to a later one: of ten steps of half a second, every other one is a second.
+fn whole_seconds_between(from: Duration, to: Duration) -> Duration {
+    Duration::from_secs(to.as_secs().saturating_sub(from.as_secs()))
 }
 
 fn head_time(writer: &Writer) -> Timestamp {

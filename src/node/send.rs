@@ -99,11 +99,14 @@ impl Node {
         let prepared = self.prepare(submissions);
         let mut writer = self.write();
         // One command for all, as a refused one changes nothing. When one of them fails it, only the failing ones are left out.
+        let mut view = self.view();
         let submitted = writer.command(&self.inner, |writer| {
-            prepared.iter().map(|one| self.submit_or_fail(writer, one)).collect::<Result<Vec<_>, SendError>>()
+            let submit = |one| self.submit_or_fail(writer, &mut view, one);
+            prepared.iter().map(submit).collect::<Result<Vec<_>, SendError>>()
         });
         let mut results = submitted.unwrap_or_else(|_| {
-            let alone = |one| writer.command(&self.inner, |writer| self.submit(writer, one));
+            let mut view = self.view();
+            let alone = |one| writer.command(&self.inner, |writer| self.submit(writer, &mut view, one));
             prepared.iter().map(alone).collect()
         });
         if let Err(error) = writer.automine(&self.inner)
@@ -127,27 +130,33 @@ impl Node {
         prepared.collect()
     }
 
-    fn submit(&self, writer: &mut Writer, prepared: &Prepared) -> Result<B256, SendError> {
+    fn submit(&self, writer: &mut Writer, view: &mut Arc<NodeView>, prepared: &Prepared) -> Result<B256, SendError> {
         let transaction = match prepared {
             Prepared::Signed(decoded) => decoded.clone()?,
-            Prepared::Request(request) => Arc::new(self.filled(writer, (**request).clone())?),
+            Prepared::Request(request) => Arc::new(self.filled(writer, view, (**request).clone())?),
         };
         let hash = transaction.hash();
         writer.submit(transaction).map(|()| hash)
     }
 
     /// As [`Node::submit`]; the outer error is that of a failure, after which the writer may be changed.
-    fn submit_or_fail(&self, writer: &mut Writer, prepared: &Prepared) -> Result<Result<B256, SendError>, SendError> {
-        match self.submit(writer, prepared) {
+    fn submit_or_fail(&self, writer: &mut Writer, view: &mut Arc<NodeView>, prepared: &Prepared) -> Result<Result<B256, SendError>, SendError> {
+        match self.submit(writer, view, prepared) {
             Err(failure @ SendError::Mine(_)) => Err(failure),
             result => Ok(result),
         }
     }
 
-    /// The transaction that a request asks for, after all that the writer has.
-    fn filled(&self, writer: &Writer, request: CallRequest) -> Result<Transaction, SendError> {
-        let view = writer.view(Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
-        self.finish(self.draft(&view, request)?, &view)
+    /// The transaction that a request asks for, after all that the writer has. `view` becomes the view of that.
+    fn filled(
+        &self,
+        writer: &Writer,
+        view: &mut Arc<NodeView>,
+        request: CallRequest,
+    ) -> Result<Transaction, SendError> {
+        let now = writer.view(Arc::clone(&self.inner.clock)).map_err(QueryError::from)?;
+        *view = Arc::new(now.following(view));
+        self.finish(self.draft(view, request)?, view)
     }
 
     /// Sends a transaction of one of the node's accounts, or of an impersonated one; fills in missing fields.

@@ -13,14 +13,10 @@ impl NodeView {
     /// # Errors
     /// [`QueryError`] for an unknown block or a pruned state.
     pub fn call_context(&self, id: BlockRef) -> Result<CallContext, QueryError> {
-        let (block, state) = match id {
-            BlockRef::Pending => {
-                let pending = self.pending()?;
-                (pending.block, pending.state)
-            }
-            other => (self.block(other)?, self.state(other)?),
-        };
-        Ok(self.chain().call_context_over(&block, state))
+        match id {
+            BlockRef::Pending => Ok(self.pending()?.call_context()),
+            other => Ok(self.chain().call_context_over(&self.block(other)?, self.state(other)?)),
+        }
     }
 
     /// Runs `request` on the state after a block, with `overrides`, and discards its changes. A revert is a result, no error.

@@ -72,10 +72,11 @@ impl Node {
             Height::GENESIS => writer.initial.clone(),
             _ => writer.initial.at_genesis().map_err(EngineError::from_network)?,
         };
-        writer.command(&self.inner, |writer| writer.switch_to(&self.inner, &initial, BlockTime::default()))?;
+        writer.command(&self.inner, |writer| {
+            writer.settings = Settings { mining: writer.settings.mining, ..Settings::default() };
+            writer.switch_to(&self.inner, &initial, BlockTime::default())
+        })?;
         writer.snapshots.clear();
-        writer.settings = Settings { mining: writer.settings.mining, ..Settings::default() };
-        writer.publish_settings(&self.inner);
         Ok(())
     }
 }

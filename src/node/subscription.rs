@@ -11,7 +11,10 @@ use std::sync::{
 use tokio::sync::{mpsc, watch};
 
 use super::{Mining, NodeView};
-use crate::{chain::ExecutedBlock, primitives::Transaction};
+use crate::{
+    chain::{ExecutedBlock, LoadSummary},
+    primitives::Transaction,
+};
 
 /// Most events in a subscriber's queue; a subscriber that falls further behind is dropped, a lossy one loses the newest events.
 pub const SUBSCRIBER_EVENTS_MAX: usize = 4_096;
@@ -38,6 +41,11 @@ pub enum NodeEvent {
         safe: ExecutedBlock,
         /// The newest block that is final by the protocol's rules.
         finalized: ExecutedBlock,
+    },
+    /// A dump was loaded; follows on the [`NodeEvent::Head`] of its head.
+    Loaded {
+        /// Content of the dump, with the number of impersonated transactions in its blocks.
+        summary: LoadSummary,
     },
     /// The mining mode was set, possibly to the one in force; interval mining then starts a new interval.
     MiningChanged {

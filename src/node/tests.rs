@@ -10,6 +10,8 @@ mod mining;
 mod pending;
 mod pool;
 mod protocols;
+mod pruned_branches;
 mod reads;
 mod sending;
+mod settings;
 mod snapshots;

@@ -133,7 +133,21 @@ impl NodeView {
     }
 
     pub(super) fn with_pool(&self, pool: Pool) -> Self {
-        Self { pool, pending: PendingBlock::default(), ..self.clone() }
+        Self { pool, pending: self.pending.followed(&self.pool), ..self.clone() }
+    }
+
+    /// Continues the pending block of an earlier view where both differ in the pool alone.
+    pub(super) fn following(self, before: &Self) -> Self {
+        if self.next != before.next || !self.chain.has_same_next_block(&before.chain) {
+            return self;
+        }
+        Self { pending: before.pending.followed(&before.pool), ..self }
+    }
+
+    /// Forgets the pending block, so that it is built from the start.
+    #[cfg(test)]
+    pub(super) fn without_pending(&self) -> Self {
+        Self { pending: PendingBlock::default(), ..self.clone() }
     }
 
     pub(super) fn with_switches(&self, switches: HeadSwitches) -> Self {
@@ -242,7 +256,7 @@ impl NodeView {
     /// The state whose root is in the header of the block that `id` names.
     fn own_state(&self, id: BlockRef) -> Result<Arc<dyn StateView>, QueryError> {
         match id {
-            BlockRef::Pending => Ok(self.pending()?.state),
+            BlockRef::Pending => Ok(self.pending()?.state()),
             other => Ok(self.chain.state_of(self.block(other)?.hash())?),
         }
     }

@@ -12,7 +12,7 @@ use std::{
 use arc_swap::ArcSwap;
 
 use super::{
-    Clock, ClockOffset, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
+    Clock, EngineError, MineError, Mining, NodeEvent, NodeView, SendError, SnapshotId, clock::BlockTime,
     head_switches::HeadSwitches, snapshot::Snapshot, subscription::Subscribers, view::Settings,
 };
 use crate::{
@@ -104,7 +104,7 @@ impl Writer {
 
     /// Replaces the readers' view by one of the present state.
     pub(super) fn publish(&self, inner: &NodeInner) -> Result<Arc<NodeView>, ReadError> {
-        let view = Arc::new(self.view(Arc::clone(&inner.clock))?);
+        let view = Arc::new(self.view(Arc::clone(&inner.clock))?.following(&inner.view.load()));
         inner.view.store(Arc::clone(&view));
         Ok(view)
     }
@@ -112,13 +112,6 @@ impl Writer {
     /// Replaces the settings in the readers' view, after a change of these alone.
     pub(super) fn publish_settings(&self, inner: &NodeInner) {
         inner.view.store(Arc::new(inner.view.load().with_settings(self.settings.clone())));
-    }
-
-    /// Advances time and publishes it. Returns the new offset from the clock.
-    pub(super) fn increase_time(&mut self, inner: &NodeInner, duration: Duration) -> ClockOffset {
-        self.settings.time.increase(duration);
-        self.publish_settings(inner);
-        self.settings.time.offset()
     }
 
     /// Replaces the pool in the readers' view, after a change of it alone.
@@ -133,6 +126,9 @@ impl Writer {
         let address = transaction.sender();
         if transaction.is_impersonated() && !self.settings.impersonates(address) {
             return Err(SendError::UnknownAccount { address });
+        }
+        if transaction.chain_id().is_none() {
+            return Err(SendError::Unprotected { chain_id: self.chain().spec().chain_id });
         }
         let submitted = self.network.submit(Arc::clone(&transaction), ReplicaId::new(0));
         submitted.map_err(SendError::from_network)?;
@@ -157,9 +153,12 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes one block of the ready transactions, as a command of its own.
-    pub(super) fn mine_block(&mut self, inner: &NodeInner) -> Result<ExecutedBlock, MineError> {
-        self.command(inner, |writer| writer.mine_one(inner))
+    /// Lets `spacing` pass and makes one block of the ready transactions, as a command of its own: without a block, no time passes.
+    pub(super) fn mine_block(&mut self, inner: &NodeInner, spacing: Duration) -> Result<ExecutedBlock, MineError> {
+        self.command(inner, |writer| {
+            writer.settings.time.increase(spacing);
+            writer.mine_one(inner)
+        })
     }
 
     /// Makes one block of the ready transactions and publishes it.
@@ -234,7 +233,7 @@ impl Writer {
         let removed = blocks_missing_from(&before, self.chain())?;
         let mut added = blocks_missing_from(self.chain(), &before)?;
         added.reverse();
-        self.switches.record(&removed);
+        self.switches.record_to(self.network.primary().chain(), &removed);
         self.publish_head(inner, &removed, &added)?;
         Ok(())
     }

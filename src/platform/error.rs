@@ -5,7 +5,7 @@ use alloy_primitives::U256;
 use super::entropy::EntropyError;
 use crate::{
     chain::{InvalidTransaction, PoolError},
-    node::{QueryError, SendError},
+    node::{FullDisk, QueryError, SendError},
 };
 
 /// An invalid field of a body.
@@ -63,6 +63,16 @@ pub enum PlatformError {
         /// Description of the missing data.
         message: String,
     },
+    /// The disk of the chain's store is full: nothing was changed, and reads go on.
+    #[error(
+        "the disk is full: {} bytes are free, writes stop below {}; make room, writing then resumes by itself",
+        disk.free_bytes,
+        disk.free_bytes_min
+    )]
+    StorageFull {
+        /// Free bytes, and those below which writes stop.
+        disk: FullDisk,
+    },
     /// The platform failed.
     #[error("internal error: {message}")]
     Internal {
@@ -112,8 +122,16 @@ impl PlatformError {
             SendError::UnknownAccount { address } => {
                 Self::field("from", "an account that this service can sign for (unlocked)", address.to_string())
             }
+            SendError::Unprotected { chain_id } => Self::field(
+                "signedTransaction",
+                format!("a transaction signed for chain {chain_id} (EIP-155)"),
+                "one signed without a chain id",
+            ),
             SendError::Query(cause) => Self::from_query(cause),
-            SendError::Mine(cause) => Self::internal(cause),
+            SendError::Mine(cause) => match cause.full_disk() {
+                Some(disk) => Self::StorageFull { disk },
+                None => Self::internal(cause),
+            },
             other => Self::Conflict { message: other.to_string() },
         }
     }
@@ -136,6 +154,7 @@ impl PlatformError {
             Self::Conflict { .. } => "CONFLICT",
             Self::InsufficientBalance { .. } => "INSUFFICIENT_BALANCE",
             Self::Pruned { .. } => "PRUNED",
+            Self::StorageFull { .. } => "STORAGE_FULL",
             Self::Internal { .. } | Self::Entropy(_) => "INTERNAL_ERROR",
         }
     }

@@ -8,7 +8,7 @@ use axum::{
 use serde_json::{Map, Value, json};
 
 use super::{commands::QueueError, limits::REST_BODY_BYTES_MAX};
-use crate::platform::PlatformError;
+use crate::{node::FullDisk, platform::PlatformError};
 
 /// Error of a handler. The envelope layer writes its body.
 #[derive(Clone, Debug)]
@@ -133,10 +133,17 @@ impl From<PlatformError> for ApiError {
                 error.details.insert("required".to_owned(), required.to_string().into());
                 error.details.insert("available".to_owned(), available.to_string().into());
             }
+            PlatformError::StorageFull { disk } => error.details = storage_details(*disk),
             _ => {}
         }
         error
     }
+}
+
+/// Returns the details of [`PlatformError::StorageFull`]: decimal strings, as all amounts of the service.
+pub(crate) fn storage_details(disk: FullDisk) -> Map<String, Value> {
+    let details = [("freeBytes", disk.free_bytes), ("freeBytesMin", disk.free_bytes_min)];
+    details.map(|(name, bytes)| (name.to_owned(), bytes.to_string().into())).into_iter().collect()
 }
 
 /// Returns the HTTP status of a platform error (the service specification, "Errors").
@@ -147,6 +154,7 @@ const fn status_of(cause: &PlatformError) -> StatusCode {
         PlatformError::NotFound { .. } => StatusCode::NOT_FOUND,
         PlatformError::Conflict { .. } | PlatformError::InsufficientBalance { .. } => StatusCode::CONFLICT,
         PlatformError::Pruned { .. } => StatusCode::GONE,
+        PlatformError::StorageFull { .. } => StatusCode::SERVICE_UNAVAILABLE,
         PlatformError::Internal { .. } | PlatformError::Entropy(_) => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

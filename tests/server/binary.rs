@@ -215,6 +215,38 @@ fn a_dump_is_written_at_shutdown_and_loaded_at_start() {
     assert_eq!(again.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
 }
 
+/// A record of an impersonated transaction is what a dump says, not what its sender signed: whoever loads one is told.
+#[test]
+fn the_impersonated_transactions_of_a_loaded_dump_are_counted() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("state.dump");
+    let file = file.to_str().unwrap();
+    let dev = Dev::start(folder.path(), &["--quiet", "--dump-state", file]);
+    let (account, stranger) = (dev.config["accounts"][0].clone(), "0x00000000000000000000000000000000000000c5");
+    dev.rpc("eth_sendTransaction", json!([{ "from": account, "to": stranger, "value": "0xde0b6b3a7640000" }]));
+    let signed_alone = dev.rpc("anvil_dumpState", json!([]));
+    dev.rpc("anvil_impersonateAccount", json!([stranger]));
+    assert!(dev.rpc("eth_sendTransaction", json!([{ "from": stranger, "to": account }])).is_string());
+    assert!(dev.stop("-TERM").status.success());
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+
+    let dev = Dev::start(folder.path(), &["--load-state", file]);
+    let dump = dev.rpc("anvil_dumpState", json!([]));
+    for loaded in [signed_alone, dump] {
+        assert_eq!(dev.rpc("anvil_loadState", json!([loaded])), true, "as anvil returns");
+    }
+    std::thread::sleep(Duration::from_millis(200));
+    let text = String::from_utf8(dev.stop("-TERM").stdout).unwrap();
+    let told = |text: &str| text.lines().filter(|line| line.contains("1 of them impersonated")).count();
+    assert!(text.contains("Loaded State:      2 blocks, 2 transactions, 1 of them impersonated"), "{text}");
+    assert!(text.contains("loaded a dump: 1 block, 1 transaction\n"), "{text}");
+    assert!(text.contains("loaded a dump: 2 blocks, 2 transactions, 1 of them impersonated"), "{text}");
+    assert_eq!(told(&text), 2, "{text}");
+    std::fs::remove_file(folder.path().join("config.json")).unwrap();
+    let quiet = Dev::start(folder.path(), &["--quiet", "--load-state", file]);
+    assert_eq!(quiet.stop("-TERM").stdout, b"");
+}
+
 #[cfg(feature = "rocksdb")]
 #[test]
 fn a_database_outlives_the_process_and_is_locked_meanwhile() {
@@ -331,6 +363,91 @@ fn a_database_remembers_its_protocol() {
     let mut other = chainbox(&["dev", "--port", "0", "--db-path", db, "--consensus", "raft", "--validators", "4"]);
     let text = String::from_utf8_lossy(&other.output().unwrap().stderr).into_owned();
     assert!(text.contains("a chain of pbft, raft is asked for"), "{text}");
+}
+
+/// A file system in memory, unmounted when dropped.
+#[cfg(feature = "rocksdb")]
+struct SmallDisk<'a>(&'a Path);
+
+#[cfg(feature = "rocksdb")]
+impl<'a> SmallDisk<'a> {
+    fn mount(path: &'a Path) -> Option<Self> {
+        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=192m", "tmpfs"]).arg(path).output();
+        mounted.is_ok_and(|output| output.status.success()).then_some(Self(path))
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0).status();
+    }
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn below_the_free_space_asked_for_the_database_is_read_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    let database = database.to_str().unwrap();
+    let restart = |flags: &[&str]| {
+        let elsewhere = tempfile::tempdir().unwrap();
+        (Dev::start(elsewhere.path(), &[&["--quiet", "--db-path", database], flags].concat()), elsewhere)
+    };
+    let (dev, _config) = restart(&[]);
+    let transfer = json!([{ "from": dev.config["accounts"][0], "to": dev.config["accounts"][1], "value": "0x7" }]);
+    let hash = dev.rpc("eth_sendTransaction", transfer.clone());
+    assert!(dev.stop("-TERM").status.success());
+    // No disk has as much.
+    let (dev, _config) = restart(&["--min-free-space", "1048576TiB"]);
+    let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": transfer });
+    let error = post(&dev.address(), "", &call)["error"].clone();
+    let bound = (1_u64 << 60).to_string();
+    assert_eq!((&error["code"], &error["data"]["details"]["freeBytesMin"]), (&json!(-32050), &json!(bound)), "{error}");
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), "0x1");
+    assert_eq!(dev.rpc("eth_getTransactionReceipt", json!([hash]))["status"], "0x1");
+    assert!(dev.stop("-TERM").status.success());
+    let (dev, _config) = restart(&["--min-free-space", "0"]);
+    assert!(dev.rpc("eth_sendTransaction", transfer).is_string());
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), "0x2");
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn a_running_node_goes_on_once_its_disk_has_room() {
+    let folder = tempfile::tempdir().unwrap();
+    let disk = folder.path().join("disk");
+    std::fs::create_dir(&disk).unwrap();
+    let Some(_mounted) = SmallDisk::mount(&disk) else {
+        eprintln!("skipped: mounting a small file system needs root");
+        return;
+    };
+    let (database, filler) = (disk.join("db"), disk.join("filler"));
+    let flags = ["--quiet", "--min-free-space", "64MiB", "--db-path", database.to_str().unwrap()];
+    let dev = Dev::start(folder.path(), &flags);
+    let transfer = json!([{ "from": dev.config["accounts"][0], "to": dev.config["accounts"][1], "value": "0x7" }]);
+    let send = || {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendTransaction", "params": transfer });
+        post(&dev.address(), "", &call)
+    };
+    assert!(send()["result"].is_string());
+    let mut filling = std::fs::File::create(&filler).unwrap();
+    let (mut sent, mut refused) = (1, json!(null));
+    while refused.is_null() {
+        filling.write_all(&vec![1; 8 << 20]).unwrap();
+        refused = send()["error"]["code"].take();
+        sent += u32::from(refused.is_null());
+    }
+    assert_eq!(refused, -32050);
+    for _ in 0..3 {
+        assert_eq!(send()["error"]["code"], -32050);
+        assert_eq!(dev.rpc("eth_blockNumber", json!([])), format!("{sent:#x}"));
+    }
+    std::fs::remove_file(&filler).unwrap();
+    drop(filling);
+    assert!(send()["result"].is_string());
+    assert_eq!(dev.rpc("eth_blockNumber", json!([])), format!("{:#x}", sent + 1));
+    assert!(dev.stop("-TERM").status.success());
 }
 
 #[cfg(feature = "rocksdb")]

@@ -132,3 +132,27 @@ async fn a_block_that_left_the_chain_has_its_own_logs_and_is_not_canonical() {
     }
     drop(reader);
 }
+
+#[tokio::test]
+async fn a_filter_with_more_positions_than_a_log_has_topics_does_not_match_it() {
+    let chain = Chain::new();
+    let by_poll = |positions: usize| chain.ok("eth_newFilter", json!([{ "topics": vec![Value::Null; positions] }]));
+    let polled = [by_poll(3).await, by_poll(4).await];
+    deploy(&chain).await;
+    let logs = chain.ok("eth_getLogs", json!([{ "fromBlock": "earliest" }])).await;
+    let with_topics = |count: usize| {
+        let topics = logs.as_array().unwrap().iter().map(|log| log["topics"].as_array().unwrap().len());
+        topics.filter(|topics| *topics >= count).count()
+    };
+    assert!(with_topics(3) > 0 && with_topics(4) == 0, "{logs}");
+    for positions in 0..=4 {
+        let filter = json!([{ "fromBlock": "earliest", "topics": vec![Value::Null; positions] }]);
+        let found = chain.ok("eth_getLogs", filter).await;
+        assert_eq!(found.as_array().unwrap().len(), with_topics(positions), "{positions} positions: {found}");
+    }
+    let (three, four) = (&polled[0], &polled[1]);
+    for method in ["eth_getFilterLogs", "eth_getFilterChanges"] {
+        assert_eq!(chain.ok(method, json!([three])).await.as_array().unwrap().len(), with_topics(3), "{method}");
+        assert_eq!(chain.ok(method, json!([four])).await, json!([]), "{method}");
+    }
+}

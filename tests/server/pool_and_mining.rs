@@ -35,6 +35,31 @@ async fn queued_transactions_have_a_reason() {
     assert_ne!(chain.ok("eth_getTransactionReceipt", json!([hash])).await, Value::Null);
 }
 
+/// As in geth, pending is what nonce and balance allow; the next block need not have it.
+#[tokio::test]
+async fn the_pool_is_counted_and_listed_by_nonce_and_balance() {
+    let chain = Chain::new();
+    chain.ok("evm_setAutomine", json!([false])).await;
+    let (cheap, gap) = (chain.account(0), chain.account(1));
+    for nonce in 0..3 {
+        let fees = json!({ "from": cheap, "to": gap, "nonce": format!("{nonce:#x}"), "gas": "0x5208",
+            "maxFeePerGas": "0x1", "maxPriorityFeePerGas": "0x0" });
+        chain.ok("eth_sendTransaction", json!([fees])).await;
+    }
+    chain.ok("eth_sendTransaction", json!([{ "from": gap, "to": cheap, "nonce": "0x4", "gas": "0x5208" }])).await;
+    assert_eq!(chain.ok("txpool_status", json!([])).await, json!({ "pending": "0x3", "queued": "0x1" }));
+    let content = chain.ok("txpool_content", json!([])).await;
+    assert_eq!(content["pending"][&cheap].as_object().unwrap().len(), 3);
+    assert_eq!(content["queued"], json!({ gap.clone(): { "4": content["queued"][&gap]["4"] } }));
+    let inspect = chain.ok("txpool_inspect", json!([])).await;
+    assert!(inspect["pending"][&cheap]["0"].as_str().unwrap().contains("below the next block's base fee"), "{inspect}");
+    assert_eq!(chain.ok("txpool_contentFrom", json!([cheap])).await["pending"].as_object().unwrap().len(), 3);
+    chain.ok("evm_mine", json!([])).await;
+    assert_eq!(chain.ok("txpool_status", json!([])).await["pending"], "0x3", "too cheap for the block");
+    chain.ok("anvil_removePoolTransactions", json!([cheap])).await;
+    assert_eq!(chain.ok("txpool_status", json!([])).await, json!({ "pending": "0x0", "queued": "0x1" }));
+}
+
 #[tokio::test]
 async fn the_pending_block_is_in_the_order_of_the_block_that_follows() {
     let chain = Chain::new();

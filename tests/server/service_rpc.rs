@@ -1,7 +1,7 @@
 //! `/v1/rpc`: the seven methods with named parameters.
 
 use chainbox::{
-    node::Mining,
+    node::{Mining, SendError},
     platform::Scope,
     primitives::{Gas, TransactionRequest, U256},
 };
@@ -161,4 +161,39 @@ async fn batches_and_notifications_work() {
     assert_eq!(service.send("POST", "/v1/rpc", &headers, &silent.to_string()).await.body, "");
     let empty = service.send("POST", "/v1/rpc", &headers, "[]").await.json();
     assert_eq!(empty["error"]["code"], -32600);
+}
+
+#[tokio::test]
+async fn a_transaction_signed_for_every_chain_is_refused_wherever_it_enters() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().node().clone();
+    let request = TransactionRequest {
+        chain_id: None,
+        to: Some(node.accounts()[1]),
+        gas_limit: Gas::new(21_000),
+        gas_price: Some(20_000_000_000),
+        ..Default::default()
+    };
+    let unprotected = request.clone().sign(&node.keys()[0]).unwrap();
+    let raw = unprotected.encoded();
+    let refused =
+        error(&service, "transaction.send", json!({ "blockchainId": "bc_default", "signedTransaction": raw })).await;
+    assert_eq!((&refused["code"], &refused["data"]["code"]), (&json!(-32602), &json!("VALIDATION_ERROR")), "{refused}");
+    let field = &refused["data"]["details"]["fields"][0];
+    assert_eq!(field["path"], "signedTransaction");
+    assert!(field["expected"].as_str().unwrap().contains("signed for chain 31337 (EIP-155)"), "{refused}");
+    let call = |raw: &chainbox::primitives::Bytes| json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_sendRawTransaction", "params": [raw] });
+    let batch = service.rpc_text(&json!([call(&raw), call(&raw)]).to_string()).await.json();
+    for response in batch.as_array().unwrap() {
+        let message = "only replay-protected (EIP-155) transactions allowed over RPC";
+        assert_eq!(response["error"], json!({ "code": -32000, "message": message }));
+    }
+    for sent in [node.send(unprotected), node.send_raw(&raw), node.send_raw_batch(&[raw]).remove(0)] {
+        let error = sent.unwrap_err();
+        assert!(matches!(error, SendError::Unprotected { chain_id: 31_337 }), "{error}");
+    }
+    assert!(node.view().pool().is_empty() && node.view().head().height().get() == 0);
+    let protected = TransactionRequest { chain_id: Some(31_337), ..request }.sign(&node.keys()[0]).unwrap();
+    let params = json!({ "blockchainId": "bc_default", "signedTransaction": protected.encoded() });
+    assert_eq!(ok(&service, "transaction.send", params).await["status"], "success");
 }

@@ -43,6 +43,8 @@ Examples:
   chainbox dev --block-time 5                    a block every five seconds
   chainbox dev --no-mining                       blocks by evm_mine only
   chainbox dev --db-path ./chain                 the chain survives a restart (needs a binary with RocksDB)
+  chainbox dev --db-path ./chain --min-free-space 1GiB
+                                                 it stops writing, and goes on reading, when less space is free
   chainbox dev --load-state a.dump --dump-state a.dump
                                                  start from a file, write it back on Ctrl-C
   chainbox dev --port 0 --quiet --config-out node.json
@@ -161,6 +163,10 @@ pub(crate) struct DevOptions {
     /// Keep the chain in a RocksDB database in this folder; needs a binary built with RocksDB (cargo feature rocksdb)
     #[arg(long, env = "CHAINBOX_DB_PATH", value_name = "FOLDER", help_heading = "State")]
     pub(crate) db_path: Option<PathBuf>,
+    /// Free space of the disk below which the database takes no writes: a number of bytes, or of KiB, MiB, GiB or TiB as in 512MiB;
+    /// reads go on, and so do writes once there is room [default: 256MiB]
+    #[arg(long, env = "CHAINBOX_MIN_FREE_SPACE", value_name = "SIZE", value_parser = bytes, requires = "db_path", help_heading = "State")]
+    pub(crate) min_free_space: Option<u64>,
     /// Genesis specification (JSON), which replaces the options for balance and chain
     #[arg(long, env = "CHAINBOX_GENESIS", value_name = "FILE", conflicts_with = "load_state", help_heading = "State")]
     pub(crate) genesis: Option<PathBuf>,
@@ -177,6 +183,15 @@ pub(crate) struct DevOptions {
     /// Write accounts, keys, mnemonic, chain id, URLs and API key as JSON once the server accepts connections
     #[arg(long, env = "CHAINBOX_CONFIG_OUT", value_name = "FILE", help_heading = "Output")]
     pub(crate) config_out: Option<PathBuf>,
+}
+
+/// Parses a number of bytes, or one of a unit of IEC 80000-13.
+fn bytes(text: &str) -> Result<u64, String> {
+    const UNITS: [(&str, u32); 5] = [("KiB", 10), ("MiB", 20), ("GiB", 30), ("TiB", 40), ("B", 0)];
+    let unit = UNITS.iter().find_map(|(unit, shift)| Some((text.strip_suffix(unit)?, *shift)));
+    let (digits, shift) = unit.unwrap_or((text, 0));
+    let number = digits.trim_end().parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+    number.ok_or_else(|| "expected a number of bytes below 2^64, or of KiB, MiB, GiB or TiB, as in 256MiB".to_owned())
 }
 
 /// Parses the name of a fork.
@@ -207,6 +222,25 @@ mod tests {
     }
 
     #[test]
+    fn sizes_have_a_unit_or_are_bytes() {
+        for (text, expected) in [
+            ("0", 0),
+            ("1000", 1_000),
+            ("7B", 7),
+            ("3KiB", 3 << 10),
+            ("256MiB", 256 << 20),
+            ("2 GiB", 2 << 30),
+            ("1TiB", 1 << 40),
+            ("16777215TiB", 16_777_215 << 40),
+        ] {
+            assert_eq!(bytes(text), Ok(expected), "{text}");
+        }
+        for text in ["", "MiB", "-1", "1.5GiB", "256MB", "256mib", "16777216TiB", "18446744073709551616"] {
+            assert!(bytes(text).unwrap_err().contains("256MiB"), "{text}");
+        }
+    }
+
+    #[test]
     fn invalid_flags_are_refused_by_name() {
         for (flags, named) in [
             (&["--port", "70000"][..], "--port"),
@@ -214,6 +248,8 @@ mod tests {
             (&["--block-time", "5", "--no-mining"], "--no-mining"),
             (&["--consensus", "magic"], "--consensus"),
             (&["--hardfork", "berlin"], "--hardfork"),
+            (&["--db-path", "chain", "--min-free-space", "much"], "--min-free-space"),
+            (&["--min-free-space", "1GiB"], "--db-path"),
         ] {
             let error = Cli::try_parse_from(["chainbox", "dev"].iter().chain(flags)).unwrap_err();
             assert!(error.to_string().contains(named), "{error}");

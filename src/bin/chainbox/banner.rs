@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, net::SocketAddr};
 
 use anstyle::{AnsiColor, Style};
-use chainbox::node::Node;
+use chainbox::{chain::LoadSummary, node::Node};
 
 use crate::{args::DevOptions, config_out::reachable};
 
@@ -17,7 +17,13 @@ pub(crate) const FAINT: Style = Style::new().dimmed();
 pub(crate) const ERROR: Style = AnsiColor::Red.on_default().bold();
 
 /// Returns the banner: accounts, keys, chain and URLs, in the layout of other development nodes.
-pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api_key: &str) -> String {
+pub(crate) fn banner(
+    node: &Node,
+    options: &DevOptions,
+    loaded: Option<LoadSummary>,
+    address: SocketAddr,
+    api_key: &str,
+) -> String {
     let view = node.view();
     let genesis = view.chain().genesis().block().clone();
     let mut text = String::new();
@@ -40,13 +46,20 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
     }
     line(format_args!("\n{HEADING}Chain{HEADING:#}\n=================="));
     line(format_args!("Chain ID:          {}", view.chain_id()));
-    line(format_args!("Consensus:         {}, {}", node.consensus().name(), validators(node.validator_count())));
+    line(format_args!(
+        "Consensus:         {}, {}",
+        node.consensus().name(),
+        counted(node.validator_count(), "validator")
+    ));
     line(format_args!("Fork:              {}", view.chain().spec().forks.at(view.head().height())));
     line(format_args!("Blockchain ID:     {}", chainbox::platform::DEFAULT_BLOCKCHAIN_ID));
     line(format_args!("Genesis Hash:      {}", view.genesis_hash()));
     line(format_args!("Genesis Timestamp: {}", genesis.timestamp().as_secs()));
     line(format_args!("Base Fee:          {}", view.next_base_fee()));
     line(format_args!("Gas Limit:         {}", genesis.header().gas_limit));
+    if let Some(summary) = loaded {
+        line(format_args!("Loaded State:      {}", describe_load(&summary)));
+    }
     line(format_args!("\n{HEADING}API key{HEADING:#} (X-API-Key, valid for this process only)\n=================="));
     line(format_args!("{api_key}"));
     for warning in warnings(options, address) {
@@ -57,6 +70,20 @@ pub(crate) fn banner(node: &Node, options: &DevOptions, address: SocketAddr, api
     line(format_args!(
         "{FAINT}Ethereum JSON-RPC http://{address} and ws://{address}, service API http://{address}/v1{FAINT:#}\n"
     ));
+    text
+}
+
+/// Returns what a dump had, with a word on transactions that nobody signed.
+pub(crate) fn describe_load(summary: &LoadSummary) -> String {
+    let (blocks, transactions) = (counted(summary.blocks, "block"), counted(summary.transactions, "transaction"));
+    let mut text = format!("{blocks}, {transactions}");
+    if summary.impersonated > 0 {
+        let _ = write!(
+            text,
+            ", {} of them impersonated: recorded without a signature of their sender",
+            summary.impersonated
+        );
+    }
     text
 }
 
@@ -87,6 +114,6 @@ fn warnings(options: &DevOptions, address: SocketAddr) -> Vec<String> {
     warnings
 }
 
-fn validators(count: usize) -> String {
-    if count == 1 { "1 validator".to_owned() } else { format!("{count} validators") }
+fn counted(count: usize, what: &str) -> String {
+    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }

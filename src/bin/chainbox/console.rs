@@ -16,9 +16,9 @@ use chainbox::{
     server::{decode_call, decode_error},
 };
 
-use crate::banner::{ERROR, FAINT, GOOD};
+use crate::banner::{ERROR, FAINT, GOOD, describe_load};
 
-/// Moves of the head in the console's queue; those past it are counted and not printed.
+/// Moves of the head and loaded dumps in the console's queue; those past it are counted and not printed.
 const QUEUE_MAX: usize = 1_024;
 /// Bytes of text written at a time.
 const WRITE_BYTES: usize = 64 << 10;
@@ -31,21 +31,29 @@ pub(crate) fn start(node: &Node) -> io::Result<()> {
 }
 
 fn subscribe(node: &Node) -> Subscription {
-    node.subscribe_lossy(|event| matches!(event, NodeEvent::Head { .. }), QUEUE_MAX)
+    node.subscribe_lossy(|event| matches!(event, NodeEvent::Head { .. } | NodeEvent::Loaded { .. }), QUEUE_MAX)
 }
 
 /// Writes the blocks of `heads` until the node is dropped or the output is closed.
 fn follow(mut heads: Subscription, mut output: impl Write) {
     let mut text = String::new();
     while let Ok(event) = heads.blocking_next() {
-        let NodeEvent::Head { removed, added, view, .. } = event else { continue };
-        for block in removed.iter() {
-            let _ = writeln!(text, "{FAINT}block {} {} was removed by a reorg{FAINT:#}", block.height(), block.hash());
-        }
-        for block in added.iter() {
-            if write_transactions(&mut text, &view, block, &mut output).is_err() {
-                return;
+        match event {
+            NodeEvent::Head { removed, added, view, .. } => {
+                for block in removed.iter() {
+                    let (height, hash) = (block.height(), block.hash());
+                    let _ = writeln!(text, "{FAINT}block {height} {hash} was removed by a reorg{FAINT:#}");
+                }
+                for block in added.iter() {
+                    if write_transactions(&mut text, &view, block, &mut output).is_err() {
+                        return;
+                    }
+                }
             }
+            NodeEvent::Loaded { summary } => {
+                let _ = writeln!(text, "loaded a dump: {}", describe_load(&summary));
+            }
+            _ => {}
         }
         match heads.take_lost() {
             0 => {}

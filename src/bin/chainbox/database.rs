@@ -23,7 +23,9 @@ pub(crate) struct Opened {
 pub(crate) fn open(path: &Path, options: &DevOptions) -> Result<Opened, Failure> {
     use chainbox::store::{RocksOptions, RocksStore};
 
-    let store = RocksStore::open(path, RocksOptions::default()).map_err(|cause| crate::files::with_causes(&cause))?;
+    let default = RocksOptions::default();
+    let rocks = options.min_free_space.map_or(default, |bytes| default.with_free_bytes_min(bytes));
+    let store = RocksStore::open(path, rocks).map_err(|cause| crate::files::with_causes(&cause))?;
     let genesis = if options.genesis.is_some() { None } else { stored_genesis(&store, path, options)? };
     Ok(Opened { database: Database::Store(std::sync::Arc::new(store)), genesis })
 }

@@ -3,7 +3,7 @@
 use std::{error::Error, path::Path, sync::Arc, time::Duration};
 
 use chainbox::{
-    chain::GenesisSpec,
+    chain::{GenesisSpec, LoadSummary},
     consensus::ConsensusKind,
     node::{Dump, Mining, Node, NodeBuilder},
     platform::{Blockchain, BlockchainSpec, DEFAULT_BLOCKCHAIN_ID, NativeToken, OsEntropy, Platform, Scope, Secret},
@@ -18,12 +18,13 @@ type Failure = Box<dyn Error>;
 /// Runs until SIGINT or SIGTERM.
 pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     let node = build_node(options)?;
+    let loaded = options.load_state.as_deref().map(|path| load(&node, path)).transpose()?;
     // Half of the cores serve requests: fewer threads exchange less work, and the other cores recover signers, execute blocks and
     // run clients. At least two, so that one is free while the other executes a transaction.
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads((cores / 2).max(2)).enable_all().build()?;
-    let result = runtime.block_on(serve(options, node.clone()));
+    let result = runtime.block_on(serve(options, node.clone(), loaded));
     // Calls that still run on blocking threads are not waited for.
     runtime.shutdown_timeout(Duration::from_millis(100));
     result?;
@@ -34,7 +35,7 @@ pub(crate) fn run(options: &DevOptions) -> Result<(), Failure> {
     Ok(())
 }
 
-async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
+async fn serve(options: &DevOptions, node: Node, loaded: Option<LoadSummary>) -> Result<(), Failure> {
     let secret = Secret::generate(&OsEntropy)?;
     let chain =
         Blockchain::running(DEFAULT_BLOCKCHAIN_ID.to_owned(), describe(options, &node), node.clone(), server::now_ms());
@@ -58,7 +59,7 @@ async fn serve(options: &DevOptions, node: Node) -> Result<(), Failure> {
         write(path, &serde_json::to_vec_pretty(&config)?)?;
     }
     if !options.quiet {
-        anstream::print!("{}", banner::banner(&node, options, address, &api_key));
+        anstream::print!("{}", banner::banner(&node, options, loaded, address, &api_key));
     }
     serving.await?;
     Ok(())
@@ -108,9 +109,6 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         let genesis = GenesisSpec::from_json(&text).map_err(|cause| format!("{}: {cause}", path.display()))?;
         builder = with_genesis(builder, options, genesis);
     }
-    if let Some(path) = &options.load_state {
-        builder = builder.with_dump(Dump::from_bytes(files::read(path)?));
-    }
     if let Some(path) = &options.db_path {
         let opened = database::open(path, options)?;
         if let Some(genesis) = opened.genesis {
@@ -119,6 +117,11 @@ fn build_node(options: &DevOptions) -> Result<Node, Failure> {
         builder = builder.with_database(opened.database);
     }
     builder.build().map_err(|cause| files::with_causes(&cause).into())
+}
+
+fn load(node: &Node, path: &Path) -> Result<LoadSummary, Failure> {
+    let dump = Dump::from_bytes(files::read(path)?);
+    node.load(&dump).map_err(|cause| files::with_causes(&cause).into())
 }
 
 /// Adds a genesis. Its list of validators is the default for `--validators`.

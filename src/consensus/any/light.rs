@@ -9,6 +9,10 @@ use crate::consensus::common::{id::BlockId, light::SealedHeader, validators::Val
 /// at least two thirds of the producers built upon it (delegated proof of stake), more than half of the signers did (proof of
 /// authority: advice). Raft's headers prove no commitment: the leader's seal is verified, and all members are trusted.
 ///
+/// It sees no interventions, which headers do not commit to. So it refuses a header whose `mixHash` an intervention set: nothing
+/// in the header tells it from one that breaks the rules. A development chain that sets it by hand has no light verification past
+/// that block.
+///
 /// ```
 /// use chainbox::{
 ///     consensus::{Authenticator, ConsensusConfig, PbftConfig, SealScheme},

@@ -53,6 +53,12 @@ pub enum SendError {
     /// The bytes are no transaction of this chain, or the fields contradict each other.
     #[error(transparent)]
     Transaction(#[from] TransactionError),
+    /// It is signed for every chain, with the form of signature before EIP-155: anyone could replay it on another one.
+    #[error("only replay-protected (EIP-155) transactions are taken: sign it with the chain id {chain_id}")]
+    Unprotected {
+        /// The chain's id.
+        chain_id: u64,
+    },
     /// The pool refused it.
     #[error(transparent)]
     Pool(#[from] PoolError),
@@ -158,6 +164,11 @@ pub enum MineError {
 }
 
 impl MineError {
+    /// Returns the error of a row of `asked` blocks, of which `made` were made before this error.
+    pub(in crate::node) fn after(self, made: u64, asked: u64) -> Self {
+        if made == 0 { self } else { Self::Partial { made, asked, cause: Box::new(self) } }
+    }
+
     pub(in crate::node) fn from_network(error: NetworkError) -> Self {
         match error {
             NetworkError::NobodyBuilds { height } => Self::NoProposer { height },
@@ -174,8 +185,8 @@ impl From<ReadError> for MineError {
     }
 }
 
-/// Why a time can't be set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+/// Why a time was not set. The node is unchanged.
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TimeError {
     /// Blocks' time never goes back.
@@ -186,4 +197,7 @@ pub enum TimeError {
         /// Timestamp of the last block.
         parent: Timestamp,
     },
+    /// The clock panicked.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
 }

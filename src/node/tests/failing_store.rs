@@ -37,7 +37,7 @@ fn a_failed_write_makes_no_block_and_leaves_the_stored_chain_usable() {
             matches!(error, MineError::Engine(EngineError::Chain(_) | EngineError::Store(_))),
             "{chain:?}: {error}"
         );
-        assert!(error.to_string().contains("no space left"), "{chain:?}: {error}");
+        assert!(error.to_string().contains("the disk is full"), "{chain:?}: {error}");
         assert_eq!(node.view().head().hash(), head, "{chain:?}");
         drop(node);
 
@@ -128,13 +128,13 @@ fn nothing_stays(break_store: impl Fn(&FailingStore), expected: &str) {
 
 #[test]
 fn a_failed_command_leaves_nothing_behind_and_the_node_goes_on() {
-    nothing_stays(|store| store.fail(WriteFault::after(0).disk_full()), "no space left");
+    nothing_stays(|store| store.fail(WriteFault::after(0).disk_full()), "the disk is full");
 }
 
 #[test]
 fn a_command_that_fails_late_leaves_nothing_behind() {
     // The block's batch is written, and what follows is not.
-    nothing_stays(|store| store.fail(WriteFault::after(0).in_table(Table::Consensus).disk_full()), "no space left");
+    nothing_stays(|store| store.fail(WriteFault::after(0).in_table(Table::Consensus).disk_full()), "the disk is full");
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_row_of_blocks_says_how_far_it_came() {
     store.fail(WriteFault::after(6).disk_full());
     let error = node.mine(100).unwrap_err();
     let MineError::Partial { made, asked: 100, cause } = &error else { panic!("{error}") };
-    assert!(cause.to_string().contains("no space left"), "{cause}");
+    assert!(cause.to_string().contains("the disk is full"), "{cause}");
     assert_eq!((node.view().head().height().get(), *made > 0), (*made, true));
     store.recover();
     assert_eq!(node.mine(1).unwrap()[0].height().get(), made + 1);

@@ -2,10 +2,13 @@
 
 use core::time::Duration;
 
+use std::sync::Arc;
+
 use super::fixture::plain_transfer;
 use crate::{
-    node::{BlockRef, Mining, Node},
+    node::{BLOCKS_PER_CALL_MAX, BlockRef, Database, MineError, Mining, Node},
     primitives::Timestamp,
+    store::testing::{FailingStore, MemoryDisk, WriteFault},
 };
 
 #[test]
@@ -37,4 +40,54 @@ fn automining_does_not_advance_time() {
     let early = Timestamp::from_secs(start.as_secs() - 1);
     assert!(node.set_next_block_timestamp(early).is_err());
     node.set_next_block_timestamp(start).unwrap();
+}
+
+#[test]
+fn time_that_passes_says_how_many_blocks_it_made_and_stops_at_the_last() {
+    let store = Arc::new(FailingStore::new(Arc::new(MemoryDisk::new())));
+    let interval = Mining::Interval(Duration::from_secs(12));
+    let node = Node::builder().with_mining(interval).with_database(Database::Store(store.clone())).build().unwrap();
+    let start = node.now().as_secs();
+    store.fail(WriteFault::after(0));
+    assert!(matches!(node.pass_time(Duration::from_secs(100)), Err(MineError::Engine(_))), "no block was made");
+    assert_eq!((node.now().as_secs(), node.view().head().height().get()), (start, 0));
+
+    store.fail(WriteFault::after(5));
+    let error = node.pass_time(Duration::from_secs(100)).unwrap_err();
+    let MineError::Partial { made, asked: 8, cause } = &error else { panic!("{error}") };
+    assert!(matches!(**cause, MineError::Engine(_)), "{cause}");
+    assert_eq!((node.view().head().height().get(), *made > 0), (*made, true));
+    assert_eq!(node.now().as_secs(), start + 12 * made);
+    assert_eq!(node.view().head().block().timestamp(), node.now());
+
+    store.recover();
+    let rest = node.pass_time(Duration::from_secs(100 - 12 * made)).unwrap();
+    assert_eq!((rest.len() as u64, node.now().as_secs()), (8 - made, start + 100));
+}
+
+#[test]
+fn passing_time_is_bounded_and_keeps_parts_of_seconds() {
+    let node = Node::builder().with_mining(Mining::Interval(Duration::from_secs(1))).build().unwrap();
+    let (start, max) = (node.now().as_secs(), BLOCKS_PER_CALL_MAX);
+    let error = node.pass_time(Duration::from_secs(max + 1)).unwrap_err();
+    assert!(matches!(error, MineError::TooMany { asked, max: most } if (asked, most) == (max + 1, max)), "{error}");
+    assert!(matches!(node.pass_time(Duration::MAX), Err(MineError::TooMany { .. })));
+    assert_eq!(node.now().as_secs(), start);
+    node.set_mining(Mining::Interval(Duration::from_millis(1_500))).unwrap();
+    let blocks = node.pass_time(Duration::from_secs(7)).unwrap();
+    let times: Vec<u64> = blocks.iter().map(|block| block.block().timestamp().as_secs() - start).collect();
+    assert_eq!((times, node.now().as_secs()), (vec![1, 3, 4, 6], start + 7));
+    node.set_mining(Mining::Manual).unwrap();
+    assert!(node.pass_time(Duration::from_secs(u64::from(u32::MAX))).unwrap().is_empty());
+}
+
+#[test]
+fn spacing_passes_with_its_block_alone() {
+    let store = Arc::new(FailingStore::new(Arc::new(MemoryDisk::new())));
+    let node = Node::builder().with_database(Database::Store(store.clone())).build().unwrap();
+    let start = node.now().as_secs();
+    store.fail(WriteFault::after(5));
+    let error = node.mine_spaced(8, Some(Duration::from_secs(10))).unwrap_err();
+    let MineError::Partial { made, asked: 8, .. } = error else { panic!("{error}") };
+    assert_eq!(node.now().as_secs(), start + 10 * (made - 1));
 }

@@ -1,16 +1,23 @@
 //! The pending block, and which states show what was set by hand.
 
 use core::time::Duration;
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+use alloy_json_abi::JsonAbi;
+use proptest::prelude::*;
 
 use super::fixture::{node_of, protocols, request};
 use crate::{
     chain::{CallRequest, StateOverrides},
-    node::{BlockRef, Database, ManualClock, Mining, Node, NodeView},
-    primitives::{Address, Height, Timestamp, Transaction, TransactionRequest, U256, ether},
+    node::{BlockRef, Database, ManualClock, Mining, Node, NodeView, SnapshotId},
+    primitives::{Address, Bytes, Gas, Height, Timestamp, Transaction, TransactionRequest, U256, ether},
     state::{AccountProof, verify_proof},
     store::testing::MemoryDisk,
     templates::{Erc20Params, erc20::interface as erc20},
+    vm::{Host, Marker, Stop, Template, TemplateId},
 };
 
 /// A transfer of one wei with a tip.
@@ -152,4 +159,192 @@ fn only_latest_and_pending_show_what_is_set_by_hand() {
     assert_eq!(proof_at(&view, account, BlockRef::Latest).account.balance, ether(1));
     assert_eq!(proof_at(&view, account, BlockRef::Pending).account.balance, ether(5));
     assert_eq!(view.balance(account, BlockRef::Earliest).unwrap(), U256::ZERO);
+}
+
+/// Counts how often it is called.
+#[derive(Debug, Default)]
+struct CallCounter(AtomicUsize);
+
+impl CallCounter {
+    const ID: TemplateId = TemplateId::new(0x8002, 1);
+}
+
+impl Template for CallCounter {
+    fn id(&self) -> TemplateId {
+        Self::ID
+    }
+
+    fn name(&self) -> &str {
+        "call-counter"
+    }
+
+    fn abi(&self) -> JsonAbi {
+        JsonAbi::new()
+    }
+
+    fn construct(&self, _: &mut Host<'_>, _: &[u8]) -> Result<(), Stop> {
+        Ok(())
+    }
+
+    fn call(&self, host: &mut Host<'_>, _: &[u8]) -> Result<Bytes, Stop> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        let total = host.load(U256::ZERO)?;
+        host.store(U256::ZERO, total + U256::from(1))?;
+        Ok(Bytes::new())
+    }
+}
+
+#[test]
+fn requests_without_gas_execute_what_is_pending_once() {
+    const REQUESTS: usize = 120;
+    for together in [false, true] {
+        for database in [Database::Memory, Database::Store(Arc::new(MemoryDisk::new()))] {
+            let counter = Arc::new(CallCounter::default());
+            let node = Node::builder().with_template(counter.clone()).with_database(database);
+            let node = node.with_mining(Mining::Manual).build().unwrap();
+            let contract = node.accounts()[0].create(0);
+            let init_code = Marker(CallCounter::ID).init_code(&[]);
+            node.send_request(CallRequest { from: Some(node.accounts()[0]), input: init_code, ..Default::default() })
+                .unwrap();
+            let requests = (0..REQUESTS).map(|index| {
+                let from = node.accounts()[index % node.accounts().len()];
+                CallRequest::call(contract, vec![1]).with_from(from)
+            });
+            if together {
+                let sent = node.send_together(requests.map(Into::into).collect());
+                assert!(sent.iter().all(Result::is_ok));
+            } else {
+                requests.for_each(|request| assert!(node.send_request(request).is_ok()));
+            }
+            let executions = counter.0.load(Ordering::Relaxed);
+            assert!(executions <= 10 * REQUESTS, "{executions} calls for {REQUESTS} requests");
+            let pending = node.view().pending_block().unwrap();
+            assert_eq!(pending.receipts().len(), REQUESTS + 1);
+            let storage = node.view().storage(contract, U256::ZERO, BlockRef::Pending).unwrap();
+            assert_eq!(storage, U256::from(REQUESTS));
+            let mined = node.mine(1).unwrap().remove(0);
+            assert_eq!(pending.block().header().state_root, mined.block().header().state_root);
+            assert_eq!(pending.receipts(), mined.receipts());
+        }
+    }
+}
+
+/// A change of what the next block contains.
+#[derive(Clone, Debug)]
+enum Change {
+    /// A transfer with a gap of nonces before it, a tip, and a gas limit.
+    Send {
+        from: usize,
+        gap: u64,
+        tip: u128,
+        fee: u128,
+        gas: u64,
+    },
+    /// A transaction of the pool with the same nonce and twice the fee.
+    Replace {
+        from: usize,
+    },
+    Drop {
+        index: usize,
+    },
+    Intervene(u64),
+    BaseFee(u64),
+    Mine,
+    TimePasses,
+    Snapshot,
+    Revert,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    let gas = prop_oneof![4 => Just(21_000_u64), 2 => Just(60_000), 1 => Just(400_000), 1 => Just(2_000_000)];
+    let fee = prop_oneof![6 => Just(10_000_000_000_u128), 1 => Just(1_000)];
+    prop_oneof![
+        12 => (0..4_usize, prop_oneof![5 => Just(0_u64), 1 => 1..3_u64], 0..3_u128, fee, gas)
+            .prop_map(|(from, gap, tip, fee, gas)| Change::Send { from, gap, tip, fee, gas }),
+        1 => (0..4_usize).prop_map(|from| Change::Replace { from }),
+        1 => (0..20_usize).prop_map(|index| Change::Drop { index }),
+        1 => (1..9_u64).prop_map(Change::Intervene),
+        1 => (1..2_000_000_000_u64).prop_map(Change::BaseFee),
+        1 => Just(Change::Mine),
+        1 => Just(Change::TimePasses),
+        1 => Just(Change::Snapshot),
+        1 => Just(Change::Revert),
+    ]
+}
+
+fn sign(node: &Node, from: usize, nonce: u64, tip: u128, fee: u128, gas: u64) -> Transaction {
+    let request = TransactionRequest {
+        gas_limit: Gas::new(gas),
+        max_fee_per_gas: fee,
+        max_priority_fee_per_gas: tip.min(fee),
+        value: U256::from(1),
+        ..request(node, nonce)
+    };
+    request.sign(&node.keys()[from]).unwrap()
+}
+
+/// Makes a change; what the node refuses changes nothing.
+fn make(node: &Node, change: &Change, snapshots: &mut Vec<SnapshotId>) {
+    let view = node.view();
+    let nonce = |from: usize| view.nonce(node.accounts()[from], BlockRef::Pending).unwrap();
+    match *change {
+        Change::Send { from, gap, tip, fee, gas } => {
+            drop(node.send(sign(node, from, nonce(from) + gap, tip, fee, gas)))
+        }
+        Change::Replace { from } => {
+            if let Some(last) = nonce(from).checked_sub(1) {
+                drop(node.send(sign(node, from, last, 1_000_000_000, 20_000_000_000, 21_000)));
+            }
+        }
+        Change::Drop { index } => {
+            if let Some(pooled) = view.pooled().get(index) {
+                node.drop_transaction(pooled.transaction.hash());
+            }
+        }
+        Change::Intervene(wei) => node.set_balance(Address::repeat_byte(0x77), U256::from(wei)).unwrap(),
+        Change::BaseFee(fee) => node.set_next_block_base_fee(fee).unwrap(),
+        Change::Mine => drop(node.mine(1).unwrap()),
+        Change::TimePasses => {
+            node.increase_time(Duration::from_secs(1));
+        }
+        Change::Snapshot => snapshots.push(node.snapshot()),
+        Change::Revert => {
+            if let Some(id) = snapshots.pop() {
+                assert!(node.revert(id).unwrap());
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    /// A pending block that continues an earlier one is the one that is built from the start, and that is mined.
+    #[test]
+    fn a_continued_pending_block_is_the_one_built_from_the_start(
+        changes in prop::collection::vec((change(), any::<bool>()), 1..50),
+        is_durable in any::<bool>(),
+    ) {
+        let database =
+            if is_durable { Database::Store(Arc::new(MemoryDisk::new())) } else { Database::Memory };
+        // So small that some transactions do not fit.
+        let node = Node::builder().with_database(database).with_gas_limit(Gas::new(1_000_000));
+        let node = node.with_mining(Mining::Manual).build().unwrap();
+        let mut snapshots = Vec::new();
+        for (change, is_read) in &changes {
+            make(&node, change, &mut snapshots);
+            if *is_read {
+                let view = node.view();
+                let (continued, whole) = (view.pending_block().unwrap(), view.without_pending().pending_block().unwrap());
+                prop_assert_eq!(continued.block().header(), whole.block().header(), "after {:?}", change);
+                prop_assert_eq!(continued.receipts(), whole.receipts());
+                prop_assert_eq!(continued.updates(), whole.updates());
+                let state = view.state(BlockRef::Pending).unwrap();
+                prop_assert_eq!(state.commit().root, whole.block().header().state_root);
+            }
+        }
+        let pending = node.view().pending_block().unwrap();
+        let mined = node.mine(1).unwrap().remove(0);
+        prop_assert_eq!(pending.receipts(), mined.receipts());
+    }
 }

@@ -14,7 +14,9 @@ use crate::{
     chain::{AccountOverride, Block, CallOutcome, CallRequest, ExecutedBlock, LocatedLog, StateOverrides},
     node::{BlockRef, NodeView, QueryError, SendError},
     primitives::{Height, Transaction},
-    server::jsonrpc::errors::{self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, error, internal, invalid_params},
+    server::jsonrpc::errors::{
+        self, HALTED, NOT_FOUND, PRUNED, REFUSED, RpcError, command_failed, error, internal, invalid_params,
+    },
 };
 
 /// Converts a block parameter.
@@ -297,7 +299,11 @@ pub(crate) fn send_error(cause: SendError) -> RpcError {
     match cause {
         SendError::WouldFail { outcome } => call_failure(&outcome),
         SendError::Query(cause) => query_error(cause),
-        SendError::Mine(cause) => internal(&cause),
+        // geth's words.
+        SendError::Unprotected { .. } => {
+            error(REFUSED, "only replay-protected (EIP-155) transactions allowed over RPC")
+        }
+        SendError::Mine(cause) => command_failed(&cause, cause.full_disk()),
         other => error(REFUSED, other.to_string()),
     }
 }

@@ -9,9 +9,13 @@ use std::{
     time::Duration,
 };
 
-use alloy_rpc_types_eth::{Filter, FilterChanges, Log as RpcLog, Transaction as RpcTransaction};
+use alloy_rpc_types_eth::{FilterChanges, Log as RpcLog, Transaction as RpcTransaction};
 
-use super::{Eth, Methods, logs, params::Args};
+use super::{
+    Eth, Methods,
+    logs::{self, LogQuery},
+    params::Args,
+};
 use crate::{
     chain::LogFilter,
     node::{HeadCursor, HeadCursorError, NodeEvent, Subscription},
@@ -58,7 +62,7 @@ struct Entry {
 
 #[derive(Debug)]
 enum Kind {
-    Logs(Box<Filter>, HeadCursor),
+    Logs(Box<LogQuery>, HeadCursor),
     Blocks(HeadCursor),
     Pending(Subscription),
 }
@@ -117,9 +121,9 @@ fn not_found() -> RpcError {
 }
 
 fn new_log_filter(eth: &Eth, args: &Args<'_>) -> Result<String, RpcError> {
-    let filter: Filter = args.optional(0, "filter")?.unwrap_or_default();
-    logs::refuse_block_hash(&filter)?;
-    eth.filters.insert(Kind::Logs(Box::new(filter), HeadCursor::at_head(&eth.view())))
+    let query: LogQuery = args.optional(0, "filter")?.unwrap_or_default();
+    logs::refuse_block_hash(&query)?;
+    eth.filters.insert(Kind::Logs(Box::new(query), HeadCursor::at_head(&eth.view())))
 }
 
 fn changes(eth: &Eth, args: &Args<'_>) -> Result<FilterChanges<RpcTransaction>, RpcError> {
@@ -129,22 +133,22 @@ fn changes(eth: &Eth, args: &Args<'_>) -> Result<FilterChanges<RpcTransaction>, 
             let changes = cursor.advance(&eth.view(), usize::MAX).map_err(gap)?;
             Ok(FilterChanges::Hashes(changes.added.iter().map(|block| block.hash()).collect()))
         }
-        Kind::Logs(filter, cursor) => Ok(FilterChanges::Logs(new_logs(eth, filter, cursor)?)),
+        Kind::Logs(query, cursor) => Ok(FilterChanges::Logs(new_logs(eth, query, cursor)?)),
         Kind::Pending(events) => Ok(FilterChanges::Hashes(new_pending(eth, events)?)),
     })
 }
 
 /// Returns the logs since the last poll: those removed first.
-fn new_logs(eth: &Eth, filter: &Filter, cursor: &mut HeadCursor) -> Result<Vec<RpcLog>, RpcError> {
+fn new_logs(eth: &Eth, query: &LogQuery, cursor: &mut HeadCursor) -> Result<Vec<RpcLog>, RpcError> {
     let changes = cursor.advance(&eth.view(), usize::MAX).map_err(gap)?;
     if changes.removed_missing > 0 {
         let missing = changes.removed_missing;
         return Err(missed(&format!("the logs of {missing} reverted blocks are not kept any more")));
     }
-    let matcher: LogFilter = logs::matcher(filter);
+    let matcher: LogFilter = logs::matcher(query);
     let mut found: Vec<RpcLog> = Vec::new();
     for (blocks, removed) in [(&changes.removed, true), (&changes.added, false)] {
-        for block in blocks.iter().filter(|block| is_in_range(filter, block.height())) {
+        for block in blocks.iter().filter(|block| is_in_range(query, block.height())) {
             found.extend(logs::of_block(&eth.logs, block, &matcher, removed));
         }
     }
@@ -180,14 +184,15 @@ fn missed(what: &str) -> RpcError {
 
 fn all_logs(eth: &Eth, args: &Args<'_>) -> Result<Vec<RpcLog>, RpcError> {
     let id: String = args.required(0, "filter")?;
-    let filter = eth.filters.with(&id, |kind| match kind {
-        Kind::Logs(filter, _) => Ok(filter.clone()),
+    let query = eth.filters.with(&id, |kind| match kind {
+        Kind::Logs(query, _) => Ok(query.clone()),
         _ => Err(not_found()),
     })?;
-    logs::find(&eth.view(), &filter, args)
+    logs::find(&eth.view(), &query, args)
 }
 
-fn is_in_range(filter: &Filter, height: Height) -> bool {
+fn is_in_range(query: &LogQuery, height: Height) -> bool {
+    let filter = &query.filter;
     filter.get_from_block().is_none_or(|from| height.get() >= from)
         && filter.get_to_block().is_none_or(|to| height.get() <= to)
 }

@@ -2,7 +2,7 @@
 
 use alloy_eips::BlockId;
 use alloy_primitives::{Address, B256, Bytes, U256};
-use alloy_rpc_types_eth::{BlockOverrides, Filter, TransactionRequest, state::StateOverride};
+use alloy_rpc_types_eth::{BlockOverrides, TransactionRequest, state::StateOverride};
 use jsonrpsee::types::Params;
 use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::value::RawValue;
@@ -163,10 +163,6 @@ impl Argument for StateOverride {
 
 impl Argument for BlockOverrides {
     const EXPECTED: &'static str = "block overrides (number, time, gasLimit, coinbase, random, baseFee)";
-}
-
-impl Argument for Filter {
-    const EXPECTED: &'static str = "a log filter (fromBlock, toBlock or blockHash, address, at most 4 topics)";
 }
 
 impl Argument for Vec<U256> {

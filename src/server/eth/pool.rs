@@ -6,35 +6,44 @@ use alloy_primitives::{Address, U64};
 use serde_json::{Map, Value, json};
 
 use super::{Eth, Methods, convert, params::Args};
-use crate::{chain::PooledTransaction, server::jsonrpc::errors::RpcError};
+use crate::{
+    chain::{Pool, PooledTransaction},
+    server::jsonrpc::errors::RpcError,
+};
 
 pub(super) fn register(methods: &mut Methods) {
     methods.add("txpool_status", 0, status);
-    methods.add("txpool_content", 0, |eth, _| Ok(listing(&eth.view().pooled(), content_of)));
-    methods.add("txpool_inspect", 0, |eth, _| Ok(listing(&eth.view().pooled(), summary_of)));
+    methods.add("txpool_content", 0, |eth, _| Ok(all(eth.view().pool(), content_of)));
+    methods.add("txpool_inspect", 0, |eth, _| Ok(all(eth.view().pool(), summary_of)));
     methods.add("txpool_contentFrom", 1, content_from);
 }
 
 fn status(eth: &Eth, _: &Args<'_>) -> Result<Value, RpcError> {
-    let pool = eth.view().pooled();
-    let queued = pool.iter().filter(|pooled| pooled.excluded.is_some()).count();
-    Ok(json!({ "pending": U64::from(pool.len().saturating_sub(queued)), "queued": U64::from(queued) }))
+    let (ready, queued) = eth.view().pool().counts();
+    Ok(json!({ "pending": U64::from(ready), "queued": U64::from(queued) }))
+}
+
+fn all(pool: &Pool, show: impl Fn(&PooledTransaction) -> Value) -> Value {
+    listing(pool, &pool.content(), show)
 }
 
 fn content_from(eth: &Eth, args: &Args<'_>) -> Result<Value, RpcError> {
     let address: Address = args.required(0, "address")?;
-    let all = listing(&eth.view().pool().content_of(&address), content_of);
+    let view = eth.view();
+    let all = listing(view.pool(), &view.pool().content_of(&address), content_of);
     let of = |kind: &str| all[kind].get(address.to_checksum(None)).cloned().unwrap_or_else(|| json!({}));
     Ok(json!({ "pending": of("pending"), "queued": of("queued") }))
 }
 
-/// Returns geth's form: pending and queued, each by sender, then by nonce in decimal.
-fn listing(all: &[PooledTransaction], show: impl Fn(&PooledTransaction) -> Value) -> Value {
+/// Returns geth's form: pending and queued, each by sender, then by nonce in decimal. As in geth, pending is what nonce and balance
+/// allow, also where the fee is below the base fee.
+fn listing(pool: &Pool, all: &[PooledTransaction], show: impl Fn(&PooledTransaction) -> Value) -> Value {
     let mut kinds: [BTreeMap<Address, Map<String, Value>>; 2] = Default::default();
     for pooled in all {
-        let kind = usize::from(pooled.excluded.is_some());
-        let by_nonce = kinds[kind].entry(pooled.transaction.sender()).or_default();
-        by_nonce.insert(pooled.transaction.nonce().to_string(), show(pooled));
+        let (sender, nonce) = (pooled.transaction.sender(), pooled.transaction.nonce());
+        let is_ready = pool.pending_nonce(&sender).is_some_and(|next| nonce < next);
+        let by_nonce = kinds[usize::from(!is_ready)].entry(sender).or_default();
+        by_nonce.insert(nonce.to_string(), show(pooled));
     }
     let [pending, queued] = kinds.map(|senders| {
         let checksummed = senders.into_iter().map(|(sender, by_nonce)| (sender.to_checksum(None), by_nonce.into()));
@@ -47,7 +56,7 @@ fn content_of(pooled: &PooledTransaction) -> Value {
     serde_json::to_value(convert::pooled_transaction(&pooled.transaction)).unwrap_or(Value::Null)
 }
 
-/// Returns `to: value wei + gas limit gas x fee wei`, with the reason for a queued transaction.
+/// Returns `to: value wei + gas limit gas x fee wei`, with the reason where the next block can't contain it.
 fn summary_of(pooled: &PooledTransaction) -> Value {
     let transaction = &pooled.transaction;
     let to = transaction.to().map_or_else(|| "contract creation".to_owned(), |to| to.to_checksum(None));

@@ -5,13 +5,14 @@
 
 use std::sync::Arc;
 
-use alloy_rpc_types_eth::{Filter, pubsub::SubscriptionKind};
+use alloy_rpc_types_eth::pubsub::SubscriptionKind;
 use jsonrpsee::types::Params;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
 use super::{
-    Eth, convert, logs,
+    Eth, convert,
+    logs::{self, LogQuery},
     params::{Args, Argument},
 };
 use crate::{
@@ -70,9 +71,9 @@ impl Feed {
         let topic = match args.required::<SubscriptionKind>(0, "kind")? {
             SubscriptionKind::NewHeads => Topic::Heads(eth.node.follow_heads()),
             SubscriptionKind::Logs => {
-                let filter: Filter = args.optional(1, "filter")?.unwrap_or_default();
-                logs::refuse_block_hash(&filter)?;
-                Topic::Logs(logs::matcher(&filter), eth.node.follow_heads())
+                let query: LogQuery = args.optional(1, "filter")?.unwrap_or_default();
+                logs::refuse_block_hash(&query)?;
+                Topic::Logs(logs::matcher(&query), eth.node.follow_heads())
             }
             SubscriptionKind::NewPendingTransactions => {
                 let is_full = args.optional(1, "fullTransactions")?.unwrap_or(false);

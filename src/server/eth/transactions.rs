@@ -1,7 +1,5 @@
 //! Finding, sending and signing transactions.
 
-use alloy_consensus::{Transaction as _, TxEnvelope};
-use alloy_eips::eip2718::Decodable2718 as _;
 use alloy_primitives::{Address, B256, Bytes};
 use alloy_rpc_types_eth::{Transaction as RpcTransaction, TransactionRequest};
 use serde_json::{Value, json};
@@ -13,7 +11,7 @@ use super::{
 use crate::{
     chain::{CallRequest, ExecutedBlock},
     node::{Located, Node, Submission},
-    server::jsonrpc::errors::{REFUSED, RpcError, error, invalid_params},
+    server::jsonrpc::errors::{RpcError, invalid_params},
 };
 
 pub(super) fn register(methods: &mut Methods) {
@@ -67,7 +65,7 @@ fn index(args: &Args<'_>) -> Result<usize, RpcError> {
 }
 
 fn send_raw(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
-    eth.node.send_raw(&raw_transaction(args)?).map_err(convert::send_error)
+    eth.node.send_raw(&args.required::<Bytes>(0, "transaction")?).map_err(convert::send_error)
 }
 
 fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
@@ -77,22 +75,8 @@ fn send(eth: &Eth, args: &Args<'_>) -> Result<B256, RpcError> {
 /// Reads the call of a method that sends, of which a batch makes one command.
 pub(super) fn submission(node: &Node, method: &str, args: &Args<'_>) -> Result<Submission, RpcError> {
     match method {
-        "eth_sendRawTransaction" => raw_transaction(args).map(Submission::Raw),
+        "eth_sendRawTransaction" => args.required(0, "transaction").map(Submission::Raw),
         _ => request(node, args).map(Submission::from),
-    }
-}
-
-/// Reads a raw transaction. As in geth, one that any chain would take is refused.
-fn raw_transaction(args: &Args<'_>) -> Result<Bytes, RpcError> {
-    let raw: Bytes = args.required(0, "transaction")?;
-    let is_legacy = raw.first().is_some_and(|first| *first >= 0xc0);
-    let decoded = is_legacy.then(|| TxEnvelope::decode_2718(&mut raw.as_ref()));
-    match decoded {
-        Some(Ok(transaction)) if transaction.chain_id().is_none() => {
-            Err(error(REFUSED, "only replay-protected (EIP-155) transactions allowed over RPC"))
-        }
-        // Bytes that are no transaction are refused by the node, with the reason.
-        _ => Ok(raw),
     }
 }
 

@@ -4,7 +4,10 @@ use alloy_primitives::{Bytes, hex};
 use jsonrpsee::types::ErrorObjectOwned;
 use serde_json::json;
 
-use crate::server::decode;
+use crate::{
+    node::FullDisk,
+    server::{api_error::storage_details, decode},
+};
 
 /// JSON-RPC error object: code, message, data.
 pub(crate) type RpcError = ErrorObjectOwned;
@@ -29,6 +32,8 @@ pub(crate) const HALTED: i32 = -32003;
 pub(crate) const UNSUPPORTED: i32 = -32004;
 /// A documented bound is exceeded (EIP-1474, "limit exceeded").
 pub(crate) const LIMIT_EXCEEDED: i32 = -32005;
+/// The disk of the chain's store is full; `data` has the free bytes (in the range that JSON-RPC 2.0 leaves to servers).
+pub(crate) const STORAGE_FULL: i32 = -32050;
 /// The block or its state was pruned (EIP-4444, the code as in geth).
 pub(crate) const PRUNED: i32 = 4444;
 /// Execution reverted; `data` is the revert data in hex (geth).
@@ -57,6 +62,17 @@ pub(crate) fn unknown_block(what: impl core::fmt::Display) -> RpcError {
 /// Returns the error for a failure of the node, with the whole chain of causes: the client is the node's operator.
 pub(crate) fn internal(cause: &dyn std::error::Error) -> RpcError {
     error(INTERNAL_ERROR, with_causes(cause))
+}
+
+/// Returns the error for a command that the node could not run: [`STORAGE_FULL`] where a full disk caused it.
+pub(crate) fn command_failed(cause: &dyn std::error::Error, full_disk: Option<FullDisk>) -> RpcError {
+    match full_disk {
+        Some(disk) => {
+            let data = json!({ "code": "STORAGE_FULL", "details": storage_details(disk) });
+            RpcError::owned(STORAGE_FULL, with_causes(cause), Some(data))
+        }
+        None => internal(cause),
+    }
 }
 
 /// Returns an error's message with the whole chain of its causes.

@@ -132,6 +132,7 @@ impl DeploymentView {
         (status = 403, description = "The scope is missing", body = Failure), (status = 404, description = "No such chain", body = Failure),
         (status = 409, description = "INSUFFICIENT_BALANCE, or the constructor would fail", body = Failure), (status = 413, description = "The body is too long", body = Failure),
         (status = 415, description = "The body is not application/json", body = Failure), (status = 422, description = "The body failed validation", body = Failure),
+        (status = 503, description = "SERVICE_UNAVAILABLE: the chain is busy; STORAGE_FULL: its disk is full, with `freeBytes` and `freeBytesMin`", body = Failure),
     ),
 )]
 pub(super) async fn deploy(

@@ -17,6 +17,7 @@ use crate::{
         api_error::ApiError,
         jsonrpc::errors::{
             self, HALTED, INTERNAL_ERROR, INVALID_PARAMS, LIMIT_EXCEEDED, NOT_FOUND, PRUNED, REFUSED, REVERTED,
+            STORAGE_FULL,
         },
     },
 };
@@ -74,6 +75,7 @@ impl From<PlatformError> for RpcFailure {
             PlatformError::BadRequest { .. } | PlatformError::Validation { .. } => INVALID_PARAMS,
             PlatformError::NotFound { .. } => NOT_FOUND,
             PlatformError::Pruned { .. } => PRUNED,
+            PlatformError::StorageFull { .. } => STORAGE_FULL,
             PlatformError::Internal { .. } | PlatformError::Entropy(_) => INTERNAL_ERROR,
             _ => REFUSED,
         };

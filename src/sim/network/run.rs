@@ -180,8 +180,8 @@ impl Network {
         let (process, _) = self.slot_mut(slot)?;
         match process.process() {
             ProcessState::Running => return Some(sim_event),
-            ProcessState::Paused => return process.defer(sim_event),
-            ProcessState::Down => {}
+            ProcessState::Paused if process.defer(sim_event) => return None,
+            ProcessState::Paused | ProcessState::Down => {}
         }
         let travelling = &mut self.env.transactions_travelling;
         *travelling = travelling.saturating_sub(u64::from(is_transaction));

@@ -52,3 +52,20 @@ fn a_dropped_transaction_leaves_clogged_links_and_paused_processes() {
         assert_gone(&network, kind);
     }
 }
+
+#[test]
+fn a_crash_of_a_paused_process_takes_the_transactions_that_wait_for_it() {
+    for kind in ConsensusKind::ALL {
+        let network = network_of(kind.on_demand(), 4, 3).with_production(Production::OnDemand);
+        let mut network = network.build().unwrap();
+        network.settle().unwrap();
+        network.pause(id(2)).unwrap();
+        network.submit(transfer(0), id(0)).unwrap();
+        network.crash(id(2)).unwrap();
+        network.resume(id(2)).unwrap();
+        network.restart(id(2)).unwrap();
+        // At rest, no transaction is under way.
+        network.settle().unwrap_or_else(|error| panic!("{kind:?}: {error}"));
+        assert!(network.replicas()[2].pool().is_empty() && !network.primary().pool().is_empty(), "{kind:?}");
+    }
+}

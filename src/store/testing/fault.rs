@@ -5,7 +5,8 @@ use crate::store::{Batch, StoreError, Table};
 /// The writes that a [`FailingStore`](super::FailingStore) fails, and how.
 ///
 /// Writes are counted from the call of [`FailingStore::fail`](super::FailingStore::fail) on; the next one is number 1. A write
-/// that fails returns [`StoreError::Io`] and changes nothing, unless it is [`dropped`](Self::dropped).
+/// that fails changes nothing and returns [`StoreError::Io`], or [`StoreError::Full`] where the [disk is full](Self::disk_full), unless
+/// it is [`dropped`](Self::dropped).
 ///
 /// | fault | writes that fail |
 /// |---|---|
@@ -56,13 +57,13 @@ impl WriteFault {
         Self::of(Rule::After(count))
     }
 
-    /// Fails writes that the disk has no room for, with an error of a full disk. It has room for `bytes` more of keys and
+    /// Fails writes that the disk has no room for, with [`StoreError::Full`]. It has room for `bytes` more of keys and
     /// values; a deletion needs none and makes none.
     pub const fn full_after_bytes(bytes: u64) -> Self {
         Self { effect: Effect::DiskFull, ..Self::of(Rule::AboveBytes(bytes)) }
     }
 
-    /// Returns the fault with the error of a full disk.
+    /// Returns the fault with [`StoreError::Full`], as a disk without room gives: its free bytes, and those that the write needs.
     #[must_use]
     pub const fn disk_full(self) -> Self {
         Self { effect: Effect::DiskFull, ..self }
@@ -121,12 +122,18 @@ impl ActiveFault {
             self.bytes = self.bytes.saturating_add(bytes);
             return Fate::Kept;
         }
-        let reason = match self.fault.effect {
-            Effect::Dropped => return Fate::Dropped,
-            Effect::Error => format!("write {} fails on purpose", self.writes),
-            Effect::DiskFull => format!("no space left on device at write {}, on purpose", self.writes),
-        };
-        Fate::Failed(StoreError::Io { operation: "write", reason })
+        match self.fault.effect {
+            Effect::Dropped => Fate::Dropped,
+            Effect::Error => {
+                let reason = format!("write {} fails on purpose", self.writes);
+                Fate::Failed(StoreError::Io { operation: "write", reason })
+            }
+            Effect::DiskFull => {
+                let room = if let Rule::AboveBytes(room) = self.fault.rule { room } else { 0 };
+                let free = room.saturating_sub(self.bytes);
+                Fate::Failed(StoreError::Full { free, watermark: bytes.max(free.saturating_add(1)) })
+            }
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{
             Eth, Methods, meta,
             params::{Args, Quantity},
         },
-        jsonrpc::errors::{RpcError, UNSUPPORTED, error, internal, invalid_params, with_causes},
+        jsonrpc::errors::{RpcError, UNSUPPORTED, command_failed, error, internal, invalid_params, with_causes},
     },
 };
 
@@ -102,7 +102,7 @@ fn drop_transaction(eth: &Eth, args: &Args<'_>) -> Result<Option<B256>, RpcError
 
 fn remove_of_sender(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let sender: Address = args.required(0, "address")?;
-    for pooled in eth.view().pooled().iter().filter(|pooled| pooled.transaction.sender() == sender) {
+    for pooled in eth.view().pool().content_of(&sender) {
         eth.node.drop_transaction(pooled.transaction.hash());
     }
     Ok(())
@@ -120,7 +120,7 @@ fn load(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
         | LoadError::PooledTransaction { .. }
         | LoadError::OtherHead { .. }
         | LoadError::Consensus(_) => invalid_params(format!("invalid argument 0 (dump): {}", with_causes(&cause))),
-        other => internal(&other),
+        other => command_failed(&other, other.full_disk()),
     })?;
     Ok(true)
 }
@@ -131,7 +131,7 @@ fn reset(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     if options.pointer("/forking/jsonRpcUrl").is_some_and(|url| !url.is_null()) {
         return Err(invalid_params("invalid argument 0 (options): forking another network is not supported"));
     }
-    eth.node.reset().map_err(|cause| internal(&cause))?;
+    eth.node.reset().map_err(|cause| command_failed(&cause, cause.full_disk()))?;
     Ok(())
 }
 
@@ -185,6 +185,6 @@ fn intervention_error(cause: InterventionError) -> RpcError {
     match cause {
         InterventionError::SystemAddress { .. } => invalid_params(format!("invalid argument 0 (address): {cause}")),
         InterventionError::Invalid { .. } => error(UNSUPPORTED, cause.to_string()),
-        other => internal(&other),
+        other => command_failed(&other, other.full_disk()),
     }
 }

@@ -6,6 +6,7 @@ use alloy_primitives::{U64, U256};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::time::time_error;
 use crate::{
     chain::ExecutedBlock,
     node::{MINING_INTERVAL_SECS_MAX, MineError, Mining, SnapshotId},
@@ -15,7 +16,7 @@ use crate::{
             Eth, Methods, convert,
             params::{Args, Argument, Quantity},
         },
-        jsonrpc::errors::{INTERNAL_ERROR, REFUSED, RpcError, error, internal, invalid_params},
+        jsonrpc::errors::{INTERNAL_ERROR, RpcError, command_failed, error, internal, invalid_params},
     },
 };
 
@@ -80,9 +81,7 @@ fn mine_detailed(eth: &Eth, args: &Args<'_>) -> Result<Vec<Value>, RpcError> {
 fn mine_with_options(eth: &Eth, args: &Args<'_>) -> Result<Vec<ExecutedBlock>, RpcError> {
     let options: MineOptions = args.optional(0, "options")?.unwrap_or_default();
     if let Some(timestamp) = options.timestamp {
-        eth.node
-            .set_next_block_timestamp(Timestamp::from_secs(timestamp))
-            .map_err(|cause| error(REFUSED, cause.to_string()))?;
+        eth.node.set_next_block_timestamp(Timestamp::from_secs(timestamp)).map_err(time_error)?;
     }
     let mut blocks = Vec::new();
     mine_cancellable(eth, args, options.blocks.unwrap_or(1), None, |block| blocks.push(block.clone()))?;
@@ -119,7 +118,7 @@ fn mine(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
 fn mine_error(cause: MineError) -> RpcError {
     match cause {
         MineError::TooMany { .. } => invalid_params(cause.to_string()),
-        other => internal(&other),
+        other => command_failed(&other, other.full_disk()),
     }
 }
 
@@ -151,7 +150,7 @@ fn set_interval(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
 fn revert(eth: &Eth, args: &Args<'_>) -> Result<bool, RpcError> {
     let id: U256 = args.required(0, "snapshot")?;
     match u64::try_from(id) {
-        Ok(id) => eth.node.revert(SnapshotId::new(id)).map_err(|cause| internal(&cause)),
+        Ok(id) => eth.node.revert(SnapshotId::new(id)).map_err(|cause| command_failed(&cause, cause.full_disk())),
         Err(_) => Ok(false),
     }
 }

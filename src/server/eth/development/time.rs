@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use crate::{
+    node::TimeError,
     primitives::Timestamp,
     server::{
         eth::{
             Eth, Methods,
             params::{Args, Quantity},
         },
-        jsonrpc::errors::{REFUSED, RpcError, error},
+        jsonrpc::errors::{REFUSED, RpcError, error, internal},
     },
 };
 
@@ -43,11 +44,19 @@ fn increase(eth: &Eth, args: &Args<'_>) -> Result<i64, RpcError> {
 fn set(eth: &Eth, args: &Args<'_>) -> Result<u64, RpcError> {
     let Quantity(time) = args.required(0, "timestamp")?;
     let secs = if time > 1_000_000_000_000 { time / 1000 } else { time };
-    eth.node.set_time(Timestamp::from_secs(secs)).map_err(|cause| error(REFUSED, cause.to_string()))?;
+    eth.node.set_time(Timestamp::from_secs(secs)).map_err(time_error)?;
     Ok(secs)
 }
 
 fn set_next(eth: &Eth, args: &Args<'_>) -> Result<(), RpcError> {
     let Quantity(secs) = args.required(0, "timestamp")?;
-    eth.node.set_next_block_timestamp(Timestamp::from_secs(secs)).map_err(|cause| error(REFUSED, cause.to_string()))
+    eth.node.set_next_block_timestamp(Timestamp::from_secs(secs)).map_err(time_error)
+}
+
+/// Returns the error of a time that was not set.
+pub(super) fn time_error(cause: TimeError) -> RpcError {
+    match cause {
+        TimeError::Engine(cause) => internal(&cause),
+        refused => error(REFUSED, refused.to_string()),
+    }
 }

@@ -57,12 +57,13 @@ impl Replica {
         self.process.state = process;
     }
 
-    /// Defers an event that reaches the paused process.
-    pub(in crate::sim) fn defer(&mut self, sim_event: SimEvent) -> Option<SimEvent> {
-        if self.process.deferred.len() < DEFERRED_EVENTS_MAX {
+    /// Defers an event that reaches the paused process; returns whether there was room, without which it is lost.
+    pub(in crate::sim) fn defer(&mut self, sim_event: SimEvent) -> bool {
+        let has_room = self.process.deferred.len() < DEFERRED_EVENTS_MAX;
+        if has_room {
             self.process.deferred.push_back(sim_event);
         }
-        None
+        has_room
     }
 
     pub(in crate::sim) const fn disk_mut(&mut self) -> &mut Disk {
@@ -91,6 +92,8 @@ impl Replica {
             return;
         }
         self.process.state = ProcessState::Down;
+        let gone = self.drop_deferred(|sim_event| sim_event.carries_transaction(None));
+        env.on_transactions_gone(gone);
         self.timers.clear();
         (self.wanted, self.outbox, self.process.deferred) = (None, Outbox::default(), Vector::new());
         self.pool.clear();
