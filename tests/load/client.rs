@@ -204,7 +204,8 @@ impl<'a> Client<'a> {
 
     fn spoil(&mut self, call: &mut Call) {
         call.allowed = Allowed::Invalid;
-        let wrong: Value = serde_json::from_str(*self.draws.pick(WRONG)).expect("JSON");
+        let wrong: &str = self.draws.pick(WRONG);
+        let wrong: Value = serde_json::from_str(wrong).expect("JSON");
         let place = self.draws.bits() as usize;
         match &mut call.params {
             _ if self.draws.one_in(10) => call.method.push_str("Nothing"),
