@@ -204,7 +204,7 @@ impl<'a> Client<'a> {
 
     fn spoil(&mut self, call: &mut Call) {
         call.allowed = Allowed::Invalid;
-        let wrong: &str = self.draws.pick(WRONG);
+        let wrong = self.draws.pick::<&str>(WRONG);
         let wrong: Value = serde_json::from_str(wrong).expect("JSON");
         let place = self.draws.bits() as usize;
         match &mut call.params {
