@@ -29,7 +29,7 @@ const LOGS: u64 = 20_000;
 /// Transfers in the longest block, of which the last one is traced.
 const LONG_BLOCK: u64 = 10_000;
 /// Time for which each kind is measured.
-const MEASURED: Duration = Duration::from_secs(4);
+const MEASURED: Duration = Duration::from_secs(3);
 /// Connections of a worst client.
 const CONNECTIONS: [usize; 2] = [1, 8];
 
@@ -205,7 +205,6 @@ impl Dev {
         let padding = " ".repeat(10 << 20);
         let kinds = [
             ("nothing", ("/", String::new())),
-            ("mine a million blocks", eth("anvil_mine", json!(["0xf4240"]))),
             (
                 "trace the end of a long block",
                 eth("debug_traceTransaction", json!([traced, { "tracer": "callTracer" }])),
@@ -230,19 +229,22 @@ impl Dev {
             ("a hash of 2.4 MB", eth("web3_sha3", json!([words]))),
             ("a body of 10 MB", ("/", format!("[{padding}]"))),
             ("deployments by REST", ("/v1/contracts/deploy", deployment.to_string())),
+            // What comes before is pruned by them.
+            ("mine a million blocks", eth("anvil_mine", json!(["0xf4240"]))),
             ("a dump loaded", eth("anvil_loadState", json!([self.dump]))),
         ];
         kinds.into_iter().map(|(name, (path, body))| (name, path, body)).collect()
     }
 
-    /// Asks once, so that no kind measures errors.
-    fn check(&self, name: &str, path: &str, body: &str) {
+    /// Asks once, so that no kind measures errors; returns the beginning of an error.
+    fn error(&self, name: &str, path: &str, body: &str) -> Option<String> {
         if ["nothing", "mine a million blocks", "a body of 10 MB"].contains(&name) {
-            return;
+            return None;
         }
         let answered = Http::connect(self.port).and_then(|mut http| http.post(path, &self.api_key, body));
         let answer = String::from_utf8_lossy(&answered.expect("a response")).chars().take(500).collect::<String>();
-        assert!(!answer.contains("\"error\""), "{name}: {answer}");
+        // A batch ends where its responses reach their bound.
+        (answer.contains("\"error\"") && !answer.contains("response too large")).then_some(answer)
     }
 
     fn sender(&self) -> Value {
@@ -322,7 +324,10 @@ fn main() {
         if !wanted.is_empty() && !wanted.iter().any(|wanted| name.contains(wanted.as_str())) {
             continue;
         }
-        dev.check(name, path, &body);
+        if let Some(error) = dev.error(name, path, &body) {
+            above.push(format!("{name}: {error}"));
+            continue;
+        }
         for connections in CONNECTIONS {
             let (times, done) = dev.measure(connections, path, &body);
             let (p50, p99, most) = (times[times.len() / 2], times[times.len() * 99 / 100], times[times.len() - 1]);
@@ -335,5 +340,5 @@ fn main() {
             }
         }
     }
-    assert!(above.is_empty(), "the 99th percentile is above {P99_MAX:?}: {above:#?}");
+    assert!(above.is_empty(), "errors, or a 99th percentile above {P99_MAX:?}: {above:#?}");
 }
