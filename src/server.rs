@@ -16,7 +16,7 @@
 //! | JSON-RPC body or WebSocket message | [`RPC_BODY_BYTES_MAX`] |
 //! | body of `anvil_loadState` over HTTP | [`LOAD_BODY_BYTES_MAX`] |
 //! | REST body | [`REST_BODY_BYTES_MAX`] |
-//! | calls in a batch | [`BATCH_CALLS_MAX`] |
+//! | calls in a batch; bytes of their responses | [`BATCH_CALLS_MAX`]; [`BATCH_RESPONSE_BYTES_MAX`] |
 //! | connections, WebSocket sessions, subscriptions of one, bytes being received, times | [`ServerLimits`] |
 //!
 //! | JSON-RPC error code | meaning | source |
@@ -86,8 +86,8 @@ pub use eth::rpc::EthRpc;
 pub use http::{InvalidToken, ServeError, Server, ServerConfig};
 pub use in_process::InProcess;
 pub use limits::{
-    BATCH_CALLS_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX, CONNECTIONS_MAX,
-    LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX, SUBSCRIPTIONS_MAX,
-    ServerLimits, WEBSOCKETS_MAX,
+    BATCH_CALLS_MAX, BATCH_RESPONSE_BYTES_MAX, BUFFERED_BODY_BYTES_MAX, COMMAND_WAIT_MAX, COMMANDS_WAITING_MAX,
+    CONNECTIONS_MAX, LOAD_BODY_BYTES_MAX, READS_PER_CORE, READS_WAITING_MAX, REST_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX,
+    SUBSCRIPTIONS_MAX, ServerLimits, WEBSOCKETS_MAX,
 };
 pub use rest::openapi_json;

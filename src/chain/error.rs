@@ -15,6 +15,7 @@ pub use self::{
     read::{LogsError, ReadError},
     transaction::{InvalidTransaction, PoolError},
 };
+use crate::{state::StateError, store::StoreError};
 
 /// A failure of any operation that changes a chain, for callers that use many of them. Every operation returns a narrower error.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,34 @@ pub enum ChainError {
     Load(#[from] LoadError),
 }
 
+impl ChainError {
+    /// Returns the failure of the store that caused it; `None` for another cause.
+    pub const fn store_failure(&self) -> Option<&StoreError> {
+        let read = match self {
+            Self::Open(OpenError::Write(error))
+            | Self::Head(HeadError::Write(error))
+            | Self::Restore(RestoreError::Write(error))
+            | Self::Intervention(InterventionError::Write(error))
+            | Self::Load(LoadError::Write(error)) => return Some(error),
+            Self::Open(OpenError::Read(read))
+            | Self::Read(read)
+            | Self::Build(BlockExecutionError::Read(read))
+            | Self::Insert(InsertError::Read(read))
+            | Self::Head(HeadError::Read(read))
+            | Self::Restore(RestoreError::Read(read))
+            | Self::Intervention(InterventionError::Read(read))
+            | Self::Load(LoadError::Read(read)) => read,
+            Self::Open(_) | Self::Build(_) | Self::Insert(_) | Self::Head(_) | Self::Intervention(_) | Self::Load(_) => {
+                return None;
+            }
+        };
+        match read {
+            ReadError::Store(error) | ReadError::State(StateError::Store(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::error::Error;
@@ -53,7 +82,7 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{primitives::Height, state::StateError, store::StoreError};
+    use crate::primitives::Height;
 
     /// What a reader of the error sees: its message, and those of its causes.
     fn messages(error: &dyn Error) -> Vec<String> {
@@ -73,6 +102,7 @@ mod tests {
         let inserted = InsertError::from(BlockExecutionError::from(state()));
         for error in [ChainError::from(inserted), OpenError::from(state()).into(), LoadError::from(state()).into()] {
             assert_eq!(messages(&error), want);
+            assert!(matches!(error.store_failure(), Some(StoreError::Io { .. })));
         }
 
         let (height, hash) = (Height::new(7), B256::repeat_byte(1));

@@ -1,7 +1,7 @@
 //! A full disk as the cause of an operation that failed.
 
 use super::{EngineError, InterventionError, LoadError, MineError, SendError};
-use crate::{chain::ChainError, state::StateError, store::StoreError};
+use crate::store::StoreError;
 
 /// The disk of a node's store has too little room to write. What was acknowledged is kept, reads go on, and writes do by themselves
 /// once there is room.
@@ -26,10 +26,11 @@ impl EngineError {
     /// Returns the full disk that caused it.
     pub const fn full_disk(&self) -> Option<FullDisk> {
         match self {
-            Self::Store(error)
-            | Self::Chain(ChainError::Store(error) | ChainError::State(StateError::Store(error))) => {
-                FullDisk::of_store(error)
-            }
+            Self::Store(error) => FullDisk::of_store(error),
+            Self::Chain(error) => match error.store_failure() {
+                Some(error) => FullDisk::of_store(error),
+                None => None,
+            },
             _ => None,
         }
     }

@@ -10,6 +10,8 @@ pub const LOAD_BODY_BYTES_MAX: usize = 64 << 20;
 pub const REST_BODY_BYTES_MAX: usize = 1 << 20;
 /// Calls in one JSON-RPC batch, geth's bound.
 pub const BATCH_CALLS_MAX: u32 = 1000;
+/// Bytes of the responses to one JSON-RPC batch, geth's bound; a single call's response may be longer.
+pub const BATCH_RESPONSE_BYTES_MAX: usize = 25_000_000;
 /// WebSocket sessions open at one time, by default.
 pub const WEBSOCKETS_MAX: usize = 1024;
 /// Connections open at one time, by default; a WebSocket session counts as one of [`WEBSOCKETS_MAX`] instead.
@@ -22,8 +24,9 @@ pub const BUFFERED_BODY_BYTES_MAX: usize = 256 << 20;
 pub const COMMANDS_WAITING_MAX: usize = 1024;
 /// Time for which a command or a long read waits for its turn; error -32005 after it, or 503 over REST.
 pub const COMMAND_WAIT_MAX: Duration = Duration::from_secs(60);
-/// Long reads of all chains that run at one time, for each core; further ones wait.
-pub const READS_PER_CORE: usize = 4;
+/// Long reads of all chains that run at one time, for each core; further ones wait. More of them would take the processors from the
+/// threads that serve connections.
+pub const READS_PER_CORE: usize = 2;
 /// Long reads of all chains that wait for their turn; a further one is refused as a command is.
 pub const READS_WAITING_MAX: usize = 1024;
 

@@ -360,7 +360,11 @@ fn claim_folder(path: &Path) -> Result<(), StoreError> {
             // The rename is atomic, so a kill at any point leaves a folder that opens.
             fs::write(&draft, format!("{FORMAT_WORDS}{FORMAT}\n")).map_err(failed)?;
             fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(failed)?;
-            fs::rename(&draft, &file).map_err(failed)
+            fs::rename(&draft, &file).map_err(failed)?;
+            // The folder's own entry of the file outlives a power cut only once the folder is written.
+            #[cfg(unix)]
+            fs::File::open(path).and_then(|folder| folder.sync_all()).map_err(failed)?;
+            Ok(())
         }
         Err(error) if error.kind() == std::io::ErrorKind::InvalidData => Err(foreign("its CHAINBOX file is damaged")),
         Err(error) => Err(failed(error)),

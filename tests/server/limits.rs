@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chainbox::{
     node::Node,
-    server::{LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX},
+    server::{BATCH_RESPONSE_BYTES_MAX, LOAD_BODY_BYTES_MAX, RPC_BODY_BYTES_MAX},
 };
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
@@ -39,6 +39,21 @@ async fn a_body_is_as_long_as_its_method_may_be() {
     }
     let late = format!(r#"{{"params":["{}"],"method":"anvil_loadState"}}"#, "x".repeat(2 * RPC_BODY_BYTES_MAX));
     assert_eq!(service.rpc_text(&late).await.status, 413, "the method comes after the bound");
+}
+
+#[tokio::test]
+async fn the_responses_of_a_batch_have_a_bound() {
+    let service = Service::start().await;
+    let account = service.platform.default_blockchain().node().accounts()[0];
+    let code = format!("0x{}", "60".repeat(1_000_000));
+    assert_eq!(service.rpc("anvil_setCode", json!([account, code])).await["result"], Value::Null);
+    let batch = async |calls: usize| {
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "eth_getCode", "params": [account] }).to_string();
+        service.rpc_text(&format!("[{}]", vec![call; calls].join(","))).await.json()
+    };
+    let fitting = BATCH_RESPONSE_BYTES_MAX / code.len();
+    assert_eq!(batch(fitting).await.as_array().map(Vec::len), Some(fitting));
+    assert_eq!(batch(fitting + 1).await["error"]["code"], -32005);
 }
 
 #[tokio::test]

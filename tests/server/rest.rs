@@ -159,6 +159,10 @@ async fn unknown_paths_and_methods_are_errors() {
     assert_eq!((eth.status, eth.json()["error"]["details"]["id"].as_str()), (404, Some("bc_none")));
     let unknown = service.rest("GET", "/v1/blockchains/bc_none", Value::Null).await;
     assert_eq!((unknown.status, unknown.json()["error"]["details"]["resource"].as_str()), (404, Some("blockchain")));
+    for path in ["/v1/blockchains/%FF", "/v1/blockchains/%FF/metrics", "/v1/contracts/%FF"] {
+        let no_text = service.rest("GET", path, Value::Null).await;
+        assert_eq!((no_text.status, no_text.json()["error"]["code"].as_str()), (400, Some("BAD_REQUEST")), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -21,7 +21,10 @@ async fn rpc(service: &Service, method: &str, params: Value) -> Value {
 
 /// Sends a call and returns the open connection without reading the response.
 async fn begin(service: &Service, method: &str, params: Value) -> TcpStream {
-    let body = call(method, &params);
+    begin_text(service, &call(method, &params)).await
+}
+
+async fn begin_text(service: &Service, body: &str) -> TcpStream {
     let mut stream = TcpStream::connect(service.address).await.unwrap();
     let head = format!(
         "POST / HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
@@ -76,6 +79,27 @@ async fn reads_pass_while_commands_and_long_reads_wait() {
     // The commands came in turn: after the row of blocks, none in between.
     let first = node.view().block(BlockRef::Number(chainbox::primitives::Height::new(BLOCKS))).unwrap();
     assert!(first.block().transactions().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reads_pass_while_batches_ask_for_long_blocks() {
+    let service = Service::start().await;
+    let node = service.platform.default_blockchain().node().clone();
+    let from = node.accounts()[0];
+    let transfer = call("eth_sendTransaction", &json!([{ "from": from, "to": from, "gas": "0x5208" }]));
+    let together = format!("[{}]", vec![transfer; 500].join(","));
+    assert_eq!(service.rpc_text(&together).await.status, 200);
+    assert_eq!(node.view().head().block().transactions().len(), 500);
+    let long_block = call("eth_getBlockByNumber", &json!(["latest", true]));
+    let batch = format!("[{}]", vec![long_block; 1_000].join(","));
+    // More connections than threads that serve.
+    let mut open = Vec::new();
+    for _ in 0..4 {
+        open.push(begin_text(&service, &batch).await);
+    }
+    let times = times_while(&service, || true).await;
+    let p99 = times[times.len() * 99 / 100 - usize::from(times.len() < 100)];
+    assert!(p99 < SLOWEST, "p99 of {} reads: {p99:?}", times.len());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

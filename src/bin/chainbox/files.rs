@@ -2,33 +2,45 @@
 
 use std::{
     error::Error,
-    fs::{self, OpenOptions},
+    fs::{self, File, OpenOptions},
     io::{self, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 type Failure = Box<dyn Error>;
 
+/// Names tried for a temporary file; those before are taken, by somebody or by a process that was killed.
+const TEMPORARY_NAMES_MAX: u32 = 16;
+
 /// Writes a file atomically, by a rename, readable by its owner only.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let name =
-        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
-    let mut temporary = name.to_os_string();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(temporary);
-    let mut options = OpenOptions::new();
-    options.write(true).create(true).truncate(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&temporary).and_then(|mut file| {
-        file.write_all(bytes)?;
-        file.sync_all()
-    });
+    let (mut file, temporary) = create_temporary(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
     let moved = written.and_then(|()| fs::rename(&temporary, path));
     if moved.is_err() {
         let _ = fs::remove_file(&temporary);
     }
     moved
+}
+
+/// Creates a new file beside `path`. A file or link that is there already, in a folder that others write to, is not followed.
+fn create_temporary(path: &Path) -> io::Result<(File, PathBuf)> {
+    let name =
+        path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"))?;
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut number = 0;
+    loop {
+        let mut temporary = name.to_os_string();
+        temporary.push(format!(".{}.{number}.tmp", std::process::id()));
+        let temporary = path.with_file_name(temporary);
+        match options.open(&temporary) {
+            Err(taken) if taken.kind() == io::ErrorKind::AlreadyExists && number < TEMPORARY_NAMES_MAX => number += 1,
+            opened => return opened.map(|file| (file, temporary)),
+        }
+    }
 }
 
 /// Reads a whole file.
@@ -62,4 +74,35 @@ pub(crate) fn with_causes(failure: &(dyn Error + 'static)) -> String {
         source = cause.source();
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_replaced_as_a_whole() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.json");
+        for text in ["a long first text", "short"] {
+            write_atomically(&path, text.as_bytes()).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_under_the_temporary_name_is_not_followed() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, victim) = (folder.path().join("config.json"), folder.path().join("victim"));
+        fs::write(&victim, "kept").unwrap();
+        let temporary = folder.path().join(format!("config.json.{}.0.tmp", std::process::id()));
+        std::os::unix::fs::symlink(&victim, temporary).unwrap();
+        write_atomically(&path, b"secret").unwrap();
+        assert_eq!(
+            (fs::read_to_string(&victim).unwrap(), fs::read_to_string(&path).unwrap()),
+            ("kept".into(), "secret".into())
+        );
+    }
 }

@@ -32,10 +32,23 @@ impl Work {
             | "eth_getProof"
             | "eth_getBlockReceipts"
             | "eth_getFilterChanges"
-            | "eth_signTransaction" => Self::Read(Length::Short),
-            "eth_getLogs" | "eth_getFilterLogs" | "txpool_content" | "txpool_inspect" | "txpool_contentFrom"
-            | "anvil_dumpState" | "hardhat_dumpState" => Self::Read(Length::Long),
-            "anvil_mine"
+            | "eth_signTransaction"
+            // As long as a block, the pool or the request.
+            | "eth_getBlockByNumber"
+            | "eth_getBlockByHash"
+            | "txpool_status"
+            | "web3_sha3"
+            | "eth_sign"
+            | "personal_sign"
+            | "eth_signTypedData"
+            | "eth_signTypedData_v4" => Self::Read(Length::Short),
+            "eth_getLogs" | "eth_getFilterLogs" | "txpool_content" | "txpool_inspect" | "txpool_contentFrom" => {
+                Self::Read(Length::Long)
+            }
+            // A dump takes the writer's lock: as a read it would wait for commands on a thread that reads need.
+            "anvil_dumpState"
+            | "hardhat_dumpState"
+            | "anvil_mine"
             | "hardhat_mine"
             | "evm_mine"
             | "evm_mine_detailed"
@@ -72,7 +85,9 @@ mod tests {
             ("eth_blockNumber", None, Work::Lookup),
             ("eth_getBalance", Some("[\"0x1\",\"latest\"]"), Work::Lookup),
             ("eth_getBalance", Some("[\"0x1\", \"pending\"]"), Work::Read(Length::Short)),
+            ("eth_getBlockByNumber", None, Work::Read(Length::Short)),
             ("eth_getLogs", None, Work::Read(Length::Long)),
+            ("anvil_dumpState", None, Work::Command(Length::Long)),
             ("debug_traceTransaction", None, Work::Read(Length::Long)),
             ("eth_sendRawTransaction", None, Work::Command(Length::Short)),
             ("anvil_mine", Some("[\"0x1\"]"), Work::Command(Length::Long)),

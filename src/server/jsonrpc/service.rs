@@ -16,8 +16,11 @@ use super::{
 };
 use crate::server::{
     counters::{Counters, panic_text},
-    limits::BATCH_CALLS_MAX,
+    limits::{BATCH_CALLS_MAX, BATCH_RESPONSE_BYTES_MAX},
 };
+
+/// Calls of a batch between two of which other connections of the same thread are served.
+const CALLS_PER_TURN: usize = 8;
 
 /// Executes the calls of one interface.
 pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
@@ -91,11 +94,16 @@ impl<D: Dispatch> JsonRpcService<D> {
             let message = format!("batch too large: {} calls of at most {BATCH_CALLS_MAX}", entries.len());
             return Some(error_response(Id::Null, error(LIMIT_EXCEEDED, message)));
         }
-        let mut responses = BatchResponses::new(self.dispatch.response_bytes_max());
+        let mut responses = BatchResponses::new(self.dispatch.response_bytes_max().min(BATCH_RESPONSE_BYTES_MAX));
         let messages: Vec<Message<'_>> =
             entries.into_iter().map(|entry| Message::read(entry.get().as_bytes(), extensions)).collect();
         let mut messages = messages.into_iter().peekable();
+        let mut calls: usize = 0;
         while let Some(message) = messages.next() {
+            calls = calls.saturating_add(1);
+            if calls.is_multiple_of(CALLS_PER_TURN) {
+                tokio::task::yield_now().await;
+            }
             match message {
                 Message::Call(request, raw_id) if self.dispatch.is_grouped(&request) => {
                     let (mut group, mut ids) = (vec![request], vec![raw_id]);

@@ -4,7 +4,7 @@ use std::{cmp::Ordering, sync::Arc};
 
 use axum::{
     body::Bytes,
-    extract::{Path, Query, State, rejection::BytesRejection},
+    extract::{Query, State, rejection::BytesRejection},
     http::HeaderMap,
 };
 use serde::Serialize;
@@ -14,7 +14,7 @@ use super::{
     App,
     envelope::ApiResponse,
     query::{Page, Params, refuse_unknown},
-    request::json_body,
+    request::{ResourceId, json_body},
     schema::{Failure, Success, SuccessPage},
 };
 use crate::{
@@ -274,7 +274,7 @@ pub(super) async fn list(
 pub(super) async fn get(
     State(app): State<App>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    ResourceId(id): ResourceId,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;
@@ -295,7 +295,7 @@ pub(super) async fn get(
         (status = 413, description = "The body is too long", body = Object), (status = 415, description = "The body is not application/json", body = Object),
     ),
 )]
-pub(super) async fn ethereum(Path(id): Path<String>) -> ApiError {
+pub(super) async fn ethereum(ResourceId(id): ResourceId) -> ApiError {
     // The HTTP router serves existing chains before a request gets here.
     PlatformError::not_found("blockchain", &id).into()
 }

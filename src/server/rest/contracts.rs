@@ -2,7 +2,7 @@
 
 use axum::{
     body::Bytes,
-    extract::{Path, Query, State, rejection::BytesRejection},
+    extract::{Query, State, rejection::BytesRejection},
     http::HeaderMap,
 };
 use serde::Serialize;
@@ -12,7 +12,7 @@ use super::{
     App,
     envelope::ApiResponse,
     query::{Params, refuse_unknown},
-    request::json_body,
+    request::{ResourceId, json_body},
     schema::{Failure, Success},
 };
 use crate::{
@@ -166,7 +166,7 @@ pub(super) async fn deploy(
 pub(super) async fn get(
     State(app): State<App>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    ResourceId(id): ResourceId,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;

@@ -7,7 +7,7 @@ use std::{
 
 use alloy_primitives::B256;
 use axum::{
-    extract::{Path, Query, State},
+    extract::{Query, State},
     http::HeaderMap,
 };
 use serde::Serialize;
@@ -17,6 +17,7 @@ use super::{
     App,
     envelope::ApiResponse,
     query::{Params, refuse_unknown},
+    request::ResourceId,
     schema::{Failure, Success},
 };
 use crate::{
@@ -74,7 +75,7 @@ pub(super) struct Metrics {
 pub(super) async fn get(
     State(app): State<App>,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    ResourceId(id): ResourceId,
     Query(params): Query<Params>,
 ) -> Result<ApiResponse, ApiError> {
     app.authorize(&headers, Scope::BlockchainRead)?;

@@ -7,8 +7,8 @@ use std::sync::{
 
 use axum::{
     body::Bytes,
-    extract::rejection::BytesRejection,
-    http::{HeaderMap, header},
+    extract::{FromRequestParts, Path, rejection::BytesRejection},
+    http::{HeaderMap, header, request::Parts},
 };
 use serde_json::Value;
 
@@ -51,6 +51,21 @@ impl App {
     /// Returns the caller, or 401 for wrong credentials and 403 for a caller that lacks `scope`.
     pub(super) fn authorize(&self, headers: &HeaderMap, scope: Scope) -> Result<Caller, ApiError> {
         credentials::authorize(self.chains.platform(), headers, scope)
+    }
+}
+
+/// The id in a path; 400 for bytes that are no UTF-8.
+#[derive(Debug)]
+pub(super) struct ResourceId(pub(super) String);
+
+impl<S: Send + Sync> FromRequestParts<S> for ResourceId {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
+        let Path(id) = Path::from_request_parts(parts, state)
+            .await
+            .map_err(|rejection| ApiError::bad_request(rejection.body_text()))?;
+        Ok(Self(id))
     }
 }
 
