@@ -65,7 +65,7 @@ impl Chain {
     pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, ChainError> {
         let hash = block.hash();
         if self.contains_at(block.height(), hash) {
-            self.context.garbage.keep(hash);
+            self.keep_branch(block.height(), hash)?;
             return Ok(InsertOutcome::Known);
         }
         let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
@@ -76,9 +76,20 @@ impl Chain {
         };
         execution::verify_rules(&self.context, &parent, &block, self)?;
         let execution = self.execution_of(&parent, &block)?;
+        self.keep_branch(parent.height(), parent.hash())?;
         let total = total_difficulty(&parent, block.header());
         self.tree.insert(ExecutedBlock::new(block, execution, total));
         Ok(InsertOutcome::New)
+    }
+
+    /// Keeps a block and its ancestors, as far as they were reverted for good, until they are irreversible: they may be canonical
+    /// again.
+    fn keep_branch(&self, mut height: Height, mut hash: B256) -> Result<(), ChainError> {
+        while self.context.is_durable && self.context.garbage.keep(hash) {
+            hash = self.block_near(height, hash)?.block().parent_hash();
+            height = height.parent().unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// Replaces the seal of a block that is not canonical, such as a proposal's signature by a certificate. The hash does

@@ -51,8 +51,6 @@ pub(super) enum Holder {
     },
     /// Clones that share this version as their pending state.
     Version(Weak<Version>),
-    /// A block that was inserted again.
-    Chain,
 }
 
 impl GarbageItem {
@@ -75,7 +73,6 @@ impl GarbageItem {
                 version.strong_count() == 0
             }
             Holder::Version(version) => version.strong_count() == 0,
-            Holder::Chain => false,
         }
     }
 }
@@ -127,14 +124,13 @@ impl Garbage {
         items.by_number.get(&number).cloned()
     }
 
-    /// Keeps a block that was inserted again for as long as this process lives.
-    pub(super) fn keep(&self, hash: B256) {
+    /// Keeps a block that was inserted again, or built on, until its height is irreversible. Returns whether it would not have
+    /// been.
+    pub(super) fn keep(&self, hash: B256) -> bool {
         let mut items = self.lock();
-        if let Some(number) = items.by_block.get(&hash).copied()
-            && let Some(item) = items.by_number.get_mut(&number)
-        {
-            item.holder = Holder::Chain;
-        }
+        let Some(number) = items.by_block.get(&hash).copied() else { return false };
+        let item = items.by_number.get_mut(&number);
+        item.is_some_and(|item| !core::mem::replace(&mut item.may_return, true))
     }
 
     /// Returns items that can be deleted, a bounded number of them, other than those that `change` removes.
