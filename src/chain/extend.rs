@@ -1,6 +1,5 @@
 //! Extending a chain: building and inserting blocks, moving the head, restoring snapshots.
 
-use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bytes};
@@ -261,11 +260,9 @@ impl Chain {
         }
         // Readers with another branch must know before the store's index changes.
         let fork = change.new.height().get().saturating_sub(change.applied.len() as u64);
-        let limited = if change.is_reorg() { self.context.leases.held().limit_to(fork) } else { Vec::new() };
+        let limited = if change.is_reorg() { self.context.leases.limit_to(fork) } else { Vec::new() };
         if let Err(error) = self.context.store.write(batch) {
-            for (agrees_to, before) in limited {
-                agrees_to.store(before, Ordering::Release);
-            }
+            limited.iter().for_each(|(lease, before)| lease.set_limit(*before));
             return Err(error.into());
         }
         self.context.garbage.apply(garbage);

@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::B256;
 
-use super::{cache::ExecutionCache, lease::HeldHeads, version::Version};
+use super::{cache::ExecutionCache, lease::Leases, version::Version};
 use crate::{
     primitives::{Height, maps::LookupMap},
     state::CommitId,
@@ -54,18 +54,18 @@ pub(super) enum Holder {
 }
 
 impl GarbageItem {
-    fn is_free(&self, held: &HeldHeads, irreversible: Height, cache: &ExecutionCache) -> bool {
+    fn is_free(&self, leases: &Leases, irreversible: Height, cache: &ExecutionCache) -> bool {
         if self.may_return && self.height > irreversible {
             return false;
         }
         let is_head = || {
-            self.block.is_some_and(|hash| held.has_block(hash))
-                || self.commit.is_some_and(|commit| held.has_state(commit))
+            self.block.is_some_and(|hash| leases.has_block(hash))
+                || self.commit.is_some_and(|commit| leases.has_state(commit))
         };
         match &self.holder {
             Holder::Head => !is_head(),
             Holder::Descendants { before, version } => {
-                if held.may_descend(self.height.get(), *before) || is_head() {
+                if leases.may_descend(self.height.get(), *before) || is_head() {
                     return false;
                 }
                 // The state of a deleted block must not be found by its hash.
@@ -133,10 +133,11 @@ impl Garbage {
         item.is_some_and(|item| !core::mem::replace(&mut item.may_return, true))
     }
 
-    /// Returns items that can be deleted, a bounded number of them, other than those that `change` removes.
+    /// Returns items that can be deleted, a bounded number of them, other than those that `change` removes. Costs nothing while
+    /// the list is empty.
     pub(super) fn collect(
         &self,
-        held: &HeldHeads,
+        leases: &Leases,
         irreversible: Height,
         cache: &ExecutionCache,
         change: &mut GarbageChange,
@@ -147,7 +148,7 @@ impl Garbage {
         let (mut free, mut next) = (Vec::new(), cursor);
         for (number, item) in turn.take(EXAMINED_MAX) {
             next = number + 1;
-            if !change.removed.contains(number) && item.is_free(held, irreversible, cache) {
+            if !change.removed.contains(number) && item.is_free(leases, irreversible, cache) {
                 free.push((*number, item.clone()));
             }
             if free.len() >= COLLECTED_MAX {
