@@ -175,9 +175,13 @@ impl DecodedBlocks {
         }
     }
 
-    /// Evicts all, after stored blocks were removed.
-    pub(super) fn clear(&self) {
-        *self.lock() = Decoded::default();
+    /// Evicts a block that is removed from the store.
+    pub(super) fn remove(&self, hash: B256) {
+        let Decoded { blocks, bytes } = &mut *self.lock();
+        // Two readers may have put the same block.
+        while let Some(position) = blocks.iter().position(|block| block.hash() == hash) {
+            *bytes -= blocks.remove(position).map_or(0, |removed| removed.block_bytes());
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Decoded> {

@@ -1,6 +1,5 @@
 //! Extending a chain: building and inserting blocks, moving the head, restoring snapshots.
 
-use core::sync::atomic::Ordering;
 use std::sync::Arc;
 
 use alloy_primitives::{B256, Bytes};
@@ -64,7 +63,7 @@ impl Chain {
     pub fn insert(&mut self, block: Arc<Block>) -> Result<InsertOutcome, InsertError> {
         let hash = block.hash();
         if self.contains_at(block.height(), hash) {
-            self.context.garbage.keep(hash);
+            self.keep_branch(block.height(), hash)?;
             return Ok(InsertOutcome::Known);
         }
         let parent = match self.block_near(block.height().parent().unwrap_or_default(), block.parent_hash()) {
@@ -75,9 +74,20 @@ impl Chain {
         };
         execution::verify_rules(&self.context, &parent, &block, self)?;
         let execution = self.execution_of(&parent, &block)?;
+        self.keep_branch(parent.height(), parent.hash())?;
         let total = total_difficulty(&parent, block.header());
         self.tree.insert(ExecutedBlock::new(block, execution, total));
         Ok(InsertOutcome::New)
+    }
+
+    /// Keeps a block and its ancestors, as far as they were reverted for good, until they are irreversible: they may be canonical
+    /// again.
+    fn keep_branch(&self, mut height: Height, mut hash: B256) -> Result<(), ReadError> {
+        while self.context.is_durable && self.context.garbage.keep(hash) {
+            hash = self.block_near(height, hash)?.block().parent_hash();
+            height = height.parent().unwrap_or_default();
+        }
+        Ok(())
     }
 
     /// Replaces the seal of a block that is not canonical, such as a proposal's signature by a certificate. The hash does
@@ -250,11 +260,9 @@ impl Chain {
         }
         // Readers with another branch must know before the store's index changes.
         let fork = change.new.height().get().saturating_sub(change.applied.len() as u64);
-        let limited = if change.is_reorg() { self.context.leases.held().limit_to(fork) } else { Vec::new() };
+        let limited = if change.is_reorg() { self.context.leases.limit_to(fork) } else { Vec::new() };
         if let Err(error) = self.context.store.write(batch) {
-            for (agrees_to, before) in limited {
-                agrees_to.store(before, Ordering::Release);
-            }
+            limited.iter().for_each(|(lease, before)| lease.set_limit(*before));
             return Err(RestoreError::Write(error));
         }
         self.context.garbage.apply(garbage);

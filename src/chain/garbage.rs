@@ -11,7 +11,7 @@ use std::{
 
 use alloy_primitives::B256;
 
-use super::{cache::ExecutionCache, lease::HeldHeads, version::Version};
+use super::{cache::ExecutionCache, lease::Leases, version::Version};
 use crate::{
     primitives::{Height, maps::LookupMap},
     state::CommitId,
@@ -51,23 +51,21 @@ pub(super) enum Holder {
     },
     /// Clones that share this version as their pending state.
     Version(Weak<Version>),
-    /// A block that was inserted again.
-    Chain,
 }
 
 impl GarbageItem {
-    fn is_free(&self, held: &HeldHeads, irreversible: Height, cache: &ExecutionCache) -> bool {
+    fn is_free(&self, leases: &Leases, irreversible: Height, cache: &ExecutionCache) -> bool {
         if self.may_return && self.height > irreversible {
             return false;
         }
         let is_head = || {
-            self.block.is_some_and(|hash| held.has_block(hash))
-                || self.commit.is_some_and(|commit| held.has_state(commit))
+            self.block.is_some_and(|hash| leases.has_block(hash))
+                || self.commit.is_some_and(|commit| leases.has_state(commit))
         };
         match &self.holder {
             Holder::Head => !is_head(),
             Holder::Descendants { before, version } => {
-                if held.may_descend(self.height.get(), *before) || is_head() {
+                if leases.may_descend(self.height.get(), *before) || is_head() {
                     return false;
                 }
                 // The state of a deleted block must not be found by its hash.
@@ -75,7 +73,6 @@ impl GarbageItem {
                 version.strong_count() == 0
             }
             Holder::Version(version) => version.strong_count() == 0,
-            Holder::Chain => false,
         }
     }
 }
@@ -127,20 +124,20 @@ impl Garbage {
         items.by_number.get(&number).cloned()
     }
 
-    /// Keeps a block that was inserted again for as long as this process lives.
-    pub(super) fn keep(&self, hash: B256) {
+    /// Keeps a block that was inserted again, or built on, until its height is irreversible. Returns whether it would not have
+    /// been.
+    pub(super) fn keep(&self, hash: B256) -> bool {
         let mut items = self.lock();
-        if let Some(number) = items.by_block.get(&hash).copied()
-            && let Some(item) = items.by_number.get_mut(&number)
-        {
-            item.holder = Holder::Chain;
-        }
+        let Some(number) = items.by_block.get(&hash).copied() else { return false };
+        let item = items.by_number.get_mut(&number);
+        item.is_some_and(|item| !core::mem::replace(&mut item.may_return, true))
     }
 
-    /// Returns items that can be deleted, a bounded number of them, other than those that `change` removes.
+    /// Returns items that can be deleted, a bounded number of them, other than those that `change` removes. Costs nothing while
+    /// the list is empty.
     pub(super) fn collect(
         &self,
-        held: &HeldHeads,
+        leases: &Leases,
         irreversible: Height,
         cache: &ExecutionCache,
         change: &mut GarbageChange,
@@ -151,7 +148,7 @@ impl Garbage {
         let (mut free, mut next) = (Vec::new(), cursor);
         for (number, item) in turn.take(EXAMINED_MAX) {
             next = number + 1;
-            if !change.removed.contains(number) && item.is_free(held, irreversible, cache) {
+            if !change.removed.contains(number) && item.is_free(leases, irreversible, cache) {
                 free.push((*number, item.clone()));
             }
             if free.len() >= COLLECTED_MAX {

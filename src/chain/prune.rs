@@ -9,7 +9,6 @@ use super::{
     error::ReadError,
     garbage::{GarbageChange, GarbageItem, Holder},
     hook::{Finality, HeadChange},
-    lease::HeldHeads,
     persist::{self, Pruned},
 };
 use crate::{
@@ -42,10 +41,10 @@ impl Chain {
         let index = !self.context.is_durable;
         change.reverted.iter().for_each(|block| self.tree.revert(block));
         change.applied.iter().for_each(|block| self.tree.apply(block, index));
-        let (head, finalized) = (self.head.height().get(), self.finality.irreversible.get());
+        let (head, irreversible) = (self.head.height().get(), self.finality.irreversible.get());
         let retention = self.context.retention;
-        // Blocks that are not final are kept: a reorg may need them.
-        let lowest = |kept: u64| head.saturating_sub(kept).min(finalized);
+        // Blocks above the irreversible height are kept: a reorg may need them.
+        let lowest = |kept: u64| head.saturating_sub(kept).min(irreversible);
         if let Some(states) = retention.states_kept() {
             self.tree.drop_states_below(lowest(states));
         }
@@ -88,13 +87,12 @@ impl Chain {
         garbage: &mut GarbageChange,
         batch: &mut Batch,
     ) -> Result<(), StateError> {
-        let held = self.context.leases.held();
-        for item in self.context.garbage.collect(&held, irreversible, &self.context.cache, garbage) {
+        for item in self.context.garbage.collect(&self.context.leases, irreversible, &self.context.cache, garbage) {
             commits.extend(item.commit);
             if let Some(hash) = item.block {
                 persist::remove_block(hash, batch);
                 self.context.cache.remove(item.height, hash);
-                self.context.decoded_blocks.clear();
+                self.context.decoded_blocks.remove(hash);
             }
         }
         // Also with an empty list: states wait there for the views that read them.
@@ -133,6 +131,8 @@ impl Chain {
                 holder: Holder::Descendants { before, version: made.map(Arc::downgrade).unwrap_or_default() },
             };
             self.context.garbage.add(item, garbage);
+            // A cached block would hold its state.
+            self.context.decoded_blocks.remove(block.hash());
         }
         Ok(())
     }
@@ -151,7 +151,6 @@ impl Chain {
         let head = change.new.height().get();
         let fork = head.saturating_sub(change.applied.len() as u64);
         let lowest = |kept: u64| head.saturating_sub(kept).min(finality.irreversible.get()).min(fork);
-        let held = self.context.leases.held();
         for (what, kept) in [(Pruned::States, retention.states_kept()), (Pruned::Blocks, retention.blocks)] {
             if kept.is_none() && !change.is_reorg() {
                 continue;
@@ -161,8 +160,8 @@ impl Chain {
             let to = kept.map_or(from, |kept| lowest(kept).clamp(from, from + PRUNED_AT_ONCE_MAX));
             for height in (from..to).map(Height::new) {
                 match what {
-                    Pruned::States => commits.extend(self.pruned_commit(height, &held, garbage)?),
-                    Pruned::Blocks => self.prune_block(height, &held, garbage, batch)?,
+                    Pruned::States => commits.extend(self.pruned_commit(height, garbage)?),
+                    Pruned::Blocks => self.prune_block(height, garbage, batch)?,
                 }
             }
             if stored != Some(to) {
@@ -173,19 +172,14 @@ impl Chain {
     }
 
     /// Returns the state to be deleted with the canonical block at `height`; one that a clone holds goes to the garbage list.
-    fn pruned_commit(
-        &self,
-        height: Height,
-        held: &HeldHeads,
-        garbage: &mut GarbageChange,
-    ) -> Result<Option<CommitId>, StoreError> {
+    fn pruned_commit(&self, height: Height, garbage: &mut GarbageChange) -> Result<Option<CommitId>, StoreError> {
         let Some(commit) = self.commit_at(height)? else { return Ok(None) };
         // An empty block shares its parent's state.
         let is_shared = self.commit_at(height.next())? == Some(commit);
         if is_shared || commit == self.genesis.commit().id {
             return Ok(None);
         }
-        if !held.has_state(commit) {
+        if !self.context.leases.has_state(commit) {
             return Ok(Some(commit));
         }
         let (block, commit) = (None, Some(commit));
@@ -195,27 +189,21 @@ impl Chain {
     }
 
     /// Deletes the canonical block at `height`; one that is a clone's head goes to the garbage list.
-    fn prune_block(
-        &self,
-        height: Height,
-        held: &HeldHeads,
-        garbage: &mut GarbageChange,
-        batch: &mut Batch,
-    ) -> Result<(), ReadError> {
+    fn prune_block(&self, height: Height, garbage: &mut GarbageChange, batch: &mut Batch) -> Result<(), ReadError> {
         let block = match self.block_at(height) {
             Ok(block) => block,
             Err(ReadError::Pruned { .. } | ReadError::UnknownHeight { .. }) => return Ok(()),
             Err(error) => return Err(error),
         };
         persist::remove_canonical(&block, batch);
-        if held.has_block(block.hash()) {
+        if self.context.leases.has_block(block.hash()) {
             let (block, commit) = (Some(block.hash()), None);
             let item = GarbageItem { block, commit, height, may_return: false, holder: Holder::Head };
             self.context.garbage.add(item, garbage);
         } else {
             persist::remove_block(block.hash(), batch);
         }
-        self.context.decoded_blocks.clear();
+        self.context.decoded_blocks.remove(block.hash());
         Ok(())
     }
 

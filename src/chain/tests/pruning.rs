@@ -134,6 +134,33 @@ fn a_reverted_block_can_be_made_again() {
 }
 
 #[test]
+fn a_block_on_reverted_ones_keeps_them() {
+    let disk = Arc::new(MemoryDisk::new());
+    let mut chain = on(disk.clone()).open().unwrap();
+    let base = chain.clone();
+    for (is_empty, value) in [(false, 7), (true, 8)] {
+        let transfers = |nonce| if is_empty { Vec::new() } else { vec![transfer(0, nonce, BOB, 1)] };
+        let reverted: Vec<_> = (0..3).map(|nonce| extend(&mut chain, transfers(nonce)).new.hash()).collect();
+        chain.restore(&base).unwrap();
+        let child = build_on(&chain, reverted[2], 1_000, transfers(3)).block;
+        chain.insert(Arc::new(child.clone())).unwrap();
+        // It is collected with a head change.
+        extend(&mut chain, vec![transfer(0, 0, BOB, value)]);
+        extend(&mut chain, vec![transfer(0, 1, BOB, value)]);
+        assert!(reverted.iter().all(|hash| chain.contains(*hash)));
+        let change = chain.set_head(child.hash()).unwrap();
+        assert_eq!(change.applied.len(), 4);
+        assert_eq!(balance(&chain, chain.head(), BOB), U256::from(if is_empty { 0 } else { 4 }));
+        chain.restore(&base).unwrap();
+    }
+    // Once another branch is irreversible they are given back.
+    extend_finally(&mut chain, 8, 9);
+    assert_eq!(chain.context.garbage.len(), 0);
+    let blocks = records(&*disk).iter().find(|(table, _)| *table == Table::Blocks).unwrap().1;
+    assert_eq!(blocks, 1 + 8);
+}
+
+#[test]
 fn a_replaced_state_is_given_back_unless_a_snapshot_has_it() {
     let disk = Arc::new(MemoryDisk::new());
     let mut chain = on(disk.clone()).open().unwrap();
