@@ -8,6 +8,7 @@ use std::{cell::LazyCell, fs, time::Instant};
 
 use chainbox::{
     consensus::{ConsensusConfig, DposConfig, PbftConfig, PoaConfig, PosConfig, RaftConfig},
+    primitives::Height,
     sim::{Network, NetworkBuilder},
 };
 use criterion::{Bencher, Criterion, Throughput, criterion_group, criterion_main};
@@ -31,18 +32,23 @@ fn pbft(validators: u32) -> NetworkBuilder {
 
 /// One-second blocks, and a heartbeat every five seconds: with the default ten per second, heartbeats would dominate.
 fn raft(validators: u32) -> NetworkBuilder {
-    network(ConsensusConfig::Raft(RaftConfig::default().with_timing(20_000, 5_000)), validators)
+    network(
+        ConsensusConfig::Raft(
+            RaftConfig::default().with_election_timeout(Duration::from_secs(20)).with_heartbeat(Duration::from_secs(5)),
+        ),
+        validators,
+    )
 }
 
 /// One-second blocks.
 fn poa(validators: u32) -> NetworkBuilder {
-    network(ConsensusConfig::Poa(PoaConfig::default().with_period(1)), validators)
+    network(ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1))), validators)
 }
 
 /// One-second slots, eight an epoch, in which every validator attests once. Stake, rewards and the set are in the
 /// staking contract, which every block calls.
 fn pos(validators: u32) -> NetworkBuilder {
-    network(ConsensusConfig::Pos(PosConfig::default().with_period(1)), validators)
+    network(ConsensusConfig::Pos(PosConfig::default().with_period(Duration::from_secs(1))), validators)
 }
 
 /// One-second slots; at most 21 of the validators produce, elected by stake in the staking contract, which every block
@@ -76,13 +82,13 @@ fn measure(b: &mut Bencher<'_>, network: &Network, run: impl Fn(&mut Network)) {
 
 fn grow(network: &mut Network, blocks: u64) {
     let goal = network.lowest_height().get() + blocks;
-    network.run_to_height(goal).expect("runs");
+    network.run_to_height(Height::new(goal)).expect("runs");
 }
 
 /// Runs a network to this height.
 fn grown(builder: NetworkBuilder, height: u64) -> Network {
     let mut network = builder.build().expect("options fit");
-    network.run_to_height(height).expect("runs");
+    network.run_to_height(Height::new(height)).expect("runs");
     network
 }
 

@@ -5,10 +5,11 @@ mod faults;
 #[path = "../tests/golden/run.rs"]
 mod golden;
 
-use std::hint::black_box;
+use std::{hint::black_box, time::Duration};
 
 use chainbox::{
     consensus::{ConsensusConfig, PoaConfig},
+    primitives::Height,
     sim::{BlockOrder, Network, NetworkBuilder, Production, Scheduler},
 };
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
@@ -17,7 +18,7 @@ const EVENTS: u64 = 1_000_000;
 const BLOCKS: u64 = 200;
 
 fn poa(validators: u32, period: u64) -> NetworkBuilder {
-    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(period));
+    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(period)));
     Network::builder().with_consensus(config).with_validators(validators).with_seed(7)
 }
 
@@ -49,7 +50,7 @@ fn start(c: &mut Criterion) {
         group.bench_function(format!("validators={validators}"), |b| {
             b.iter(|| {
                 let mut network = poa(validators, 1).build().expect("options fit");
-                network.run_to_height(1).expect("runs");
+                network.run_to_height(Height::new(1)).expect("runs");
                 network
             });
         });
@@ -76,7 +77,7 @@ fn blocks(c: &mut Criterion) {
             b.iter_batched(
                 || network.fork(),
                 |mut network| {
-                    network.run_to_height(BLOCKS).expect("runs");
+                    network.run_to_height(Height::new(BLOCKS)).expect("runs");
                     network
                 },
                 BatchSize::LargeInput,
@@ -102,7 +103,7 @@ fn snapshot(c: &mut Criterion) {
     group.throughput(Throughput::Elements(1));
     for validators in [1, 4] {
         let mut network = poa(validators, 1).build().expect("options fit");
-        network.run_to_height(1_000).expect("runs");
+        network.run_to_height(Height::new(1_000)).expect("runs");
         group.bench_function(format!("validators={validators}"), |b| b.iter(|| black_box(network.clone())));
     }
     group.finish();

@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use chainbox::{
     consensus::{ConsensusConfig, PbftConfig, ReplicaId},
+    primitives::Height,
     sim::{Campaign, CampaignSetup, FaultKind, FaultPlan, Network, NetworkError, invariant},
 };
 
@@ -13,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Two of four replicas on each side of a partition are no quorum: no block commits until it heals.
     let mut network = Network::builder().with_consensus(pbft.clone()).with_validators(4).with_seed(7).build()?;
-    network.run_to_height(3)?;
+    network.run_to_height(Height::new(3))?;
     let cut = network.partition(&[&[a, b], &[c, d]])?;
     let before = network.lowest_height();
     network.run_for(Duration::from_secs(60))?;
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     // A plan with f + 1 = 2 Byzantine replicas of 4, one more than PBFT tolerates; the generic invariants are checked on every
     // event. Each of their keys runs in two replicas: one pair of twins in a group with `c`, the other with `d`.
     let twins = |replica, other| FaultKind::Twins { replica, group: vec![other, c] };
-    let plan = FaultPlan::default().with_lasting(0, twins(a, b)).with_lasting(0, twins(b, a));
+    let plan = FaultPlan::default().with_lasting(Duration::ZERO, twins(a, b)).with_lasting(Duration::ZERO, twins(b, a));
     let broken = (0..50).find_map(|seed| {
         let network = Network::builder().with_consensus(pbft.clone()).with_validators(4).with_seed(seed);
         let network = network.with_faults(plan.clone()).with_invariants(invariant::generic());

@@ -24,3 +24,4 @@ pub use recovery::SenderRecovery;
 pub use signature::{SignatureError, recover_signer};
 pub use transaction::{IMPERSONATED_TYPE, Transaction, TransactionError, TransactionRequest};
 pub use units::{Gas, Height, OutOfGas, Timestamp, ether, gwei};
+pub(crate) use units::{millis_rounded_up, secs_rounded_up};

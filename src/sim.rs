@@ -11,6 +11,7 @@ mod default_config;
 pub mod diagram;
 mod engine;
 mod faults;
+mod millis;
 mod network;
 #[cfg(feature = "scenarios")]
 pub mod scenario;

@@ -3,6 +3,7 @@
 //! `protocols!` below has the one list of them. All else that differs between protocols is in their own folders, in their
 //! implementations of [`ProtocolFamily`].
 
+use core::time::Duration;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -91,7 +92,7 @@ macro_rules! protocols {
             /// Returns the protocol with its default parameters and blocks on demand only.
             pub fn on_demand(self) -> ConsensusConfig {
                 match self {
-                    $(Self::$name => ConsensusConfig::$name($module::$config::default().with_period(0)),)*
+                    $(Self::$name => ConsensusConfig::$name($module::$config::default().with_period(Duration::ZERO)),)*
                 }
             }
         }
@@ -277,9 +278,9 @@ impl ConsensusConfig {
         matches!(self.kind().stake_use(), StakeUse::Always)
     }
 
-    /// Returns the least time between two blocks, in seconds; with 0, blocks are made on demand only.
-    pub const fn period(&self) -> u64 {
-        with_content!(Self, self, config => config.period)
+    /// Returns the least time between two blocks, in whole seconds; with zero, blocks are made on demand only.
+    pub const fn period(&self) -> Duration {
+        Duration::from_secs(with_content!(Self, self, config => config.period))
     }
 
     /// Returns whether a network of this protocol never becomes idle: its timers run even when there is nothing to do.
@@ -370,7 +371,7 @@ mod tests {
 
     #[test]
     fn a_genesis_section_round_trips_and_wrong_ones_are_refused() {
-        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(5));
+        let config = ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(5)));
         assert_eq!(ConsensusConfig::deserialize_section(&config.section()).unwrap(), config);
         let short = serde_json::json!({"protocol": "clique", "period": 5});
         assert_eq!(ConsensusConfig::deserialize_section(&short).unwrap(), config);

@@ -3,7 +3,7 @@
 //! Arithmetic is explicit: `checked_*` and [`Gas::pay`] report overflow, `saturating_*` clamps,
 //! nothing wraps.
 
-use core::fmt;
+use core::{fmt, time::Duration};
 
 use alloy_primitives::U256;
 use serde::{Deserialize, Serialize};
@@ -153,9 +153,32 @@ pub fn gwei(amount: u64) -> U256 {
     U256::from(amount) * U256::from(1_000_000_000_u64)
 }
 
+/// Returns the whole seconds of a duration, rounded up and clamped at the largest `u64`.
+pub(crate) const fn secs_rounded_up(duration: Duration) -> u64 {
+    let part = if duration.subsec_nanos() == 0 { 0 } else { 1 };
+    duration.as_secs().saturating_add(part)
+}
+
+/// Returns the whole milliseconds of a duration, rounded up and clamped at the largest `u64`.
+pub(crate) const fn millis_rounded_up(duration: Duration) -> u64 {
+    let millis = duration.as_nanos().div_ceil(1_000_000);
+    if millis > u64::MAX as u128 { u64::MAX } else { millis as u64 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_part_of_a_unit_counts_as_a_whole_one() {
+        for (nanos, secs, millis) in
+            [(0, 0, 0), (1, 1, 1), (1_000_000, 1, 1), (1_000_001, 1, 2), (1_000_000_000, 1, 1_000)]
+        {
+            let duration = Duration::from_nanos(nanos);
+            assert_eq!((secs_rounded_up(duration), millis_rounded_up(duration)), (secs, millis), "{nanos}");
+        }
+        assert_eq!((secs_rounded_up(Duration::MAX), millis_rounded_up(Duration::MAX)), (u64::MAX, u64::MAX));
+    }
 
     #[test]
     fn paying_more_than_the_budget_changes_nothing() {

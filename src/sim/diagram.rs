@@ -119,9 +119,9 @@ impl Layout {
 /// Draws a trace; returns the text of an SVG file.
 ///
 /// ```
-/// use chainbox::sim::{Network, diagram::{DiagramOptions, draw}};
+/// use chainbox::{primitives::Height, sim::{Network, diagram::{DiagramOptions, draw}}};
 /// let mut network = Network::builder().with_validators(4).with_trace("four signers").build()?;
-/// network.run_to_height(3)?;
+/// network.run_to_height(Height::new(3))?;
 /// let picture = draw(&network.trace().unwrap_or_else(|| unreachable!()), &DiagramOptions::default());
 /// assert!(picture.starts_with("<svg"));
 /// # Ok::<(), chainbox::sim::NetworkError>(())

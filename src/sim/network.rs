@@ -43,9 +43,9 @@ use crate::{
 /// A whole network. Cloning costs the same at any length of chain, pool and queue; clones are independent.
 ///
 /// ```
-/// use chainbox::sim::Network;
+/// use chainbox::{primitives::Height, sim::Network};
 /// let mut network = Network::builder().with_validators(4).with_seed(7).build()?;
-/// network.run_to_height(10)?;
+/// network.run_to_height(Height::new(10))?;
 /// assert_eq!(network.replicas().len(), 4);
 /// # Ok::<(), chainbox::sim::NetworkError>(())
 /// ```

@@ -27,7 +27,7 @@ use super::*;
 use crate::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, ReplicaId},
-    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Gas, Height, KeyPair, Transaction, TransactionRequest, U256, ether},
 };
 
 /// Validators with links between 5 and 80 ms, and money for Alice.
@@ -63,7 +63,7 @@ fn with_transfers(mut network: Network) -> Network {
     let count = network.replicas().len() as u64;
     for nonce in 0..5 {
         network.submit(transfer(nonce), ReplicaId::new((nonce % count) as u32)).unwrap();
-        network.run_to_height(3 * (nonce + 1)).unwrap();
+        network.run_to_height(Height::new(3 * (nonce + 1))).unwrap();
     }
     network
 }

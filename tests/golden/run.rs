@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chainbox::{
     chain::GenesisSpec,
     consensus::{ConsensusConfig, PoaConfig, ReplicaId},
-    primitives::{Address, B256, Gas, KeyPair, Transaction, TransactionRequest, U256, b256, ether},
+    primitives::{Address, B256, Gas, Height, KeyPair, Transaction, TransactionRequest, U256, b256, ether},
     sim::{Latency, Network, NetworkBuilder, NetworkError},
 };
 
@@ -17,7 +17,7 @@ pub(crate) const DIGEST: B256 = b256!("b333b785977873bd11510352e9037848bfb8bb70a
 pub(crate) fn builder() -> NetworkBuilder {
     Network::builder()
         .with_genesis(GenesisSpec::new(1_337).with_balance(alice().address(), ether(1_000)))
-        .with_consensus(ConsensusConfig::Poa(PoaConfig::default().with_period(7)))
+        .with_consensus(ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(7))))
         .with_validators(4)
         .with_seed(2_026)
         .with_latency(Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(80) })
@@ -29,7 +29,7 @@ pub(crate) fn run(builder: NetworkBuilder) -> Result<Network, NetworkError> {
     for nonce in 0..5_u8 {
         let transaction = transfer(nonce.into());
         network.submit(Arc::new(transaction), ReplicaId::new(u32::from(nonce) % 4))?;
-        network.run_to_height(4 * (u64::from(nonce) + 1))?;
+        network.run_to_height(Height::new(4 * (u64::from(nonce) + 1)))?;
     }
     Ok(network)
 }

@@ -254,7 +254,7 @@ fn report_text(what: &str, summary: &Summary) -> String {
         ("seeds", summary.seeds),
         ("passed", summary.passed),
         ("steps", summary.steps),
-        ("virtual seconds", summary.virtual_ms / 1_000),
+        ("virtual seconds", summary.virtual_time.as_secs()),
         ("transactions acknowledged", summary.acknowledged),
         ("restarts", summary.restarts),
     ];

@@ -82,7 +82,7 @@ fn run_regression(options: &ReplayOptions, bytes: &[u8]) -> Result<bool, Failure
     anstream::println!(
         "{} validators, {} ms of virtual time, {} steps, height {}, {} restarts, digest {}",
         report.validators,
-        counters.virtual_ms,
+        counters.virtual_time.as_millis(),
         counters.steps,
         counters.height,
         counters.restarts,

@@ -79,7 +79,7 @@ mod tests {
             assert_eq!(ConsensusKind::from_name(kind.short_name()), Some(kind));
             assert_eq!(ConsensusKind::from_number(kind.number()), Some(kind));
             let config = kind.on_demand();
-            assert_eq!((config.kind(), config.period()), (kind, 0));
+            assert_eq!((config.kind(), config.period()), (kind, core::time::Duration::ZERO));
             for name in [kind.name(), kind.short_name()] {
                 let mut section = config.section();
                 section["protocol"] = name.into();

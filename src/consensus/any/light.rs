@@ -19,7 +19,7 @@ use crate::consensus::common::{id::BlockId, light::SealedHeader, validators::Val
 /// let pbft = ConsensusConfig::Pbft(PbftConfig::default());
 /// let builder = Network::builder().with_consensus(pbft).with_validators(4);
 /// let mut network = builder.with_seals(SealScheme::Secp256k1).build()?;
-/// network.run_to_height(5)?;
+/// network.run_to_height(Height::new(5))?;
 ///
 /// let chain = network.primary().chain();
 /// let genesis = chain.genesis().block().header();

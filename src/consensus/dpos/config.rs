@@ -1,8 +1,10 @@
 //! Parameters of delegated proof of stake.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::primitives::Timestamp;
+use crate::primitives::{Timestamp, secs_rounded_up};
 
 /// Largest number of producers of a schedule, as in EOSIO.
 pub const PRODUCERS_MAX: u32 = 125;
@@ -65,10 +67,11 @@ impl Default for DposConfig {
 }
 
 impl DposConfig {
-    /// Returns the configuration with slots of `period` seconds.
+    /// Returns the configuration with slots of `period`, rounded up to whole seconds, the unit of block times; with zero, blocks
+    /// are made on demand only.
     #[must_use]
-    pub const fn with_period(mut self, period: u64) -> Self {
-        self.period = period;
+    pub const fn with_period(mut self, period: Duration) -> Self {
+        self.period = secs_rounded_up(period);
         self
     }
 
@@ -128,13 +131,13 @@ mod tests {
 
     #[test]
     fn slots_begin_at_multiples_of_the_period() {
-        let config = DposConfig::default().with_period(3);
+        let config = DposConfig::default().with_period(Duration::from_secs(3));
         let from = (10, Timestamp::from_secs(100));
         for (time, slot) in [(99, None), (100, None), (102, None), (103, Some(11)), (109, Some(13)), (110, None)] {
             assert_eq!(config.slot_at(Timestamp::from_secs(time), from), slot, "{time}");
         }
         assert_eq!(config.time_of(13, from), Timestamp::from_secs(109));
-        let on_demand = config.with_period(0);
+        let on_demand = config.with_period(Duration::ZERO);
         assert_eq!(on_demand.slot_at(Timestamp::from_secs(100), from), Some(11));
         assert_eq!(on_demand.slot_at(Timestamp::from_secs(99), from), None);
     }

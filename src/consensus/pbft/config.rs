@@ -1,5 +1,7 @@
 //! Parameters of PBFT and the sizes of its quorums.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -7,7 +9,7 @@ use crate::{
         BlockId, Encoder, ValidatorSet,
         mutation::{self, Mutation},
     },
-    primitives::{Height, Timestamp},
+    primitives::{Height, Timestamp, millis_rounded_up, secs_rounded_up},
 };
 
 /// Parameters of PBFT, the same for every validator of a chain.
@@ -53,12 +55,15 @@ pub enum PbftError {
         window: u64,
     },
     /// A timeout of 0, or one above its bound.
-    #[error("pbft: timeoutMs is {timeout} and timeoutMsMax {max}; give at least 1, and a maximum of at least that")]
+    #[error(
+        "pbft: timeoutMs is {} and timeoutMsMax {}; give at least 1, and a maximum of at least that",
+        timeout.as_millis(), max.as_millis()
+    )]
     Timeout {
-        /// First timeout, in milliseconds.
-        timeout: u64,
-        /// Bound of the doubled timeout, in milliseconds.
-        max: u64,
+        /// First timeout.
+        timeout: Duration,
+        /// Bound of the doubled timeout.
+        max: Duration,
     },
     /// Every validator would leave.
     #[error("pbft: no validator would be left; let another one join before the last one leaves")]
@@ -95,24 +100,25 @@ impl Default for PbftConfig {
 }
 
 impl PbftConfig {
-    /// Returns the configuration with another bound of the timeout, in milliseconds.
+    /// Returns the configuration with another bound of the timeout, rounded up to whole milliseconds.
     #[must_use]
-    pub const fn with_timeout_ms_max(mut self, timeout_ms_max: u64) -> Self {
-        self.timeout_ms_max = timeout_ms_max;
+    pub const fn with_timeout_max(mut self, timeout_max: Duration) -> Self {
+        self.timeout_ms_max = millis_rounded_up(timeout_max);
         self
     }
 
-    /// Returns the configuration with `period` seconds between blocks.
+    /// Returns the configuration with a least time between two blocks, rounded up to whole seconds, the unit of block times; with zero, blocks
+    /// are made on demand only.
     #[must_use]
-    pub const fn with_period(mut self, period: u64) -> Self {
-        self.period = period;
+    pub const fn with_period(mut self, period: Duration) -> Self {
+        self.period = secs_rounded_up(period);
         self
     }
 
-    /// Returns the configuration with a first timeout of `timeout_ms` milliseconds.
+    /// Returns the configuration with another first timeout, rounded up to whole milliseconds.
     #[must_use]
-    pub const fn with_timeout_ms(mut self, timeout_ms: u64) -> Self {
-        self.timeout_ms = timeout_ms;
+    pub const fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout_ms = millis_rounded_up(timeout);
         self
     }
 
@@ -145,7 +151,7 @@ impl PbftConfig {
     }
 
     /// Returns the timeout after `doublings` views without a block, in nanoseconds.
-    pub const fn timeout_nanos(&self, doublings: u32) -> u64 {
+    pub(super) const fn timeout_nanos(&self, doublings: u32) -> u64 {
         let factor = if doublings < 63 { 1_u64 << doublings } else { u64::MAX };
         let doubled = self.timeout_ms.saturating_mul(factor);
         let capped = if doubled < self.timeout_ms_max { doubled } else { self.timeout_ms_max };
@@ -172,7 +178,8 @@ impl PbftConfig {
             return Err(PbftError::Checkpoints { every: self.checkpoint_every, window: self.log_window });
         }
         if self.timeout_ms == 0 || self.timeout_ms_max < self.timeout_ms {
-            return Err(PbftError::Timeout { timeout: self.timeout_ms, max: self.timeout_ms_max });
+            let [timeout, max] = [self.timeout_ms, self.timeout_ms_max].map(Duration::from_millis);
+            return Err(PbftError::Timeout { timeout, max });
         }
         let count = validators.len();
         let most = count.saturating_sub(1) / 3;
@@ -235,7 +242,7 @@ mod tests {
         assert_eq!(config.with_faulty(0).quorums(&set(3)).map(|quorums| quorums.strong()), Ok(2));
         assert!(matches!(config.with_checkpoints(0, 4).quorums(&set(4)), Err(PbftError::Checkpoints { .. })));
         assert!(matches!(config.with_checkpoints(8, 7).quorums(&set(4)), Err(PbftError::Checkpoints { .. })));
-        assert!(matches!(config.with_timeout_ms(0).quorums(&set(4)), Err(PbftError::Timeout { .. })));
+        assert!(matches!(config.with_timeout(Duration::ZERO).quorums(&set(4)), Err(PbftError::Timeout { .. })));
     }
 
     #[test]

@@ -1,10 +1,12 @@
 //! Parameters of proof of authority.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     consensus::mutation::{self, Mutation},
-    primitives::Timestamp,
+    primitives::{Timestamp, millis_rounded_up, secs_rounded_up},
 };
 
 /// Parameters of Clique (EIP-225), the same for every validator of a chain.
@@ -41,10 +43,11 @@ impl Default for PoaConfig {
 }
 
 impl PoaConfig {
-    /// Returns the configuration with `period` seconds between blocks.
+    /// Returns the configuration with a minimum time between two blocks, rounded up to whole seconds, the unit of block times; with zero, blocks
+    /// are made on demand only.
     #[must_use]
-    pub const fn with_period(mut self, period: u64) -> Self {
-        self.period = period;
+    pub const fn with_period(mut self, period: Duration) -> Self {
+        self.period = secs_rounded_up(period);
         self
     }
 
@@ -55,10 +58,11 @@ impl PoaConfig {
         self
     }
 
-    /// Returns the configuration with a longest delay out of turn of `wiggle_ms` milliseconds per signer of the set.
+    /// Returns the configuration with a longest delay out of turn of `wiggle` per signer of the set, rounded up to whole
+    /// milliseconds.
     #[must_use]
-    pub const fn with_wiggle_ms(mut self, wiggle_ms: u64) -> Self {
-        self.wiggle_ms = wiggle_ms;
+    pub const fn with_wiggle(mut self, wiggle: Duration) -> Self {
+        self.wiggle_ms = millis_rounded_up(wiggle);
         self
     }
 
@@ -69,7 +73,7 @@ impl PoaConfig {
     }
 
     /// Returns the exclusive upper bound of the delay out of turn with `signers` signers, in nanoseconds; at least 1.
-    pub fn wiggle_nanos(&self, signers: usize) -> u64 {
+    pub(super) fn wiggle_nanos(&self, signers: usize) -> u64 {
         (signers as u64).saturating_mul(self.wiggle_ms).saturating_mul(1_000_000).max(1)
     }
 

@@ -1,5 +1,6 @@
 //! Protocol steps with constructed blocks, without a network.
 
+use core::time::Duration;
 use std::collections::VecDeque;
 
 use super::*;
@@ -39,7 +40,7 @@ impl Setup {
             (0..count).map(|index| authenticator.signer(&KeyPair::from_seed(index, "poa"))).collect();
         signers.sort_by_key(Signer::address);
         let genesis = Arc::new(Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new()));
-        Self { config: PoaConfig::default().with_period(1), authenticator, signers, genesis }
+        Self { config: PoaConfig::default().with_period(Duration::from_secs(1)), authenticator, signers, genesis }
     }
 
     fn set(&self) -> ValidatorSet {

@@ -1,10 +1,12 @@
 //! Parameters of proof of stake.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     consensus::{Encoder, ValidatorSetError},
-    primitives::{B256, Timestamp},
+    primitives::{B256, Timestamp, secs_rounded_up},
 };
 
 /// Parameters of proof of stake, the same for every validator of a chain; smaller than Ethereum's, for few validators.
@@ -105,10 +107,11 @@ impl Default for PosConfig {
 }
 
 impl PosConfig {
-    /// Returns the configuration with `period` seconds a slot.
+    /// Returns the configuration with slots of `period`, rounded up to whole seconds, the unit of block times; with zero, blocks
+    /// are made on demand only.
     #[must_use]
-    pub const fn with_period(mut self, period: u64) -> Self {
-        self.period = period;
+    pub const fn with_period(mut self, period: Duration) -> Self {
+        self.period = secs_rounded_up(period);
         self
     }
 

@@ -1,10 +1,12 @@
 //! Parameters of Raft.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
     consensus::{Encoder, ReplicaId},
-    primitives::Address,
+    primitives::{Address, millis_rounded_up, secs_rounded_up},
 };
 
 /// Parameters of Raft, the same for every member of a chain.
@@ -37,14 +39,15 @@ pub struct RaftConfig {
 pub enum RaftError {
     /// Followers would time out between two heartbeats.
     #[error(
-        "raft: heartbeat is {heartbeat_ms} ms and election timeout {election_ms} ms; \
-         give a heartbeat of at least 1 ms and a timeout of at least twice that"
+        "raft: heartbeat is {} ms and election timeout {} ms; \
+         give a heartbeat of at least 1 ms and a timeout of at least twice that",
+        heartbeat.as_millis(), election_timeout.as_millis()
     )]
     Timing {
-        /// Heartbeat interval, in milliseconds.
-        heartbeat_ms: u64,
-        /// Election timeout, in milliseconds.
-        election_ms: u64,
+        /// Interval between two heartbeats.
+        heartbeat: Duration,
+        /// Shortest election timeout.
+        election_timeout: Duration,
     },
     /// A bound is 0, so that nothing could be sent.
     #[error("raft: {field} is 0; give at least 1")]
@@ -76,17 +79,25 @@ impl Default for RaftConfig {
 }
 
 impl RaftConfig {
-    /// Returns the configuration with `period` seconds between blocks.
+    /// Returns the configuration with a least time between two blocks, rounded up to whole seconds, the unit of block times; with zero, blocks
+    /// are made on demand only.
     #[must_use]
-    pub const fn with_period(mut self, period: u64) -> Self {
-        self.period = period;
+    pub const fn with_period(mut self, period: Duration) -> Self {
+        self.period = secs_rounded_up(period);
         self
     }
 
-    /// Returns the configuration with an election timeout and a heartbeat interval, in milliseconds.
+    /// Returns the configuration with another shortest election timeout, rounded up to whole milliseconds.
     #[must_use]
-    pub const fn with_timing(mut self, election_ms: u64, heartbeat_ms: u64) -> Self {
-        (self.election_ms, self.heartbeat_ms) = (election_ms, heartbeat_ms);
+    pub const fn with_election_timeout(mut self, timeout: Duration) -> Self {
+        self.election_ms = millis_rounded_up(timeout);
+        self
+    }
+
+    /// Returns the configuration with another interval between two heartbeats, rounded up to whole milliseconds.
+    #[must_use]
+    pub const fn with_heartbeat(mut self, interval: Duration) -> Self {
+        self.heartbeat_ms = millis_rounded_up(interval);
         self
     }
 
@@ -147,7 +158,8 @@ impl RaftConfig {
     pub(super) fn check(&self) -> Result<(), RaftError> {
         let (election_ms, heartbeat_ms) = (self.election_ms, self.heartbeat_ms);
         if heartbeat_ms == 0 || election_ms < heartbeat_ms.saturating_mul(2) {
-            return Err(RaftError::Timing { heartbeat_ms, election_ms });
+            let [heartbeat, election_timeout] = [heartbeat_ms, election_ms].map(Duration::from_millis);
+            return Err(RaftError::Timing { heartbeat, election_timeout });
         }
         for (field, value) in [("entriesMax", self.entries_max), ("inflightMax", self.inflight_max)] {
             if value == 0 {

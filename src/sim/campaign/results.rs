@@ -1,5 +1,6 @@
 //! Files of results: the origin, then one line of JSON for each seed.
 
+use core::time::Duration;
 use std::{
     collections::BTreeMap,
     io::{self, BufRead},
@@ -11,6 +12,7 @@ use super::{
     Origin,
     two_phase::{RunOutcome, RunReport},
 };
+use crate::sim::millis::millis_serde;
 
 /// Failures listed by a summary; further ones are only counted.
 const FAILURES_MAX: usize = 100;
@@ -53,8 +55,9 @@ pub struct Summary {
     pub failures: BTreeMap<u64, Failure>,
     /// Steps of all runs.
     pub steps: u64,
-    /// Virtual time of all runs, in milliseconds.
-    pub virtual_ms: u64,
+    /// Virtual time of all runs, in whole milliseconds.
+    #[serde(rename = "virtual_ms", with = "millis_serde")]
+    pub virtual_time: Duration,
     /// Transactions acknowledged as final.
     pub acknowledged: u64,
     /// Restarts after crashes.
@@ -79,13 +82,13 @@ impl Summary {
     pub fn add(&mut self, report: &RunReport) {
         self.seeds += 1;
         self.steps += report.counters.steps;
-        self.virtual_ms += report.counters.virtual_ms;
+        self.virtual_time += report.counters.virtual_time;
         self.acknowledged += report.counters.acknowledged;
         self.restarts += report.counters.restarts;
         for (name, count) in &report.marks {
             *self.marks.entry(name.clone()).or_default() += count;
         }
-        let mut kinds: Vec<_> = report.plan.faults.iter().map(|fault| fault.what.label()).collect();
+        let mut kinds: Vec<_> = report.plan.faults.iter().map(|fault| fault.kind.label()).collect();
         kinds.sort_unstable();
         kinds.dedup();
         for kind in kinds {
@@ -111,7 +114,7 @@ impl Summary {
         self.seeds += other.seeds;
         self.passed += other.passed;
         self.steps += other.steps;
-        self.virtual_ms += other.virtual_ms;
+        self.virtual_time += other.virtual_time;
         self.acknowledged += other.acknowledged;
         self.restarts += other.restarts;
         let counts =

@@ -1,7 +1,12 @@
 //! Shrinking of a failing plan to the faults that the failure needs.
 
+use core::time::Duration;
+
 use super::two_phase::{CampaignSetup, RunOutcome, RunReport, run_plan};
-use crate::sim::faults::plan::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, Trigger};
+use crate::sim::{
+    faults::plan::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, LinkFault, Trigger},
+    millis::whole_millis,
+};
 
 /// Result of shrinking.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +32,8 @@ pub fn shrink(setup: &CampaignSetup, failing: &RunReport, runs_max: u32) -> Shru
     Shrunk { report: search.best, faults_before: failing.plan.faults.len(), runs: search.runs }
 }
 
-/// Durations tried in place of a fault that lasts until the network is healed, in milliseconds.
-const LASTING_MS: u64 = 16_000;
+/// Duration tried in place of one until the network is healed.
+const LASTING: Duration = Duration::from_secs(16);
 
 struct Search<'a> {
     setup: &'a CampaignSetup,
@@ -100,35 +105,33 @@ fn kind(outcome: &RunOutcome) -> Option<&str> {
 /// Returns shorter and weaker forms of a fault, each different from it.
 fn weaker_forms(fault: &Fault) -> Vec<Fault> {
     let mut forms = Vec::new();
-    if let Some(for_ms) = fault.for_ms.filter(|for_ms| *for_ms > 1) {
-        forms.push(Fault { for_ms: Some(for_ms / 2), ..fault.clone() });
-        forms.push(Fault { for_ms: Some(for_ms - for_ms / 4), ..fault.clone() });
+    let lasting = |duration| Fault { duration: Some(duration), ..fault.clone() };
+    match fault.duration {
+        Some(duration) if whole_millis(duration) > 1 => {
+            forms.push(lasting(part(duration, 2)));
+            forms.push(lasting(duration.saturating_sub(part(duration, 4))));
+        }
+        Some(_) => {}
+        None => forms.push(lasting(LASTING)),
     }
-    if fault.for_ms.is_none() {
-        forms.push(Fault { for_ms: Some(LASTING_MS), ..fault.clone() });
-    }
-    let weaker = |what| Fault { what, ..fault.clone() };
-    match &fault.what {
+    let weaker = |kind| Fault { kind, ..fault.clone() };
+    match &fault.kind {
         FaultKind::Link(link) => {
             let effect = match link.effect {
                 LinkEffect::Loss { per_mille } if per_mille > 1 => Some(LinkEffect::Loss { per_mille: per_mille / 2 }),
                 LinkEffect::Duplicate { per_mille } if per_mille > 1 => {
                     Some(LinkEffect::Duplicate { per_mille: per_mille / 2 })
                 }
-                LinkEffect::Reorder { per_mille, up_to_ms } if up_to_ms > 1 => {
-                    Some(LinkEffect::Reorder { per_mille, up_to_ms: up_to_ms / 2 })
+                LinkEffect::Reorder { per_mille, up_to } if whole_millis(up_to) > 1 => {
+                    Some(LinkEffect::Reorder { per_mille, up_to: part(up_to, 2) })
                 }
-                LinkEffect::Replay { per_mille, up_to_ms } if per_mille > 1 => {
-                    Some(LinkEffect::Replay { per_mille: per_mille / 2, up_to_ms })
+                LinkEffect::Replay { per_mille, up_to } if per_mille > 1 => {
+                    Some(LinkEffect::Replay { per_mille: per_mille / 2, up_to })
                 }
                 LinkEffect::Latency(delay) => shorter(delay).map(LinkEffect::Latency),
                 _ => None,
             };
-            forms.extend(
-                effect.map(|effect| {
-                    weaker(FaultKind::Link(crate::sim::faults::plan::LinkFault { effect, ..link.clone() }))
-                }),
-            );
+            forms.extend(effect.map(|effect| weaker(FaultKind::Link(LinkFault { effect, ..link.clone() }))));
             for place in 0..link.from.len() {
                 // An empty list means all replicas, which is not weaker.
                 if link.from.len() > 1 {
@@ -151,17 +154,17 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
         }
         FaultKind::Clock { replica, offset_ms, drift_ppm } => {
             for (offset_ms, drift_ppm) in [(0, *drift_ppm), (*offset_ms, 0), (offset_ms / 2, drift_ppm / 2)] {
-                let what = FaultKind::Clock { replica: *replica, offset_ms, drift_ppm };
-                if what != fault.what && (offset_ms, drift_ppm) != (0, 0) {
-                    forms.push(weaker(what));
+                let kind = FaultKind::Clock { replica: *replica, offset_ms, drift_ppm };
+                if kind != fault.kind && (offset_ms, drift_ppm) != (0, 0) {
+                    forms.push(weaker(kind));
                 }
             }
         }
         FaultKind::Byzantine { replica, behaviour, when } => {
-            if let Behaviour::Withhold { ms } = behaviour
-                && *ms > 1
+            if let Behaviour::Withhold { delay } = behaviour
+                && whole_millis(*delay) > 1
             {
-                let behaviour = Behaviour::Withhold { ms: ms / 2 };
+                let behaviour = Behaviour::Withhold { delay: part(*delay, 2) };
                 forms.push(weaker(FaultKind::Byzantine { replica: *replica, behaviour, when: when.clone() }));
             }
             if let Trigger::Chance { per_mille } = when
@@ -170,16 +173,18 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
                 let when = Trigger::Chance { per_mille: per_mille / 2 };
                 forms.push(weaker(FaultKind::Byzantine { replica: *replica, behaviour: behaviour.clone(), when }));
             }
-            let (times, again): (_, fn(Vec<u64>) -> Trigger) = match when {
-                Trigger::Heights { heights } => (heights.as_slice(), |heights| Trigger::Heights { heights }),
-                Trigger::Rounds { rounds } => (rounds.as_slice(), |rounds| Trigger::Rounds { rounds }),
-                _ => (&[], |_| Trigger::Never),
+            let rarer: Vec<_> = match when {
+                Trigger::Heights { heights } => {
+                    each_left_out(heights).map(|heights| Trigger::Heights { heights }).collect()
+                }
+                Trigger::Rounds { rounds } => each_left_out(rounds).map(|rounds| Trigger::Rounds { rounds }).collect(),
+                _ => Vec::new(),
             };
-            for place in (0..times.len()).filter(|_| times.len() > 1) {
-                let fewer = times.iter().enumerate().filter(|(at, _)| *at != place).map(|(_, time)| *time).collect();
-                let (behaviour, when) = (behaviour.clone(), again(fewer));
-                forms.push(weaker(FaultKind::Byzantine { replica: *replica, behaviour, when }));
-            }
+            forms.extend(
+                rarer
+                    .into_iter()
+                    .map(|when| weaker(FaultKind::Byzantine { replica: *replica, behaviour: behaviour.clone(), when })),
+            );
         }
         _ => {}
     }
@@ -188,9 +193,23 @@ fn weaker_forms(fault: &Fault) -> Vec<Fault> {
 
 fn shorter(delay: Delay) -> Option<Delay> {
     let half = match delay {
-        Delay::Constant { ms } => Delay::Constant { ms: ms / 2 },
-        Delay::Uniform { min_ms, max_ms } => Delay::Uniform { min_ms: min_ms / 2, max_ms: max_ms / 2 },
-        Delay::Exponential { floor_ms, mean_ms } => Delay::Exponential { floor_ms: floor_ms / 2, mean_ms: mean_ms / 2 },
+        Delay::Constant { delay } => Delay::Constant { delay: part(delay, 2) },
+        Delay::Uniform { min, max } => Delay::Uniform { min: part(min, 2), max: part(max, 2) },
+        Delay::Exponential { floor, mean } => Delay::Exponential { floor: part(floor, 2), mean: part(mean, 2) },
     };
     (half != delay).then_some(half)
+}
+
+/// Returns the duration divided by `divisor`, in whole milliseconds.
+fn part(duration: Duration, divisor: u64) -> Duration {
+    Duration::from_millis(whole_millis(duration) / divisor)
+}
+
+/// Returns the list without each of its items in turn; nothing for a list of one.
+fn each_left_out<T: Copy>(items: &[T]) -> impl Iterator<Item = Vec<T>> {
+    (0..items.len()).filter(|_| items.len() > 1).map(|place| {
+        let mut rest = items.to_vec();
+        rest.remove(place);
+        rest
+    })
 }

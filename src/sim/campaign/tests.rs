@@ -1,4 +1,4 @@
-use core::convert::Infallible;
+use core::{convert::Infallible, time::Duration};
 
 use super::*;
 use crate::consensus::{ConsensusConfig, pbft::PbftConfig, raft::RaftConfig};
@@ -78,7 +78,7 @@ fn results_of_another_setup_are_told_apart() {
     let (pbft, mut other) = (campaign(0..6).setup, campaign(0..6).setup);
     let origin = Origin::of(&pbft);
     assert_eq!(origin.check(&Origin::of(&pbft)), Ok(()));
-    other.fault_ms += 1;
+    other.fault_phase += Duration::from_millis(1);
     let raft = CampaignSetup::of(ConsensusConfig::Raft(RaftConfig::default()));
     for wrong in [other, raft] {
         let error = Origin::of(&wrong).check(&origin).unwrap_err();

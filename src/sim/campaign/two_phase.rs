@@ -5,16 +5,18 @@
 mod run;
 mod setup;
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use self::run::Run;
 use crate::{
-    primitives::B256,
+    primitives::{B256, Height},
     sim::{
         check::violation::Violation,
         faults::plan::FaultPlan,
+        millis::millis_serde,
         network::{Network, error::NetworkError},
         trace::{Incident, Trace},
     },
@@ -61,10 +63,11 @@ pub enum RunOutcome {
 pub struct RunCounters {
     /// Steps.
     pub steps: u64,
-    /// Virtual time, in milliseconds.
-    pub virtual_ms: u64,
+    /// Virtual time, in whole milliseconds.
+    #[serde(rename = "virtual_ms", with = "millis_serde")]
+    pub virtual_time: Duration,
     /// Height of the highest head of an honest replica.
-    pub height: u64,
+    pub height: Height,
     /// Reorganisations of honest replicas.
     pub reorgs: u64,
     /// Restarts after crashes.

@@ -7,9 +7,12 @@ use crate::{
     chain::GenesisSpec,
     consensus::ReplicaId,
     primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
-    sim::engine::{
-        clock::SimTime,
-        rng::{SimRng, Streams},
+    sim::{
+        engine::{
+            clock::SimTime,
+            rng::{SimRng, Streams},
+        },
+        millis::whole_millis,
     },
     system::staking::{STAKING_ADDRESS, interface::StakingContract},
 };
@@ -38,10 +41,11 @@ pub(crate) struct Workload {
 }
 
 impl Workload {
-    /// Creates `count` transfers within `span_ms` milliseconds, to `replicas` replicas.
-    pub(crate) fn new(seed: u64, count: u32, span_ms: u64, replicas: u32) -> Self {
+    /// Creates `count` transfers within `span`, to `replicas` replicas.
+    pub(crate) fn new(seed: u64, count: u32, span: Duration, replicas: u32) -> Self {
         let clients = (0..CLIENTS).map(|client| (Self::client(client), 0)).collect();
         let rng = Streams::new(seed).stream("workload");
+        let span_ms = whole_millis(span);
         Self { rng, left: count, at_ms: 0, span_ms, replicas, clients, validators: Vec::new() }
     }
 

@@ -5,6 +5,7 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{ConsensusConfig, pbft::PbftConfig, poa::PoaConfig, raft::RaftConfig},
+    primitives::Height,
     sim::{
         network::{Network, links::Latency},
         trace::{Incident, TraceHeader},
@@ -15,13 +16,13 @@ fn recorded(consensus: ConsensusConfig) -> Trace {
     let latency = Latency::Uniform { min: Duration::from_millis(5), max: Duration::from_millis(25) };
     let network = Network::builder().with_consensus(consensus).with_validators(4).with_seed(2).with_latency(latency);
     let mut network = network.with_trace("a <run> & its title").build().unwrap();
-    network.run_to_height(3).unwrap();
+    network.run_to_height(Height::new(3)).unwrap();
     let text = r#"{"isolate":{"replica":2}}"#.to_owned();
     network.note(Incident::Began { fault: 1, kind: "isolate".to_owned(), replicas: vec![2], text });
     let text = r#"{"partition":{"groups":[[0,1],[2,3]]}}"#.to_owned();
     network.note(Incident::Began { fault: 2, kind: "partition".to_owned(), replicas: vec![], text });
     network.note(Incident::Crashed { replica: 1 });
-    network.run_to_height(5).unwrap();
+    network.run_to_height(Height::new(5)).unwrap();
     network.note(Incident::Violation { invariant: "agreement".to_owned(), detail: "none".to_owned() });
     network.trace().unwrap()
 }
@@ -29,7 +30,7 @@ fn recorded(consensus: ConsensusConfig) -> Trace {
 #[test]
 fn every_protocol_is_drawn_the_same_way_twice() {
     for (name, round, consensus) in [
-        ("poa", "", ConsensusConfig::Poa(PoaConfig::default().with_period(1))),
+        ("poa", "", ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)))),
         ("raft", "term 1 · leads", ConsensusConfig::Raft(RaftConfig::default())),
         ("pbft", "view 0 · leads", ConsensusConfig::Pbft(PbftConfig::default())),
     ] {

@@ -7,7 +7,7 @@ use super::{
     active::ActiveFaults,
     clock_skew::ClockSkew,
     link_faults::Cut,
-    plan::{Behaviour, Fault, FaultId, FaultKind, FaultPlan, LinkFault, Trigger},
+    plan::{Behaviour, FaultId, FaultKind, FaultPlan, LinkFault, Trigger},
 };
 use crate::{
     consensus::ReplicaId,
@@ -29,12 +29,12 @@ impl Network {
     ///
     /// # Errors
     /// [`NetworkError::Plan`] for a fault that this network can't have, and as [`Network::step`].
-    pub fn begin_fault(&mut self, what: FaultKind) -> Result<FaultId, NetworkError> {
-        let plan = FaultPlan::new([Fault { at_ms: 0, for_ms: None, what }]);
+    pub fn begin_fault(&mut self, kind: FaultKind) -> Result<FaultId, NetworkError> {
+        let plan = FaultPlan::default().with_lasting(Duration::ZERO, kind);
         plan.check(self.replicas.len())?;
         let id = self.active_faults().take_id();
         for fault in plan.faults {
-            self.begin(id, fault.what)?;
+            self.begin(id, fault.kind)?;
         }
         Ok(id)
     }
@@ -199,7 +199,7 @@ impl Network {
     pub(in crate::sim) fn schedule(&mut self, plan: FaultPlan) -> Result<(), NetworkError> {
         plan.check(self.replicas.len())?;
         for (index, fault) in (0..).zip(&plan.faults) {
-            self.env.scheduler.at(after_millis(SimTime::ZERO, fault.at_ms), SimEvent::FaultBegins { index });
+            self.env.scheduler.at(SimTime::ZERO.plus(fault.at), SimEvent::FaultBegins { index });
         }
         self.env.faults = Some(Box::new(ActiveFaults::new(self.env.streams, Arc::new(plan))));
         Ok(())
@@ -210,10 +210,10 @@ impl Network {
         let Some(faults) = self.env.faults.as_ref().filter(|faults| !faults.is_healed) else { return Ok(()) };
         let Some(fault) = faults.plan.faults.get(index).cloned() else { return Ok(()) };
         let id = FaultId::new(index as u64);
-        if let Some(for_ms) = fault.for_ms {
-            self.env.scheduler.at(after_millis(self.now(), for_ms), SimEvent::FaultEnds { fault: id });
+        if let Some(duration) = fault.duration {
+            self.env.scheduler.at(self.now().plus(duration), SimEvent::FaultEnds { fault: id });
         }
-        self.begin(id, fault.what)
+        self.begin(id, fault.kind)
     }
 
     fn active_faults(&mut self) -> &mut ActiveFaults {
@@ -221,22 +221,22 @@ impl Network {
         self.env.faults.get_or_insert_with(|| Box::new(ActiveFaults::new(streams, Arc::default())))
     }
 
-    fn begin(&mut self, id: FaultId, what: FaultKind) -> Result<(), NetworkError> {
+    fn begin(&mut self, id: FaultId, kind: FaultKind) -> Result<(), NetworkError> {
         let (now, count) = (self.now(), self.env.replica_count);
         self.env.record("fault-begins", |out| {
             out.u64(id.get());
-            out.bytes(what.label().as_bytes());
+            out.bytes(kind.label().as_bytes());
         });
         self.note(Incident::Began {
             fault: id.get(),
-            kind: what.label().to_owned(),
-            replicas: what.replica().map(ReplicaId::get).into_iter().collect(),
-            text: serde_json::to_string(&what).unwrap_or_default(),
+            kind: kind.label().to_owned(),
+            replicas: kind.replica().map(ReplicaId::get).into_iter().collect(),
+            text: serde_json::to_string(&kind).unwrap_or_default(),
         });
         let faults = self.active_faults();
-        faults.active.insert(id, what.clone());
-        faults.dishonest.extend(what.byzantine());
-        match what {
+        faults.active.insert(id, kind.clone());
+        faults.dishonest.extend(kind.byzantine());
+        match kind {
             FaultKind::Link(rule) => faults.links.rule(id, rule),
             FaultKind::Partition { groups } => faults.links.cut(id, Cut::groups(&groups)),
             FaultKind::Isolate { replica } => faults.links.cut(id, Cut::groups(&[vec![replica]])),
@@ -348,8 +348,4 @@ impl Network {
         self.replica(replica)?;
         self.end_all(|kind| kind.replica() == Some(replica) && is_such(kind))
     }
-}
-
-fn after_millis(time: SimTime, millis: u64) -> SimTime {
-    time.plus(Duration::from_millis(millis))
 }

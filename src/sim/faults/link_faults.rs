@@ -8,7 +8,10 @@ use super::plan::{FaultId, LinkEffect, LinkFault};
 use crate::{
     consensus::ReplicaId,
     sim::{
-        engine::{clock::SimTime, rng::SimRng},
+        engine::{
+            clock::{SimTime, nanos},
+            rng::SimRng,
+        },
         network::{envelope::Envelope, links::Latency},
     },
 };
@@ -16,7 +19,6 @@ use crate::{
 /// Most envelopes held by clogged links; further ones are lost.
 const HELD_ENVELOPES_MAX: usize = 100_000;
 
-const NANOS_PER_MILLI: u64 = 1_000_000;
 const NANOS_PER_SECOND: u128 = 1_000_000_000;
 
 /// Link faults in force.
@@ -155,14 +157,14 @@ impl LinkFaults {
                         copies.push(rng.below(2 * usual + 1));
                     }
                 }
-                LinkEffect::Reorder { per_mille, up_to_ms } => {
+                LinkEffect::Reorder { per_mille, up_to } => {
                     if rng.chance(per_mille) {
-                        delay = delay.saturating_add(rng.below(up_to_ms * NANOS_PER_MILLI + 1));
+                        delay = delay.saturating_add(rng.below(nanos(up_to).saturating_add(1)));
                     }
                 }
-                LinkEffect::Replay { per_mille, up_to_ms } => {
+                LinkEffect::Replay { per_mille, up_to } => {
                     if rng.chance(per_mille) {
-                        copies.push(rng.below(up_to_ms * NANOS_PER_MILLI + 1));
+                        copies.push(rng.below(nanos(up_to).saturating_add(1)));
                     }
                 }
                 LinkEffect::Latency(latency) => delay = Latency::from(latency).draw_nanos(rng),

@@ -30,9 +30,14 @@ mod random;
 #[cfg(any(test, feature = "testing"))]
 mod strategy;
 
+use core::time::Duration;
+
 use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
-use crate::consensus::ReplicaId;
+use crate::{
+    consensus::ReplicaId,
+    sim::millis::{is_whole_millis, millis_serde, optional_millis_serde, whole_millis},
+};
 
 pub use behaviour::{Behaviour, Trigger};
 pub use error::PlanError;
@@ -77,13 +82,15 @@ pub struct FaultPlan {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
-    /// Beginning, in milliseconds of virtual time.
-    pub at_ms: u64,
-    /// Duration, in milliseconds; without it, until the network is healed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub for_ms: Option<u64>,
+    /// Beginning, in virtual time since the network began; whole milliseconds.
+    #[serde(rename = "at_ms", with = "millis_serde")]
+    pub at: Duration,
+    /// Duration, in whole milliseconds; without it, until the network is healed.
+    #[serde(rename = "for_ms", with = "optional_millis_serde", default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<Duration>,
     /// Kind and parameters.
-    pub what: FaultKind,
+    #[serde(rename = "what")]
+    pub kind: FaultKind,
 }
 
 /// Kind of a fault.
@@ -193,17 +200,17 @@ impl FaultPlan {
         Self { faults: faults.into_iter().collect(), ..Self::default() }
     }
 
-    /// Adds a fault from `at_ms` on, for `for_ms` milliseconds.
+    /// Adds a fault that begins at `at` and lasts for `duration`.
     #[must_use]
-    pub fn with(mut self, at_ms: u64, for_ms: u64, what: FaultKind) -> Self {
-        self.faults.push(Fault { at_ms, for_ms: Some(for_ms), what });
+    pub fn with(mut self, at: Duration, duration: Duration, kind: FaultKind) -> Self {
+        self.faults.push(Fault { at, duration: Some(duration), kind });
         self
     }
 
-    /// Adds a fault from `at_ms` on, until the network is healed.
+    /// Adds a fault that begins at `at` and lasts until the network is healed.
     #[must_use]
-    pub fn with_lasting(mut self, at_ms: u64, what: FaultKind) -> Self {
-        self.faults.push(Fault { at_ms, for_ms: None, what });
+    pub fn with_lasting(mut self, at: Duration, kind: FaultKind) -> Self {
+        self.faults.push(Fault { at, duration: None, kind });
         self
     }
 
@@ -214,7 +221,7 @@ impl FaultPlan {
 
     /// Returns the replicas that misbehave at some time, in ascending order; nothing is guaranteed for them.
     pub fn byzantine(&self) -> Vec<ReplicaId> {
-        let mut replicas: Vec<_> = self.faults.iter().filter_map(|fault| fault.what.byzantine()).collect();
+        let mut replicas: Vec<_> = self.faults.iter().filter_map(|fault| fault.kind.byzantine()).collect();
         replicas.sort_unstable();
         replicas.dedup();
         replicas
@@ -291,12 +298,16 @@ fn known_version<'de, D: Deserializer<'de>>(reader: D) -> Result<u32, D::Error> 
 
 impl Fault {
     fn check(&self, index: usize, replicas: usize) -> Result<(), PlanError> {
-        for (field, millis) in [("at_ms", Some(self.at_ms)), ("for_ms", self.for_ms)] {
-            if millis.is_some_and(|millis| millis > MILLIS_MAX) {
+        for (field, duration) in [("at_ms", Some(self.at)), ("for_ms", self.duration)] {
+            let Some(duration) = duration else { continue };
+            if whole_millis(duration) > MILLIS_MAX {
                 return Err(PlanError::TooLong { index, field, limit: MILLIS_MAX });
             }
+            if !is_whole_millis(duration) {
+                return Err(PlanError::Fraction { index, field, got: duration });
+            }
         }
-        self.what.check(replicas).map_err(|reason| PlanError::Fault { index, kind: self.what.label(), reason })
+        self.kind.check(replicas).map_err(|reason| PlanError::Fault { index, kind: self.kind.label(), reason })
     }
 }
 

@@ -1,25 +1,36 @@
 //! Bounds of random fault plans, by what a protocol promises to tolerate.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{consensus::ConsensusConfig, primitives::Address, sim::campaign::workload::Workload};
+use crate::{
+    consensus::ConsensusConfig,
+    primitives::{Address, Height},
+    sim::{campaign::workload::Workload, millis::millis_serde},
+};
 
-/// Bounds of the plans that [`FaultPlan::random`](crate::sim::FaultPlan::random) draws. A weight of 0 leaves a kind out.
+/// Bounds of the plans that [`FaultPlan::random`](crate::sim::FaultPlan::random) draws, in whole milliseconds. A weight of 0
+/// leaves a kind out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// Time within which every fault begins and ends, in milliseconds.
-    pub span_ms: u64,
+    /// Time within which every fault begins and ends.
+    #[serde(rename = "span_ms", with = "millis_serde")]
+    pub span: Duration,
     /// Most faults of a plan.
     pub faults_max: u32,
-    /// Longest fault, in milliseconds.
-    pub fault_max_ms: u64,
+    /// Longest fault.
+    #[serde(rename = "fault_max_ms", with = "millis_serde")]
+    pub fault_max: Duration,
     /// Number of replicas that may misbehave or lose their disk.
     pub byzantine: Budget,
-    /// Longest latency of a faulty link, in milliseconds.
-    pub latency_max_ms: u64,
-    /// Largest clock error, in milliseconds, positive or negative.
-    pub clock_max_ms: u64,
+    /// Longest latency of a faulty link.
+    #[serde(rename = "latency_max_ms", with = "millis_serde")]
+    pub latency_max: Duration,
+    /// Largest clock error, positive or negative.
+    #[serde(rename = "clock_max_ms", with = "millis_serde")]
+    pub clock_max: Duration,
     /// Labels of messages to which link faults may be limited; prefixes end in `*`.
     #[serde(default)]
     pub labels: Vec<String>,
@@ -28,7 +39,7 @@ pub struct Profile {
     pub senders: Vec<Address>,
     /// Greatest height in triggers of misbehaviour; 0 for none.
     #[serde(default)]
-    pub heights_max: u64,
+    pub heights_max: Height,
     /// Greatest round in triggers of misbehaviour, as [`Trigger::Rounds`](crate::sim::Trigger::Rounds) counts them; 0 for none.
     #[serde(default)]
     pub rounds_max: u64,
@@ -99,15 +110,15 @@ impl Profile {
     /// Returns bounds with crashes, cuts, link faults, slow disks and clock errors, without misbehaviour.
     pub fn crash_only() -> Self {
         Self {
-            span_ms: 20_000,
+            span: Duration::from_secs(20),
             faults_max: 8,
-            fault_max_ms: 8_000,
+            fault_max: Duration::from_secs(8),
             byzantine: Budget::None,
-            latency_max_ms: 1_500,
-            clock_max_ms: 400,
+            latency_max: Duration::from_millis(1_500),
+            clock_max: Duration::from_millis(400),
             labels: Vec::new(),
             senders: Workload::senders(),
-            heights_max: 20,
+            heights_max: Height::new(20),
             rounds_max: 0,
             outage_per_mille: 100,
             weights: Weights::default(),

@@ -100,12 +100,12 @@ impl NetworkBuilder {
     /// Sets the permanent loss probability of every link, in thousandths; it is no fault that heals.
     ///
     /// ```
-    /// use chainbox::sim::{Latency, Network};
+    /// use chainbox::{primitives::Height, sim::{Latency, Network}};
     /// use core::time::Duration;
     ///
     /// let latency = Latency::Exponential { floor: Duration::from_millis(5), mean: Duration::from_millis(20) };
     /// let mut network = Network::builder().with_validators(4).with_latency(latency).with_loss(50).build()?;
-    /// network.run_to_height(10)?;
+    /// network.run_to_height(Height::new(10))?;
     /// # Ok::<(), chainbox::sim::NetworkError>(())
     /// ```
     pub const fn with_loss(mut self, per_mille: u16) -> Self {

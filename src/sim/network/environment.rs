@@ -1,5 +1,6 @@
 //! Environment of the replicas: event queue, links, block clock, random draws, active faults, run digest and trace.
 
+use core::time::Duration;
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
@@ -162,12 +163,12 @@ impl Environment {
         }
     }
 
-    /// Puts a message on its link after `late_ms` milliseconds.
-    pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage, late_ms: u64) {
-        if late_ms == 0 {
+    /// Puts a message on its link after `late`.
+    pub(crate) fn send_late(&mut self, from: ReplicaId, to: ReplicaId, message: ConsensusMessage, late: Duration) {
+        if late.is_zero() {
             return self.send(from, to, Envelope::Message(message));
         }
-        let at = self.scheduler.now().plus_nanos(late_ms.saturating_mul(1_000_000));
+        let at = self.scheduler.now().plus(late);
         self.scheduler.at(at, SimEvent::Departure { from, to, message });
     }
 

@@ -113,8 +113,7 @@ impl Network {
     ///
     /// # Errors
     /// [`NetworkError::Stalled`] when the queue is empty before, and as [`Network::step`].
-    pub fn run_to_height(&mut self, height: u64) -> Result<(), NetworkError> {
-        let height = Height::new(height);
+    pub fn run_to_height(&mut self, height: Height) -> Result<(), NetworkError> {
         self.run_until(Duration::MAX, |network| network.lowest_height() >= height)
     }
 
@@ -163,7 +162,7 @@ impl Network {
     fn affected(&self, fault: FaultId) -> ReplicaId {
         let plan = self.env.faults.as_ref().map(|faults| &faults.plan.faults);
         let fault = plan.and_then(|faults| faults.get(fault.get() as usize));
-        fault.and_then(|fault| fault.what.replica()).unwrap_or_default()
+        fault.and_then(|fault| fault.kind.replica()).unwrap_or_default()
     }
 
     /// Returns the event if its process runs; defers it for a paused process and drops it for a stopped one.

@@ -3,9 +3,13 @@
 mod elections;
 mod rules;
 
-use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::id};
+use super::{
+    Scenario, ScenarioError, ScenarioRunner, Script, Sizes,
+    runner::{id, ms},
+};
 use crate::{
     consensus::{ConsensusConfig, dpos::DposConfig},
+    primitives::Height,
     sim::network::builder::NetworkBuilder,
 };
 
@@ -101,41 +105,39 @@ fn all(runner: &ScenarioRunner<'_>) -> Vec<u32> {
 }
 
 fn fork(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(60_000, 7)?;
-    runner.run_ms(500)?;
+    runner.run_to_height(ms(60_000), Height::new(7))?;
+    runner.run_for(ms(500))?;
     runner.begin_window();
     let everybody = all(runner);
     let (one, other) = everybody.split_at(everybody.len() / 2);
-    runner.run_ms(1_000)?;
-    let last_common = runner.highest();
+    runner.run_for(ms(1_000))?;
+    let last_common = runner.highest().get();
     let cut = runner.partition(&[one, other])?;
     let stands =
         |runner: &ScenarioRunner<'_>| everybody.iter().map(|number| irreversible(runner, *number)).collect::<Vec<_>>();
     // Confirmations from before the cut still count: wait for a round.
-    runner.run_ms(everybody.len() as u64 * 1_000)?;
+    runner.run_for(ms(everybody.len() as u64 * 1_000))?;
     let before = stands(runner);
     runner.ensure(before.iter().all(|height| *height <= last_common), "nothing after the cut irreversible")?;
     runner.note("what was confirmed before the cut is through: nothing more becomes final");
     let heads = [one[0], other[0]].map(|number| runner.head(number));
-    runner.run_ms(4_000)?;
+    runner.run_for(ms(4_000))?;
     runner.ensure(stands(runner) == before, "irreversibility that stands still on both sides")?;
     let grown = [one[0], other[0]].map(|number| runner.head(number));
     let go_on = heads.iter().zip(&grown).all(|(before, after)| after.height > before.height);
     runner.ensure(go_on && grown[0].hash != grown[1].hash, "two branches that go on")?;
-    let fork = runner.highest();
+    let fork = runner.highest().get();
     runner.end(cut)?;
-    runner.run_until(30_000, "a reorg", |runner| {
+    runner.run_until(ms(30_000), "a reorg", |runner| {
         runner.network().replicas().iter().any(|replica| replica.counters().reorgs > 0)
     })?;
-    runner.run_ms(2_500)?;
+    runner.run_for(ms(2_500))?;
     runner.end_window();
-    runner.run_until(60_000, "irreversibility beyond the cut", |runner| {
+    runner.run_until(ms(60_000), "irreversibility beyond the cut", |runner| {
         everybody.iter().all(|number| irreversible(runner, *number) > fork)
     })?;
     let common = everybody.iter().map(|number| irreversible(runner, *number)).min().unwrap_or_default();
-    for height in 1..=common {
-        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
-    }
+    runner.ensure_agreement(&everybody, Height::new(common))?;
     let reorgs: u64 = runner.network().replicas().iter().map(|replica| replica.counters().reorgs).sum();
     let (least, most) =
         (before.iter().min().copied().unwrap_or_default(), before.iter().max().copied().unwrap_or_default());
@@ -146,60 +148,58 @@ fn fork(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
 }
 
 fn silent(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(60_000, 8)?;
+    runner.run_to_height(ms(60_000), Height::new(8))?;
     runner.crash(3)?;
-    let goal = runner.highest() + 8;
-    runner.run_until(60_000, "irreversibility without one", |runner| irreversible(runner, 0) >= goal)?;
+    let goal = runner.highest().get() + 8;
+    runner.run_until(ms(60_000), "irreversibility without one", |runner| irreversible(runner, 0) >= goal)?;
     runner.crash(2)?;
-    runner.run_ms(10_000)?;
+    runner.run_for(ms(10_000))?;
     let stopped = irreversible(runner, 0);
     let head = runner.head(0).height.get();
-    runner.run_ms(15_000)?;
+    runner.run_for(ms(15_000))?;
     runner.ensure(irreversible(runner, 0) == stopped, "irreversibility stops without two")?;
     runner.ensure(runner.head(0).height.get() > head, "blocks are made nevertheless")?;
     runner.restart(2)?;
     runner.restart(3)?;
-    let goal = runner.highest();
-    runner.run_until(60_000, "irreversibility goes on", |runner| irreversible(runner, 0) > goal)?;
+    let goal = runner.highest().get();
+    runner.run_until(ms(60_000), "irreversibility goes on", |runner| irreversible(runner, 0) > goal)?;
     Ok(format!("stopped at {stopped} while heads went on to {goal}; goes on at {}", irreversible(runner, 0)))
 }
 
 fn watermark(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(60_000, 8)?;
+    runner.run_to_height(ms(60_000), Height::new(8))?;
     let mut restarts = 0;
     for round in 0..6_u32 {
         let (a, b) = (round % 4, (round + 1) % 4);
         let (c, d) = ((round + 2) % 4, (round + 3) % 4);
         let cut = runner.partition(&[&[a, b], &[c, d]])?;
-        runner.run_ms(3_300)?;
+        runner.run_for(ms(3_300))?;
         runner.crash(b)?;
         runner.end(cut)?;
         // It rejoins the others.
         let cut = runner.partition(&[&[a], &[b, c, d]])?;
         runner.restart(b)?;
         restarts += 1;
-        runner.run_ms(4_700)?;
+        runner.run_for(ms(4_700))?;
         runner.end(cut)?;
-        runner.run_ms(2_000)?;
+        runner.run_for(ms(2_000))?;
     }
-    let goal = runner.highest();
+    let goal = runner.highest().get();
     let everybody = all(runner);
-    runner.run_until(120_000, "irreversibility beyond it all", |runner| {
+    runner.run_until(ms(120_000), "irreversibility beyond it all", |runner| {
         everybody.iter().all(|number| irreversible(runner, *number) > goal)
     })?;
-    for height in 1..=goal {
-        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
-    }
+    runner.ensure_agreement(&everybody, Height::new(goal))?;
     Ok(format!("{restarts} crashes between branches; all agree on every irreversible block up to {goal}"))
 }
 
 fn watermark_lost(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(60_000, 8)?;
+    runner.run_to_height(ms(60_000), Height::new(8))?;
     runner.begin_window();
     // With three of four, one side continues to irreversibility.
     let cut = runner.partition(&[&[0, 2, 3], &[1]])?;
-    let fork = runner.highest();
-    runner.run_until(60_000, "irreversibility after the cut", |runner| irreversible(runner, 0) > fork + 1)?;
+    let fork = runner.highest().get();
+    runner.run_until(ms(60_000), "irreversibility after the cut", |runner| irreversible(runner, 0) > fork + 1)?;
     for number in [2, 3] {
         runner.network_mut().wipe(id(number))?;
     }
@@ -209,7 +209,7 @@ fn watermark_lost(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioErr
     for number in [2, 3] {
         runner.restart(number)?;
     }
-    let detail = runner.run_until_broken(120_000, "agreement")?;
+    let detail = runner.run_until_broken(ms(120_000), "agreement")?;
     runner.end_window();
     Ok(format!("agreement is broken: {detail}"))
 }

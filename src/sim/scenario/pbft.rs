@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::ms};
 use crate::{
     consensus::{
         AnyProtocol, BlockId, ConsensusConfig, ConsensusMessage,
         pbft::{Body, Pbft, PbftConfig, PbftMessage, View},
     },
+    primitives::Height,
     sim::{
         faults::plan::Behaviour,
         network::builder::NetworkBuilder,
@@ -81,42 +82,38 @@ fn primary(runner: &ScenarioRunner<'_>) -> (u32, Vec<u32>) {
 }
 
 fn primary_crash(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(10_000, 2)?;
-    runner.run_ms(600)?;
+    runner.run_to_height(ms(10_000), Height::new(2))?;
+    runner.run_for(ms(600))?;
     runner.begin_window();
     let (primary, others) = primary(runner);
-    let committed = runner.highest();
-    runner.run_some_to_height(&others, 5_000, committed + 1)?;
-    runner.run_ms(100)?;
+    let committed = runner.highest().get();
+    runner.run_some_to_height(&others, ms(5_000), Height::new(committed + 1))?;
+    runner.run_for(ms(100))?;
     runner.crash(primary)?;
     let crashed_at = runner.network().now();
-    runner.run_until(20_000, "a new view", |runner| others.iter().all(|number| view(runner, *number) > 0))?;
+    runner.run_until(ms(20_000), "a new view", |runner| others.iter().all(|number| view(runner, *number) > 0))?;
     let waited = runner.network().now().as_nanos() - crashed_at.as_nanos();
-    runner.run_some_to_height(&others, 20_000, committed + 3)?;
-    runner.run_ms(100)?;
+    runner.run_some_to_height(&others, ms(20_000), Height::new(committed + 3))?;
+    runner.run_for(ms(100))?;
     runner.restart(primary)?;
-    let goal = runner.highest() + 1;
-    runner.run_to_height(30_000, goal)?;
-    runner.run_ms(80)?;
+    let goal = runner.highest().get() + 1;
+    runner.run_to_height(ms(30_000), Height::new(goal))?;
+    runner.run_for(ms(80))?;
     runner.end_window();
     let everybody: Vec<u32> = (0..runner.count()).collect();
-    for height in 1..=goal {
-        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
-    }
+    runner.ensure_agreement(&everybody, Height::new(goal))?;
     let (view, millis) = (view(runner, others[0]), waited / 1_000_000);
     Ok(format!("view {view} began {millis} ms after the crash; all agree up to height {goal}"))
 }
 
 fn equivocating_primary(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(10_000, 2)?;
+    runner.run_to_height(ms(10_000), Height::new(2))?;
     let (primary, others) = primary(runner);
     runner.misbehave(primary, Behaviour::Equivocate)?;
-    runner.run_until(30_000, "a new view", |runner| others.iter().all(|number| view(runner, *number) > 0))?;
-    let goal = runner.highest() + 3;
-    runner.run_some_to_height(&others, 60_000, goal)?;
-    for height in 1..=goal {
-        runner.ensure(runner.agree_at(&others, height), format!("one block at height {height}"))?;
-    }
+    runner.run_until(ms(30_000), "a new view", |runner| others.iter().all(|number| view(runner, *number) > 0))?;
+    let goal = runner.highest().get() + 3;
+    runner.run_some_to_height(&others, ms(60_000), Height::new(goal))?;
+    runner.ensure_agreement(&others, Height::new(goal))?;
     for number in &others {
         runner.ensure(runner.evidence(*number) > 0, format!("evidence at replica {number}"))?;
     }
@@ -124,10 +121,10 @@ fn equivocating_primary(runner: &mut ScenarioRunner<'_>) -> Result<String, Scena
     let is_out = |runner: &ScenarioRunner<'_>| {
         others.iter().all(|number| pbft(runner, *number).is_some_and(|pbft| !pbft.committee().contains(&liar)))
     };
-    runner.run_until(120_000, "a committee without the liar", is_out)?;
+    runner.run_until(ms(120_000), "a committee without the liar", is_out)?;
     let found: u64 = others.iter().map(|number| runner.evidence(*number)).sum();
     let view = others.iter().map(|number| view(runner, *number)).max().unwrap_or_default();
-    let out = runner.highest();
+    let out = runner.highest().get();
     Ok(format!(
         "view {view}, {found} pieces of evidence at {} replicas; the liar is out at height {out}, the others go on",
         others.len()
@@ -135,15 +132,15 @@ fn equivocating_primary(runner: &mut ScenarioRunner<'_>) -> Result<String, Scena
 }
 
 fn f_plus_1(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(10_000, 2)?;
+    runner.run_to_height(ms(10_000), Height::new(2))?;
     let (primary, others) = primary(runner);
     runner.misbehave(primary, Behaviour::Equivocate)?;
     // No replica votes before the attackers know which block each received.
     let lost = runner.lose(&["prepare", "commit"])?;
-    let height = runner.highest() + 1;
+    let height = runner.highest().get() + 1;
     // Two of the others receive one block and the third another.
     let mut found = None;
-    runner.run_until(20_000, "two proposals for one height", |runner| {
+    runner.run_until(ms(20_000), "two proposals for one height", |runner| {
         found = alone(runner, &others, height);
         found.is_some()
     })?;
@@ -158,7 +155,7 @@ fn f_plus_1(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
         vote(runner, primary, number, Body::Commit { view, block })?;
     }
     // What leads there is reported first.
-    let detail = runner.run_until_broken(5_000, "agreement")?;
+    let detail = runner.run_until_broken(ms(5_000), "agreement")?;
     Ok(format!("agreement is broken: {detail}"))
 }
 
@@ -191,17 +188,17 @@ fn vote(runner: &mut ScenarioRunner<'_>, from: u32, to: u32, body: Body) -> Resu
 }
 
 fn lost_view_changes(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(10_000, 2)?;
+    runner.run_to_height(ms(10_000), Height::new(2))?;
     let (primary, others) = primary(runner);
     let lost = runner.lose(&["view-change"])?;
     runner.crash(primary)?;
-    runner.run_ms(12_000)?;
-    let before = runner.highest();
+    runner.run_for(ms(12_000))?;
+    let before = runner.highest().get();
     runner.ensure(runner.sent("view-change").0 > 0, "view-changes")?;
     runner.ensure(runner.sent("new-view").0 == 0, "no new view while they are lost")?;
     runner.end(lost)?;
-    runner.run_until(60_000, "a new view", |runner| runner.sent("new-view").0 > 0)?;
-    runner.run_some_to_height(&others, 60_000, before + 2)?;
+    runner.run_until(ms(60_000), "a new view", |runner| runner.sent("new-view").0 > 0)?;
+    runner.run_some_to_height(&others, ms(60_000), Height::new(before + 2))?;
     let (sent, _) = runner.sent("view-change");
     Ok(format!("{sent} view-changes were sent; blocks go on at height {}", before + 2))
 }

@@ -1,14 +1,19 @@
 //! Scenarios of proof of authority.
 
+use core::time::Duration;
+
 mod exact;
 
 use std::sync::Arc;
 
-use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::id};
+use super::{
+    Scenario, ScenarioError, ScenarioRunner, Script, Sizes,
+    runner::{id, ms},
+};
 use crate::{
     chain::GenesisSpec,
     consensus::{Admin, ConsensusConfig, Evidence, Protocol, poa::PoaConfig},
-    primitives::{Address, Gas, KeyPair, Transaction, TransactionRequest, U256, ether},
+    primitives::{Address, Gas, Height, KeyPair, Transaction, TransactionRequest, U256, ether},
     sim::{faults::plan::Behaviour, network::builder::NetworkBuilder},
 };
 
@@ -83,7 +88,7 @@ const SIGNERS: Sizes =
     Sizes::from_default(4, "the others must be able to go on without the one").at_least(3).at_most(15);
 
 fn consensus() -> ConsensusConfig {
-    ConsensusConfig::Poa(PoaConfig::default().with_period(1))
+    ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)))
 }
 
 const fn setup(builder: NetworkBuilder) -> NetworkBuilder {
@@ -107,7 +112,7 @@ fn all(runner: &ScenarioRunner<'_>) -> Vec<u32> {
 /// Partitions the halves after some blocks, heals them once they have stalled, and continues; returns the heights of both
 /// branches and the common goal.
 fn split_and_heal(runner: &mut ScenarioRunner<'_>, after: u64, down: &[u32]) -> Result<(u64, u64, u64), ScenarioError> {
-    runner.run_to_height(30_000, after)?;
+    runner.run_to_height(ms(30_000), Height::new(after))?;
     let everybody = all(runner);
     let half = everybody.len() / 2;
     let (one, other) = everybody.split_at(half);
@@ -115,18 +120,18 @@ fn split_and_heal(runner: &mut ScenarioRunner<'_>, after: u64, down: &[u32]) -> 
         runner.crash(*number)?;
     }
     let cut = runner.partition(&[one, other])?;
-    runner.run_ms(40_000)?;
+    runner.run_for(ms(40_000))?;
     let highest = |runner: &ScenarioRunner<'_>, half: &[u32]| {
         half.iter().map(|number| runner.head(*number).height.get()).max().unwrap_or_default()
     };
     let (left, right) = (highest(runner, one), highest(runner, other));
-    runner.run_ms(40_000)?;
+    runner.run_for(ms(40_000))?;
     runner.ensure((left, right) == (highest(runner, one), highest(runner, other)), "both halves stop")?;
     runner.end(cut)?;
     let up: Vec<u32> = everybody.iter().copied().filter(|number| !down.contains(number)).collect();
     let goal = left.max(right) + 8;
-    runner.run_some_to_height(&up, 120_000, goal)?;
-    runner.run_until(60_000, "one branch", |runner| runner.agree_at(&up, goal))?;
+    runner.run_some_to_height(&up, ms(120_000), Height::new(goal))?;
+    runner.run_until(ms(60_000), "one branch", |runner| runner.agree_at(&up, Height::new(goal)))?;
     Ok((left, right, goal))
 }
 
@@ -151,16 +156,16 @@ fn four_signers(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError
 }
 
 fn double_signing(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(30_000, 2)?;
+    runner.run_to_height(ms(30_000), Height::new(2))?;
     runner.misbehave(0, Behaviour::Equivocate)?;
     let honest: Vec<u32> = (1..runner.count()).collect();
     // Not all replicas receive both: a losing block is not forwarded.
-    runner.run_until(120_000, "evidence", |runner| honest.iter().any(|number| runner.evidence(*number) > 0))?;
-    let goal = runner.highest() + 6;
-    runner.run_some_to_height(&honest, 120_000, goal)?;
+    runner.run_until(ms(120_000), "evidence", |runner| honest.iter().any(|number| runner.evidence(*number) > 0))?;
+    let goal = runner.highest().get() + 6;
+    runner.run_some_to_height(&honest, ms(120_000), Height::new(goal))?;
     let settled = goal - 4;
-    runner.run_until(60_000, "one block a height", |runner| {
-        (1..=settled).all(|height| runner.agree_at(&honest, height))
+    runner.run_until(ms(60_000), "one block a height", |runner| {
+        (1..=settled).all(|height| runner.agree_at(&honest, Height::new(height)))
     })?;
     let liar = runner.replica(0).address();
     let named = honest.iter().flat_map(|number| runner.replica(*number).evidence()).map(Evidence::offender);
@@ -174,21 +179,20 @@ fn double_signing(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioErr
 }
 
 fn censoring(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(30_000, 2)?;
+    runner.run_to_height(ms(30_000), Height::new(2))?;
     runner.misbehave(0, Behaviour::Censor { senders: Vec::new() })?;
     let transaction = transfer()?;
     let hash = transaction.hash();
-    let sent_at = runner.highest();
+    let sent_at = runner.highest().get();
     runner.network_mut().submit(transaction, id(0))?;
-    runner.run_until(60_000, "the transaction in a block", |runner| {
+    runner.run_until(ms(60_000), "the transaction in a block", |runner| {
         let receiver = runner.replica(1).chain().latest_state().ok();
         receiver.is_some_and(
             |state| matches!(state.account(&RECEIVER), Ok(Some(account)) if account.balance == U256::from(1)),
         )
     })?;
     let chain = runner.replica(1).chain();
-    let blocks = (1..=runner.head(1).height.get())
-        .filter_map(|height| chain.block_at(crate::primitives::Height::new(height)).ok());
+    let blocks = (1..=runner.head(1).height.get()).filter_map(|height| chain.block_at(Height::new(height)).ok());
     let mut with_it = blocks.filter(|block| block.block().transactions().iter().any(|other| other.hash() == hash));
     let author = with_it.next().map(|block| (block.block().height(), block.block().header().beneficiary));
     let censor = runner.replica(0).address();
@@ -212,18 +216,18 @@ fn transfer() -> Result<Arc<Transaction>, crate::primitives::TransactionError> {
 }
 
 fn vote_spam(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(30_000, 1)?;
+    runner.run_to_height(ms(30_000), Height::new(1))?;
     let signers = runner.count() as usize;
     for stranger in 1..=100 {
         runner.admin(0, Admin::Vote { target: Address::repeat_byte(stranger), authorize: true })?;
     }
-    runner.run_to_height(300_000, 60)?;
+    runner.run_to_height(ms(300_000), Height::new(60))?;
     runner.ensure(runner.protocol(1).validators().len() == signers, "the signers as they were")?;
     let target = Address::repeat_byte(7);
     for voter in 1..runner.count() {
         runner.admin(voter, Admin::Vote { target, authorize: true })?;
     }
-    runner.run_until(300_000, "the one with a majority joins", |runner| {
+    runner.run_until(ms(300_000), "the one with a majority joins", |runner| {
         (0..runner.count()).all(|number| runner.protocol(number).validators().contains(&target))
     })?;
     runner.ensure(runner.protocol(1).validators().len() == signers + 1, "nobody else joins")?;

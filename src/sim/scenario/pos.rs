@@ -1,15 +1,18 @@
 //! Scenarios of proof of stake.
 
+use core::time::Duration;
+
 mod attacks;
 mod duties;
 mod finality;
 
-use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes};
+use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::ms};
 use crate::{
     consensus::{
         AnyProtocol, ConsensusConfig,
         pos::{Pos, PosConfig},
     },
+    primitives::Height,
     sim::{
         faults::plan::{Behaviour, Delay, LinkEffect},
         network::builder::NetworkBuilder,
@@ -137,7 +140,7 @@ fn short_unbonding() -> ConsensusConfig {
 }
 
 fn parameters() -> PosConfig {
-    PosConfig::default().with_period(2).with_slots_per_epoch(4)
+    PosConfig::default().with_period(Duration::from_secs(2)).with_slots_per_epoch(4)
 }
 
 fn config(runner: &ScenarioRunner<'_>) -> PosConfig {
@@ -172,7 +175,7 @@ fn reorgs(runner: &ScenarioRunner<'_>) -> u64 {
 
 fn until_final(runner: &mut ScenarioRunner<'_>, replicas: &[u32], height: u64) -> Result<(), ScenarioError> {
     let replicas = replicas.to_vec();
-    runner.run_until(300_000, &format!("height {height} final"), move |runner| {
+    runner.run_until(ms(300_000), &format!("height {height} final"), move |runner| {
         replicas.iter().all(|number| finalized(runner, *number) >= height)
     })
 }
@@ -180,20 +183,18 @@ fn until_final(runner: &mut ScenarioRunner<'_>, replicas: &[u32], height: u64) -
 fn late_block(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let everybody = all(runner);
     until_final(runner, &everybody, 4)?;
-    runner.run_ms(600)?;
+    runner.run_for(ms(600))?;
     let before = reorgs(runner);
-    let slow = runner.link(&["block"], &[0], &[], LinkEffect::Latency(Delay::Constant { ms: 2_600 }))?;
+    let slow = runner.link(&["block"], &[0], &[], LinkEffect::Latency(Delay::Constant { delay: ms(2_600) }))?;
     runner.begin_window();
-    runner.run_until(120_000, "a reorg", |runner| reorgs(runner) > before)?;
-    runner.run_ms(400)?;
+    runner.run_until(ms(120_000), "a reorg", |runner| reorgs(runner) > before)?;
+    runner.run_for(ms(400))?;
     runner.end(slow)?;
-    runner.run_ms(6_000)?;
+    runner.run_for(ms(6_000))?;
     runner.end_window();
-    let goal = runner.highest();
+    let goal = runner.highest().get();
     until_final(runner, &everybody, goal)?;
-    for height in 1..=goal {
-        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
-    }
+    runner.ensure_agreement(&everybody, Height::new(goal))?;
     Ok(format!("{} reorgs; final up to height {}", reorgs(runner) - before, finalized(runner, 0)))
 }
 
@@ -202,19 +203,17 @@ fn partition(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     until_final(runner, &everybody, 4)?;
     let (one, other) = everybody.split_at(everybody.len() / 2);
     let cut = runner.partition(&[one, other])?;
-    runner.run_ms(16_000)?;
+    runner.run_for(ms(16_000))?;
     let before: Vec<_> = everybody.iter().map(|number| finalized(runner, *number)).collect();
-    runner.run_ms(24_000)?;
+    runner.run_for(ms(24_000))?;
     let after: Vec<_> = everybody.iter().map(|number| finalized(runner, *number)).collect();
     runner.ensure(before == after, "nothing becomes final")?;
     runner.ensure(runner.head(one[0]).hash != runner.head(other[0]).hash, "two branches")?;
-    let goal = runner.highest();
+    let goal = runner.highest().get();
     runner.end(cut)?;
     until_final(runner, &everybody, goal)?;
     runner.ensure(reorgs(runner) > 0, "a reorg")?;
-    for height in 1..=goal {
-        runner.ensure(runner.agree_at(&everybody, height), format!("one block at height {height}"))?;
-    }
+    runner.ensure_agreement(&everybody, Height::new(goal))?;
     Ok(format!(
         "final stood at {after:?} with heads up to {goal}; healed: {} reorgs, final up to {}",
         reorgs(runner),
@@ -227,8 +226,8 @@ fn double_proposal(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioEr
     until_final(runner, &everybody, 4)?;
     runner.misbehave(0, Behaviour::Equivocate)?;
     let honest = &everybody[1..];
-    runner.run_until(300_000, "evidence", |runner| honest.iter().all(|number| runner.evidence(*number) > 0))?;
-    let goal = runner.highest();
+    runner.run_until(ms(300_000), "evidence", |runner| honest.iter().all(|number| runner.evidence(*number) > 0))?;
+    let goal = runner.highest().get();
     until_final(runner, honest, goal)?;
     let offender = runner.replica(0).address();
     let named = runner.replica(1).evidence().map(crate::consensus::Evidence::offender);

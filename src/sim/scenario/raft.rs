@@ -3,12 +3,16 @@
 mod logs;
 mod members;
 
-use super::{Scenario, ScenarioError, ScenarioRunner, Script, Sizes, runner::id};
+use super::{
+    Scenario, ScenarioError, ScenarioRunner, Script, Sizes,
+    runner::{id, ms},
+};
 use crate::{
     consensus::{
         AnyProtocol, ConsensusConfig,
         raft::{Raft, RaftConfig},
     },
+    primitives::Height,
     sim::network::{builder::NetworkBuilder, links::Latency},
 };
 
@@ -145,7 +149,7 @@ fn leader_of(runner: &ScenarioRunner<'_>, among: &[u32]) -> Option<u32> {
 
 /// Returns the leader and all others, after `height` blocks.
 fn begin(runner: &mut ScenarioRunner<'_>, height: u64) -> Result<(u32, Vec<u32>), ScenarioError> {
-    runner.run_to_height(60_000, height)?;
+    runner.run_to_height(ms(60_000), Height::new(height))?;
     let everybody: Vec<u32> = (0..runner.count()).collect();
     let leader = leader_of(runner, &everybody);
     runner.ensure(leader.is_some(), "a leader")?;
@@ -153,33 +157,27 @@ fn begin(runner: &mut ScenarioRunner<'_>, height: u64) -> Result<(u32, Vec<u32>)
     Ok((leader, everybody.into_iter().filter(|number| *number != leader).collect()))
 }
 
-fn agree_up_to(runner: &ScenarioRunner<'_>, replicas: &[u32], goal: u64) -> Result<(), ScenarioError> {
-    (1..=goal).try_for_each(|height| {
-        runner.ensure(runner.agree_at(replicas, height), format!("one block at height {height}"))
-    })
-}
-
 fn leader_crash(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let (leader, others) = begin(runner, 2)?;
     let before = term(runner, leader);
-    runner.run_ms(500)?;
+    runner.run_for(ms(500))?;
     runner.begin_window();
-    let committed = runner.highest();
-    runner.run_some_to_height(&others, 5_000, committed + 1)?;
-    runner.run_ms(60)?;
+    let committed = runner.highest().get();
+    runner.run_some_to_height(&others, ms(5_000), Height::new(committed + 1))?;
+    runner.run_for(ms(60))?;
     runner.crash(leader)?;
     let crashed_at = runner.network().now();
-    runner.run_until(20_000, "another leader", |runner| leader_of(runner, &others).is_some())?;
+    runner.run_until(ms(20_000), "another leader", |runner| leader_of(runner, &others).is_some())?;
     let waited = runner.network().now().as_nanos() - crashed_at.as_nanos();
-    runner.run_some_to_height(&others, 20_000, committed + 3)?;
-    runner.run_ms(60)?;
+    runner.run_some_to_height(&others, ms(20_000), Height::new(committed + 3))?;
+    runner.run_for(ms(60))?;
     runner.restart(leader)?;
-    let goal = runner.highest() + 1;
-    runner.run_to_height(20_000, goal)?;
-    runner.run_ms(60)?;
+    let goal = runner.highest().get() + 1;
+    runner.run_to_height(ms(20_000), Height::new(goal))?;
+    runner.run_for(ms(60))?;
     runner.end_window();
     let everybody: Vec<u32> = (0..runner.count()).collect();
-    agree_up_to(runner, &everybody, goal)?;
+    runner.ensure_agreement(&everybody, Height::new(goal))?;
     runner.ensure(!leads(runner, leader) && term(runner, leader) > before, "the old leader follows in a later term")?;
     let next = leader_of(runner, &others).unwrap_or_default();
     let (millis, term) = (waited / 1_000_000, term(runner, leader));
@@ -188,10 +186,10 @@ fn leader_crash(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError
 
 fn duel(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let everybody: Vec<u32> = (0..runner.count()).collect();
-    runner.run_until(120_000, "a leader", |runner| leader_of(runner, &everybody).is_some())?;
+    runner.run_until(ms(120_000), "a leader", |runner| leader_of(runner, &everybody).is_some())?;
     let (asked, candidates) = runner.sent("raft-pre-vote-request");
     runner.ensure(candidates >= 2, "two candidates or more")?;
-    runner.run_to_height(120_000, 3)?;
+    runner.run_to_height(ms(120_000), Height::new(3))?;
     Ok(format!("{candidates} asked for votes ({asked} times) before one led; blocks go on at height 3"))
 }
 
@@ -200,11 +198,11 @@ fn rejoiner(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let term_before = term(runner, leader);
     let away = others.first().copied().unwrap_or_default();
     let cut = runner.isolate(away)?;
-    runner.run_ms(20_000)?;
-    runner.ensure(runner.head(away).height.get() < runner.highest(), "the one cut off falls behind")?;
+    runner.run_for(ms(20_000))?;
+    runner.ensure(runner.head(away).height.get() < runner.highest().get(), "the one cut off falls behind")?;
     runner.end(cut)?;
-    let goal = runner.highest() + 5;
-    runner.run_to_height(30_000, goal)?;
+    let goal = runner.highest().get() + 5;
+    runner.run_to_height(ms(30_000), Height::new(goal))?;
     runner.ensure(leads(runner, leader) && term(runner, leader) == term_before, "the same leader in the same term")?;
     Ok(format!("replica {leader} still leads term {term_before} at height {goal}"))
 }
@@ -213,10 +211,10 @@ fn one_way(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let (leader, others) = begin(runner, 3)?;
     let before = term(runner, leader);
     runner.one_way(&others, &[leader])?;
-    runner.run_until(30_000, "the leader steps down", |runner| !leads(runner, leader))?;
-    runner.run_until(30_000, "another leader", |runner| leader_of(runner, &others).is_some())?;
-    let goal = runner.highest() + 3;
-    runner.run_some_to_height(&others, 60_000, goal)?;
+    runner.run_until(ms(30_000), "the leader steps down", |runner| !leads(runner, leader))?;
+    runner.run_until(ms(30_000), "another leader", |runner| leader_of(runner, &others).is_some())?;
+    let goal = runner.highest().get() + 3;
+    runner.run_some_to_height(&others, ms(60_000), Height::new(goal))?;
     let next = leader_of(runner, &others).unwrap_or_default();
     runner.ensure(term(runner, next) > before, "a later term")?;
     runner.ensure(runner.marks("raft/quorum-lost") > 0, "that it noticed by itself (raft/quorum-lost)")?;
@@ -229,10 +227,10 @@ fn compacted(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let cut = runner.isolate(behind)?;
     let needed = runner.head(behind).height.get() + 1;
     let goal = needed + 12;
-    runner.run_some_to_height(&[leader], 120_000, goal)?;
+    runner.run_some_to_height(&[leader], ms(120_000), Height::new(goal))?;
     runner.ensure(raft(runner, leader).is_some_and(|raft| raft.compacted_index() > needed), "a compacted log")?;
     runner.end(cut)?;
-    runner.run_to_height(60_000, goal)?;
+    runner.run_to_height(ms(60_000), Height::new(goal))?;
     runner.ensure(runner.marks("raft/snapshot") > 0, "that it was told to fetch (raft/snapshot)")?;
     runner.ensure(runner.sent("block-request").0 > 0, "that it asked for blocks")?;
     let (asked, _) = runner.sent("block-request");

@@ -36,6 +36,11 @@ pub(super) const fn id(number: u32) -> ReplicaId {
     ReplicaId::new(number)
 }
 
+/// Returns a duration of this many milliseconds.
+pub(super) const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
 impl<'a> ScenarioRunner<'a> {
     pub(super) fn new(network: Network, seed: u64, watch: &'a mut dyn FnMut(&Network)) -> Self {
         Self { network, seed, watch, window: (None, None) }
@@ -113,8 +118,8 @@ impl<'a> ScenarioRunner<'a> {
     }
 
     /// Returns the highest head of all.
-    pub fn highest(&self) -> u64 {
-        self.network.replicas().iter().map(|replica| replica.head().height.get()).max().unwrap_or_default()
+    pub fn highest(&self) -> Height {
+        self.network.replicas().iter().map(|replica| replica.head().height).max().unwrap_or_default()
     }
 
     /// Returns the block that a replica considers final.
@@ -128,10 +133,20 @@ impl<'a> ScenarioRunner<'a> {
     }
 
     /// Returns whether all those replicas have the same block at `height`.
-    pub fn agree_at(&self, replicas: &[u32], height: u64) -> bool {
-        let hash = |number: &u32| self.replica(*number).chain().hash_at(Height::new(height)).ok();
+    pub fn agree_at(&self, replicas: &[u32], height: Height) -> bool {
+        let hash = |number: &u32| self.replica(*number).chain().hash_at(height).ok();
         let first = replicas.first().and_then(hash);
         first.is_some() && replicas.iter().all(|number| hash(number) == first)
+    }
+
+    /// Requires that all those replicas have the same block at every height up to `height`.
+    ///
+    /// # Errors
+    /// [`ScenarioError::NotShown`] with the first height at which they have not.
+    pub fn ensure_agreement(&self, replicas: &[u32], height: Height) -> Result<(), ScenarioError> {
+        (1..=height.get()).map(Height::new).try_for_each(|height| {
+            self.ensure(self.agree_at(replicas, height), format!("one block at height {height}"))
+        })
     }
 
     /// Begins the window of the diagram.
@@ -144,23 +159,23 @@ impl<'a> ScenarioRunner<'a> {
         self.window.1 = Some(self.network.now());
     }
 
-    /// Runs for `ms` milliseconds.
-    pub fn run_ms(&mut self, ms: u64) -> Result<(), ScenarioError> {
-        let until = self.network.now().plus(Duration::from_millis(ms));
+    /// Runs for `duration` of virtual time.
+    pub fn run_for(&mut self, duration: Duration) -> Result<(), ScenarioError> {
+        let until = self.network.now().plus(duration);
         while self.network.next_at().is_some_and(|next| next <= until) {
             self.step()?;
         }
         Ok(self.network.run_to(until)?)
     }
 
-    /// Runs until `condition` holds; fails with `what` after `limit_ms` milliseconds.
+    /// Runs until `condition` holds; fails with `what` after `limit`.
     pub fn run_until(
         &mut self,
-        limit_ms: u64,
+        limit: Duration,
         what: &str,
         mut condition: impl FnMut(&Self) -> bool,
     ) -> Result<(), ScenarioError> {
-        let until = self.network.now().plus(Duration::from_millis(limit_ms));
+        let until = self.network.now().plus(limit);
         while !condition(self) {
             if self.network.next_at().is_none_or(|next| next > until) {
                 return self.ensure(false, what);
@@ -171,18 +186,21 @@ impl<'a> ScenarioRunner<'a> {
     }
 
     /// Runs until every replica's head is at `height` or above.
-    pub fn run_to_height(&mut self, limit_ms: u64, height: u64) -> Result<(), ScenarioError> {
+    pub fn run_to_height(&mut self, limit: Duration, height: Height) -> Result<(), ScenarioError> {
         let what = format!("every head at height {height}");
-        self.run_until(limit_ms, &what, |runner| runner.network.lowest_height().get() >= height)
+        self.run_until(limit, &what, |runner| runner.network.lowest_height() >= height)
     }
 
     /// Runs until those replicas' heads are at `height` or above.
-    pub fn run_some_to_height(&mut self, replicas: &[u32], limit_ms: u64, height: u64) -> Result<(), ScenarioError> {
+    pub fn run_some_to_height(
+        &mut self,
+        replicas: &[u32],
+        limit: Duration,
+        height: Height,
+    ) -> Result<(), ScenarioError> {
         let what = format!("the heads of {replicas:?} at height {height}");
         let replicas = replicas.to_vec();
-        self.run_until(limit_ms, &what, move |runner| {
-            replicas.iter().all(|number| runner.head(*number).height.get() >= height)
-        })
+        self.run_until(limit, &what, move |runner| replicas.iter().all(|number| runner.head(*number).height >= height))
     }
 
     fn step(&mut self) -> Result<(), NetworkError> {
@@ -283,13 +301,13 @@ impl<'a> ScenarioRunner<'a> {
         Ok(())
     }
 
-    /// Runs for at most `limit_ms` milliseconds until an invariant is violated; returns the detail. Other invariants may be
+    /// Runs for at most `limit` until an invariant is violated; returns the detail. Other invariants may be
     /// violated before.
     ///
     /// # Errors
     /// [`ScenarioError::NotShown`] when it holds to the end.
-    pub fn run_until_broken(&mut self, limit_ms: u64, invariant: &str) -> Result<String, ScenarioError> {
-        let until = self.network.now().plus(Duration::from_millis(limit_ms));
+    pub fn run_until_broken(&mut self, limit: Duration, invariant: &str) -> Result<String, ScenarioError> {
+        let until = self.network.now().plus(limit);
         while self.network.next_at().is_some_and(|next| next <= until) {
             match self.step() {
                 Err(NetworkError::Violated(violation)) if violation.invariant == invariant => {
@@ -303,8 +321,8 @@ impl<'a> ScenarioRunner<'a> {
     }
 
     /// Begins a fault.
-    pub fn begin(&mut self, what: FaultKind) -> Result<FaultId, ScenarioError> {
-        Ok(self.network.begin_fault(what)?)
+    pub fn begin(&mut self, kind: FaultKind) -> Result<FaultId, ScenarioError> {
+        Ok(self.network.begin_fault(kind)?)
     }
 
     /// Ends a fault.

@@ -30,7 +30,7 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
     for validators in [1, 3, 4, 7] {
         let seed = SeedGuard::new(u64::from(validators));
         let mut network = with_transfers(network(validators, seed.get()).with_observers(1).build().unwrap());
-        network.run_to_height(40).unwrap();
+        network.run_to_height(Height::new(40)).unwrap();
         let hash = network.primary().chain().hash_at(Height::new(40)).unwrap();
         for replica in network.replicas() {
             let chain = replica.chain();
@@ -55,7 +55,7 @@ fn steady_lags(validators: u32, per_turn: u32, rounds: u32) -> (u64, u64) {
     let steady = round * u64::from(rounds);
     let mut lags = std::collections::BTreeSet::new();
     for height in steady..steady + round {
-        network.run_to_height(height).unwrap();
+        network.run_to_height(Height::new(height)).unwrap();
         lags.extend(network.replicas().iter().filter(|replica| replica.head().height.get() == height).map(lag));
     }
     (lags.first().copied().unwrap(), lags.last().copied().unwrap())
@@ -96,7 +96,7 @@ fn less_than_a_third_may_be_silent_and_more_stop_irreversibility_but_not_the_cha
 #[test]
 fn a_light_verifier_follows_the_headers_to_the_same_irreversible_block() {
     let mut network = network(4, 8).with_seals(SealScheme::Secp256k1).build().unwrap();
-    network.run_to_height(30).unwrap();
+    network.run_to_height(Height::new(30)).unwrap();
     let replica = network.primary();
     let chain = replica.chain();
     let genesis = chain.genesis().block().header();
@@ -173,7 +173,7 @@ fn genesis_names_the_protocol_by_both_names() {
     for name in ["dpos", "delegated-proof-of-stake"] {
         let section = serde_json::json!({"protocol": name, "period": 3, "producers": 5, "blocksPerTurn": 2});
         let config = ConsensusConfig::deserialize_section(&section).unwrap();
-        let want = DposConfig::default().with_period(3).with_producers(5).with_blocks_per_turn(2);
+        let want = DposConfig::default().with_period(Duration::from_secs(3)).with_producers(5).with_blocks_per_turn(2);
         assert_eq!(config, ConsensusConfig::Dpos(want));
     }
 }
@@ -183,10 +183,13 @@ fn a_producer_of_two_blocks_a_slot_is_reported_slashed_and_loses_its_seat() {
     use crate::system::staking::ValidatorStatus;
     let offender = ReplicaId::new(1);
     let what = FaultKind::Byzantine { replica: offender, behaviour: Behaviour::Equivocate, when: Trigger::Always };
-    let plan = FaultPlan { faults: vec![Fault { at_ms: 10, for_ms: None, what }], ..FaultPlan::default() };
+    let plan = FaultPlan {
+        faults: vec![Fault { at: Duration::from_millis(10), duration: None, kind: what }],
+        ..FaultPlan::default()
+    };
     let mut network = network(5, 6).with_faults(plan).build().unwrap();
     let address = network.replica(offender).unwrap().address().unwrap();
-    network.run_to_height(40).unwrap();
+    network.run_to_height(Height::new(40)).unwrap();
     let record = network.validators().unwrap().into_iter().find(|record| record.address == address).unwrap();
     assert_eq!((record.status, record.weight), (ValidatorStatus::Tombstoned, 0));
     for replica in network.replicas().iter().filter(|replica| replica.id() != offender) {

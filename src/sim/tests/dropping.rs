@@ -3,6 +3,7 @@
 use super::{faults::id, *};
 use crate::{
     consensus::ConsensusKind,
+    primitives::Height,
     sim::{LinkEffect, LinkFault},
 };
 
@@ -29,7 +30,7 @@ fn a_dropped_transaction_leaves_the_links() {
         network.submit(transfer(0), id(1)).unwrap();
         network.submit(transfer(1), id(1)).unwrap();
         network.drop_all_transactions();
-        network.run_to_height(6).unwrap();
+        network.run_to_height(Height::new(6)).unwrap();
         assert_gone(&network, kind);
     }
 }

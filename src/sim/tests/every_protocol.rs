@@ -5,7 +5,7 @@ use core::time::Duration;
 use super::*;
 use crate::{
     consensus::{ConsensusKind, Protocol, ReplicaId},
-    primitives::Timestamp,
+    primitives::{Height, Timestamp},
 };
 
 fn network(kind: ConsensusKind, validators: u32, seed: u64) -> NetworkBuilder {
@@ -29,14 +29,14 @@ fn a_clone_is_a_fork_and_restoring_it_goes_back() {
         let mut live = with_transfers(network(kind, 4, 12).build().unwrap());
         let snapshot = live.clone();
         let mut fork = live.fork();
-        live.run_to_height(30).unwrap();
-        fork.run_to_height(30).unwrap();
+        live.run_to_height(Height::new(30)).unwrap();
+        fork.run_to_height(Height::new(30)).unwrap();
         assert_eq!(live.digest(), fork.digest(), "{kind:?}");
         let digest = live.digest();
         live.restore(&snapshot).unwrap();
         assert_eq!(live.digest(), snapshot.digest(), "{kind:?}");
         assert_eq!(live.primary().chain().head().hash(), snapshot.primary().head().hash, "{kind:?}");
-        live.run_to_height(30).unwrap();
+        live.run_to_height(Height::new(30)).unwrap();
         assert_eq!(live.digest(), digest, "{kind:?}");
     }
 }
@@ -73,7 +73,7 @@ fn blocks_on_demand_with_a_period_are_refused_at_build() {
     for (kind, validators) in ConsensusKind::ALL.into_iter().flat_map(|kind| [(kind, 1), (kind, 4)]) {
         let config = default_sim_config(kind);
         let built = network(kind, validators, 6).with_production(Production::OnDemand).build();
-        let want = ChainOptionsError::OnDemandPeriod { protocol: kind.name(), period_secs: config.period() };
+        let want = ChainOptionsError::OnDemandPeriod { protocol: kind.name(), period_secs: config.period().as_secs() };
         assert!(matches!(built, Err(NetworkError::ChainOptions(got)) if got == want), "{kind:?}");
     }
 }
@@ -86,7 +86,7 @@ fn produce_block_is_refused_when_blocks_are_automatic() {
             let refused = network.produce_block(&BlockOrder::new());
             assert!(matches!(refused, Err(NetworkError::NeverRests)), "{kind:?}");
             assert!(matches!(network.settle(), Err(NetworkError::NeverRests)), "{kind:?}");
-            network.run_to_height(2).unwrap();
+            network.run_to_height(Height::new(2)).unwrap();
         }
     }
 }
@@ -123,14 +123,14 @@ fn a_reopened_network_continues_at_its_head() {
             network(kind, 4, 3).with_seals(SealScheme::Secp256k1).with_stores(state, store).build().unwrap()
         };
         let mut first = open();
-        first.run_to_height(19).unwrap();
+        first.run_to_height(Height::new(19)).unwrap();
         let (head, finality) = (first.primary().head(), first.primary().protocol().finality());
         let hash_at_15 = first.primary().chain().hash_at(Height::new(15)).unwrap();
         drop(first);
         let mut second = open();
         assert_eq!((second.primary().head(), second.primary().protocol().finality()), (head, finality), "{kind:?}");
         assert_eq!(second.primary().chain().finalized().hash(), finality.finalized.hash, "{kind:?}");
-        second.run_to_height(40).unwrap();
+        second.run_to_height(Height::new(40)).unwrap();
         assert_eq!(second.primary().chain().hash_at(Height::new(15)).unwrap(), hash_at_15, "{kind:?}");
         for replica in second.replicas() {
             let (now, then) = (replica.protocol().finality().finalized.height, finality.finalized.height);

@@ -26,7 +26,7 @@ pub(super) fn raft() -> ConsensusConfig {
 }
 
 pub(super) fn poa() -> ConsensusConfig {
-    ConsensusConfig::Poa(PoaConfig::default().with_period(1))
+    ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)))
 }
 
 /// A network with every invariant, one-second blocks and 20 ms links.

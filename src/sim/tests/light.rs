@@ -58,7 +58,7 @@ fn act(network: &mut Network, actor: &KeyPair, action: &ValidatorAction) {
 fn headers_are_followed_through_joining_and_leaving() {
     for mut network in networks() {
         let name = network.config().kind().name();
-        network.run_to_height(3).unwrap();
+        network.run_to_height(Height::new(3)).unwrap();
         let (newcomer, leaver) = (key(4), key(1));
         let has_stake = network.config().kind().stake_use() != StakeUse::Never;
         let stake = if has_stake { ether(50) } else { U256::ZERO };

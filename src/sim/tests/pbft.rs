@@ -38,7 +38,7 @@ fn any_number_of_replicas_agree_and_execute_transactions_once() {
     for validators in [1, 4, 7] {
         let seed = SeedGuard::new(u64::from(validators));
         let mut network = with_transfers(network(validators, seed.get()).with_observers(1).build().unwrap());
-        network.run_to_height(20).unwrap();
+        network.run_to_height(Height::new(20)).unwrap();
         let hash = network.primary().chain().hash_at(Height::new(20)).unwrap();
         for replica in network.replicas() {
             let chain = replica.chain();
@@ -97,7 +97,7 @@ fn seals_are_certificates_that_a_light_verifier_follows_under_both_schemes() {
     let mut hashes = Vec::new();
     for seals in [SealScheme::Symbolic, SealScheme::Secp256k1] {
         let mut network = network(4, 8).with_seals(seals).build().unwrap();
-        network.run_to_height(6).unwrap();
+        network.run_to_height(Height::new(6)).unwrap();
         let (genesis, validators) = (network.primary().chain().genesis().clone(), network.genesis_validators().clone());
         for replica in network.replicas() {
             let authenticator = Authenticator::new(seals, 8);
@@ -118,7 +118,7 @@ fn invalid_options_are_refused() {
     let too_few = network(3, 0).build();
     let want = PbftError::TooFewValidators { validators: 3, faulty: 1, want: 4 };
     assert!(matches!(too_few, Err(NetworkError::Consensus(ConsensusError::Pbft(error))) if error == want));
-    let dev = ConsensusConfig::Pbft(config().with_period(0));
+    let dev = ConsensusConfig::Pbft(config().with_period(Duration::ZERO));
     assert!(matches!(network(4, 0).with_consensus(dev).build(), Err(NetworkError::Options { .. })));
     let mut network = network(4, 0).build().unwrap();
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
@@ -132,7 +132,7 @@ fn invalid_options_are_refused() {
 #[test]
 fn many_seeds_with_latencies_longer_than_the_timeout_stay_in_agreement() {
     let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
-    let config = ConsensusConfig::Pbft(config().with_timeout_ms(1_000));
+    let config = ConsensusConfig::Pbft(config().with_timeout(Duration::from_secs(1)));
     let mut view_changes = 0;
     for seed in 0..20 {
         let seed = SeedGuard::new(seed);

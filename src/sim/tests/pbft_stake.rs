@@ -91,7 +91,7 @@ fn follow_by_headers(network: &Network, index: usize) -> Vec<u64> {
 fn transactions_change_the_committee_at_checkpoints_and_headers_show_it() {
     let seed = SeedGuard::new(5);
     let mut network = network(4, seed.get()).build().unwrap();
-    network.run_to_height(2).unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
     for newcomer in [4, 5] {
         network.validator_action(&key(seed.get(), newcomer), &join()).unwrap();
     }
@@ -121,7 +121,7 @@ fn transactions_change_the_committee_at_checkpoints_and_headers_show_it() {
     let own = key(seed.get(), 0).address();
     let built = network.replicas()[0].counters().blocks_built;
     let height = network.lowest_height().get();
-    network.run_to_height(height + 12).unwrap();
+    network.run_to_height(Height::new(height + 12)).unwrap();
     assert_eq!(network.replicas()[0].counters().blocks_built, built);
     for above in height + 1..=height + 12 {
         let chain = network.primary().chain();
@@ -150,11 +150,11 @@ fn sets_change_under_loss_and_crashes() {
         let of = |replica: u64| FaultKind::Crash { replica: ReplicaId::new((replica % 6) as u32) };
         // One at a time, before, at and after the change; the new members too.
         let plan = FaultPlan::default()
-            .with(1_000, 45_000, FaultKind::Link(link(120)))
-            .with(2_500, 4_000, of(seed.get()))
-            .with(8_000, 5_000, of(seed.get() + 1))
-            .with(15_000, 5_000, of(seed.get() + 4))
-            .with(24_000, 6_000, of(seed.get() + 5));
+            .with(Duration::from_secs(1), Duration::from_secs(45), FaultKind::Link(link(120)))
+            .with(Duration::from_millis(2_500), Duration::from_secs(4), of(seed.get()))
+            .with(Duration::from_secs(8), Duration::from_secs(5), of(seed.get() + 1))
+            .with(Duration::from_secs(15), Duration::from_secs(5), of(seed.get() + 4))
+            .with(Duration::from_secs(24), Duration::from_secs(6), of(seed.get() + 5));
         let mut network = network(4, seed.get()).with_faults(plan).build().unwrap();
         let actors = [(4, join()), (5, join()), (1, ValidatorAction::Exit)];
         for (actor, action) in actors {
@@ -177,7 +177,7 @@ fn sets_change_under_loss_and_crashes() {
         }
         network.run_until(LONG, |network| is_committee(network, seed.get(), &[0, 2, 3, 4, 5])).unwrap();
         let goal = network.replicas()[6].head().height.get() + 5;
-        network.run_to_height(goal).unwrap();
+        network.run_to_height(Height::new(goal)).unwrap();
         assert!(follow_by_headers(&network, 6).len() >= 2);
     }
 }
@@ -187,7 +187,7 @@ fn an_equivocating_primary_is_slashed_tombstoned_and_removed() {
     for validators in [4, 7] {
         let seed = SeedGuard::new(3);
         let mut network = network(validators, seed.get()).build().unwrap();
-        network.run_to_height(2).unwrap();
+        network.run_to_height(Height::new(2)).unwrap();
         let primary = pbft(&network, 0).primary();
         let byzantine = network.replicas().iter().find(|replica| replica.address() == Some(primary)).unwrap().id();
         network.misbehave(byzantine, Behaviour::Equivocate, Trigger::Always).unwrap();
@@ -201,7 +201,7 @@ fn an_equivocating_primary_is_slashed_tombstoned_and_removed() {
         }
         network.run_until(LONG, |network| !record(network, primary).validates).unwrap();
         let height = network.lowest_height().get();
-        network.run_to_height(height + 6).unwrap();
+        network.run_to_height(Height::new(height + 6)).unwrap();
         assert!(!follow_by_headers(&network, validators as usize + 2).is_empty());
     }
 }

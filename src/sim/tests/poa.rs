@@ -15,7 +15,7 @@ use crate::{
 
 /// A 7-second-period network of `validators` with links between 5 and 80 ms.
 fn network(validators: u32, seed: u64) -> NetworkBuilder {
-    network_of(ConsensusConfig::Poa(PoaConfig::default().with_period(7)), validators, seed)
+    network_of(ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(7))), validators, seed)
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn any_number_of_replicas_reach_the_same_heads() {
 fn both_seal_schemes_make_the_same_blocks() {
     let head = |seals| {
         let mut network = network(4, 8).with_seals(seals).build().unwrap();
-        network.run_to_height(6).unwrap();
+        network.run_to_height(Height::new(6)).unwrap();
         network.primary().chain().hash_at(Height::new(6)).unwrap()
     };
     assert_eq!(head(SealScheme::Symbolic), head(SealScheme::Secp256k1));
@@ -65,14 +65,14 @@ fn a_signer_is_voted_in_and_out() {
     }
     network.run_until(Duration::from_secs(400), is_stranger).unwrap();
     let height = network.lowest_height().get();
-    network.run_to_height(height + 10).unwrap();
+    network.run_to_height(Height::new(height + 10)).unwrap();
     assert_eq!(network.primary().protocol().validators().len(), 4);
 }
 
 #[test]
 fn an_observer_follows_and_may_not_vote() {
     let mut network = network(3, 1).with_observers(1).build().unwrap();
-    network.run_to_height(10).unwrap();
+    network.run_to_height(Height::new(10)).unwrap();
     let observer = ReplicaId::new(3);
     assert_eq!(network.replica(observer).unwrap().counters().blocks_built, 0);
     let vote = Admin::Vote { target: Address::ZERO, authorize: true };
@@ -82,7 +82,7 @@ fn an_observer_follows_and_may_not_vote() {
 
 #[test]
 fn only_ordered_transactions_are_taken_when_some_are() {
-    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
+    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::ZERO));
     let builder = network(1, 6).with_consensus(config).with_production(Production::OnDemand);
     let mut network = builder.build().unwrap();
     network.submit(transfer(0), ReplicaId::new(0)).unwrap();
@@ -94,7 +94,7 @@ fn only_ordered_transactions_are_taken_when_some_are() {
 
 #[test]
 fn invalid_options_are_refused() {
-    let dev = ConsensusConfig::Poa(PoaConfig::default().with_period(0));
+    let dev = ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::ZERO));
     assert!(matches!(network(1, 0).with_consensus(dev).build(), Err(NetworkError::Options { .. })));
     let no_epoch = ConsensusConfig::Poa(PoaConfig::default().with_epoch(0));
     assert!(matches!(network(1, 0).with_consensus(no_epoch).build(), Err(NetworkError::Consensus(_))));
@@ -109,7 +109,7 @@ fn invalid_options_are_refused() {
 fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block() {
     let seed = 21;
     let mut network = network(4, seed).build().unwrap();
-    network.run_to_height(3).unwrap();
+    network.run_to_height(Height::new(3)).unwrap();
     // Signer `rogue` builds on the head, far ahead of the clock.
     let chain = network.primary().chain().clone();
     let (head, next) = (chain.head().block().clone(), chain.head().height().next());
@@ -133,7 +133,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block()
         let (from, to) = (ReplicaId::new(rogue), ReplicaId::new(to));
         network.inject(from, to, ConsensusMessage::Block(future.clone())).unwrap();
     }
-    network.run_to_height(10).unwrap();
+    network.run_to_height(Height::new(10)).unwrap();
     assert!(network.timestamp() < future.timestamp());
     assert!(!network.primary().chain().is_canonical(future.hash()));
     network.run_for(Duration::from_secs(600)).unwrap();
@@ -144,7 +144,7 @@ fn a_block_from_the_future_is_pending_until_its_time_and_delays_no_other_block()
 fn a_block_that_is_late_on_one_link_is_fetched_from_another() {
     let (slow, far) = (Latency::Constant(Duration::from_secs(60)), ReplicaId::new(3));
     let mut network = network(4, 2).with_link_latency(ReplicaId::new(0), far, slow).build().unwrap();
-    network.run_to_height(30).unwrap();
+    network.run_to_height(Height::new(30)).unwrap();
     let fetches = network.replica(far).unwrap().marks().find(|(name, _)| *name == "poa/fetch-parent");
     assert!(fetches.is_some_and(|(_, count)| count > 0));
     network.run_until(Duration::from_secs(100), Network::is_agreed).unwrap();
@@ -153,14 +153,14 @@ fn a_block_that_is_late_on_one_link_is_fetched_from_another() {
 #[test]
 fn many_seeds_converge_after_latencies_longer_than_the_period() {
     let latency = Latency::Uniform { min: Duration::from_millis(10), max: Duration::from_millis(2_500) };
-    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(1));
+    let config = ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)));
     let (mut reorgs, mut left_settled, mut refused) = (0, 0, 0);
     for seed in 0..40 {
         let seed = SeedGuard::new(seed);
         let validators = 3 + (seed.get() % 4) as u32;
         let builder = network(validators, seed.get()).with_latency(latency).with_consensus(config.clone());
         let mut network = builder.build().unwrap();
-        network.run_to_height(25).unwrap();
+        network.run_to_height(Height::new(25)).unwrap();
         network.run_until(Duration::from_secs(1_000), Network::is_agreed).unwrap();
         for replica in network.replicas() {
             reorgs += replica.counters().reorgs;

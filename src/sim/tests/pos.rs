@@ -16,7 +16,7 @@ use crate::{
 };
 
 fn config() -> PosConfig {
-    PosConfig::default().with_period(1).with_slots_per_epoch(4)
+    PosConfig::default().with_period(Duration::from_secs(1)).with_slots_per_epoch(4)
 }
 
 /// A network of `validators` with one-second slots and links between 5 and 80 ms.
@@ -34,7 +34,7 @@ fn any_number_of_replicas_agree_finalise_and_execute_transactions_once() {
     for validators in [1, 2, 4, 7] {
         let seed = SeedGuard::new(u64::from(validators));
         let mut network = with_transfers(network(validators, seed.get()).with_observers(1).build().unwrap());
-        network.run_to_height(30).unwrap();
+        network.run_to_height(Height::new(30)).unwrap();
         network.run_for(Duration::from_millis(500)).unwrap();
         let hash = network.primary().chain().hash_at(Height::new(20)).unwrap();
         for replica in network.replicas() {
@@ -108,7 +108,7 @@ fn a_replica_that_was_disconnected_catches_up() {
 fn a_light_verifier_follows_to_the_final_checkpoint_under_both_schemes() {
     for seals in [SealScheme::Symbolic, SealScheme::Secp256k1] {
         let mut network = network(4, 8).with_seals(seals).build().unwrap();
-        network.run_to_height(20).unwrap();
+        network.run_to_height(Height::new(20)).unwrap();
         let chain = network.primary().chain();
         let authenticator = Authenticator::new(seals, 8);
         let genesis = chain.genesis().block().header();
@@ -129,7 +129,7 @@ fn invalid_options_are_refused() {
     let want = PosError::SlotsPerEpoch { got: 1, max: 256 };
     assert!(matches!(short, Err(NetworkError::Consensus(ConsensusError::Pos(error))) if error == want));
     assert!(matches!(
-        with(config().with_period(0)),
+        with(config().with_period(Duration::ZERO)),
         Err(NetworkError::Options(NetworkOptionsError::ZeroPeriod { .. }))
     ));
     let mut network = network(4, 0).build().unwrap();
@@ -168,7 +168,7 @@ fn campaigns_find_nothing() {
     for seed in 0..20 {
         let report = run_seed(&setup, seed);
         assert!(report.is_passed(), "seed {seed}: {:?}\n{}", report.outcome, report.plan.to_toml());
-        assert!(report.counters.height > 3, "{report:?}");
+        assert!(report.counters.height.get() > 3, "{report:?}");
     }
 }
 
@@ -176,7 +176,10 @@ fn campaigns_find_nothing() {
 fn a_double_proposer_is_slashed_and_removed_by_the_contract() {
     let byzantine = ReplicaId::new(2);
     let what = FaultKind::Byzantine { replica: byzantine, behaviour: Behaviour::Equivocate, when: Trigger::Always };
-    let plan = FaultPlan { faults: vec![Fault { at_ms: 4_000, for_ms: Some(30_000), what }], ..FaultPlan::default() };
+    let plan = FaultPlan {
+        faults: vec![Fault { at: Duration::from_secs(4), duration: Some(Duration::from_secs(30)), kind: what }],
+        ..FaultPlan::default()
+    };
     let invariants = invariant::of_protocol(&ConsensusConfig::Pos(config()));
     let mut network = network(4, 3).with_faults(plan).with_invariants(invariants).build().unwrap();
     network.run_for(Duration::from_secs(90)).unwrap();
@@ -217,16 +220,16 @@ fn three_of_seven_break_finality_on_every_seed_and_two_on_none() {
 fn a_control_campaign_breaks_agreement_and_names_the_offenders() {
     let [zero, one, two, three] = [0, 1, 2, 3].map(ReplicaId::new);
     let plan = FaultPlan::default()
-        .with_lasting(0, FaultKind::OneWay { from: vec![zero], to: vec![one] })
-        .with_lasting(0, FaultKind::OneWay { from: vec![one], to: vec![zero] })
-        .with_lasting(0, FaultKind::Twins { replica: two, group: vec![zero] })
-        .with_lasting(0, FaultKind::Twins { replica: three, group: vec![zero] });
+        .with_lasting(Duration::ZERO, FaultKind::OneWay { from: vec![zero], to: vec![one] })
+        .with_lasting(Duration::ZERO, FaultKind::OneWay { from: vec![one], to: vec![zero] })
+        .with_lasting(Duration::ZERO, FaultKind::Twins { replica: two, group: vec![zero] })
+        .with_lasting(Duration::ZERO, FaultKind::Twins { replica: three, group: vec![zero] });
     assert_eq!(plan.byzantine().len(), Budget::Exactly(4 / 3 + 1).of(4) as usize);
     let config = ConsensusConfig::Pos(config());
     // Four validators and no fifth that joins: two are a third and one.
     let setup = CampaignSetup {
         validators: vec![4],
-        fault_ms: 200_000,
+        fault_phase: Duration::from_secs(200),
         candidates: 0,
         observers: 0,
         is_strict: false,

@@ -18,7 +18,7 @@ fn network(validators: u32, seed: u64) -> NetworkBuilder {
 
 fn on_demand(validators: u32) -> NetworkBuilder {
     network(validators, 3)
-        .with_consensus(ConsensusConfig::Raft(RaftConfig::default().with_period(0)))
+        .with_consensus(ConsensusConfig::Raft(RaftConfig::default().with_period(Duration::ZERO)))
         .with_production(Production::OnDemand)
 }
 
@@ -41,7 +41,7 @@ fn any_number_of_replicas_agree_and_head_is_final() {
         let mut network = network(validators, u64::from(validators)).with_observers(1).build().unwrap();
         for nonce in 0..3 {
             network.submit(transfer(nonce), ReplicaId::new((nonce % u64::from(validators)) as u32)).unwrap();
-            network.run_to_height(4 * (nonce + 1)).unwrap();
+            network.run_to_height(Height::new(4 * (nonce + 1))).unwrap();
         }
         let lowest = network.lowest_height();
         for replica in network.replicas() {
@@ -75,7 +75,7 @@ fn an_invalid_command_is_refused_and_the_next_one_works() {
 #[test]
 fn leadership_is_transferred_and_members_change() {
     let mut network = network(4, 11).build().unwrap();
-    network.run_to_height(2).unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
     let first = leader(&network);
     let to = ReplicaId::new((first.get() + 1) % 4);
     assert!(matches!(network.admin(Admin::TransferLeader { to: first }, first), Err(NetworkError::Refused(_))));
@@ -114,7 +114,7 @@ fn leadership_is_transferred_and_members_change() {
 #[test]
 fn headers_are_followed_from_genesis_by_real_seals() {
     let mut network = network(3, 5).with_seals(SealScheme::Secp256k1).build().unwrap();
-    network.run_to_height(5).unwrap();
+    network.run_to_height(Height::new(5)).unwrap();
     let chain = network.primary().chain();
     let ConsensusConfig::Raft(config) = network.config().clone() else { unreachable!() };
     let members = (0..).map(ReplicaId::new).zip(config.roster.iter().copied());
@@ -132,9 +132,13 @@ fn headers_are_followed_from_genesis_by_real_seals() {
 
 #[test]
 fn a_period_of_zero_needs_blocks_on_demand() {
-    let config = ConsensusConfig::Raft(RaftConfig::default().with_period(0));
+    let config = ConsensusConfig::Raft(RaftConfig::default().with_period(Duration::ZERO));
     let built = Network::builder().with_consensus(config).build();
     assert!(matches!(built, Err(NetworkError::Options { .. })));
-    let timing = ConsensusConfig::Raft(RaftConfig::default().with_timing(100, 100));
+    let timing = ConsensusConfig::Raft(
+        RaftConfig::default()
+            .with_election_timeout(Duration::from_millis(100))
+            .with_heartbeat(Duration::from_millis(100)),
+    );
     assert!(Network::builder().with_consensus(timing).build().is_err());
 }

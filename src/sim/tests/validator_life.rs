@@ -9,7 +9,7 @@ use crate::{
         AnyProtocol, ConsensusConfig, ConsensusKind, ReplicaId, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
         pos::PosConfig, raft::RaftConfig,
     },
-    primitives::{Address, KeyPair, U256, ether},
+    primitives::{Address, Height, KeyPair, U256, ether},
     system::staking::{StakeRecord, StakingParams, ValidatorRecord, ValidatorStatus},
 };
 
@@ -52,7 +52,9 @@ const LIFE: [(&str, [Fate; 5]); 13] = [
 fn network(kind: ConsensusKind) -> Network {
     let config = match kind {
         ConsensusKind::Poa => ConsensusConfig::Poa(PoaConfig::default()),
-        ConsensusKind::Pos => ConsensusConfig::Pos(PosConfig::default().with_period(2).with_slots_per_epoch(4)),
+        ConsensusKind::Pos => {
+            ConsensusConfig::Pos(PosConfig::default().with_period(Duration::from_secs(2)).with_slots_per_epoch(4))
+        }
         ConsensusKind::Dpos => ConsensusConfig::Dpos(DposConfig::default()),
         ConsensusKind::Pbft => ConsensusConfig::Pbft(PbftConfig::default().with_checkpoints(4, 8)),
         ConsensusKind::Raft => ConsensusConfig::Raft(RaftConfig::default()),
@@ -70,7 +72,7 @@ fn network(kind: ConsensusKind) -> Network {
     let is_staked = !matches!(kind, ConsensusKind::Poa | ConsensusKind::Raft);
     let builder = if is_staked { builder.with_staking(params) } else { builder };
     let mut network = builder.build().unwrap();
-    network.run_to_height(3).unwrap();
+    network.run_to_height(Height::new(3)).unwrap();
     network
 }
 

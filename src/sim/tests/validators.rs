@@ -8,7 +8,7 @@ use crate::{
         AnyProtocol, ConsensusConfig, ConsensusKind, dpos::DposConfig, pbft::PbftConfig, poa::PoaConfig,
         pos::PosConfig, raft::RaftConfig,
     },
-    primitives::{Address, KeyPair, U256, ether},
+    primitives::{Address, Height, KeyPair, U256, ether},
     system::staking::{StakingParams, ValidatorRecord, ValidatorStatus},
 };
 
@@ -28,7 +28,7 @@ fn staked() -> Vec<NetworkBuilder> {
     let configs = [
         ConsensusConfig::Pbft(PbftConfig::default()),
         ConsensusConfig::Dpos(DposConfig::default()),
-        ConsensusConfig::Pos(PosConfig::default().with_period(2).with_slots_per_epoch(4)),
+        ConsensusConfig::Pos(PosConfig::default().with_period(Duration::from_secs(2)).with_slots_per_epoch(4)),
     ];
     configs.map(|config| network(config).with_staking(params)).into()
 }
@@ -46,7 +46,7 @@ fn with_stake_everything_is_a_transaction() {
     for builder in staked() {
         let mut network = builder.build().unwrap();
         let kind = network.config().kind();
-        network.run_to_height(3).unwrap();
+        network.run_to_height(Height::new(3)).unwrap();
         assert_eq!(network.validators().unwrap().len(), 4);
         let (own, newcomer) = (key(0).address(), key(4).address());
         let act = |network: &mut Network, actor: u32, action: ValidatorAction| {
@@ -71,7 +71,7 @@ fn with_stake_everything_is_a_transaction() {
         network.run_for(Duration::from_secs(30)).unwrap();
         act(&mut network, 1, ValidatorAction::Withdraw);
         let height = network.lowest_height().get();
-        network.run_to_height(height + 3).unwrap();
+        network.run_to_height(Height::new(height + 3)).unwrap();
         assert!(network.primary().pool().is_empty());
     }
 }
@@ -80,7 +80,7 @@ fn with_stake_everything_is_a_transaction() {
 fn the_contracts_refusal_comes_before_any_transaction() {
     for builder in staked() {
         let mut network = builder.build().unwrap();
-        network.run_to_height(2).unwrap();
+        network.run_to_height(Height::new(2)).unwrap();
         for (actor, action, want) in [
             (4, ValidatorAction::Exit, "UnknownValidator"),
             (0, ValidatorAction::Unjail, "NotJailed"),
@@ -120,7 +120,7 @@ fn raft_members_change_by_the_leader() {
     let join = ValidatorAction::Join { stake: U256::ZERO, commission_bps: 0 };
     let early = network.validator_action(&newcomer, &join);
     assert!(matches!(early, Err(ValidatorActionError::NoLeader)), "{early:?}");
-    network.run_to_height(2).unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
     let stranger = network.validator_action(&KeyPair::from_seed(7, "nobody"), &join);
     assert!(matches!(stranger, Err(ValidatorActionError::NoReplica { .. })), "{stranger:?}");
     assert!(matches!(network.validator_action(&newcomer, &join), Ok(Submitted::Members(_))));
@@ -159,7 +159,7 @@ fn an_unsupported_action_names_protocol_and_action() {
     ];
     for config in configs {
         let mut network = network(config).build().unwrap();
-        network.run_to_height(2).unwrap();
+        network.run_to_height(Height::new(2)).unwrap();
         let before = network.digest();
         for action in &actions {
             let error = network.validator_action(&key(0), action).unwrap_err();

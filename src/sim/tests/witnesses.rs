@@ -27,7 +27,7 @@ use crate::{
 };
 
 fn pos() -> ConsensusConfig {
-    ConsensusConfig::Pos(PosConfig::default().with_period(1).with_slots_per_epoch(4))
+    ConsensusConfig::Pos(PosConfig::default().with_period(Duration::from_secs(1)).with_slots_per_epoch(4))
 }
 
 fn dpos() -> ConsensusConfig {
@@ -47,9 +47,9 @@ fn builder(config: ConsensusConfig) -> NetworkBuilder {
 fn history(config: ConsensusConfig, with_transaction: bool, height: u64) -> Network {
     let mut network = builder(config).build().unwrap();
     if with_transaction {
-        network.submit(Workload::new(1, 1, 1, 1).next().unwrap().1, id(0)).unwrap();
+        network.submit(Workload::new(1, 1, Duration::from_millis(1), 1).next().unwrap().1, id(0)).unwrap();
     }
-    network.run_to_height(height).unwrap();
+    network.run_to_height(Height::new(height)).unwrap();
     network
 }
 
@@ -83,7 +83,7 @@ fn watch(invariant: &mut dyn Invariant, network: &mut Network, height: u64) -> R
 fn finality_stays() -> Violation {
     let mut network = history(pbft(), false, 2);
     let earlier = network.fork();
-    network.run_to_height(4).unwrap();
+    network.run_to_height(Height::new(4)).unwrap();
     let mut invariant = FinalityIrreversible::default();
     look(&mut invariant, &network, id(0)).unwrap();
     look(&mut invariant, &earlier, id(0)).unwrap_err()
@@ -92,7 +92,7 @@ fn finality_stays() -> Violation {
 fn state_roots() -> Violation {
     let mut network = history(raft(), false, 2);
     let earlier = network.replicas[0].protocol.clone();
-    network.run_to_height(4).unwrap();
+    network.run_to_height(Height::new(4)).unwrap();
     look(&mut StateRoots::default(), &network, id(0)).unwrap();
     network.replicas[0].protocol = earlier;
     look(&mut StateRoots::default(), &network, id(0)).unwrap_err()
@@ -103,7 +103,7 @@ fn supply_kept() -> Violation {
     look(&mut invariant, &history(poa(), false, 2), id(0)).unwrap();
     let richer = Workload::genesis().with_balance(Address::repeat_byte(7), ether(1));
     let mut network = builder(poa()).with_genesis(richer).build().unwrap();
-    network.run_to_height(2).unwrap();
+    network.run_to_height(Height::new(2)).unwrap();
     look(&mut invariant, &network, id(1)).unwrap_err()
 }
 
@@ -146,7 +146,7 @@ fn state_machine_safety() -> Violation {
     network.run_until(Duration::from_secs(9), |network| network.replicas().iter().any(|one| leads(&one))).unwrap();
     let leader = network.replicas().iter().find(leads).unwrap().id();
     let mut other = network.fork();
-    network.run_to_height(3).unwrap();
+    network.run_to_height(Height::new(3)).unwrap();
     look(&mut invariant, &network, leader).unwrap();
     // In the other network that leader stopped before any commit, and another leader's entries have the same indices.
     other.crash(leader).unwrap();
@@ -183,7 +183,7 @@ fn watermarks() -> Violation {
 fn seals() -> Violation {
     let mut network = history(poa(), false, 3);
     let mut stranger = builder(poa()).with_seed(6).build().unwrap();
-    stranger.run_to_height(3).unwrap();
+    stranger.run_to_height(Height::new(3)).unwrap();
     network.replicas[0] = stranger.replicas[0].clone();
     let all = invariant::of_protocol(&poa());
     let mut clique = all.into_iter().find(|invariant| invariant.names().contains(&"poa-seal")).unwrap();
@@ -230,7 +230,7 @@ fn lock_kept() -> Violation {
 }
 
 fn durability() -> Violation {
-    let transaction = Workload::new(1, 1, 1, 1).next().unwrap().1;
+    let transaction = Workload::new(1, 1, Duration::from_millis(1), 1).next().unwrap().1;
     let mut oracle = check::oracle::Oracle::default();
     oracle.submitted(&transaction);
     let network = history(pbft(), true, 3);
@@ -244,8 +244,13 @@ fn durability() -> Violation {
 fn convergence() -> Violation {
     let silent =
         |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
-    let plan = FaultPlan::default().with_lasting(0, silent(2)).with_lasting(0, silent(3));
-    let setup = CampaignSetup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..CampaignSetup::of(pos()) };
+    let plan = FaultPlan::default().with_lasting(Duration::ZERO, silent(2)).with_lasting(Duration::ZERO, silent(3));
+    let setup = CampaignSetup {
+        validators: vec![4],
+        fault_phase: Duration::from_secs(3),
+        recovery_max: Duration::from_secs(15),
+        ..CampaignSetup::of(pos())
+    };
     run_plan(&setup, 1, &plan).violation().unwrap().clone()
 }
 
@@ -253,8 +258,13 @@ fn convergence() -> Violation {
 fn liveness() -> Violation {
     let silent =
         |replica| FaultKind::Byzantine { replica: id(replica), behaviour: Behaviour::Silent, when: Trigger::Always };
-    let plan = FaultPlan::default().with_lasting(0, silent(2)).with_lasting(0, silent(3));
-    let setup = CampaignSetup { validators: vec![4], fault_ms: 3_000, heal_ms: 15_000, ..CampaignSetup::of(pbft()) };
+    let plan = FaultPlan::default().with_lasting(Duration::ZERO, silent(2)).with_lasting(Duration::ZERO, silent(3));
+    let setup = CampaignSetup {
+        validators: vec![4],
+        fault_phase: Duration::from_secs(3),
+        recovery_max: Duration::from_secs(15),
+        ..CampaignSetup::of(pbft())
+    };
     run_plan(&setup, 1, &plan).violation().unwrap().clone()
 }
 

@@ -27,7 +27,7 @@ fn builder(consensus: ConsensusConfig) -> NetworkBuilder {
 
 fn protocols() -> [(&'static str, ConsensusConfig); 3] {
     [
-        ("poa", ConsensusConfig::Poa(PoaConfig::default().with_period(1))),
+        ("poa", ConsensusConfig::Poa(PoaConfig::default().with_period(Duration::from_secs(1)))),
         ("raft", ConsensusConfig::Raft(RaftConfig::default())),
         ("pbft", ConsensusConfig::Pbft(PbftConfig::default())),
     ]
@@ -35,7 +35,7 @@ fn protocols() -> [(&'static str, ConsensusConfig); 3] {
 
 fn recorded(consensus: ConsensusConfig) -> Trace {
     let mut network = builder(consensus).with_trace("test").build().unwrap();
-    network.run_to_height(5).unwrap();
+    network.run_to_height(Height::new(5)).unwrap();
     network.trace().unwrap()
 }
 
@@ -64,7 +64,11 @@ fn every_protocol_replays_without_the_seed() {
 fn two_machines_of_one_key_replay_through_a_crash() {
     let first = ReplicaId::new(0);
     let twins = FaultKind::Twins { replica: first, group: vec![ReplicaId::new(1)] };
-    let plan = FaultPlan::new([]).with(1_000, 8_000, twins).with(3_000, 2_000, FaultKind::Crash { replica: first });
+    let plan = FaultPlan::new([]).with(Duration::from_secs(1), Duration::from_secs(8), twins).with(
+        Duration::from_secs(3),
+        Duration::from_secs(2),
+        FaultKind::Crash { replica: first },
+    );
     for kind in ConsensusKind::ALL {
         let mut network =
             builder(default_sim_config(kind)).with_trace("test").with_faults(plan.clone()).build().unwrap();
@@ -96,7 +100,7 @@ fn recording_changes_nothing() {
     for (name, consensus) in protocols() {
         let [plain, traced] = [builder(consensus.clone()), builder(consensus).with_trace("test")].map(|builder| {
             let mut network = builder.build().unwrap();
-            network.run_to_height(5).unwrap();
+            network.run_to_height(Height::new(5)).unwrap();
             network.digest()
         });
         assert_eq!(plain, traced, "{name}");

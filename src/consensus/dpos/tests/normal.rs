@@ -1,5 +1,7 @@
 //! Normal operation: lags, watermarks, locks, catch-up, restarts.
 
+use core::time::Duration;
+
 use super::{super::*, lab::*};
 use crate::{consensus::Verdict, primitives::Height};
 
@@ -21,7 +23,7 @@ fn turns_of_several_blocks_and_orders_of_one_round_work_alike() {
     for config in [
         DposConfig::default().with_blocks_per_turn(3),
         DposConfig::default().with_shuffle(Shuffle::Round),
-        DposConfig::default().with_period(5),
+        DposConfig::default().with_period(Duration::from_secs(5)),
     ] {
         let mut lab = Lab::with_config(7, 7, config);
         lab.slots(120);

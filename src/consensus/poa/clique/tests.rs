@@ -1,5 +1,6 @@
 //! EIP-225's test table with signed Clique headers, and invalid headers.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use alloy_consensus::EMPTY_OMMER_ROOT_HASH;
@@ -69,7 +70,7 @@ fn genesis(signers: Vec<Address>) -> Header {
 fn run(case: &Case, keys: &BTreeMap<String, KeyPair>) -> Result<Vec<Address>, CliqueError> {
     let address = |label: &String| keys[label].address();
     let addresses = |labels: &Vec<String>| labels.iter().map(address).collect::<Vec<_>>();
-    let config = PoaConfig::default().with_period(1).with_epoch(case.epoch);
+    let config = PoaConfig::default().with_period(Duration::from_secs(1)).with_epoch(case.epoch);
     let mut parent = genesis(addresses(&case.signers));
     let mut chain = CliqueChain::new(config, &parent)?;
     for block in &case.blocks {
@@ -140,7 +141,7 @@ fn invalid_headers_are_rejected() {
     let key = KeyPair::from_seed(1, "clique");
     let signer = Authenticator::secp256k1().signer(&key);
     let genesis = genesis(vec![key.address()]);
-    let chain = CliqueChain::new(PoaConfig::default().with_period(1), &genesis).unwrap();
+    let chain = CliqueChain::new(PoaConfig::default().with_period(Duration::from_secs(1)), &genesis).unwrap();
     let sealed = |header| export(&header, B256::ZERO, &Payload::default(), Some(&signer));
     let good = Header { difficulty: U256::from(2), ..base_header(1, &genesis) };
     let follow = |header: &Header| chain.clone().follow(header);

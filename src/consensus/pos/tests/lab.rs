@@ -1,5 +1,6 @@
 //! PoS's fixture: slots that a test advances, and blocks, votes and evidence made outside the protocol.
 
+use core::time::Duration;
 use std::{collections::BTreeMap, sync::Arc};
 
 use crate::{
@@ -20,7 +21,7 @@ pub(super) type Lab = testing::Lab<PosFixture>;
 
 /// Slots of a second, four an epoch.
 pub(super) fn config() -> PosConfig {
-    PosConfig::default().with_period(1).with_slots_per_epoch(4)
+    PosConfig::default().with_period(Duration::from_secs(1)).with_slots_per_epoch(4)
 }
 
 #[derive(Clone, Debug)]

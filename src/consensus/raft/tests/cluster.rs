@@ -1,5 +1,6 @@
 //! Raft's fixture: elections, blocks and links as tests need them, and the invariants of the paper after every step.
 
+use core::time::Duration;
 use std::collections::BTreeMap;
 
 use super::super::*;
@@ -65,7 +66,7 @@ pub(super) fn raft_message(envelope: &Envelope) -> Option<&RaftMessage> {
 impl Cluster {
     /// `voters` voters and, after them, `strangers` replicas outside the membership.
     pub(super) fn new(voters: usize, strangers: usize) -> Self {
-        Self::with_config(voters, strangers, RaftConfig::default().with_period(0))
+        Self::with_config(voters, strangers, RaftConfig::default().with_period(Duration::ZERO))
     }
 
     pub(super) fn with_config(voters: usize, strangers: usize, config: RaftConfig) -> Self {

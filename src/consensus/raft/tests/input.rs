@@ -1,5 +1,7 @@
 //! Input that no correct replica sends: it is rejected and counted, and the state is unchanged (asserted on every step).
 
+use core::time::Duration;
+
 use super::{super::*, cluster::*};
 use crate::{
     chain::Block,
@@ -135,7 +137,8 @@ fn responses_of_non_members_are_refused() {
 #[test]
 fn messages_of_unknown_replicas_are_refused() {
     let roster: Vec<_> = (0..3).map(address).collect();
-    let mut cluster = Cluster::with_config(3, 0, RaftConfig::default().with_period(0).with_roster(roster, vec![id(3)]));
+    let mut cluster =
+        Cluster::with_config(3, 0, RaftConfig::default().with_period(Duration::ZERO).with_roster(roster, vec![id(3)]));
     cluster.elect(0);
     let block = cluster.produce(0);
     for body in [

@@ -5,6 +5,7 @@
 //! lease may expire at any moment. And with [`Bounds::is_brief`] a pre-vote is always won (it only ever prevents
 //! an election) and heartbeats are lost (any message may be).
 
+use core::time::Duration;
 use std::collections::BTreeSet;
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
@@ -74,7 +75,7 @@ impl ThreeReplicas {
         let genesis = Block::new(Header::default(), Vec::new(), Bytes::new(), Vec::new());
         Self {
             authenticator: Authenticator::symbolic(7),
-            config: RaftConfig { inflight_max: 1, ..RaftConfig::default().with_period(0) },
+            config: RaftConfig { inflight_max: 1, ..RaftConfig::default().with_period(Duration::ZERO) },
             genesis: (BlockId::of(&genesis), genesis.timestamp()),
             members: Membership::new((0..REPLICAS).map(|number| (id(number), address(number))), []),
             is_brief,

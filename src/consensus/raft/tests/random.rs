@@ -1,6 +1,8 @@
 //! Random runs: loss, reordering, duplicates, partitions, crashes, slow disks, transfers and changes of members, with the
 //! invariants checked on every step; then a healed network has to make progress.
 
+use core::time::Duration;
+
 use super::{super::*, cluster::*};
 
 struct Dice(u64);
@@ -27,7 +29,7 @@ fn random_faults_violate_no_property_and_a_healed_network_continues() {
 /// Runs one seed; returns the number of blocks committed before the network was healed.
 fn run(seed: u64) -> u64 {
     let mut dice = Dice(seed);
-    let config = RaftConfig::default().with_period(0).with_log_keep(dice.below(6));
+    let config = RaftConfig::default().with_period(Duration::ZERO).with_log_keep(dice.below(6));
     let mut cluster = Cluster::with_config(3 + dice.below(3) as usize, 1, config);
     let count = cluster.nodes.len() as u64;
     cluster.elect(0);

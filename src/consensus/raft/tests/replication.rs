@@ -1,5 +1,7 @@
 //! Logs: the papers' figures 7 and 8, the append race, compaction, crashes, reads, flow control.
 
+use core::time::Duration;
+
 use super::{super::*, cluster::*};
 
 /// A replica whose log has entries of these terms, without blocks, and whose current term is the last of them.
@@ -143,7 +145,7 @@ fn an_old_write_does_not_make_a_rewritten_entry_durable() {
 
 #[test]
 fn a_follower_behind_a_compacted_log_fetches_blocks() {
-    let config = RaftConfig::default().with_period(0).with_log_keep(4);
+    let config = RaftConfig::default().with_period(Duration::ZERO).with_log_keep(4);
     let mut cluster = Cluster::with_config(3, 0, config);
     cluster.elect(0);
     cluster.produce(0);
@@ -234,7 +236,7 @@ fn lost_messages_are_recovered_by_the_next_heartbeat() {
 
 #[test]
 fn a_window_bounds_the_entries_in_flight_to_a_follower() {
-    let mut config = RaftConfig::default().with_period(0);
+    let mut config = RaftConfig::default().with_period(Duration::ZERO);
     (config.entries_max, config.inflight_max) = (2, 3);
     let mut cluster = Cluster::with_config(3, 0, config);
     let terms = [1; 40];

@@ -18,6 +18,7 @@ use crate::{
         },
         engine::clock::SimTime,
         faults::plan::{FaultKind, FaultPlan},
+        millis::whole_millis,
         network::{Network, error::NetworkError, replica::Replica},
     },
 };
@@ -37,7 +38,7 @@ pub(super) struct Run<'a> {
 impl<'a> Run<'a> {
     pub(super) fn new(setup: &'a CampaignSetup, seed: u64, network: Network, plan: &FaultPlan) -> Self {
         let validators = setup.validators_of(seed);
-        let mut workload = Workload::new(seed, setup.transactions, setup.fault_ms, validators);
+        let mut workload = Workload::new(seed, setup.transactions, setup.fault_phase, validators);
         if setup.consensus.kind().info().has_elections {
             // Votes, so that elections count something.
             workload = workload.with_delegations(network.replicas().iter().filter_map(Replica::address));
@@ -47,12 +48,12 @@ impl<'a> Run<'a> {
             FaultKind::Wipe { .. } | FaultKind::Amnesia { .. } if setup.is_strict => None,
             other => other.byzantine(),
         };
-        let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.what)).collect();
+        let given_up = plan.faults.iter().filter_map(|fault| gives_up(&fault.kind)).collect();
         Self { setup, seed, network, workload, operators, oracle: Oracle::default(), given_up }
     }
 
     pub(super) fn go(&mut self) -> Result<(), NetworkError> {
-        let end = SimTime::ZERO.plus(Duration::from_millis(self.setup.fault_ms));
+        let end = SimTime::ZERO.plus(self.setup.fault_phase);
         while let Some((at, transaction, replica)) = self.workload.next() {
             self.run_to(at)?;
             self.operators.act(&mut self.network, &mut self.oracle)?;
@@ -97,7 +98,7 @@ impl<'a> Run<'a> {
             final_before: of_core(&self.network, |replica| promised(replica).unwrap_or_default().height),
             transaction: self.late_transaction()?,
         };
-        let until = self.network.now().plus(Duration::from_millis(self.setup.heal_ms));
+        let until = self.network.now().plus(self.setup.recovery_max);
         while !goal.is_reached(&self.network, &self.core()) {
             let in_time = self.network.next_at().is_some_and(|next| next <= until);
             if !in_time || !self.step()? {
@@ -144,7 +145,8 @@ impl<'a> Run<'a> {
         } else {
             ("inclusion", format!("transaction {} in everybody's chain", goal.transaction.unwrap_or_default()))
         };
-        let detail = format!("healed for {} ms without {wanted}: {}", self.setup.heal_ms, heads.join(", "));
+        let healed = whole_millis(self.setup.recovery_max);
+        let detail = format!("healed for {healed} ms without {wanted}: {}", heads.join(", "));
         NetworkError::Violated(Box::new(Violation::new(invariant, &self.network, detail)))
     }
 
@@ -152,7 +154,7 @@ impl<'a> Run<'a> {
         let network = &self.network;
         let mut counters = RunCounters {
             steps: network.steps(),
-            virtual_ms: network.now().as_nanos() / 1_000_000,
+            virtual_time: Duration::from_millis(network.now().as_nanos() / 1_000_000),
             submitted: self.oracle.submitted_count(),
             acknowledged: self.oracle.acknowledged_count(),
             ..RunCounters::default()
@@ -161,7 +163,7 @@ impl<'a> Run<'a> {
         for replica in network.replicas() {
             let own = replica.counters();
             if network.is_honest(replica.id()) {
-                counters.height = counters.height.max(replica.head().height.get());
+                counters.height = counters.height.max(replica.head().height);
                 counters.reorgs += own.reorgs;
             }
             counters.restarts += own.restarts;

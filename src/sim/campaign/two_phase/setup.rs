@@ -14,6 +14,7 @@ use crate::{
             plan::{Fault, FaultKind, FaultPlan},
             profile::Profile,
         },
+        millis::{millis_serde, whole_millis},
         network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
     },
     system::staking::StakingParams,
@@ -25,10 +26,12 @@ use crate::{
 pub struct CampaignSetup {
     /// Numbers of validators; each seed draws one of them.
     pub validators: Vec<u32>,
-    /// Duration of the phase with faults, in milliseconds of virtual time.
-    pub fault_ms: u64,
-    /// Longest recovery of the healed network, in milliseconds of virtual time.
-    pub heal_ms: u64,
+    /// Duration of the phase with faults, in whole milliseconds of virtual time.
+    #[serde(rename = "fault_ms", with = "millis_serde")]
+    pub fault_phase: Duration,
+    /// Longest recovery of the healed network, in whole milliseconds of virtual time.
+    #[serde(rename = "heal_ms", with = "millis_serde")]
+    pub recovery_max: Duration,
     /// Blocks that the healed network must add to the highest head there was.
     pub blocks_after: u64,
     /// Transfers that clients submit in the phase with faults.
@@ -64,8 +67,8 @@ impl CampaignSetup {
         let profile = Profile::of(&consensus);
         Self {
             validators,
-            fault_ms: profile.span_ms,
-            heal_ms: 120_000,
+            fault_phase: profile.span,
+            recovery_max: Duration::from_secs(120),
             blocks_after: 3,
             transactions: 12,
             observers: 1,
@@ -91,7 +94,7 @@ impl CampaignSetup {
             let mut rng = Streams::new(seed).stream("followers");
             let faults = (0..followers).filter_map(|place| self.fault_of_follower(place, validators, &mut rng));
             plan.faults.extend(faults);
-            plan.faults.sort_by_key(|fault| fault.at_ms);
+            plan.faults.sort_by_key(|fault| fault.at);
         }
         plan
     }
@@ -102,14 +105,16 @@ impl CampaignSetup {
             return None;
         }
         let replica = ReplicaId::new(validators.saturating_add(place));
-        let what = match rng.below(3) {
+        let kind = match rng.below(3) {
             0 => FaultKind::Pause { replica },
             1 if place >= self.candidates => FaultKind::Wipe { replica },
             _ => FaultKind::Crash { replica },
         };
-        let at_ms = rng.below(self.profile.span_ms.max(1));
-        let longest = self.profile.fault_max_ms.min(self.profile.span_ms - at_ms).max(1);
-        Some(Fault { at_ms, for_ms: Some(1 + rng.below(longest)), what })
+        let span = whole_millis(self.profile.span);
+        let at = rng.below(span.max(1));
+        let longest = whole_millis(self.profile.fault_max).min(span - at).max(1);
+        let duration = Duration::from_millis(1 + rng.below(longest));
+        Some(Fault { at: Duration::from_millis(at), duration: Some(duration), kind })
     }
 
     /// Builds the network of this seed with `plan` and all invariants of the protocol.

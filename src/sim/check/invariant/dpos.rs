@@ -82,8 +82,8 @@ impl ConfirmationsConsistent {
         let word = self.words.entry(author).or_default();
         let Ok(payload) = Payload::decode(block.payload()) else { return Ok(()) };
         let at = block.timestamp().as_secs();
-        let period = network.config().period();
-        let other = word.made.insert(if period == 0 { top } else { at }, block.hash());
+        let is_on_demand = network.config().period().is_zero();
+        let other = word.made.insert(if is_on_demand { top } else { at }, block.hash());
         if let Some(other) = other.filter(|other| *other != block.hash()) {
             let detail = format!("honest {author} made blocks {other} and {} in one slot, at {at}", block.hash());
             return Err(Violation::new("dpos-one-block-a-slot", network, detail));

@@ -169,7 +169,7 @@ mod tests {
     use crate::{
         chain::{GenesisSpec, Intervention},
         consensus::{ConsensusConfig, dpos::DposConfig, poa::PoaConfig},
-        primitives::{KeyPair, ether},
+        primitives::{Height, KeyPair, ether},
         sim::network::{builder::NetworkBuilder, error::NetworkError, validator_action::ValidatorAction},
         system::staking::{STAKING_ADDRESS, StakingParams},
     };
@@ -192,24 +192,24 @@ mod tests {
         let params = StakingParams { unbonding_secs: 5, share_fees: true, ..StakingParams::default() };
         let mut network = builder(DposConfig::default()).with_staking(params).build().unwrap();
         let validator = key(0).address();
-        network.run_to_height(2).unwrap();
+        network.run_to_height(Height::new(2)).unwrap();
         for (actor, action) in [
             (4, ValidatorAction::Join { stake: ether(9), commission_bps: 100 }),
             (1, ValidatorAction::Delegate { validator, amount: ether(5) }),
         ] {
             network.validator_action(&key(actor), &action).unwrap();
         }
-        network.run_to_height(10).unwrap();
+        network.run_to_height(Height::new(10)).unwrap();
         network.validator_action(&key(1), &ValidatorAction::Undelegate { validator, amount: U256::MAX }).unwrap();
-        network.run_to_height(20).unwrap();
+        network.run_to_height(Height::new(20)).unwrap();
         network.validator_action(&key(1), &ValidatorAction::ClaimRewards { validator }).unwrap();
         network.validator_action(&key(0), &ValidatorAction::ClaimCommission).unwrap();
-        network.run_to_height(33).unwrap();
+        network.run_to_height(Height::new(33)).unwrap();
         let chain = network.primary().chain();
         let sums = StakeSums::read(&*chain.latest_state().unwrap()).unwrap();
         assert!(sums.minted > U256::ZERO && sums.balance >= sums.owed());
         let tips = (1..=33).map(|height| {
-            let block = chain.block_at(crate::primitives::Height::new(height)).unwrap();
+            let block = chain.block_at(Height::new(height)).unwrap();
             U256::from(block.block().header().gas_used) * U256::from(1_000_000_000)
         });
         let tips = tips.fold(U256::ZERO, |sum, tip| sum + tip);
@@ -229,7 +229,7 @@ mod tests {
                 .build()
                 .unwrap();
             network.intervene(&Intervention::Balance { address: target, balance: ether(2) }).unwrap();
-            network.run_to_height(1).unwrap();
+            network.run_to_height(Height::new(1)).unwrap();
             let chain = network.primary().chain();
             let wrong = SupplyConserved::default().check(chain, chain.head()).unwrap();
             assert!(wrong.is_some_and(|wrong| wrong.contains("accounts hold")));
@@ -239,7 +239,7 @@ mod tests {
     #[test]
     fn every_block_is_added_up_those_of_a_fetched_branch_too() {
         let mut network = builder(DposConfig::default()).build().unwrap();
-        network.run_to_height(12).unwrap();
+        network.run_to_height(Height::new(12)).unwrap();
         let chain = network.primary().chain();
         let mut supply = SupplyConserved::default();
         assert_eq!(supply.check(chain, chain.head()).unwrap(), None);
@@ -250,7 +250,7 @@ mod tests {
     #[test]
     fn a_head_that_can_not_be_read_is_no_pass() {
         let mut network = builder(DposConfig::default()).build().unwrap();
-        network.run_to_height(3).unwrap();
+        network.run_to_height(Height::new(3)).unwrap();
         let chain = network.primary().chain();
         let other = builder(DposConfig::default()).with_seed(4).build().unwrap();
         let stranger = other.primary().chain();
@@ -263,7 +263,7 @@ mod tests {
         genesis.allow_interventions = true;
         let mut network = builder(DposConfig::default()).with_genesis(genesis).build().unwrap();
         network.intervene(&Intervention::Balance { address: STAKING_ADDRESS, balance: ether(1) }).unwrap();
-        network.run_to_height(1).unwrap();
+        network.run_to_height(Height::new(1)).unwrap();
         let chain = network.primary().chain();
         let wrong = SupplyConserved::default().check(chain, chain.head()).unwrap();
         assert!(wrong.is_some_and(|wrong| wrong.contains("owes")));
@@ -273,7 +273,7 @@ mod tests {
     fn no_run_is_stopped_for_nothing() {
         let result: Result<(), NetworkError> = (|| {
             let mut network = builder(DposConfig::default()).build()?;
-            network.run_to_height(40)
+            network.run_to_height(Height::new(40))
         })();
         assert!(result.is_ok(), "{result:?}");
     }

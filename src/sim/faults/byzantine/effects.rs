@@ -1,5 +1,6 @@
 //! Effects of misbehaviour: changed, withheld and additional messages, second blocks, censored transactions.
 
+use core::time::Duration;
 use std::{collections::VecDeque, sync::Arc};
 
 use super::garble;
@@ -25,13 +26,13 @@ const FUTURE: u64 = 1 << 20;
 struct Outgoing {
     to: ReplicaId,
     message: ConsensusMessage,
-    late_ms: u64,
+    late: Duration,
 }
 
 impl Replica {
     /// Returns the behaviours whose trigger applies now.
     fn behaviours(&self, rng: &mut SimRng) -> Vec<Behaviour> {
-        let height = self.head().height.next().get();
+        let height = self.head().height.next();
         let applies = |when: &Trigger, rng: &mut SimRng| match when {
             Trigger::Never => false,
             Trigger::Always => true,
@@ -56,13 +57,14 @@ impl Replica {
         self.misbehaviour.audience.take_if(|(until, _)| height > *until);
         let audience = self.misbehaviour.audience.as_ref();
         let receivers = receivers.into_iter().filter(|to| audience.is_none_or(|(_, some)| some.contains(to)));
-        let mut outgoing: Vec<_> = receivers.map(|to| Outgoing { to, message: message.clone(), late_ms: 0 }).collect();
+        let mut outgoing: Vec<_> =
+            receivers.map(|to| Outgoing { to, message: message.clone(), late: Duration::ZERO }).collect();
         let behaviours = self.behaviours(&mut rng);
         for behaviour in behaviours {
             match behaviour {
                 Behaviour::Silent => outgoing.clear(),
                 Behaviour::SelectiveSend { to } => outgoing.retain(|one| to.contains(&one.to)),
-                Behaviour::Withhold { ms } => outgoing.iter_mut().for_each(|one| one.late_ms += ms),
+                Behaviour::Withhold { delay } => outgoing.iter_mut().for_each(|one| one.late += delay),
                 Behaviour::Invalid => {
                     for one in &mut outgoing {
                         one.message = garble::garbled(&one.message, self.misbehaviour.signer.as_ref(), &mut rng);
@@ -72,12 +74,12 @@ impl Replica {
                     let old =
                         self.misbehaviour.sent.get(rng.below(self.misbehaviour.sent.len() as u64) as usize).cloned();
                     let again = old.into_iter().flat_map(|old| others.clone().map(move |to| (to, old.clone())));
-                    outgoing.extend(again.map(|(to, message)| Outgoing { to, message, late_ms: 0 }));
+                    outgoing.extend(again.map(|(to, message)| Outgoing { to, message, late: Duration::ZERO }));
                 }
                 Behaviour::FutureSpam => {
                     let spam = garble::from_the_future(message, FUTURE, self.misbehaviour.signer.as_ref());
                     let spam = spam.into_iter().flat_map(|spam| others.clone().map(move |to| (to, spam.clone())));
-                    outgoing.extend(spam.map(|(to, message)| Outgoing { to, message, late_ms: 0 }));
+                    outgoing.extend(spam.map(|(to, message)| Outgoing { to, message, late: Duration::ZERO }));
                 }
                 Behaviour::Equivocate | Behaviour::Censor { .. } => {}
             }
@@ -89,8 +91,8 @@ impl Replica {
         if let Some(faults) = &mut env.faults {
             faults.byzantine = rng;
         }
-        for Outgoing { to, message, late_ms } in outgoing {
-            env.send_late(self.slot, to, message, late_ms);
+        for Outgoing { to, message, late } in outgoing {
+            env.send_late(self.slot, to, message, late);
         }
     }
 
@@ -118,7 +120,11 @@ impl Replica {
                 match effect {
                     Effect::Send { to, message, .. } => {
                         let receives = |id: &&ReplicaId| to == Recipients::Others || to == Recipients::One(**id);
-                        others.iter().filter(receives).for_each(|id| env.send_late(self.slot, *id, message.clone(), 0));
+                        let late = Duration::ZERO;
+                        others
+                            .iter()
+                            .filter(receives)
+                            .for_each(|id| env.send_late(self.slot, *id, message.clone(), late));
                     }
                     Effect::Persist { ticket, .. } => inbox.push_back(Event::Persisted(ticket)),
                     Effect::Validate { block } => {

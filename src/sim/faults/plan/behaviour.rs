@@ -1,9 +1,15 @@
 //! Misbehaviour of replicas, and its triggers.
 
+use core::time::Duration;
+
 use serde::{Deserialize, Serialize};
 
-use super::link::{check_millis, check_per_mille};
-use crate::{consensus::ReplicaId, primitives::Address};
+use super::link::{check_delay, check_per_mille};
+use crate::{
+    consensus::ReplicaId,
+    primitives::{Address, Height},
+    sim::millis::millis_serde,
+};
 
 /// Misbehaviour of a replica. Its protocol runs unchanged; its effects are changed before they are carried out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,8 +33,9 @@ pub enum Behaviour {
     FutureSpam,
     /// Sends every message late.
     Withhold {
-        /// Delay, in milliseconds.
-        ms: u64,
+        /// Delay, in whole milliseconds.
+        #[serde(rename = "ms", with = "millis_serde")]
+        delay: Duration,
     },
     /// Omits transactions from its blocks.
     Censor {
@@ -56,7 +63,7 @@ pub enum Trigger {
     /// While the block after its head has one of these heights.
     Heights {
         /// Heights.
-        heights: Vec<u64>,
+        heights: Vec<Height>,
     },
     /// While its protocol is in one of these rounds: views of PBFT, terms of Raft, slots of proof of stake, rounds of delegated
     /// proof of stake, epochs of proof of authority.
@@ -83,7 +90,7 @@ impl Behaviour {
 
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
-            Self::Withhold { ms } => check_millis("ms", *ms),
+            Self::Withhold { delay } => check_delay("ms", *delay),
             _ => Ok(()),
         }
     }

@@ -1,5 +1,7 @@
 //! Errors of fault plans.
 
+use core::time::Duration;
+
 /// Refusal of a fault plan.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -35,6 +37,16 @@ pub enum PlanError {
         field: &'static str,
         /// The bound.
         limit: u64,
+    },
+    /// A time with a fraction of a millisecond, which plans can't have.
+    #[error("fault {index}: {field} is {got:?}; give whole milliseconds")]
+    Fraction {
+        /// Index in the list, from 0.
+        index: usize,
+        /// The field.
+        field: &'static str,
+        /// Its value.
+        got: Duration,
     },
     /// A fault that does not fit this network.
     #[error("fault {index} ({kind}): {reason}")]

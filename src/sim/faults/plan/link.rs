@@ -4,7 +4,13 @@ use core::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{consensus::ReplicaId, sim::network::links::Latency};
+use crate::{
+    consensus::ReplicaId,
+    sim::{
+        millis::{is_whole_millis, millis_serde, whole_millis},
+        network::links::Latency,
+    },
+};
 
 /// Longest delay of one message, in milliseconds: a day.
 const DELAY_MAX_MS: u64 = 24 * 3_600 * 1_000;
@@ -46,15 +52,17 @@ pub enum LinkEffect {
     Reorder {
         /// Probability, in thousandths.
         per_mille: u16,
-        /// Longest additional delay.
-        up_to_ms: u64,
+        /// Longest additional delay, in whole milliseconds.
+        #[serde(rename = "up_to_ms", with = "millis_serde")]
+        up_to: Duration,
     },
     /// Some messages arrive again, much later.
     Replay {
         /// Probability, in thousandths.
         per_mille: u16,
-        /// Longest delay of the copy.
-        up_to_ms: u64,
+        /// Longest delay of the copy, in whole milliseconds.
+        #[serde(rename = "up_to_ms", with = "millis_serde")]
+        up_to: Duration,
     },
     /// All messages have another latency.
     Latency(Delay),
@@ -72,28 +80,33 @@ pub enum LinkEffect {
     Clog,
 }
 
-/// Distribution of a delay.
+/// Distribution of a delay. The durations are whole milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Delay {
     /// Constant.
     Constant {
-        /// Delay, in milliseconds.
-        ms: u64,
+        /// Delay.
+        #[serde(rename = "ms", with = "millis_serde")]
+        delay: Duration,
     },
     /// Uniform between two delays.
     Uniform {
         /// Shortest delay.
-        min_ms: u64,
+        #[serde(rename = "min_ms", with = "millis_serde")]
+        min: Duration,
         /// Longest delay.
-        max_ms: u64,
+        #[serde(rename = "max_ms", with = "millis_serde")]
+        max: Duration,
     },
     /// A floor plus an exponentially distributed part.
     Exponential {
         /// Shortest delay.
-        floor_ms: u64,
+        #[serde(rename = "floor_ms", with = "millis_serde")]
+        floor: Duration,
         /// Mean of the exponential part.
-        mean_ms: u64,
+        #[serde(rename = "mean_ms", with = "millis_serde")]
+        mean: Duration,
     },
 }
 
@@ -133,9 +146,9 @@ impl LinkEffect {
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
             Self::Loss { per_mille } | Self::Duplicate { per_mille } => check_per_mille(*per_mille),
-            Self::Reorder { per_mille, up_to_ms } | Self::Replay { per_mille, up_to_ms } => {
+            Self::Reorder { per_mille, up_to } | Self::Replay { per_mille, up_to } => {
                 check_per_mille(*per_mille)?;
-                check_millis("up_to_ms", *up_to_ms)
+                check_delay("up_to_ms", *up_to)
             }
             Self::Latency(delay) => delay.check(),
             Self::Bandwidth { bytes_per_second: 0 } => {
@@ -152,14 +165,17 @@ impl LinkEffect {
 impl Delay {
     pub(super) fn check(&self) -> Result<(), String> {
         match self {
-            Self::Constant { ms } => check_millis("ms", *ms),
-            Self::Uniform { min_ms, max_ms } if min_ms > max_ms => {
-                Err(format!("min_ms is {min_ms} and max_ms is {max_ms}; swap them"))
+            Self::Constant { delay } => check_delay("ms", *delay),
+            Self::Uniform { min, max } if min > max => {
+                Err(format!("min_ms is {} and max_ms is {}; swap them", whole_millis(*min), whole_millis(*max)))
             }
-            Self::Uniform { max_ms, .. } => check_millis("max_ms", *max_ms),
-            Self::Exponential { floor_ms, mean_ms } => {
-                check_millis("floor_ms", *floor_ms)?;
-                check_millis("mean_ms", *mean_ms)
+            Self::Uniform { min, max } => {
+                check_delay("min_ms", *min)?;
+                check_delay("max_ms", *max)
+            }
+            Self::Exponential { floor, mean } => {
+                check_delay("floor_ms", *floor)?;
+                check_delay("mean_ms", *mean)
             }
         }
     }
@@ -167,13 +183,10 @@ impl Delay {
 
 impl From<Delay> for Latency {
     fn from(delay: Delay) -> Self {
-        let millis = Duration::from_millis;
         match delay {
-            Delay::Constant { ms } => Self::Constant(millis(ms)),
-            Delay::Uniform { min_ms, max_ms } => Self::Uniform { min: millis(min_ms), max: millis(max_ms) },
-            Delay::Exponential { floor_ms, mean_ms } => {
-                Self::Exponential { floor: millis(floor_ms), mean: millis(mean_ms) }
-            }
+            Delay::Constant { delay } => Self::Constant(delay),
+            Delay::Uniform { min, max } => Self::Uniform { min, max },
+            Delay::Exponential { floor, mean } => Self::Exponential { floor, mean },
         }
     }
 }
@@ -185,9 +198,10 @@ pub(super) fn check_per_mille(per_mille: u16) -> Result<(), String> {
     }
 }
 
-pub(super) fn check_millis(field: &str, millis: u64) -> Result<(), String> {
-    match millis {
-        0..=DELAY_MAX_MS => Ok(()),
-        _ => Err(format!("{field} is {millis}; at most {DELAY_MAX_MS}, a day")),
+pub(super) fn check_delay(field: &str, delay: Duration) -> Result<(), String> {
+    match whole_millis(delay) {
+        0..=DELAY_MAX_MS if is_whole_millis(delay) => Ok(()),
+        0..=DELAY_MAX_MS => Err(format!("{field} is {delay:?}; give whole milliseconds")),
+        millis => Err(format!("{field} is {millis}; at most {DELAY_MAX_MS}, a day")),
     }
 }

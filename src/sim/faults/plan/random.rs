@@ -1,12 +1,15 @@
 //! Random plans.
 
+use core::time::Duration;
+
 use super::{Behaviour, Delay, Fault, FaultKind, FaultPlan, LinkEffect, LinkFault, Trigger};
 use crate::{
     consensus::ReplicaId,
-    primitives::Address,
+    primitives::{Address, Height},
     sim::{
         engine::rng::{SimRng, Streams},
         faults::profile::{Profile, Weights},
+        millis::whole_millis,
     },
 };
 
@@ -42,7 +45,7 @@ impl FaultPlan {
             plan.faults.push(fault);
             plan.faults.extend(companion);
         }
-        plan.faults.sort_by_key(|fault| fault.at_ms);
+        plan.faults.sort_by_key(|fault| fault.at);
         plan
     }
 }
@@ -76,21 +79,21 @@ impl Draw<'_> {
     }
 
     fn fault(&mut self) -> Option<Fault> {
-        let what = self.kind()?;
-        let span = self.profile.span_ms.max(1);
-        let at_ms = self.below(span);
-        let longest = self.profile.fault_max_ms.min(span - at_ms).max(1);
+        let kind = self.kind()?;
+        let span = whole_millis(self.profile.span).max(1);
+        let at = self.below(span);
+        let longest = whole_millis(self.profile.fault_max).min(span - at).max(1);
         // Short faults more often than long ones.
         let longest = self.between(1, longest);
-        let for_ms = self.between(1, longest);
+        let duration = Duration::from_millis(self.between(1, longest));
         // Misbehaviour that outlasts the healing must be tolerated.
-        let is_lasting = match what {
+        let is_lasting = match kind {
             FaultKind::Byzantine { .. } | FaultKind::Twins { .. } => self.rng.chance(500),
             // A long outage: down until the network is healed.
             FaultKind::Crash { .. } => self.rng.chance(self.profile.outage_per_mille),
             _ => false,
         };
-        Some(Fault { at_ms, for_ms: (!is_lasting).then_some(for_ms), what })
+        Some(Fault { at: Duration::from_millis(at), duration: (!is_lasting).then_some(duration), kind })
     }
 
     /// Draws a short crash or cut during or right after another fault, for one fault in three.
@@ -100,23 +103,23 @@ impl Draw<'_> {
         if !is_wanted || (if is_cut { partition } else { crash }) == 0 {
             return None;
         }
-        let span = self.profile.span_ms.max(1);
-        let window = fault.for_ms.unwrap_or(self.profile.fault_max_ms).saturating_add(COMPANION_LATE_MS);
-        let at_ms = (fault.at_ms + self.below(window)).min(span - 1);
-        let for_ms = self.between(1, COMPANION_MAX_MS).min(span - at_ms);
-        let what = match fault.what.replica() {
+        let span = whole_millis(self.profile.span).max(1);
+        let window = whole_millis(fault.duration.unwrap_or(self.profile.fault_max)).saturating_add(COMPANION_LATE_MS);
+        let at = (whole_millis(fault.at) + self.below(window)).min(span - 1);
+        let duration = Duration::from_millis(self.between(1, COMPANION_MAX_MS).min(span - at));
+        let kind = match fault.kind.replica() {
             _ if is_cut => self.cut(),
             Some(replica) if self.rng.chance(500) => FaultKind::Crash { replica },
             _ => FaultKind::Crash { replica: self.replica() },
         };
-        Some(Fault { at_ms, for_ms: Some(for_ms), what })
+        Some(Fault { at: Duration::from_millis(at), duration: Some(duration), kind })
     }
 
     /// Returns `None` when all weights are zero.
     fn kind(&mut self) -> Option<FaultKind> {
         let Weights { link, partition, crash, pause, clock, disk, byzantine, twins, amnesia } = self.profile.weights;
         let suspect = |weight| if self.suspects.is_empty() { 0 } else { weight };
-        let clock = if self.profile.clock_max_ms == 0 { 0 } else { clock };
+        let clock = if whole_millis(self.profile.clock_max) == 0 { 0 } else { clock };
         let weights =
             [link, partition, crash, pause, clock, disk, suspect(byzantine), suspect(twins), suspect(amnesia)];
         let total: u64 = weights.iter().map(|weight| u64::from(*weight)).sum();
@@ -149,13 +152,13 @@ impl Draw<'_> {
     }
 
     fn link(&mut self) -> LinkFault {
-        let latency_max = self.profile.latency_max_ms.max(1);
+        let latency_max = whole_millis(self.profile.latency_max).max(1);
         let per_mille = self.between(10, 400) as u16;
         let effect = match self.below(8) {
             0 => LinkEffect::Loss { per_mille },
             1 => LinkEffect::Duplicate { per_mille },
-            2 => LinkEffect::Reorder { per_mille, up_to_ms: self.between(1, latency_max) },
-            3 => LinkEffect::Replay { per_mille, up_to_ms: self.between(1, 4 * latency_max) },
+            2 => LinkEffect::Reorder { per_mille, up_to: Duration::from_millis(self.between(1, latency_max)) },
+            3 => LinkEffect::Replay { per_mille, up_to: Duration::from_millis(self.between(1, 4 * latency_max)) },
             4 | 5 => LinkEffect::Latency(self.delay(latency_max)),
             6 if self.rng.chance(500) => LinkEffect::Bandwidth { bytes_per_second: self.between(2_000, 200_000) },
             6 => LinkEffect::Capacity { messages: self.between(1, 16) as u32 },
@@ -186,12 +189,18 @@ impl Draw<'_> {
     /// Draws a delay of at most about `most` milliseconds.
     fn delay(&mut self, most: u64) -> Delay {
         match self.below(4) {
-            0 => Delay::Constant { ms: self.below(most) },
+            0 => Delay::Constant { delay: Duration::from_millis(self.below(most)) },
             1 => {
                 let (one, other) = (self.below(most), self.below(most));
-                Delay::Uniform { min_ms: one.min(other), max_ms: one.max(other) }
+                Delay::Uniform {
+                    min: Duration::from_millis(one.min(other)),
+                    max: Duration::from_millis(one.max(other)),
+                }
             }
-            _ => Delay::Exponential { floor_ms: 1, mean_ms: 1 + self.below(most / 3 + 1) },
+            _ => {
+                let mean = Duration::from_millis(1 + self.below(most / 3 + 1));
+                Delay::Exponential { floor: Duration::from_millis(1), mean }
+            }
         }
     }
 
@@ -214,7 +223,7 @@ impl Draw<'_> {
     }
 
     fn clock(&mut self) -> FaultKind {
-        let most = self.profile.clock_max_ms;
+        let most = whole_millis(self.profile.clock_max);
         let offset_ms = self.below(2 * most + 1).cast_signed() - most.cast_signed();
         let drift_ppm = self.below(100_001).cast_signed() - 50_000;
         FaultKind::Clock { replica: self.replica(), offset_ms, drift_ppm }
@@ -228,15 +237,17 @@ impl Draw<'_> {
             4 => Behaviour::Invalid,
             5 => Behaviour::Replay,
             6 => Behaviour::FutureSpam,
-            _ if self.rng.chance(500) => Behaviour::Withhold { ms: self.between(50, 3_000) },
+            _ if self.rng.chance(500) => Behaviour::Withhold { delay: Duration::from_millis(self.between(50, 3_000)) },
             _ => Behaviour::Censor { senders: self.senders() },
         };
-        let (heights_max, rounds_max) = (self.profile.heights_max, self.profile.rounds_max);
+        let (heights_max, rounds_max) = (self.profile.heights_max.get(), self.profile.rounds_max);
         let when = match self.below(20) {
             0..9 => Trigger::Always,
             // The trigger may never apply.
             9 => Trigger::Never,
-            10..12 if heights_max > 0 => Trigger::Heights { heights: self.numbers(heights_max) },
+            10..12 if heights_max > 0 => {
+                Trigger::Heights { heights: self.numbers(heights_max).into_iter().map(Height::new).collect() }
+            }
             12..15 if rounds_max > 0 => Trigger::Rounds { rounds: self.numbers(rounds_max) },
             _ => Trigger::Chance { per_mille: self.between(100, 900) as u16 },
         };
@@ -288,10 +299,10 @@ mod tests {
     /// The same of one fault, with what it leaves out.
     fn forms_of(fault: &Fault) -> BTreeSet<String> {
         let mut found = BTreeSet::new();
-        forms(&serde_json::to_value(&fault.what).unwrap(), "", &mut found);
-        let lasts = if fault.for_ms.is_some() { "for" } else { "lasting" };
-        found.insert(format!("{} {lasts}", fault.what.label()));
-        if let FaultKind::Link(link) = &fault.what {
+        forms(&serde_json::to_value(&fault.kind).unwrap(), "", &mut found);
+        let lasts = if fault.duration.is_some() { "for" } else { "lasting" };
+        found.insert(format!("{} {lasts}", fault.kind.label()));
+        if let FaultKind::Link(link) = &fault.kind {
             let named = |list: bool| if list { "some" } else { "none" };
             found.insert(format!("from {}", named(!link.from.is_empty())));
             found.insert(format!("to {}", named(!link.to.is_empty())));
@@ -310,7 +321,7 @@ mod tests {
             plan.check(n as usize).unwrap();
             assert_eq!(plan, FaultPlan::random(seed, n, &profile));
             assert!(plan.byzantine().len() as u32 <= (n - 1) / 3 && !plan.is_empty());
-            assert!(plan.faults.iter().all(|fault| fault.at_ms + fault.for_ms.unwrap_or(0) <= 20_000));
+            assert!(plan.faults.iter().all(|fault| fault.at + fault.duration.unwrap_or_default() <= profile.span));
             plan.faults.iter().for_each(|fault| found.extend(forms_of(fault)));
             assert!(FaultPlan::random(seed, n, &Profile::crash_only()).byzantine().is_empty());
             assert_eq!(FaultPlan::from_toml(&plan.to_toml()).unwrap(), plan);
@@ -375,7 +386,7 @@ mod tests {
             let mut used = BTreeSet::new();
             for seed in 0..400 {
                 for fault in FaultPlan::random(seed, 4, &profile).faults {
-                    if let FaultKind::Link(link) = fault.what {
+                    if let FaultKind::Link(link) = fault.kind {
                         used.extend(link.labels);
                     }
                 }

@@ -1,6 +1,10 @@
 use super::*;
 use crate::primitives::Address;
 
+const fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
 fn id(number: u32) -> ReplicaId {
     ReplicaId::new(number)
 }
@@ -19,9 +23,9 @@ fn everything() -> FaultPlan {
     let kinds = [
         FaultKind::Link(filtered),
         link(LinkEffect::Duplicate { per_mille: 10 }),
-        link(LinkEffect::Reorder { per_mille: 10, up_to_ms: 500 }),
-        link(LinkEffect::Replay { per_mille: 10, up_to_ms: 9_000 }),
-        link(LinkEffect::Latency(Delay::Exponential { floor_ms: 5, mean_ms: 40 })),
+        link(LinkEffect::Reorder { per_mille: 10, up_to: ms(500) }),
+        link(LinkEffect::Replay { per_mille: 10, up_to: ms(9_000) }),
+        link(LinkEffect::Latency(Delay::Exponential { floor: ms(5), mean: ms(40) })),
         link(LinkEffect::Bandwidth { bytes_per_second: 100_000 }),
         link(LinkEffect::Capacity { messages: 8 }),
         link(LinkEffect::Clog),
@@ -33,23 +37,23 @@ fn everything() -> FaultPlan {
         FaultKind::Wipe { replica: id(2) },
         FaultKind::Pause { replica: id(2) },
         FaultKind::Clock { replica: id(2), offset_ms: -1_500, drift_ppm: 200 },
-        FaultKind::Disk { replica: id(2), delay: Delay::Uniform { min_ms: 1, max_ms: 30 } },
+        FaultKind::Disk { replica: id(2), delay: Delay::Uniform { min: ms(1), max: ms(30) } },
         byzantine(Behaviour::Silent),
         byzantine(Behaviour::SelectiveSend { to: vec![id(0)] }),
         byzantine(Behaviour::Equivocate),
         byzantine(Behaviour::Invalid),
         byzantine(Behaviour::Replay),
         byzantine(Behaviour::FutureSpam),
-        byzantine(Behaviour::Withhold { ms: 700 }),
+        byzantine(Behaviour::Withhold { delay: ms(700) }),
         byzantine(Behaviour::Censor { senders: vec![Address::repeat_byte(7)] }),
         FaultKind::Amnesia { replica: id(0) },
         FaultKind::Corrupt { replica: id(0) },
         FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] },
     ];
-    let timed = |(index, what): (usize, FaultKind)| Fault {
-        at_ms: 100 * index as u64,
-        for_ms: (!index.is_multiple_of(3)).then_some(1_000),
-        what,
+    let timed = |(index, kind): (usize, FaultKind)| Fault {
+        at: ms(100 * index as u64),
+        duration: (!index.is_multiple_of(3)).then_some(ms(1_000)),
+        kind,
     };
     FaultPlan::new(kinds.into_iter().enumerate().map(timed))
 }
@@ -91,9 +95,13 @@ fn what_can_not_be_is_told_with_what_to_change() {
         (link(LinkEffect::Loss { per_mille: 1_001 }), "0 to 1000"),
         (link(LinkEffect::Capacity { messages: 0 }), "at least 1"),
         (link(LinkEffect::Bandwidth { bytes_per_second: 0 }), "use `clog`"),
-        (link(LinkEffect::Latency(Delay::Uniform { min_ms: 9, max_ms: 3 })), "swap them"),
+        (
+            link(LinkEffect::Latency(Delay::Uniform { min: ms(9), max: ms(3) })),
+            "min_ms is 9 and max_ms is 3; swap them",
+        ),
+        (link(LinkEffect::Latency(Delay::Constant { delay: Duration::from_micros(1_500) })), "ms is 1.5ms; give whole"),
     ] {
-        let plan = FaultPlan::default().with(0, 1, FaultKind::Split { size: 1 }).with(0, 1, kind);
+        let plan = FaultPlan::default().with(ms(0), ms(1), FaultKind::Split { size: 1 }).with(ms(0), ms(1), kind);
         let error = plan.check(4).unwrap_err();
         assert!(matches!(error, PlanError::Fault { index: 1, .. }));
         assert!(error.to_string().contains(named), "{error}");
@@ -109,14 +117,16 @@ fn what_can_not_be_is_told_with_what_to_change() {
     for toml in ["version = 9", "version = 9\n[[faults]]\nat = 1\nwhat = { earthquake = { size = 7 } }"] {
         assert!(matches!(FaultPlan::from_toml(toml), Err(PlanError::Version { got: 9, want: 1 })), "{toml}");
     }
-    let late = FaultPlan::default().with(u64::MAX, 1, FaultKind::Split { size: 1 });
+    let late = FaultPlan::default().with(Duration::MAX, ms(1), FaultKind::Split { size: 1 });
     assert!(matches!(late.check(4), Err(PlanError::TooLong { field: "at_ms", .. })));
+    let odd = FaultPlan::default().with(ms(1), Duration::from_nanos(1), FaultKind::Split { size: 1 });
+    assert!(matches!(odd.check(4), Err(PlanError::Fraction { field: "for_ms", .. })));
 }
 
 #[test]
 fn filters_take_labels_and_beginnings_of_labels() {
     let plan = everything();
-    let FaultKind::Link(fault) = &plan.faults[0].what else { panic!("the first is a link fault") };
+    let FaultKind::Link(fault) = &plan.faults[0].kind else { panic!("the first is a link fault") };
     assert!(fault.concerns(id(0), id(1), "prepare") && fault.concerns(id(0), id(2), "raft-vote"));
     assert!(!fault.concerns(id(0), id(1), "commit") && !fault.concerns(id(0), id(1), "pre-prepare"));
     assert!(!fault.concerns(id(1), id(0), "prepare") && !fault.concerns(id(0), id(3), "prepare"));

@@ -115,11 +115,11 @@ impl NetworkBuilder {
     }
 
     fn check_production(&self, config: &ConsensusConfig) -> Result<(), NetworkError> {
-        if self.production == Production::Automatic && config.period() == 0 {
+        if self.production == Production::Automatic && config.period().is_zero() {
             return Err(NetworkOptionsError::ZeroPeriod { protocol: config.kind().name() }.into());
         }
-        if self.production == Production::OnDemand && config.period() > 0 {
-            let (protocol, period_secs) = (config.kind().name(), config.period());
+        if self.production == Production::OnDemand && !config.period().is_zero() {
+            let (protocol, period_secs) = (config.kind().name(), config.period().as_secs());
             return Err(ChainOptionsError::OnDemandPeriod { protocol, period_secs }.into());
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{ScenarioError, ScenarioRunner, all, irreversible};
+use super::{ScenarioError, ScenarioRunner, all, irreversible, ms};
 use crate::{
     chain::{Block, GenesisSpec},
     consensus::{
@@ -69,17 +69,17 @@ fn changes(runner: &ScenarioRunner<'_>) -> (Vec<u64>, Vec<u64>) {
 }
 
 pub(super) fn churn(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(30_000, 2)?;
+    runner.run_to_height(ms(30_000), Height::new(2))?;
     let count = runner.count();
     for block in 0..CHURN_BLOCKS {
         let height = runner.head(0).height;
         // A candidate with votes ranks above all others.
         let tokens = 10 * (block + 1).min(u64::from(count));
         vote(runner, (block % u64::from(count)) as u32, tokens)?;
-        runner.run_until(30_000, "the next block", |runner| runner.head(0).height > height)?;
+        runner.run_until(ms(30_000), "the next block", |runner| runner.head(0).height > height)?;
     }
     let everybody = all(runner);
-    let head = runner.highest();
+    let head = runner.highest().get();
     let lag = everybody.iter().map(|number| head - irreversible(runner, *number)).max().unwrap_or_default();
     runner.ensure(lag < 24, format!("irreversibility close behind, not {lag} blocks"))?;
     let (proposed, activated) = changes(runner);
@@ -107,7 +107,7 @@ pub(super) fn churn(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioE
 }
 
 pub(super) fn jump(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    runner.run_to_height(30_000, 2)?;
+    runner.run_to_height(ms(30_000), Height::new(2))?;
     let producing = |runner: &ScenarioRunner<'_>, number: u32| {
         let address = runner.replica(number).address().unwrap_or_default();
         dpos(runner, 0).is_some_and(|dpos| dpos.head_context().state.active().producers().contains(&address))
@@ -118,12 +118,12 @@ pub(super) fn jump(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioEr
     vote(runner, first, 100)?;
     let pending =
         |runner: &ScenarioRunner<'_>| dpos(runner, 0).and_then(|dpos| dpos.head_context().state.pending().cloned());
-    runner.run_until(60_000, "a pending schedule", |runner| pending(runner).is_some())?;
+    runner.run_until(ms(60_000), "a pending schedule", |runner| pending(runner).is_some())?;
     let waiting = pending(runner).map(|pending| pending.schedule.hash());
     vote(runner, second, 1_000)?;
     // A producer proposes the currently elected schedule at once.
-    let head = runner.highest();
-    runner.run_until(30_000, "the second vote in a block", |runner| {
+    let head = runner.highest().get();
+    runner.run_until(ms(30_000), "the second vote in a block", |runner| {
         runner.head(0).height.get() > head && runner.replica(0).pool().is_empty()
     })?;
     hasty_proposal(runner, second)?;
@@ -131,7 +131,7 @@ pub(super) fn jump(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioEr
         pending(runner).map(|pending| pending.schedule.hash()) == waiting,
         "the first schedule still pending",
     )?;
-    runner.run_until(120_000, "both candidates producing", |runner| {
+    runner.run_until(ms(120_000), "both candidates producing", |runner| {
         producing(runner, first) && producing(runner, second)
     })?;
     runner.end_window();
@@ -157,7 +157,7 @@ fn hasty_proposal(runner: &mut ScenarioRunner<'_>, candidate: u32) -> Result<(),
         return Err(runner.not_shown("the producer of the next slot"));
     };
     let silence = runner.misbehave(liar, Behaviour::Silent)?;
-    runner.run_until(10_000, "its block", |runner| {
+    runner.run_until(ms(10_000), "its block", |runner| {
         runner.replica(liar).counters().blocks_built > 0
             && runner.replica(liar).chain().head().block().header().beneficiary == author
             && runner.head(liar).height > before.height
@@ -180,7 +180,7 @@ fn hasty_proposal(runner: &mut ScenarioRunner<'_>, candidate: u32) -> Result<(),
     let rejected = |runner: &ScenarioRunner<'_>, number: u32| runner.replica(number).counters().rejected;
     let counts: Vec<_> = others.iter().map(|number| rejected(runner, *number)).collect();
     runner.inject(liar, &others, &ConsensusMessage::Block(hasty.clone()))?;
-    runner.run_ms(60)?;
+    runner.run_for(ms(60))?;
     let is_refused = others.iter().zip(counts).all(|(number, count)| rejected(runner, *number) > count);
     let why = runner.replica(others[0]).last_rejection().map(ToString::to_string).unwrap_or_default();
     runner.ensure(is_refused && why.contains("proposes"), format!("a hasty proposal refused, and not: {why}"))?;

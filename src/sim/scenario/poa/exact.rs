@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use super::{ScenarioError, ScenarioRunner, all};
+use super::{ScenarioError, ScenarioRunner, all, ms};
 use crate::{
     chain::{Block, BlockAttributes},
     consensus::{AnyProtocol, BlockId, ConsensusMessage},
-    primitives::{Timestamp, U256},
+    primitives::{Height, Timestamp, U256},
 };
 
 /// Signer numbers, from 0 in ascending order of address.
@@ -89,7 +89,7 @@ fn show(runner: &mut ScenarioRunner<'_>, block: &Arc<Block>, to: &[u32]) -> Resu
         let neighbour = (number + 1) % runner.count();
         runner.inject(neighbour, &[*number], &ConsensusMessage::Block(block.clone()))?;
     }
-    runner.run_ms(40)
+    runner.run_for(ms(40))
 }
 
 fn meet(runner: &mut ScenarioRunner<'_>, constellation: &Constellation) -> Result<String, ScenarioError> {
@@ -137,8 +137,8 @@ fn meet(runner: &mut ScenarioRunner<'_>, constellation: &Constellation) -> Resul
     let free = may_sign.count();
     runner.ensure(free > 0, "one who may sign on it")?;
     let goal = want.height.get() + 6;
-    runner.run_some_to_height(&up, 60_000, goal)?;
-    runner.ensure(runner.agree_at(&up, want.height.get()), "the same block at that height ever after")?;
+    runner.run_some_to_height(&up, ms(60_000), Height::new(goal))?;
+    runner.ensure(runner.agree_at(&up, want.height), "the same block at that height ever after")?;
     let height = runner.head(up[0]).height;
     let tail = winner.last().map_or_else(String::new, |place| format!("validator {}", place + 1));
     Ok(format!(

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::{
     ScenarioError, ScenarioRunner, config,
     duties::{address, all_but, cast, duties, into_slot, is_head_of, named, second_block, vote_for, vote_of},
-    finalized, pos, until_final,
+    finalized, ms, pos, until_final,
 };
 use crate::{
     consensus::{
@@ -35,22 +35,22 @@ pub(super) fn ex_ante(runner: &mut ScenarioRunner<'_>) -> Result<String, Scenari
     runner.mark_byzantine(helper)?;
     let kept_block = runner.link(&["block"], &[attacker], &honest, LinkEffect::Clog)?;
     let kept_vote = runner.link(&["vote"], &[helper], &[], LinkEffect::Clog)?;
-    into_slot(runner, held, 1_500)?;
+    into_slot(runner, held, ms(1_500))?;
     let late = runner.head(attacker);
     let made = pos(runner, attacker).and_then(Pos::head_state).map(|state| state.slot);
     runner.ensure(made == Some(held) && is_head_of(runner, &[helper], late), "a block that only the helper knows")?;
-    into_slot(runner, held + 1, 250)?;
+    into_slot(runner, held + 1, ms(250))?;
     let timely = runner.head(honest[0]);
     runner.ensure(timely.height == late.height && timely != late, "the next slot's block beside the one kept back")?;
     runner.ensure(is_head_of(runner, &honest, timely), "the next slot's block in time")?;
     runner.note("the next block is there: the one kept back is shown, with its vote");
     runner.end(kept_block)?;
     runner.end(kept_vote)?;
-    runner.run_ms(1_000)?;
+    runner.run_for(ms(1_000))?;
     let winner = if boost > 0 { timely } else { late };
     let what = if boost > 0 { "the timely block stays the head" } else { "the block kept back is the head" };
     runner.ensure(is_head_of(runner, &honest, winner), what)?;
-    into_slot(runner, held + 2, 1_000)?;
+    into_slot(runner, held + 2, ms(1_000))?;
     runner.end_window();
     until_final(runner, &everybody, winner.height.get())?;
     let chosen = runner.replica(0).chain().hash_at(winner.height).ok();
@@ -77,34 +77,34 @@ pub(super) fn balancing(runner: &mut ScenarioRunner<'_>) -> Result<String, Scena
         runner.misbehave(liar, Behaviour::Silent)?;
     }
     let apart = runner.link(&["block"], &[proposer], &right, LinkEffect::Loss { per_mille: 1_000 })?;
-    into_slot(runner, forked, 100)?;
+    into_slot(runner, forked, ms(100))?;
     runner.end(apart)?;
     let one = runner.head(proposer);
     let Some(other) = second_block(runner, proposer, one) else { return Err(runner.not_shown("a second block")) };
     runner.inject(proposer, &right, &ConsensusMessage::Block(other.clone()))?;
     let other = BlockId::of(&other);
-    runner.run_ms(100)?;
+    runner.run_for(ms(100))?;
     runner
         .ensure(is_head_of(runner, &left, one) && is_head_of(runner, &right, other), "two halves with a block each")?;
-    runner.run_ms(1_200)?;
+    runner.run_for(ms(1_200))?;
     // One member of the slot's committee voted on each side. The swayer votes with each side.
     let like = left.iter().find_map(|number| vote_of(runner, *number, *number, forked));
     let Some(like) = like else { return Err(runner.not_shown("a vote in the slot")) };
     vote_for(runner, swayer, like, one, &left)?;
     vote_for(runner, swayer, like, other, &right)?;
     let is_balanced = |runner: &ScenarioRunner<'_>| is_head_of(runner, &left, one) && is_head_of(runner, &right, other);
-    into_slot(runner, forked + 1, 900)?;
+    into_slot(runner, forked + 1, ms(900))?;
     runner.ensure(is_balanced(runner), "the halves apart when the next slot's votes are given")?;
-    runner.run_ms(900)?;
+    runner.run_for(ms(900))?;
     runner.ensure(is_balanced(runner), "the halves apart until that slot's end")?;
     let liar = (address(runner, proposer), SlashingCondition::DoubleProposal);
     runner.ensure(named(runner, &honest) == [liar].into(), "the proposer named, and nobody else yet")?;
-    into_slot(runner, forked + 2, 300)?;
+    into_slot(runner, forked + 2, ms(300))?;
     let tipped = runner.head(next);
     let is_new = tipped != one && tipped != other;
     runner.ensure(is_new && is_head_of(runner, &honest, tipped), "everybody on the next timely block")?;
     // With the withheld votes, the swayer's two votes are in conflict.
-    runner.run_ms(1_000)?;
+    runner.run_for(ms(1_000))?;
     runner.end_window();
     let want = [liar, (address(runner, swayer), SlashingCondition::DoubleVote)];
     runner.ensure(named(runner, &honest) == want.into(), "the proposer and the swayer named, and nobody else")?;
@@ -176,10 +176,10 @@ pub(super) fn withheld_justification(runner: &mut ScenarioRunner<'_>) -> Result<
     let last = first + config(runner).slots_per_epoch - 1;
     let honest = all_but(runner, &[attacker]);
     runner.mark_byzantine(attacker)?;
-    into_slot(runner, last - 1, 1_500)?;
+    into_slot(runner, last - 1, ms(1_500))?;
     runner.begin_window();
     let kept = runner.link(&[], &[attacker], &[], LinkEffect::Clog)?;
-    into_slot(runner, last, 300)?;
+    into_slot(runner, last, ms(300))?;
     let justified = |runner: &ScenarioRunner<'_>, number: u32| {
         let state = pos(runner, number).and_then(Pos::head_state);
         state.map_or(0, |state| state.unrealized().justified.epoch)
@@ -190,7 +190,7 @@ pub(super) fn withheld_justification(runner: &mut ScenarioRunner<'_>) -> Result<
         justified(runner, attacker) == epoch && best < epoch,
         "a block that would justify its epoch, kept back",
     )?;
-    into_slot(runner, last + 2, 1_300)?;
+    into_slot(runner, last + 2, ms(1_300))?;
     runner.ensure(!is_head_of(runner, &honest[..1], kept_block), "the others go on without it")?;
     let reorgs = |runner: &ScenarioRunner<'_>| {
         honest.iter().map(|number| runner.replica(*number).counters().reorgs).sum::<u64>()
@@ -198,14 +198,14 @@ pub(super) fn withheld_justification(runner: &mut ScenarioRunner<'_>) -> Result<
     let (moved, epochs) = (reorgs(runner), final_epochs(runner, &honest));
     runner.note("the block kept back is shown");
     runner.end(kept)?;
-    runner.run_ms(500)?;
+    runner.run_for(ms(500))?;
     let knows = |number: &u32| runner.replica(*number).chain().block(kept_block.hash).is_ok();
     runner.ensure(honest.iter().all(knows), "the block kept back at every replica")?;
     runner.ensure(reorgs(runner) == moved, "no reorg")?;
-    into_slot(runner, last + 4, 0)?;
+    into_slot(runner, last + 4, ms(0))?;
     runner.end_window();
     runner.ensure(reorgs(runner) == moved, "no reorg in the slots after it")?;
-    runner.run_until(120_000, "two more epochs final everywhere", |runner| {
+    runner.run_until(ms(120_000), "two more epochs final everywhere", |runner| {
         final_epochs(runner, &honest).iter().zip(&epochs).all(|(now, before)| *now >= before + 2)
     })?;
     runner.ensure(named(runner, &honest).is_empty(), "nobody named")?;
@@ -237,9 +237,9 @@ pub(super) fn nothing_at_stake(runner: &mut ScenarioRunner<'_>) -> Result<String
     runner.begin_window();
     runner.mark_byzantine(voter)?;
     let twice = runner.misbehave(proposer, Behaviour::Equivocate)?;
-    into_slot(runner, forked, 300)?;
+    into_slot(runner, forked, ms(300))?;
     runner.end(twice)?;
-    runner.run_ms(1_000)?;
+    runner.run_for(ms(1_000))?;
     let mut blocks = BTreeSet::new();
     for number in 0..runner.count() {
         let of_slot = pos(runner, number).map(Pos::fork_choice);
@@ -257,14 +257,14 @@ pub(super) fn nothing_at_stake(runner: &mut ScenarioRunner<'_>) -> Result<String
     let other = blocks.into_iter().find(|block| *block != own.head).unwrap_or_default();
     runner.note("the other block gets the same validator's vote");
     vote_for(runner, voter, own, other, &honest)?;
-    runner.run_ms(2_500)?;
+    runner.run_for(ms(2_500))?;
     runner.end_window();
     let want = [
         (address(runner, proposer), SlashingCondition::DoubleProposal),
         (address(runner, voter), SlashingCondition::DoubleVote),
     ];
     runner.ensure(named(runner, &honest) == want.into(), "those two named, and nobody else")?;
-    runner.run_until(120_000, "both slashed and out of the set", |runner| {
+    runner.run_until(ms(120_000), "both slashed and out of the set", |runner| {
         honest.iter().all(|number| {
             let state = pos(runner, *number).and_then(Pos::head_state);
             state.is_some_and(|state| {

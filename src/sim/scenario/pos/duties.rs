@@ -1,8 +1,9 @@
 //! Duties of validators by slot, and messages signed with their keys.
 
+use core::time::Duration;
 use std::{collections::BTreeSet, sync::Arc};
 
-use super::{ScenarioError, ScenarioRunner, config, pos};
+use super::{ScenarioError, ScenarioRunner, config, ms, pos};
 use crate::{
     chain::Block,
     consensus::{
@@ -42,7 +43,7 @@ pub(super) fn cast<T>(
     suits: impl Fn(&ScenarioRunner<'_>, u64) -> Option<T>,
 ) -> Result<(u64, T), ScenarioError> {
     let config = config(runner);
-    let limit = config.period * config.slots_per_epoch * 2_000;
+    let limit = ms(config.period * config.slots_per_epoch * 2_000);
     for _ in 0..200 {
         runner.run_until(limit, "an epoch whose first slot has its block", |runner| {
             let now = slot(runner, 0);
@@ -56,18 +57,18 @@ pub(super) fn cast<T>(
         if let Some(cast) = suits(runner, first) {
             return Ok((first, cast));
         }
-        runner.run_ms(config.period * 1_000)?;
+        runner.run_for(ms(config.period * 1_000))?;
     }
     Err(runner.not_shown("an epoch whose duties suit"))
 }
 
-/// Runs until a slot begins at every replica, and some milliseconds more.
-pub(super) fn into_slot(runner: &mut ScenarioRunner<'_>, wanted: u64, ms: u64) -> Result<(), ScenarioError> {
-    let limit = (config(runner).period + 1) * 1_000 * (wanted.saturating_sub(slot(runner, 0)) + 1);
+/// Runs until a slot begins at every replica, and for `more` after that.
+pub(super) fn into_slot(runner: &mut ScenarioRunner<'_>, wanted: u64, more: Duration) -> Result<(), ScenarioError> {
+    let limit = ms((config(runner).period + 1) * 1_000 * (wanted.saturating_sub(slot(runner, 0)) + 1));
     runner.run_until(limit, &format!("slot {wanted}"), |runner| {
         (0..runner.count()).all(|number| slot(runner, number) >= wanted)
     })?;
-    runner.run_ms(ms)
+    runner.run_for(more)
 }
 
 /// Returns the offenders that the replicas reported, with their offences.

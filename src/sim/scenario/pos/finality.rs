@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use super::{
     ScenarioError, ScenarioRunner, config,
     duties::{address, all_but},
-    finalized, pos,
+    finalized, ms, pos,
 };
 use crate::{
     chain::{Block, Chain},
@@ -56,10 +56,10 @@ fn split(runner: &mut ScenarioRunner<'_>, liars: u32) -> Result<(Vec<u32>, Vec<u
 pub(super) fn third_plus_one(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let liars = runner.count() / 3 + 1;
     let (one, other) = split(runner, liars)?;
-    runner.run_until_broken(200_000, "agreement")?;
+    runner.run_until_broken(ms(200_000), "agreement")?;
     let heights = |runner: &ScenarioRunner<'_>| [one[0], other[0]].map(|number| finalized(runner, number));
     for _ in 0..60 {
-        match runner.run_ms(1_000) {
+        match runner.run_for(ms(1_000)) {
             Ok(()) | Err(ScenarioError::Network(NetworkError::Violated(_))) if !heights(runner).contains(&0) => break,
             Ok(()) | Err(ScenarioError::Network(NetworkError::Violated(_))) => {}
             Err(error) => return Err(error),
@@ -87,7 +87,7 @@ pub(super) fn third_plus_one(runner: &mut ScenarioRunner<'_>) -> Result<String, 
 pub(super) fn less_than_third(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let liars = (runner.count() - 1) / 3;
     let (one, other) = split(runner, liars)?;
-    runner.run_ms(48_000)?;
+    runner.run_for(ms(48_000))?;
     let heights = [one[0], other[0]].map(|number| finalized(runner, number));
     runner.ensure(heights.contains(&0), "one side without anything final")?;
     Ok(format!(
@@ -148,14 +148,18 @@ pub(super) fn long_range(runner: &mut ScenarioRunner<'_>) -> Result<String, Scen
     let Some(absent) = everybody.iter().copied().find(|number| Some(address(runner, *number)) == first) else {
         return Err(runner.not_shown("a proposer of the first slot"));
     };
-    let plan = FaultPlan::default().with(0, config.period * 2_000, FaultKind::Crash { replica: id(absent) });
+    let plan = FaultPlan::default().with(
+        Duration::ZERO,
+        Duration::from_secs(2 * config.period),
+        FaultKind::Crash { replica: id(absent) },
+    );
     let mut other = other_network(runner, config, plan)?;
     let whole = Duration::from_secs(SLOTS * config.period);
     other.run_for(whole)?;
     let forged = blocks_of(other.primary().chain());
 
     // A replica that was online keeps the true history.
-    runner.run_ms(SLOTS * config.period * 1_000)?;
+    runner.run_for(whole)?;
     let height = finalized(runner, 0) as usize;
     runner.ensure(height > 20 && forged.len() > height, "two long histories")?;
     let refused = show(runner.network_mut(), id(0), &forged[..height], is_old)?;
@@ -165,16 +169,16 @@ pub(super) fn long_range(runner: &mut ScenarioRunner<'_>) -> Result<String, Scen
     let trusted = pos(runner, 0).map(Pos::finalized).unwrap_or_default();
     runner.network_mut().wipe(id(newcomer))?;
     runner.restart(newcomer)?;
-    runner.run_ms(100)?;
+    runner.run_for(ms(100))?;
     let truth = blocks_of(runner.replica(0).chain());
     for history in [&forged[..1], &truth[..1]] {
         let refused = show(runner.network_mut(), id(newcomer), history, is_weak)?;
         runner.ensure(refused == 1, "a beginner who believes neither history")?;
     }
-    runner.run_ms(10_000)?;
+    runner.run_for(ms(10_000))?;
     runner.ensure(runner.head(newcomer).height == Height::GENESIS, "a beginner who is still at genesis")?;
     let others: Vec<u32> = everybody.into_iter().filter(|number| *number != newcomer).collect();
-    runner.ensure(runner.agree_at(&others, trusted.block.height.get()), "the others on their own history")?;
+    runner.ensure(runner.agree_at(&others, trusted.block.height), "the others on their own history")?;
 
     // With a trusted checkpoint it accepts the true history only.
     let told = config.with_trusted(trusted.epoch, trusted.block.hash);

@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
-use super::{ScenarioError, ScenarioRunner, id, leads, raft};
+use super::{ScenarioError, ScenarioRunner, id, leads, ms, raft};
 use crate::{
     consensus::{
         ConsensusMessage,
         raft::{Body, Entry, Raft, RaftMessage},
     },
+    primitives::Height,
     sim::faults::plan::{Delay, FaultId, FaultKind, LinkEffect},
 };
 
@@ -64,29 +65,29 @@ fn committed(runner: &ScenarioRunner<'_>, number: u32) -> u64 {
 pub(super) fn figure_7(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     runner.begin_window();
     append(runner, (1, 0), 6, (0, 0), LEADER)?;
-    runner.run_ms(100)?;
+    runner.run_for(ms(100))?;
     for (number, term, terms) in FOLLOWERS {
         append(runner, (0, number), term, (0, 0), terms)?;
-        runner.run_ms(40)?;
+        runner.run_for(ms(40))?;
     }
-    runner.run_ms(60)?;
+    runner.run_for(ms(60))?;
     must_have(runner, 0, LEADER)?;
     for (number, _, terms) in FOLLOWERS {
         must_have(runner, number, terms)?;
     }
     runner.note("the logs of figure 7");
     say(runner, (1, 0), 7, Body::TimeoutNow)?;
-    runner.run_until(1_000, "a leader of term 8", |runner| leads(runner, 0))?;
+    runner.run_until(ms(1_000), "a leader of term 8", |runner| leads(runner, 0))?;
     let want = [LEADER, &[8]].concat();
-    runner.run_until(5_000, "the leader's log everywhere, committed", |runner| {
+    runner.run_until(ms(5_000), "the leader's log everywhere, committed", |runner| {
         (0..7).all(|number| terms(runner, number).starts_with(&want) && committed(runner, number) >= 11)
     })?;
-    runner.run_ms(60)?;
+    runner.run_for(ms(60))?;
     runner.end_window();
     let refused = runner.sent("raft-append-rejected").0;
     // The worst log's tail has eleven entries of two terms: one message a term, and not one an entry.
     runner.ensure(refused <= 8, "no more than eight refusals, for the logs are searched term by term")?;
-    runner.run_to_height(20_000, 2)?;
+    runner.run_to_height(ms(20_000), Height::new(2))?;
     Ok(format!("all seven logs are the leader's up to entry 11 after {refused} refusals; blocks go on at height 2"))
 }
 
@@ -95,14 +96,14 @@ pub(super) fn figure_7(runner: &mut ScenarioRunner<'_>) -> Result<String, Scenar
 fn up_to_c(runner: &mut ScenarioRunner<'_>) -> Result<(FaultId, FaultId), ScenarioError> {
     runner.begin_window();
     append(runner, (2, 0), 2, (0, 0), &[1, 2])?;
-    runner.run_ms(50)?;
+    runner.run_for(ms(50))?;
     append(runner, (0, 1), 2, (0, 0), &[1, 2])?;
     for number in [2, 3] {
         append(runner, (4, number), 3, (0, 0), &[1])?;
     }
-    runner.run_ms(50)?;
+    runner.run_for(ms(50))?;
     append(runner, (3, 4), 3, (0, 0), &[1, 3])?;
-    runner.run_ms(50)?;
+    runner.run_for(ms(50))?;
     for (number, want) in (0..).zip([&[1, 2][..], &[1, 2], &[1], &[1], &[1, 3]]) {
         must_have(runner, number, want)?;
     }
@@ -110,7 +111,7 @@ fn up_to_c(runner: &mut ScenarioRunner<'_>) -> Result<(FaultId, FaultId), Scenar
     let cut = runner.partition(&[&[0, 1, 2], &[3, 4]])?;
     let lost = runner.link(&["raft-append"], &[0], &[], LinkEffect::Loss { per_mille: 1_000 })?;
     say(runner, (1, 0), 3, Body::TimeoutNow)?;
-    runner.run_until(1_000, "replica 0 leads term 4", |runner| leads(runner, 0) && super::term(runner, 0) == 4)?;
+    runner.run_until(ms(1_000), "replica 0 leads term 4", |runner| leads(runner, 0) && super::term(runner, 0) == 4)?;
     Ok((cut, lost))
 }
 
@@ -122,7 +123,7 @@ pub(super) fn figure_8(runner: &mut ScenarioRunner<'_>) -> Result<String, Scenar
     append(runner, (0, 1), 4, (1, 1), &[2])?;
     append(runner, (0, 2), 4, (1, 1), &[2])?;
     runner.link(&["raft-append"], &[0], &[], LinkEffect::Loss { per_mille: 1_000 })?;
-    runner.run_ms(100)?;
+    runner.run_for(ms(100))?;
     runner.ensure(leads(runner, 0) && runner.sent("raft-appended").0 == before + 2, "two who acknowledge entry 2")?;
     must_have(runner, 2, &[1, 2])?;
     runner
@@ -132,17 +133,17 @@ pub(super) fn figure_8(runner: &mut ScenarioRunner<'_>) -> Result<String, Scenar
     runner.end(cut)?;
     let cut = runner.partition(&[&[0, 1], &[2, 3, 4]])?;
     say(runner, (3, 4), 4, Body::TimeoutNow)?;
-    runner.run_until(1_000, "replica 4 leads term 5", |runner| leads(runner, 4))?;
-    runner.run_until(5_000, "entry 2 of term 3 committed", |runner| {
+    runner.run_until(ms(1_000), "replica 4 leads term 5", |runner| leads(runner, 4))?;
+    runner.run_until(ms(5_000), "entry 2 of term 3 committed", |runner| {
         [2, 3, 4].iter().all(|number| terms(runner, *number).starts_with(&[1, 3]) && committed(runner, *number) >= 3)
     })?;
     runner.note("figure 8, (d): overwritten");
-    runner.run_ms(100)?;
+    runner.run_for(ms(100))?;
     runner.end_window();
     runner.network_mut().heal()?;
     runner.end(cut)?;
     runner.restart(0)?;
-    runner.run_until(20_000, "the same log everywhere", |runner| {
+    runner.run_until(ms(20_000), "the same log everywhere", |runner| {
         (0..5).all(|number| terms(runner, number).starts_with(&[1, 3]) && committed(runner, number) >= 3)
     })?;
     Ok("three of five had entry 2 of term 2 and it was not committed; the leader of term 5 overwrote it, and all follow"
@@ -152,21 +153,21 @@ pub(super) fn figure_8(runner: &mut ScenarioRunner<'_>) -> Result<String, Scenar
 pub(super) fn figure_8_own_entry(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let (cut, lost) = up_to_c(runner)?;
     runner.end(lost)?;
-    runner.run_until(2_000, "an entry of term 4 committed", |runner| committed(runner, 0) >= 3)?;
+    runner.run_until(ms(2_000), "an entry of term 4 committed", |runner| committed(runner, 0) >= 3)?;
     must_have(runner, 2, &[1, 2, 4])?;
     runner.note("figure 8, (e): an entry of term 4 committed, and entry 2 with it");
     runner.crash(0)?;
     runner.end(cut)?;
     say(runner, (3, 4), 4, Body::TimeoutNow)?;
-    runner.run_ms(500)?;
+    runner.run_for(ms(500))?;
     runner.ensure(!leads(runner, 4), "replica 4 does not win: replicas 1 and 2 know better")?;
-    runner.run_until(20_000, "those entries everywhere else", |runner| {
+    runner.run_until(ms(20_000), "those entries everywhere else", |runner| {
         (1..5).all(|number| terms(runner, number).starts_with(&[1, 2, 4]) && committed(runner, number) >= 3)
     })?;
-    runner.run_ms(60)?;
+    runner.run_for(ms(60))?;
     runner.end_window();
     runner.restart(0)?;
-    runner.run_to_height(20_000, 2)?;
+    runner.run_to_height(ms(20_000), Height::new(2))?;
     must_have_first(runner, &[1, 2, 4])?;
     Ok("the entry of the leader's own term was committed and entry 2 with it; who lacks them could not be elected"
         .to_owned())
@@ -180,29 +181,29 @@ fn must_have_first(runner: &ScenarioRunner<'_>, want: &[u64]) -> Result<(), Scen
 
 pub(super) fn append_aba(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     runner.begin_window();
-    let slow = runner.begin(FaultKind::Disk { replica: id(1), delay: Delay::Constant { ms: 200 } })?;
+    let slow = runner.begin(FaultKind::Disk { replica: id(1), delay: Delay::Constant { delay: ms(200) } })?;
     // The entry of term 1 arrives, is replaced by one of term 2, and arrives again from a leader of term 3.
     for (from, term, entry) in [(0, 1, 1), (2, 2, 2), (0, 3, 1)] {
         append(runner, (from, 1), term, (0, 0), &[entry])?;
-        runner.run_ms(50)?;
+        runner.run_for(ms(50))?;
         must_have(runner, 1, &[entry])?;
     }
     let durable = |runner: &ScenarioRunner<'_>| raft(runner, 1).map_or(0, Raft::durable_index);
     runner.ensure(runner.written(1) == 0, "no write that is done")?;
     for done in 1..=2 {
-        runner.run_until(1_000, "the end of a write", |runner| runner.written(1) >= done)?;
+        runner.run_until(ms(1_000), "the end of a write", |runner| runner.written(1) >= done)?;
         runner.ensure(
             durable(runner) == 0,
             format!("entry 1 is not durable by write {done}, which was of one that was dropped"),
         )?;
     }
     runner.note("the writes of dropped entries are done: they do not count");
-    runner.run_until(1_000, "entry 1 durable", |runner| durable(runner) == 1)?;
+    runner.run_until(ms(1_000), "entry 1 durable", |runner| durable(runner) == 1)?;
     let writes = runner.written(1);
     runner.ensure(writes >= 3, "the third write makes it durable")?;
-    runner.run_ms(60)?;
+    runner.run_for(ms(60))?;
     runner.end_window();
     runner.end(slow)?;
-    runner.run_to_height(30_000, 2)?;
+    runner.run_to_height(ms(30_000), Height::new(2))?;
     Ok(format!("entry 1 was durable with write {writes} and not before; blocks go on at height 2"))
 }

@@ -17,10 +17,11 @@ fn all_die_while_the_primary_lags(kind: ConsensusKind, pause_ms: u64, crashes: &
     let disk = Arc::new(Disk::default());
     let config = CampaignSetup::of(default_sim_config(kind)).consensus;
     let pause = FaultKind::Pause { replica: ReplicaId::new(0) };
-    let mut faults = vec![Fault { at_ms: 6_000, for_ms: Some(pause_ms), what: pause }];
+    let mut faults =
+        vec![Fault { at: Duration::from_secs(6), duration: Some(Duration::from_millis(pause_ms)), kind: pause }];
     faults.extend(crashes.iter().map(|(at_ms, replica)| {
         let what = FaultKind::Crash { replica: ReplicaId::new(*replica) };
-        Fault { at_ms: *at_ms, for_ms: Some(900), what }
+        Fault { at: Duration::from_millis(*at_ms), duration: Some(Duration::from_millis(900)), kind: what }
     }));
     let plan = FaultPlan { faults, ..FaultPlan::default() };
     let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
@@ -84,7 +85,11 @@ fn the_chain_continues_after_faults_and_a_stop_of_all_replicas() {
 fn signers_recover_more_lost_blocks_than_the_orphan_limit() {
     let disk = Arc::new(Disk::default());
     let config = CampaignSetup::of(default_sim_config(ConsensusKind::Poa)).consensus;
-    let pause = Fault { at_ms: 6_000, for_ms: Some(400_000), what: FaultKind::Pause { replica: ReplicaId::new(0) } };
+    let pause = Fault {
+        at: Duration::from_secs(6),
+        duration: Some(Duration::from_secs(400)),
+        kind: FaultKind::Pause { replica: ReplicaId::new(0) },
+    };
     let plan = FaultPlan { faults: vec![pause], ..FaultPlan::default() };
     let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();
     network.run_for(Duration::from_secs(405)).unwrap();
@@ -128,12 +133,16 @@ fn a_primary_that_lost_writes_reverts_together_with_its_chain() {
         let disk = Arc::new(Disk::default());
         let config = CampaignSetup::of(default_sim_config(kind)).consensus;
         let replica = ReplicaId::new(0);
-        let slow = FaultKind::Disk { replica, delay: Delay::Constant { ms: 2_500 } };
+        let slow = FaultKind::Disk { replica, delay: Delay::Constant { delay: Duration::from_millis(2_500) } };
         // A time at which the primary's disk has a write to lose: shortly after a slot of its own, with delegated stake.
         let crash_ms = if kind == ConsensusKind::Dpos { 10_250 } else { 9_500 };
         let faults = vec![
-            Fault { at_ms: 5_000, for_ms: Some(8_000), what: slow },
-            Fault { at_ms: crash_ms, for_ms: Some(500), what: FaultKind::Crash { replica } },
+            Fault { at: Duration::from_secs(5), duration: Some(Duration::from_secs(8)), kind: slow },
+            Fault {
+                at: Duration::from_millis(crash_ms),
+                duration: Some(Duration::from_millis(500)),
+                kind: FaultKind::Crash { replica },
+            },
         ];
         let plan = FaultPlan { faults, ..FaultPlan::default() };
         let mut network = on(&disk, config.clone(), 4).with_faults(plan).build().unwrap();

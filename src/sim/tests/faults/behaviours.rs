@@ -82,7 +82,7 @@ fn messages_of_the_past_and_future_are_refused() {
 
 #[test]
 fn withheld_messages_are_delayed() {
-    let network = with(Behaviour::Withhold { ms: 5_000 }, Trigger::Always);
+    let network = with(Behaviour::Withhold { delay: Duration::from_secs(5) }, Trigger::Always);
     assert!(marks(&network, "pbft/timeout") > 0);
 }
 
@@ -90,7 +90,7 @@ fn withheld_messages_are_delayed() {
 fn triggers_select_heights_and_draws() {
     let chance = rejected(&with(Behaviour::Invalid, Trigger::Chance { per_mille: 100 }));
     let always = rejected(&with(Behaviour::Invalid, Trigger::Always));
-    let some = rejected(&with(Behaviour::Invalid, Trigger::Heights { heights: vec![2] }));
+    let some = rejected(&with(Behaviour::Invalid, Trigger::Heights { heights: vec![Height::new(2)] }));
     assert!(0 < chance && chance < always && 0 < some && some < always, "{chance} {some} {always}");
 }
 
@@ -119,7 +119,7 @@ fn rounds_are_those_of_the_protocol() {
 #[test]
 fn a_censor_excludes_the_chosen_senders() {
     let mut network = network(raft(), 1);
-    let mut clients = campaign::workload::Workload::new(1, 8, 8, 1);
+    let mut clients = campaign::workload::Workload::new(1, 8, Duration::from_millis(8), 1);
     let transactions: Vec<_> = core::iter::from_fn(|| clients.next()).map(|(_, transaction, _)| transaction).collect();
     let victim = transactions[0].sender();
     let of_victim = transactions.iter().filter(|transaction| transaction.sender() == victim).count();
@@ -150,10 +150,10 @@ fn one_pair_of_twins_is_tolerated_and_two_break_agreement() {
 fn two_of_four(seed: u64) -> Option<Violation> {
     let one_way = |from, to| FaultKind::OneWay { from: vec![id(from)], to: vec![id(to)] };
     let plan = FaultPlan::default()
-        .with_lasting(0, FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] })
-        .with_lasting(0, FaultKind::Twins { replica: id(1), group: vec![id(0), id(2)] })
-        .with_lasting(0, one_way(2, 3))
-        .with_lasting(0, one_way(3, 2));
+        .with_lasting(Duration::ZERO, FaultKind::Twins { replica: id(0), group: vec![id(1), id(2)] })
+        .with_lasting(Duration::ZERO, FaultKind::Twins { replica: id(1), group: vec![id(0), id(2)] })
+        .with_lasting(Duration::ZERO, one_way(2, 3))
+        .with_lasting(Duration::ZERO, one_way(3, 2));
     let network = Network::builder()
         .with_genesis(campaign::workload::Workload::genesis())
         .with_invariants(invariant::generic())
@@ -162,7 +162,7 @@ fn two_of_four(seed: u64) -> Option<Violation> {
         .with_seed(seed)
         .with_faults(plan);
     let mut network = network.build().unwrap();
-    let mut clients = campaign::workload::Workload::new(seed, 20, 20_000, 4);
+    let mut clients = campaign::workload::Workload::new(seed, 20, Duration::from_secs(20), 4);
     while let Some((at, transaction, replica)) = clients.next() {
         if let Err(NetworkError::Violated(violation)) = network.run_to(at) {
             return Some(*violation);

@@ -29,7 +29,7 @@ fn quiet_runs_pass_and_acknowledge_everything() {
         let counters = report.counters;
         // Twelve transfers, those of the late client, and the operators' transactions to the staking contract.
         let expected = if kind == crate::consensus::ConsensusKind::Pbft { 14..40 } else { 13..14 };
-        assert!(counters.height > 15 && expected.contains(&counters.submitted), "{kind:?}: {counters:?}");
+        assert!(counters.height.get() > 15 && expected.contains(&counters.submitted), "{kind:?}: {counters:?}");
         assert_eq!((counters.restarts, counters.evidence), (0, 0));
         if kind != crate::consensus::ConsensusKind::Poa {
             assert_eq!(counters.acknowledged, counters.submitted, "{kind:?}");
@@ -91,10 +91,10 @@ fn write_controls() {
     let twins = |replica, other| FaultKind::Twins { replica: id(replica), group: vec![id(other), id(2)] };
     let one_way = |from, to| FaultKind::OneWay { from: vec![id(from)], to: vec![id(to)] };
     let plan = FaultPlan::default()
-        .with_lasting(0, twins(0, 1))
-        .with_lasting(0, twins(1, 0))
-        .with_lasting(0, one_way(2, 3))
-        .with_lasting(0, one_way(3, 2));
+        .with_lasting(Duration::ZERO, twins(0, 1))
+        .with_lasting(Duration::ZERO, twins(1, 0))
+        .with_lasting(Duration::ZERO, one_way(2, 3))
+        .with_lasting(Duration::ZERO, one_way(3, 2));
     let setup = CampaignSetup { validators: vec![4], ..CampaignSetup::of(pbft()) };
     let seed = (0..40)
         .find(|seed| run_plan(&setup, *seed, &plan).violation().is_some_and(|v| v.invariant == "pbft-prepared-unique"));

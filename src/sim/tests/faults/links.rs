@@ -84,8 +84,8 @@ fn latency_reordering_and_bandwidth_slow_down() {
         heights(&network)[0]
     };
     let quick = arrivals(None);
-    let slow = LinkEffect::Latency(Delay::Uniform { min_ms: 600, max_ms: 900 });
-    let late = LinkEffect::Reorder { per_mille: 900, up_to_ms: 3_000 };
+    let slow = LinkEffect::Latency(Delay::Uniform { min: Duration::from_millis(600), max: Duration::from_millis(900) });
+    let late = LinkEffect::Reorder { per_mille: 900, up_to: Duration::from_secs(3) };
     let narrow = LinkEffect::Bandwidth { bytes_per_second: 500 };
     for effect in [slow, late, narrow] {
         let height = arrivals(Some(everywhere(effect)));
@@ -104,7 +104,9 @@ fn copies_arrive_and_are_refused() {
         (network.replicas().iter().map(|replica| replica.counters().rejected).sum::<u64>(), heights(&network)[0])
     };
     let (quiet, height) = rejected(None);
-    for effect in [LinkEffect::Duplicate { per_mille: 500 }, LinkEffect::Replay { per_mille: 500, up_to_ms: 4_000 }] {
+    for effect in
+        [LinkEffect::Duplicate { per_mille: 500 }, LinkEffect::Replay { per_mille: 500, up_to: Duration::from_secs(4) }]
+    {
         let (noisy, same) = rejected(Some(effect));
         assert!(noisy > 2 * quiet, "{effect:?}: {noisy} against {quiet}");
         assert_eq!(same, height, "and have no effect");
@@ -115,7 +117,9 @@ fn copies_arrive_and_are_refused() {
 fn a_link_of_small_capacity_drops_excess_messages() {
     let after = |messages| {
         let mut network = network(pbft(), 4);
-        network.set_link(everywhere(LinkEffect::Latency(Delay::Constant { ms: 400 }))).unwrap();
+        network
+            .set_link(everywhere(LinkEffect::Latency(Delay::Constant { delay: Duration::from_millis(400) })))
+            .unwrap();
         network.set_link(everywhere(LinkEffect::Capacity { messages })).unwrap();
         run_ms(&mut network, 30_000);
         heights(&network)[0]

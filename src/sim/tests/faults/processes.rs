@@ -51,7 +51,7 @@ fn unfinished_writes_are_lost_or_torn_by_a_crash() {
         let mut network = builder(raft(), 3).with_seed(seed).build().unwrap();
         run_ms(&mut network, 2_000);
         for replica in 0..3 {
-            let delay = Delay::Constant { ms: 700 };
+            let delay = Delay::Constant { delay: Duration::from_millis(700) };
             network.begin_fault(FaultKind::Disk { replica: id(replica), delay }).unwrap();
         }
         run_ms(&mut network, 4_000);
@@ -78,7 +78,7 @@ fn a_paused_replica_processes_its_deferred_events() {
     run_ms(&mut network, 8_000);
     assert_eq!((height(&network, 2), network.replica(id(2)).unwrap().process()), (before, ProcessState::Paused));
     assert!(height(&network, 0) > before + 3);
-    let transaction = campaign::workload::Workload::new(1, 1, 1, 1).next().unwrap().1;
+    let transaction = campaign::workload::Workload::new(1, 1, Duration::from_millis(1), 1).next().unwrap().1;
     assert!(matches!(network.submit(transaction, id(2)), Err(NetworkError::Down { .. })));
     network.resume(id(2)).unwrap();
     run_ms(&mut network, 500);
