@@ -2,7 +2,7 @@
 //!
 //! A [`Trace`] is a [`TraceHeader`] (parameters and keys of the replicas) and [`TraceEntry`]s in the order in which they
 //! occurred. A network records one when it is built [`with_trace`](crate::sim::NetworkBuilder::with_trace); otherwise
-//! recording costs one comparison a step. [`Replay`] passes the recorded inputs to new protocol instances, one by one, and
+//! recording costs one comparison a step. [`Replay`] passes the recorded events to new protocol instances, one by one, and
 //! compares their effects.
 //!
 //! Two forms have the same contents:
@@ -26,7 +26,7 @@ mod tests;
 use super::engine::clock::SimTime;
 
 pub use crate::consensus::RoundRole;
-pub use entry::{Incident, Input, Output, Participant, TraceContent, TraceEntry, TraceHeader, Written};
+pub use entry::{Incident, Participant, TraceContent, TraceEntry, TraceHeader, TracedEffect, TracedEvent, Written};
 pub use error::{ReplayError, TraceError};
 pub(super) use record::Recorder;
 pub use replay::{Replay, ReplayStep};

@@ -5,7 +5,7 @@ use std::{error::Error, fmt::Write as _};
 use chainbox::sim::{
     Regression, RunOutcome, SimTime,
     diagram::{DiagramOptions, draw},
-    trace::{Incident, Input, Output, Replay, Trace, TraceContent, TraceEntry},
+    trace::{Incident, Replay, Trace, TraceContent, TraceEntry, TracedEffect, TracedEvent},
 };
 
 use crate::{
@@ -163,9 +163,9 @@ fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
                 status.role
             )
         }
-        TraceContent::Step { replica, input, outputs } => {
-            let _ = write!(out, "{}  {}", name(*replica), describe_input(input, labels));
-            outputs.iter().filter_map(describe_output).try_for_each(|line| write!(out, "\n                    {line}"))
+        TraceContent::Step { replica, event, effects } => {
+            let _ = write!(out, "{}  {}", name(*replica), describe_event(event, labels));
+            effects.iter().filter_map(describe_effect).try_for_each(|line| write!(out, "\n                    {line}"))
         }
         TraceContent::Incident(incident) => write!(out, "{ERROR}{}{ERROR:#}", describe_incident(incident, &name)),
         other => write!(out, "{other:?}"),
@@ -173,34 +173,36 @@ fn describe(trace: &Trace, labels: &[&str], entry: &TraceEntry) -> String {
     out
 }
 
-fn describe_input(input: &Input, labels: &[&str]) -> String {
-    match input {
-        Input::Message { from, message } => {
+fn describe_event(event: &TracedEvent, labels: &[&str]) -> String {
+    match event {
+        TracedEvent::Message { from, message } => {
             let label = labels.get(*message as usize).copied();
             format!("hears {} from replica {from}", label.unwrap_or("a message"))
         }
-        Input::Timer { timer } => format!("timer {timer} fires"),
-        Input::Judged { id, invalid: None, .. } => format!("{id} is valid"),
-        Input::Judged { id, invalid: Some(reason), .. } => format!("{id} is invalid: {reason}"),
-        Input::Start => "starts".to_owned(),
-        Input::Persisted { ticket } => format!("write {ticket} is durable"),
-        Input::Built { block, .. } => format!("block number {block} of the trace is built"),
-        Input::Random { value, .. } => format!("draws {value}"),
-        Input::Synced { from, block } => format!("gets block number {block} of the trace from replica {from}"),
+        TracedEvent::Timer { timer } => format!("timer {timer} fires"),
+        TracedEvent::Judged { id, invalid: None, .. } => format!("{id} is valid"),
+        TracedEvent::Judged { id, invalid: Some(reason), .. } => format!("{id} is invalid: {reason}"),
+        TracedEvent::Start => "starts".to_owned(),
+        TracedEvent::Persisted { ticket } => format!("write {ticket} is durable"),
+        TracedEvent::Built { block, .. } => format!("block number {block} of the trace is built"),
+        TracedEvent::Random { value, .. } => format!("draws {value}"),
+        TracedEvent::Synced { from, block } => format!("gets block number {block} of the trace from replica {from}"),
         other => format!("{other:?}"),
     }
 }
 
-fn describe_output(output: &Output) -> Option<String> {
-    Some(match output {
-        Output::Head { new, reorg_depth: 0, .. } => format!("head moves to {new}"),
-        Output::Head { new, reorg_depth, .. } => format!("{ERROR}reorg of {reorg_depth}:{ERROR:#} head moves to {new}"),
-        Output::Justified { id } => format!("justified: {id}"),
-        Output::Final { finalized, .. } => format!("{GOOD}final:{GOOD:#} {finalized}"),
-        Output::Evidence { text } => format!("{ERROR}evidence:{ERROR:#} {text}"),
-        Output::Reject { reason } => format!("refuses it: {reason}"),
-        Output::Mark { name } => format!("{FAINT}{name}{FAINT:#}"),
-        Output::Other { text } => text.clone(),
+fn describe_effect(effect: &TracedEffect) -> Option<String> {
+    Some(match effect {
+        TracedEffect::Head { new, reorg_depth: 0, .. } => format!("head moves to {new}"),
+        TracedEffect::Head { new, reorg_depth, .. } => {
+            format!("{ERROR}reorg of {reorg_depth}:{ERROR:#} head moves to {new}")
+        }
+        TracedEffect::Justified { id } => format!("justified: {id}"),
+        TracedEffect::Final { finalized, .. } => format!("{GOOD}final:{GOOD:#} {finalized}"),
+        TracedEffect::Evidence { text } => format!("{ERROR}evidence:{ERROR:#} {text}"),
+        TracedEffect::Reject { reason } => format!("refuses it: {reason}"),
+        TracedEffect::Mark { name } => format!("{FAINT}{name}{FAINT:#}"),
+        TracedEffect::Other { text } => text.clone(),
         _ => return None,
     })
 }

@@ -7,7 +7,7 @@ use crate::{
     primitives::{Address, B256},
     sim::{
         engine::clock::SimTime,
-        trace::{Incident, Input, Output, ReplicaStatus, RoundRole, Trace, TraceContent},
+        trace::{Incident, ReplicaStatus, RoundRole, Trace, TraceContent, TracedEffect, TracedEvent},
     },
 };
 
@@ -238,7 +238,7 @@ impl SceneBuilder {
                 label: label.clone(),
             }),
             TraceContent::Status { replica, status } => self.record_status(*replica, at, Some(*status)),
-            TraceContent::Step { replica, input, outputs } => self.step(at, *replica, input, outputs),
+            TraceContent::Step { replica, event, effects } => self.step(at, *replica, event, effects),
             TraceContent::Incident(incident) => self.incident(at, incident),
             TraceContent::State { .. } | TraceContent::Full { .. } => {}
         }
@@ -255,31 +255,31 @@ impl SceneBuilder {
         }
     }
 
-    fn step(&mut self, at: u64, replica: u32, input: &Input, outputs: &[Output]) {
+    fn step(&mut self, at: u64, replica: u32, event: &TracedEvent, effects: &[TracedEffect]) {
         let mut marks = Vec::new();
-        if let Input::Built { block, .. } = input
+        if let TracedEvent::Built { block, .. } = event
             && let Some(height) = self.heights.get(*block as usize)
         {
             marks.push(Sign::Made(*height));
         }
-        let asks = outputs.iter().any(|output| match output {
-            Output::Mark { name } => name.ends_with("/timeout"),
-            Output::Send { message, .. } => {
+        let asks = effects.iter().any(|effect| match effect {
+            TracedEffect::Mark { name } => name.ends_with("/timeout"),
+            TracedEffect::Send { message, .. } => {
                 let label = self.labels.get(*message as usize).map(String::as_str);
                 matches!(label, Some("raft-vote-request" | "raft-pre-vote-request"))
             }
             _ => false,
         });
-        if asks && matches!(input, Input::Timer { .. }) {
+        if asks && matches!(event, TracedEvent::Timer { .. }) {
             marks.push(Sign::Timeout);
         }
-        for output in outputs {
-            match output {
-                Output::Head { new, reorg_depth, .. } => {
+        for effect in effects {
+            match effect {
+                TracedEffect::Head { new, reorg_depth, .. } => {
                     self.heads.insert(replica, new.hash);
                     marks.push(Sign::Head { height: new.height.get(), reorg: *reorg_depth });
                 }
-                Output::Final { finalized, .. } => {
+                TracedEffect::Final { finalized, .. } => {
                     self.finalized.insert(finalized.hash);
                     let height = finalized.height.get();
                     if self.finals.get(&replica).copied().unwrap_or_default() < height {
@@ -287,11 +287,11 @@ impl SceneBuilder {
                         marks.push(Sign::Final(height));
                     }
                 }
-                Output::Justified { id } => {
+                TracedEffect::Justified { id } => {
                     self.justified.insert(id.hash);
                     marks.push(Sign::Justified(id.height.get()));
                 }
-                Output::Evidence { .. } => marks.push(Sign::Evidence),
+                TracedEffect::Evidence { .. } => marks.push(Sign::Evidence),
                 _ => {}
             }
         }

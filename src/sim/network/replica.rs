@@ -249,10 +249,10 @@ impl Replica {
             }
             env.record_event(self.id, &event);
             let now = env.scheduler.now();
-            let input = env.recorder.as_mut().map(|recorder| recorder.input(now, &event));
+            let recorded = env.recorder.as_mut().map(|recorder| recorder.event(now, &event));
             self.protocol.step(event, &mut effects);
-            if let (Some(recorder), Some(input)) = (&mut env.recorder, input) {
-                recorder.step(now, self.id, input, &effects, &self.protocol);
+            if let (Some(recorder), Some(recorded)) = (&mut env.recorder, recorded) {
+                recorder.step(now, self.id, recorded, &effects, &self.protocol);
             }
             for effect in effects.drain(..) {
                 carry_out(effect, &mut InEnvironment { replica: self, env }, &mut inbox)?;

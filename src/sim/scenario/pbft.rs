@@ -12,7 +12,7 @@ use crate::{
     sim::{
         faults::plan::Behaviour,
         network::builder::NetworkBuilder,
-        trace::{Input, TraceContent},
+        trace::{TraceContent, TracedEvent},
     },
 };
 
@@ -172,7 +172,7 @@ fn alone(runner: &ScenarioRunner<'_>, others: &[u32], height: u64) -> Option<[(u
 /// Returns the block of this height that a replica has validated.
 fn proposed(runner: &ScenarioRunner<'_>, number: u32, height: u64) -> Option<BlockId> {
     runner.network().recorded().rev().find_map(|entry| match &entry.content {
-        TraceContent::Step { replica, input: Input::Judged { id, .. }, .. }
+        TraceContent::Step { replica, event: TracedEvent::Judged { id, .. }, .. }
             if *replica == number && id.height.get() == height =>
         {
             Some(*id)

@@ -10,7 +10,7 @@ use crate::{
         engine::clock::SimTime,
         faults::plan::{Behaviour, FaultId, FaultKind, LinkEffect, LinkFault, Trigger},
         network::{Network, builder::NetworkBuilder, error::NetworkError, replica::Replica},
-        trace::{Incident, Input, Trace, TraceContent, TraceEntry},
+        trace::{Incident, Trace, TraceContent, TraceEntry, TracedEvent},
     },
 };
 
@@ -87,7 +87,7 @@ impl<'a> ScenarioRunner<'a> {
 
     /// Returns how many writes of a replica became durable.
     pub fn written(&self, number: u32) -> usize {
-        let is_such = |entry: &&TraceEntry| matches!(&entry.content, TraceContent::Step { replica, input: Input::Persisted { .. }, .. } if *replica == number);
+        let is_such = |entry: &&TraceEntry| matches!(&entry.content, TraceContent::Step { replica, event: TracedEvent::Persisted { .. }, .. } if *replica == number);
         self.network.recorded().filter(is_such).count()
     }
 

@@ -88,14 +88,16 @@ pub enum TraceContent {
         /// RLP of the whole block, with its seal and senders.
         rlp: Bytes,
     },
-    /// A protocol processed one input.
+    /// A protocol processed one event.
     Step {
         /// Replica.
         replica: u32,
-        /// Input.
-        input: Input,
-        /// Effects that it returned.
-        outputs: Vec<Output>,
+        /// The event; `input` in the written forms.
+        #[serde(rename = "input")]
+        event: TracedEvent,
+        /// The effects that it returned; `outputs` in the written forms.
+        #[serde(rename = "outputs")]
+        effects: Vec<TracedEffect>,
     },
     /// An envelope was put on a link.
     Sent {
@@ -133,11 +135,11 @@ pub enum TraceContent {
     },
 }
 
-/// Input of a protocol.
+/// An event given to a protocol, as a trace has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Input {
+pub enum TracedEvent {
     /// Start.
     Start,
     /// A message.
@@ -191,11 +193,11 @@ pub enum Input {
     Admin(Admin),
 }
 
-/// Effect of a protocol.
+/// An effect of a protocol, as a trace has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
-pub enum Output {
+pub enum TracedEffect {
     /// Sends a message.
     Send {
         /// One replica; none for all others.
@@ -402,9 +404,9 @@ impl TraceContent {
     /// Iterates over the replicas that it names.
     pub(super) fn replicas(&self) -> impl Iterator<Item = u32> + '_ {
         let (one, two) = match self {
-            Self::Step { replica, input: Input::Message { from, .. } | Input::Synced { from, .. }, .. } => {
-                (Some(*replica), Some(*from))
-            }
+            Self::Step {
+                replica, event: TracedEvent::Message { from, .. } | TracedEvent::Synced { from, .. }, ..
+            } => (Some(*replica), Some(*from)),
             Self::Step { replica, .. } | Self::Status { replica, .. } | Self::State { replica, .. } => {
                 (Some(*replica), None)
             }
@@ -424,14 +426,16 @@ impl TraceContent {
 
     /// Iterates over the messages that it names, except the one that it introduces.
     pub(super) fn messages(&self) -> impl Iterator<Item = u32> + '_ {
-        let (one, outputs) = match self {
-            Self::Step { input: Input::Message { message, .. }, outputs, .. } => (Some(*message), outputs.as_slice()),
-            Self::Step { outputs, .. } => (None, outputs.as_slice()),
+        let (one, effects) = match self {
+            Self::Step { event: TracedEvent::Message { message, .. }, effects, .. } => {
+                (Some(*message), effects.as_slice())
+            }
+            Self::Step { effects, .. } => (None, effects.as_slice()),
             Self::Sent { message, .. } => (*message, &[][..]),
             _ => (None, &[][..]),
         };
-        let sent = outputs.iter().filter_map(|output| match output {
-            Output::Send { message, .. } => Some(*message),
+        let sent = effects.iter().filter_map(|effect| match effect {
+            TracedEffect::Send { message, .. } => Some(*message),
             _ => None,
         });
         one.into_iter().chain(sent)
@@ -440,7 +444,9 @@ impl TraceContent {
     /// Returns the number of the block that it names.
     pub(super) const fn block_number(&self) -> Option<u32> {
         match self {
-            Self::Step { input: Input::Built { block, .. } | Input::Synced { block, .. }, .. } => Some(*block),
+            Self::Step { event: TracedEvent::Built { block, .. } | TracedEvent::Synced { block, .. }, .. } => {
+                Some(*block)
+            }
             _ => None,
         }
     }

@@ -54,7 +54,7 @@ pub enum ReplayError {
         #[source]
         source: ConsensusError,
     },
-    /// The trace lacks the content of an input.
+    /// The trace lacks the content of an event.
     #[error("line {record} of the trace: {what} is told nowhere, so it can't be given again")]
     Missing {
         /// Line.
@@ -70,11 +70,11 @@ pub enum ReplayError {
         /// The cause.
         reason: String,
     },
-    /// The protocol returned other effects for the same input.
+    /// The protocol returned other effects for the same event.
     #[error(
         "line {record} of the trace: replica {replica} answered otherwise: output {place} is {got}, recorded is {want}"
     )]
-    Output {
+    Effect {
         /// Line.
         record: usize,
         /// Replica.

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, sync::Arc};
 use imbl::{OrdMap, Vector};
 
 use super::{
-    Incident, Input, Output, ReplicaStatus, TRACE_ENTRIES_MAX, Trace, TraceContent, TraceEntry, TraceHeader, Written,
+    Incident, ReplicaStatus, TRACE_ENTRIES_MAX, Trace, TraceContent, TraceEntry, TraceHeader, TracedEffect,
+    TracedEvent, Written,
 };
 use crate::{
     chain::Block,
@@ -66,28 +67,32 @@ impl Recorder {
         Trace { header: self.header.as_ref().clone(), entries }
     }
 
-    /// Records the input of a protocol.
-    pub(crate) fn input(&mut self, now: SimTime, event: &Event) -> Input {
+    /// Records an event given to a protocol.
+    pub(crate) fn event(&mut self, now: SimTime, event: &Event) -> TracedEvent {
         match event {
-            Event::Start => Input::Start,
+            Event::Start => TracedEvent::Start,
             Event::Message { from, message } => {
-                Input::Message { from: from.get(), message: self.message(now, message, true) }
+                TracedEvent::Message { from: from.get(), message: self.message(now, message, true) }
             }
-            Event::Timer(timer) => Input::Timer { timer: timer.get() },
-            Event::Persisted(ticket) => Input::Persisted { ticket: ticket.get() },
-            Event::BlockBuilt { ticket, block } => Input::Built { ticket: ticket.get(), block: self.block(now, block) },
+            Event::Timer(timer) => TracedEvent::Timer { timer: timer.get() },
+            Event::Persisted(ticket) => TracedEvent::Persisted { ticket: ticket.get() },
+            Event::BlockBuilt { ticket, block } => {
+                TracedEvent::Built { ticket: ticket.get(), block: self.block(now, block) }
+            }
             Event::BlockJudged { block, verdict } => match verdict {
                 Verdict::Valid { updates } => {
                     let updates = updates.iter().map(|update| (update.address, update.weight)).collect();
-                    Input::Judged { id: *block, updates, invalid: None }
+                    TracedEvent::Judged { id: *block, updates, invalid: None }
                 }
                 Verdict::Invalid { reason } => {
-                    Input::Judged { id: *block, updates: Vec::new(), invalid: Some(reason.clone()) }
+                    TracedEvent::Judged { id: *block, updates: Vec::new(), invalid: Some(reason.clone()) }
                 }
             },
-            Event::Random { ticket, value } => Input::Random { ticket: ticket.get(), value: *value },
-            Event::BlockSynced { from, block } => Input::Synced { from: from.get(), block: self.block(now, block) },
-            Event::Admin(admin) => Input::Admin(admin.clone()),
+            Event::Random { ticket, value } => TracedEvent::Random { ticket: ticket.get(), value: *value },
+            Event::BlockSynced { from, block } => {
+                TracedEvent::Synced { from: from.get(), block: self.block(now, block) }
+            }
+            Event::Admin(admin) => TracedEvent::Admin(admin.clone()),
         }
     }
 
@@ -96,13 +101,13 @@ impl Recorder {
         &mut self,
         now: SimTime,
         replica: ReplicaId,
-        input: Input,
+        event: TracedEvent,
         effects: &[Effect],
         protocol: &AnyProtocol,
     ) {
         let is_foreign = self.altered.contains_key(&replica.get());
-        let outputs = effects.iter().map(|effect| self.output(now, effect, is_foreign)).collect();
-        self.push(now, TraceContent::Step { replica: replica.get(), input, outputs });
+        let effects = effects.iter().map(|effect| self.effect(now, effect, is_foreign)).collect();
+        self.push(now, TraceContent::Step { replica: replica.get(), event, effects });
         self.record_status(now, replica, protocol);
     }
 
@@ -181,8 +186,8 @@ impl Recorder {
         number
     }
 
-    fn output(&mut self, now: SimTime, effect: &Effect, is_foreign: bool) -> Output {
-        output_of(effect, |message| self.message(now, message, is_foreign))
+    fn effect(&mut self, now: SimTime, effect: &Effect, is_foreign: bool) -> TracedEffect {
+        effect_of(effect, |message| self.message(now, message, is_foreign))
     }
 }
 
@@ -194,26 +199,26 @@ pub(super) fn digest_of(message: &ConsensusMessage) -> B256 {
 }
 
 /// Returns the written form of an effect; `number` gives the number of its message.
-pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) -> u32) -> Output {
+pub(super) fn effect_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) -> u32) -> TracedEffect {
     match effect {
         Effect::Send { to, message, after } => {
             let to = match to {
                 Recipients::Others => None,
                 Recipients::One(to) => Some(to.get()),
             };
-            Output::Send { to, message: number(message), after: after.map(|ticket| ticket.get()) }
+            TracedEffect::Send { to, message: number(message), after: after.map(|ticket| ticket.get()) }
         }
-        Effect::ArmTimer { timer, deadline } => Output::Arm { timer: timer.get(), deadline: *deadline },
-        Effect::DisarmTimer(timer) => Output::Disarm { timer: timer.get() },
+        Effect::ArmTimer { timer, deadline } => TracedEffect::Arm { timer: timer.get(), deadline: *deadline },
+        Effect::DisarmTimer(timer) => TracedEffect::Disarm { timer: timer.get() },
         Effect::Persist { ticket, records } => {
             let written = records.iter().map(|record| Written {
                 key: record.key.clone(),
                 len: record.value.len() as u64,
                 digest: B256::new(*blake3::hash(&record.value).as_bytes()),
             });
-            Output::Persist { ticket: ticket.get(), records: written.collect() }
+            TracedEffect::Persist { ticket: ticket.get(), records: written.collect() }
         }
-        Effect::Build(request) => Output::Build {
+        Effect::Build(request) => TracedEffect::Build {
             ticket: request.ticket.get(),
             parent: request.parent,
             beneficiary: request.beneficiary,
@@ -222,35 +227,35 @@ pub(super) fn output_of(effect: &Effect, number: impl FnOnce(&ConsensusMessage) 
             mix_hash: request.mix_hash,
             payload: request.payload.clone(),
         },
-        Effect::CancelBuild => Output::CancelBuild,
-        Effect::Validate { block } => Output::Validate { id: BlockId::of(block) },
-        Effect::Draw { ticket, bound } => Output::Draw { ticket: ticket.get(), bound: *bound },
-        Effect::Fetch { block, from } => Output::Fetch { id: *block, from: from.get() },
-        Effect::Chain(event) => output_of_chain(event),
-        Effect::Evidence(evidence) => Output::Evidence { text: format!("{evidence:?}") },
-        Effect::Reject(rejection) => Output::Reject { reason: rejection.to_string() },
-        Effect::Mark(name) => Output::Mark { name: (*name).to_owned() },
+        Effect::CancelBuild => TracedEffect::CancelBuild,
+        Effect::Validate { block } => TracedEffect::Validate { id: BlockId::of(block) },
+        Effect::Draw { ticket, bound } => TracedEffect::Draw { ticket: ticket.get(), bound: *bound },
+        Effect::Fetch { block, from } => TracedEffect::Fetch { id: *block, from: from.get() },
+        Effect::Chain(event) => effect_of_chain(event),
+        Effect::Evidence(evidence) => TracedEffect::Evidence { text: format!("{evidence:?}") },
+        Effect::Reject(rejection) => TracedEffect::Reject { reason: rejection.to_string() },
+        Effect::Mark(name) => TracedEffect::Mark { name: (*name).to_owned() },
     }
 }
 
 #[allow(unreachable_patterns, reason = "a kind of event that pictures do not know is told as text")]
-fn output_of_chain(event: &ChainEvent) -> Output {
+fn effect_of_chain(event: &ChainEvent) -> TracedEffect {
     match event {
-        ChainEvent::Inserted(id) => Output::Inserted { id: *id },
-        ChainEvent::Sealed { block, seal } => Output::Sealed { id: *block, seal: seal.clone() },
+        ChainEvent::Inserted(id) => TracedEffect::Inserted { id: *id },
+        ChainEvent::Sealed { block, seal } => TracedEffect::Sealed { id: *block, seal: seal.clone() },
         ChainEvent::HeadMoved { old, new, reorg_depth } => {
-            Output::Head { old: *old, new: *new, reorg_depth: *reorg_depth }
+            TracedEffect::Head { old: *old, new: *new, reorg_depth: *reorg_depth }
         }
-        ChainEvent::Justified(id) => Output::Justified { id: *id },
-        ChainEvent::Final { finality, proof } => Output::Final {
+        ChainEvent::Justified(id) => TracedEffect::Justified { id: *id },
+        ChainEvent::Final { finality, proof } => TracedEffect::Final {
             safe: finality.safe,
             finalized: finality.finalized,
             irreversible: finality.irreversible.get(),
             kind: format!("{:?}", finality.kind),
             proof: proof.clone(),
         },
-        ChainEvent::ReadReady { request, block } => Output::ReadReady { request: *request, id: *block },
-        other => Output::Other { text: format!("{other:?}") },
+        ChainEvent::ReadReady { request, block } => TracedEffect::ReadReady { request: *request, id: *block },
+        other => TracedEffect::Other { text: format!("{other:?}") },
     }
 }
 

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
-    Incident, Input, Output, ReplayError, Trace, TraceContent, TraceEntry,
-    record::{digest_of, output_of},
+    Incident, ReplayError, Trace, TraceContent, TraceEntry, TracedEffect, TracedEvent,
+    record::{digest_of, effect_of},
 };
 use crate::{
     chain::Block,
@@ -18,7 +18,7 @@ use crate::{
 
 /// A trace, and the protocol instances that replay it.
 ///
-/// Replay uses no seed, network, chain or clock: each recorded input goes to the protocol instance of its replica, and each
+/// Replay uses no seed, network, chain or clock: each recorded event goes to the protocol instance of its replica, and each
 /// effect must equal the recorded one. Messages are those that the instances send; the trace contains all others in full.
 #[derive(Debug)]
 pub struct Replay<'a> {
@@ -122,7 +122,7 @@ impl<'a> Replay<'a> {
     /// Replays the next entry; returns `None` at the end.
     ///
     /// # Errors
-    /// [`ReplayError`] when effects differ from the recorded ones, or an input is not in the trace.
+    /// [`ReplayError`] when effects differ from the recorded ones, or an event is not in the trace.
     pub fn step(&mut self) -> Result<Option<ReplayStep<'a>>, ReplayError> {
         let Some(entry) = self.trace.entries.get(self.next) else { return Ok(None) };
         let record = self.next + 2;
@@ -134,7 +134,7 @@ impl<'a> Replay<'a> {
                     |error: &dyn core::fmt::Display| ReplayError::Content { record, reason: error.to_string() };
                 self.blocks.push(Arc::new(Block::decode_stored(rlp).map_err(|error| content(&error))?));
             }
-            TraceContent::Step { replica, input, outputs } => self.give(*replica, input, outputs, record)?,
+            TraceContent::Step { replica, event, effects } => self.give(*replica, event, effects, record)?,
             TraceContent::State { replica, digest } => self.compare_state(*replica, *digest, record)?,
             TraceContent::Incident(Incident::Restarted { replica, records }) => {
                 let protocol = self.protocol(*replica as usize, records, record)?;
@@ -196,11 +196,17 @@ impl<'a> Replay<'a> {
         Ok(())
     }
 
-    fn give(&mut self, replica: u32, input: &Input, outputs: &[Output], record: usize) -> Result<(), ReplayError> {
+    fn give(
+        &mut self,
+        replica: u32,
+        event: &TracedEvent,
+        recorded: &[TracedEffect],
+        record: usize,
+    ) -> Result<(), ReplayError> {
         if self.protocols.get(replica as usize).is_none_or(|player| player.is_altered) {
             return Ok(());
         }
-        let event = self.event(input, record)?;
+        let event = self.event(event, record)?;
         let mut effects = Vec::new();
         if let Some(player) = self.protocols.get_mut(replica as usize) {
             player.protocol.step(event, &mut effects);
@@ -209,18 +215,18 @@ impl<'a> Replay<'a> {
             if let Effect::Send { message, .. } = effect {
                 self.said(message);
             }
-            let got = output_of(effect, |message| self.numbers.get(&digest_of(message)).copied().unwrap_or(u32::MAX));
-            let want = outputs.get(place);
+            let got = effect_of(effect, |message| self.numbers.get(&digest_of(message)).copied().unwrap_or(u32::MAX));
+            let want = recorded.get(place);
             if want != Some(&got) {
                 let want = want.map_or_else(|| "nothing".to_owned(), |want| format!("{want:?}"));
-                return Err(ReplayError::Output { record, replica, place: place + 1, got: format!("{got:?}"), want });
+                return Err(ReplayError::Effect { record, replica, place: place + 1, got: format!("{got:?}"), want });
             }
         }
-        match outputs.get(effects.len()) {
+        match recorded.get(effects.len()) {
             None => Ok(()),
             Some(want) => {
                 let (place, got, want) = (effects.len() + 1, "nothing".to_owned(), format!("{want:?}"));
-                Err(ReplayError::Output { record, replica, place, got, want })
+                Err(ReplayError::Effect { record, replica, place, got, want })
             }
         }
     }
@@ -241,25 +247,25 @@ impl<'a> Replay<'a> {
         }
     }
 
-    fn event(&self, input: &Input, record: usize) -> Result<Event, ReplayError> {
+    fn event(&self, event: &TracedEvent, record: usize) -> Result<Event, ReplayError> {
         let missing = |what: String| ReplayError::Missing { record, what };
         let block_of = |block: u32| {
             let found = self.blocks.get(block as usize).cloned();
             found.ok_or_else(|| missing(format!("block {block}")))
         };
-        Ok(match input {
-            Input::Start => Event::Start,
-            Input::Message { from, message } => {
+        Ok(match event {
+            TracedEvent::Start => Event::Start,
+            TracedEvent::Message { from, message } => {
                 let told = self.messages.get(*message as usize).and_then(|told| told.message.clone());
                 let content = told.ok_or_else(|| missing(format!("message {message}")))?;
                 Event::Message { from: ReplicaId::new(*from), message: content }
             }
-            Input::Timer { timer } => Event::Timer(TimerId::new(*timer)),
-            Input::Persisted { ticket } => Event::Persisted(Ticket::new(*ticket)),
-            Input::Built { ticket, block } => {
+            TracedEvent::Timer { timer } => Event::Timer(TimerId::new(*timer)),
+            TracedEvent::Persisted { ticket } => Event::Persisted(Ticket::new(*ticket)),
+            TracedEvent::Built { ticket, block } => {
                 Event::BlockBuilt { ticket: Ticket::new(*ticket), block: block_of(*block)? }
             }
-            Input::Judged { id, updates, invalid } => {
+            TracedEvent::Judged { id, updates, invalid } => {
                 let updates =
                     updates.iter().map(|(address, weight)| ValidatorUpdate { address: *address, weight: *weight });
                 let verdict = match invalid {
@@ -268,11 +274,11 @@ impl<'a> Replay<'a> {
                 };
                 Event::BlockJudged { block: *id, verdict }
             }
-            Input::Random { ticket, value } => Event::Random { ticket: Ticket::new(*ticket), value: *value },
-            Input::Synced { from, block } => {
+            TracedEvent::Random { ticket, value } => Event::Random { ticket: Ticket::new(*ticket), value: *value },
+            TracedEvent::Synced { from, block } => {
                 Event::BlockSynced { from: ReplicaId::new(*from), block: block_of(*block)? }
             }
-            Input::Admin(admin) => Event::Admin(admin.clone()),
+            TracedEvent::Admin(admin) => Event::Admin(admin.clone()),
         })
     }
 }

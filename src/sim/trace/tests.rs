@@ -121,16 +121,18 @@ fn a_changed_trace_is_noticed() {
     assert!(matches!(error, ReplayError::State { replica: 0, .. }), "{error}");
 
     let mut left_out = trace.clone();
-    left_out.entries.remove(place(|content| matches!(content, TraceContent::Step { input: Input::Judged { .. }, .. })));
+    left_out
+        .entries
+        .remove(place(|content| matches!(content, TraceContent::Step { event: TracedEvent::Judged { .. }, .. })));
     let error = Replay::new(&left_out).unwrap().finish().unwrap_err();
-    assert!(matches!(error, ReplayError::Output { .. } | ReplayError::Missing { .. }), "{error}");
+    assert!(matches!(error, ReplayError::Effect { .. } | ReplayError::Missing { .. }), "{error}");
 
     let mut longer = trace.clone();
     let step = place(|content| matches!(content, TraceContent::Step { .. }));
-    let TraceContent::Step { outputs, .. } = &mut longer.entries[step].content else { unreachable!() };
-    outputs.push(Output::CancelBuild);
+    let TraceContent::Step { effects, .. } = &mut longer.entries[step].content else { unreachable!() };
+    effects.push(TracedEffect::CancelBuild);
     let error = Replay::new(&longer).unwrap().finish().unwrap_err();
-    assert!(matches!(error, ReplayError::Output { record, .. } if record == step + 2), "{error}");
+    assert!(matches!(error, ReplayError::Effect { record, .. } if record == step + 2), "{error}");
 }
 
 #[test]
@@ -193,37 +195,37 @@ fn entries() -> impl Strategy<Value = TraceContent> {
     let hash = any::<[u8; 32]>().prop_map(B256::new);
     let id = (any::<u64>(), hash.clone()).prop_map(|(height, hash)| BlockId { height: Height::new(height), hash });
     let bytes = proptest::collection::vec(any::<u8>(), 0..40).prop_map(Bytes::from);
-    let input = prop_oneof![
-        Just(Input::Start),
-        any::<u64>().prop_map(|timer| Input::Timer { timer }),
-        any::<(u64, u64)>().prop_map(|(ticket, value)| Input::Random { ticket, value }),
+    let event = prop_oneof![
+        Just(TracedEvent::Start),
+        any::<u64>().prop_map(|timer| TracedEvent::Timer { timer }),
+        any::<(u64, u64)>().prop_map(|(ticket, value)| TracedEvent::Random { ticket, value }),
         (id.clone(), proptest::option::of(".{0,12}"), any::<u64>()).prop_map(|(id, invalid, weight)| {
-            Input::Judged { id, updates: vec![(Address::repeat_byte(7), weight)], invalid }
+            TracedEvent::Judged { id, updates: vec![(Address::repeat_byte(7), weight)], invalid }
         }),
-        any::<u32>().prop_map(|to| Input::Admin(Admin::TransferLeader { to: ReplicaId::new(to) })),
+        any::<u32>().prop_map(|to| TracedEvent::Admin(Admin::TransferLeader { to: ReplicaId::new(to) })),
     ];
-    let output = prop_oneof![
-        Just(Output::CancelBuild),
+    let effect = prop_oneof![
+        Just(TracedEffect::CancelBuild),
         (any::<u64>(), any::<u64>())
-            .prop_map(|(timer, nanos)| Output::Arm { timer, deadline: Deadline::After { nanos } }),
-        (any::<u64>(), any::<u64>()).prop_map(|(timer, time)| Output::Arm {
+            .prop_map(|(timer, nanos)| TracedEffect::Arm { timer, deadline: Deadline::After { nanos } }),
+        (any::<u64>(), any::<u64>()).prop_map(|(timer, time)| TracedEffect::Arm {
             timer,
             deadline: Deadline::AtTimestamp { timestamp: Timestamp::from_secs(time), then_nanos: 1 },
         }),
-        (id.clone(), id.clone(), any::<u64>()).prop_map(|(old, new, reorg_depth)| Output::Head {
+        (id.clone(), id.clone(), any::<u64>()).prop_map(|(old, new, reorg_depth)| TracedEffect::Head {
             old,
             new,
             reorg_depth
         }),
-        (bytes.clone(), hash, any::<u64>()).prop_map(|(key, digest, len)| Output::Persist {
+        (bytes.clone(), hash, any::<u64>()).prop_map(|(key, digest, len)| TracedEffect::Persist {
             ticket: len,
             records: vec![Written { key, len, digest }],
         }),
-        "\\PC{0,20}".prop_map(|reason| Output::Reject { reason }),
+        "\\PC{0,20}".prop_map(|reason| TracedEffect::Reject { reason }),
     ];
     prop_oneof![
-        (0..4_u32, input, proptest::collection::vec(output, 0..4))
-            .prop_map(|(replica, input, outputs)| TraceContent::Step { replica, input, outputs }),
+        (0..4_u32, event, proptest::collection::vec(effect, 0..4))
+            .prop_map(|(replica, event, effects)| TraceContent::Step { replica, event, effects }),
         (0..4_u32, 0..4_u32, proptest::option::of(any::<u64>())).prop_map(|(from, to, arrives_ns)| {
             TraceContent::Sent { from, to, label: "vote".to_owned(), message: None, arrives_ns }
         }),
