@@ -15,7 +15,8 @@ pub use self::{
     read::{LogsError, ReadError},
     transaction::{InvalidTransaction, PoolError},
 };
-use crate::{state::StateError, store::StoreError};
+
+use crate::store::StoreError;
 
 /// A failure of any operation that changes a chain, for callers that use many of them. Every operation returns a narrower error.
 #[derive(Debug, thiserror::Error)]
@@ -48,28 +49,22 @@ pub enum ChainError {
 }
 
 impl ChainError {
-    /// Returns the failure of the store that caused it; `None` for another cause.
-    pub const fn store_failure(&self) -> Option<&StoreError> {
-        let read = match self {
+    /// Returns the store's failure beneath it, such as a full disk; `None` for any other cause.
+    pub const fn store_error(&self) -> Option<&StoreError> {
+        match self {
             Self::Open(OpenError::Write(error))
             | Self::Head(HeadError::Write(error))
             | Self::Restore(RestoreError::Write(error))
             | Self::Intervention(InterventionError::Write(error))
-            | Self::Load(LoadError::Write(error)) => return Some(error),
-            Self::Open(OpenError::Read(read))
-            | Self::Read(read)
-            | Self::Build(BlockExecutionError::Read(read))
-            | Self::Insert(InsertError::Read(read))
-            | Self::Head(HeadError::Read(read))
-            | Self::Restore(RestoreError::Read(read))
-            | Self::Intervention(InterventionError::Read(read))
-            | Self::Load(LoadError::Read(read)) => read,
-            Self::Open(_) | Self::Build(_) | Self::Insert(_) | Self::Head(_) | Self::Intervention(_) | Self::Load(_) => {
-                return None;
-            }
-        };
-        match read {
-            ReadError::Store(error) | ReadError::State(StateError::Store(error)) => Some(error),
+            | Self::Load(LoadError::Write(error)) => Some(error),
+            Self::Read(error)
+            | Self::Open(OpenError::Read(error))
+            | Self::Build(BlockExecutionError::Read(error))
+            | Self::Insert(InsertError::Read(error))
+            | Self::Head(HeadError::Read(error))
+            | Self::Restore(RestoreError::Read(error))
+            | Self::Intervention(InterventionError::Read(error))
+            | Self::Load(LoadError::Read(error)) => error.store_error(),
             _ => None,
         }
     }
@@ -82,7 +77,7 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::primitives::Height;
+    use crate::{primitives::Height, state::StateError};
 
     /// What a reader of the error sees: its message, and those of its causes.
     fn messages(error: &dyn Error) -> Vec<String> {
@@ -102,7 +97,7 @@ mod tests {
         let inserted = InsertError::from(BlockExecutionError::from(state()));
         for error in [ChainError::from(inserted), OpenError::from(state()).into(), LoadError::from(state()).into()] {
             assert_eq!(messages(&error), want);
-            assert!(matches!(error.store_failure(), Some(StoreError::Io { .. })));
+            assert!(matches!(error.store_error(), Some(StoreError::Io { .. })));
         }
 
         let (height, hash) = (Height::new(7), B256::repeat_byte(1));
@@ -111,13 +106,17 @@ mod tests {
         let want = [format!("block 7 ({hash}): {reason}"), reason];
         assert_eq!(messages(&ChainError::from(BlockExecutionError::from(invalid()))), want);
         assert_eq!(messages(&ChainError::from(InsertError::from(BlockExecutionError::from(invalid())))), want);
-        assert_eq!(messages(&ChainError::from(InterventionError::from(invalid()))), want);
+        let refused = ChainError::from(InterventionError::from(invalid()));
+        assert_eq!(messages(&refused), want);
+        assert!(refused.store_error().is_none());
     }
 
     #[test]
     fn a_failed_restore_stays_a_read_or_a_write() {
         let store = || StoreError::Io { operation: "write", reason: "gone".to_owned() };
-        assert!(matches!(HeadError::from(RestoreError::Write(store())), HeadError::Write(_)));
+        let moved = HeadError::from(RestoreError::Write(store()));
+        assert!(matches!(moved, HeadError::Write(_)));
+        assert!(matches!(ChainError::from(moved).store_error(), Some(StoreError::Io { .. })));
         assert!(matches!(LoadError::from(RestoreError::Write(store())), LoadError::Write(_)));
         let pruned = || ReadError::Pruned { what: "state", height: Height::new(3), oldest: Height::new(9) };
         let error = HeadError::from(RestoreError::from(pruned()));

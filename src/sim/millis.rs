@@ -13,7 +13,7 @@ pub(crate) const fn is_whole_millis(duration: Duration) -> bool {
 }
 
 /// A [`Duration`] as the number of its whole milliseconds; a fraction of one is dropped.
-pub(crate) mod millis {
+pub(crate) mod millis_serde {
     use core::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serializer};
@@ -29,8 +29,8 @@ pub(crate) mod millis {
     }
 }
 
-/// As [`millis`], of a field that may be absent.
-pub(crate) mod optional_millis {
+/// As [`millis_serde`], of a field that may be absent.
+pub(crate) mod optional_millis_serde {
     use core::time::Duration;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

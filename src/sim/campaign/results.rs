@@ -12,7 +12,7 @@ use super::{
     Origin,
     two_phase::{RunOutcome, RunReport},
 };
-use crate::sim::millis::millis;
+use crate::sim::millis::millis_serde;
 
 /// Failures listed by a summary; further ones are only counted.
 const FAILURES_MAX: usize = 100;
@@ -56,7 +56,7 @@ pub struct Summary {
     /// Steps of all runs.
     pub steps: u64,
     /// Virtual time of all runs, in whole milliseconds.
-    #[serde(rename = "virtual_ms", with = "millis")]
+    #[serde(rename = "virtual_ms", with = "millis_serde")]
     pub virtual_time: Duration,
     /// Transactions acknowledged as final.
     pub acknowledged: u64,

@@ -16,7 +16,7 @@ use crate::{
     sim::{
         check::violation::Violation,
         faults::plan::FaultPlan,
-        millis::millis,
+        millis::millis_serde,
         network::{Network, error::NetworkError},
         trace::{Incident, Trace},
     },
@@ -64,7 +64,7 @@ pub struct RunCounters {
     /// Steps.
     pub steps: u64,
     /// Virtual time, in whole milliseconds.
-    #[serde(rename = "virtual_ms", with = "millis")]
+    #[serde(rename = "virtual_ms", with = "millis_serde")]
     pub virtual_time: Duration,
     /// Height of the highest head of an honest replica.
     pub height: Height,

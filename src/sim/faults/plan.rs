@@ -36,7 +36,7 @@ use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 use crate::{
     consensus::ReplicaId,
-    sim::millis::{is_whole_millis, millis, optional_millis, whole_millis},
+    sim::millis::{is_whole_millis, millis_serde, optional_millis_serde, whole_millis},
 };
 
 pub use behaviour::{Behaviour, Trigger};
@@ -83,10 +83,10 @@ pub struct FaultPlan {
 #[serde(deny_unknown_fields)]
 pub struct Fault {
     /// Beginning, in virtual time since the network began; whole milliseconds.
-    #[serde(rename = "at_ms", with = "millis")]
+    #[serde(rename = "at_ms", with = "millis_serde")]
     pub at: Duration,
     /// Duration, in whole milliseconds; without it, until the network is healed.
-    #[serde(rename = "for_ms", with = "optional_millis", default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "for_ms", with = "optional_millis_serde", default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
     /// Kind and parameters.
     #[serde(rename = "what")]

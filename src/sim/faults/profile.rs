@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     consensus::ConsensusConfig,
     primitives::{Address, Height},
-    sim::{campaign::workload::Workload, millis::millis},
+    sim::{campaign::workload::Workload, millis::millis_serde},
 };
 
 /// Bounds of the plans that [`FaultPlan::random`](crate::sim::FaultPlan::random) draws, in whole milliseconds. A weight of 0
@@ -16,20 +16,20 @@ use crate::{
 #[serde(deny_unknown_fields)]
 pub struct Profile {
     /// Time within which every fault begins and ends.
-    #[serde(rename = "span_ms", with = "millis")]
+    #[serde(rename = "span_ms", with = "millis_serde")]
     pub span: Duration,
     /// Most faults of a plan.
     pub faults_max: u32,
     /// Longest fault.
-    #[serde(rename = "fault_max_ms", with = "millis")]
+    #[serde(rename = "fault_max_ms", with = "millis_serde")]
     pub fault_max: Duration,
     /// Number of replicas that may misbehave or lose their disk.
     pub byzantine: Budget,
     /// Longest latency of a faulty link.
-    #[serde(rename = "latency_max_ms", with = "millis")]
+    #[serde(rename = "latency_max_ms", with = "millis_serde")]
     pub latency_max: Duration,
     /// Largest clock error, positive or negative.
-    #[serde(rename = "clock_max_ms", with = "millis")]
+    #[serde(rename = "clock_max_ms", with = "millis_serde")]
     pub clock_max: Duration,
     /// Labels of messages to which link faults may be limited; prefixes end in `*`.
     #[serde(default)]

@@ -14,7 +14,7 @@ use crate::{
             plan::{Fault, FaultKind, FaultPlan},
             profile::Profile,
         },
-        millis::{millis, whole_millis},
+        millis::{millis_serde, whole_millis},
         network::{Network, builder::NetworkBuilder, error::NetworkError, links::Latency},
     },
     system::staking::StakingParams,
@@ -27,10 +27,10 @@ pub struct CampaignSetup {
     /// Numbers of validators; each seed draws one of them.
     pub validators: Vec<u32>,
     /// Duration of the phase with faults, in whole milliseconds of virtual time.
-    #[serde(rename = "fault_ms", with = "millis")]
+    #[serde(rename = "fault_ms", with = "millis_serde")]
     pub fault_phase: Duration,
     /// Longest recovery of the healed network, in whole milliseconds of virtual time.
-    #[serde(rename = "heal_ms", with = "millis")]
+    #[serde(rename = "heal_ms", with = "millis_serde")]
     pub recovery_max: Duration,
     /// Blocks that the healed network must add to the highest head there was.
     pub blocks_after: u64,

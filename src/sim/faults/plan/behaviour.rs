@@ -8,7 +8,7 @@ use super::link::{check_delay, check_per_mille};
 use crate::{
     consensus::ReplicaId,
     primitives::{Address, Height},
-    sim::millis::millis,
+    sim::millis::millis_serde,
 };
 
 /// Misbehaviour of a replica. Its protocol runs unchanged; its effects are changed before they are carried out.
@@ -34,7 +34,7 @@ pub enum Behaviour {
     /// Sends every message late.
     Withhold {
         /// Delay, in whole milliseconds.
-        #[serde(rename = "ms", with = "millis")]
+        #[serde(rename = "ms", with = "millis_serde")]
         delay: Duration,
     },
     /// Omits transactions from its blocks.

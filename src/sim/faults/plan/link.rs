@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     consensus::ReplicaId,
     sim::{
-        millis::{is_whole_millis, millis, whole_millis},
+        millis::{is_whole_millis, millis_serde, whole_millis},
         network::links::Latency,
     },
 };
@@ -53,7 +53,7 @@ pub enum LinkEffect {
         /// Probability, in thousandths.
         per_mille: u16,
         /// Longest additional delay, in whole milliseconds.
-        #[serde(rename = "up_to_ms", with = "millis")]
+        #[serde(rename = "up_to_ms", with = "millis_serde")]
         up_to: Duration,
     },
     /// Some messages arrive again, much later.
@@ -61,7 +61,7 @@ pub enum LinkEffect {
         /// Probability, in thousandths.
         per_mille: u16,
         /// Longest delay of the copy, in whole milliseconds.
-        #[serde(rename = "up_to_ms", with = "millis")]
+        #[serde(rename = "up_to_ms", with = "millis_serde")]
         up_to: Duration,
     },
     /// All messages have another latency.
@@ -87,25 +87,25 @@ pub enum Delay {
     /// Constant.
     Constant {
         /// Delay.
-        #[serde(rename = "ms", with = "millis")]
+        #[serde(rename = "ms", with = "millis_serde")]
         delay: Duration,
     },
     /// Uniform between two delays.
     Uniform {
         /// Shortest delay.
-        #[serde(rename = "min_ms", with = "millis")]
+        #[serde(rename = "min_ms", with = "millis_serde")]
         min: Duration,
         /// Longest delay.
-        #[serde(rename = "max_ms", with = "millis")]
+        #[serde(rename = "max_ms", with = "millis_serde")]
         max: Duration,
     },
     /// A floor plus an exponentially distributed part.
     Exponential {
         /// Shortest delay.
-        #[serde(rename = "floor_ms", with = "millis")]
+        #[serde(rename = "floor_ms", with = "millis_serde")]
         floor: Duration,
         /// Mean of the exponential part.
-        #[serde(rename = "mean_ms", with = "millis")]
+        #[serde(rename = "mean_ms", with = "millis_serde")]
         mean: Duration,
     },
 }
