@@ -23,7 +23,7 @@ use serde_json::{Value, json};
 /// The 99th percentile that no worst client may push above.
 const P99_MAX: Duration = Duration::from_millis(50);
 /// Accounts in the state, which a dump has to carry.
-const ACCOUNTS: u64 = 100_000;
+const ACCOUNTS: u64 = 50_000;
 /// Token transfers, each with a log.
 const LOGS: u64 = 20_000;
 /// Transfers in the longest block, of which the last one is traced.

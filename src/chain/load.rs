@@ -89,7 +89,7 @@ impl Chain {
             summary.count(&loaded.block);
             let is_head = index + 1 == dump.blocks.len();
             let executed = next.check_loaded(index, loaded, is_head.then_some(&dump.accounts))?;
-            next.append(executed);
+            next.append(self.known_with_state(executed.hash()).unwrap_or(executed));
         }
         if next.head().hash() != dump.head {
             return Err(DumpError::Head { got: next.head().hash(), want: dump.head }.into());
@@ -101,6 +101,15 @@ impl Chain {
         next.finish_loading(dump.safe, dump.finalized, pending)?;
         self.restore(&next)?;
         Ok(summary)
+    }
+
+    /// Returns a block that this chain has already, with a state that can be read. Going to it writes nothing of the state that was
+    /// loaded for it, on which later ones would then be built.
+    fn known_with_state(&self, hash: B256) -> Option<ExecutedBlock> {
+        let known = self.block(hash).ok()?;
+        self.state_of(hash).ok()?;
+        self.context().garbage.keep(hash);
+        Some(known)
     }
 
     /// Returns the same chain without blocks above genesis. [`Chain::restore`] switches to it.

@@ -125,9 +125,34 @@ pub(crate) fn check_receipts(executed: &ExecutedBlock, got: &Value) -> Result<()
 }
 
 mod tests {
-    use chainbox::{node::Node, primitives::U256};
+    use chainbox::{
+        node::{Database, Node},
+        primitives::{Address, U256},
+        store::testing::MemoryDisk,
+    };
 
     use super::*;
+
+    /// A database that goes back to one of its own blocks by a dump builds on a state that it has.
+    #[test]
+    fn a_dump_of_a_block_below_the_head_is_loaded_over_a_database() {
+        let disk = Arc::new(MemoryDisk::new());
+        let build = || Node::builder().with_database(Database::Store(disk.clone())).build().unwrap();
+        let node = build();
+        let (alice, bob) = (node.accounts()[0], node.accounts()[1]);
+        node.transfer(alice, bob, U256::from(5)).unwrap();
+        let dump = node.dump().unwrap();
+        node.mine(2).unwrap();
+        for value in 1..20_u64 {
+            node.load(&dump).unwrap();
+            node.set_balance(Address::repeat_byte(9), U256::from(value)).unwrap();
+            node.transfer(alice, bob, U256::from(value)).unwrap();
+        }
+        let before = dump_of(&node);
+        replay(&before).unwrap();
+        drop(node);
+        assert_eq!(difference(&before, &dump_of(&build())), None);
+    }
 
     fn dump_of(node: &Node) -> ChainDump {
         chain_of(node.dump().unwrap().as_bytes())

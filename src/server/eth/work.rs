@@ -2,6 +2,9 @@
 
 use crate::server::commands::Length;
 
+/// Bytes of the parameters of a read that may run on a thread that serves connections.
+const SHORT_PARAMS_BYTES_MAX: usize = 64 << 10;
+
 /// The kind of a method's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Work {
@@ -16,7 +19,15 @@ pub(super) enum Work {
 impl Work {
     /// Returns the kind of work of a call.
     pub(super) fn of(method: &str, params: Option<&str>) -> Self {
+        let params_len = params.map_or(0, str::len);
         match Self::of_method(method) {
+            // Transactions in full are as long as the block.
+            Self::Read(_)
+                if method.starts_with("eth_getBlockBy") && params.is_some_and(|params| params.contains("true")) =>
+            {
+                Self::Read(Length::Long)
+            }
+            Self::Read(_) if params_len > SHORT_PARAMS_BYTES_MAX => Self::Read(Length::Long),
             // The pending block is executed when somebody first asks for it.
             Self::Lookup if params.is_some_and(|params| params.contains("\"pending\"")) => Self::Read(Length::Short),
             work => work,
@@ -28,12 +39,9 @@ impl Work {
             "eth_call"
             | "eth_estimateGas"
             | "eth_createAccessList"
-            | "eth_feeHistory"
-            | "eth_getProof"
-            | "eth_getBlockReceipts"
             | "eth_getFilterChanges"
             | "eth_signTransaction"
-            // As long as a block, the pool or the request.
+            // As long as a list of a block's hashes, the pool or the request.
             | "eth_getBlockByNumber"
             | "eth_getBlockByHash"
             | "txpool_status"
@@ -42,9 +50,16 @@ impl Work {
             | "personal_sign"
             | "eth_signTypedData"
             | "eth_signTypedData_v4" => Self::Read(Length::Short),
-            "eth_getLogs" | "eth_getFilterLogs" | "txpool_content" | "txpool_inspect" | "txpool_contentFrom" => {
-                Self::Read(Length::Long)
-            }
+            // While a thread that serves connections works, the other one may not look for new requests: a block of 10,000
+            // receipts takes 60 ms.
+            "eth_feeHistory"
+            | "eth_getProof"
+            | "eth_getBlockReceipts"
+            | "eth_getLogs"
+            | "eth_getFilterLogs"
+            | "txpool_content"
+            | "txpool_inspect"
+            | "txpool_contentFrom" => Self::Read(Length::Long),
             // A dump takes the writer's lock: as a read it would wait for commands on a thread that reads need.
             "anvil_dumpState"
             | "hardhat_dumpState"
@@ -85,7 +100,11 @@ mod tests {
             ("eth_blockNumber", None, Work::Lookup),
             ("eth_getBalance", Some("[\"0x1\",\"latest\"]"), Work::Lookup),
             ("eth_getBalance", Some("[\"0x1\", \"pending\"]"), Work::Read(Length::Short)),
-            ("eth_getBlockByNumber", None, Work::Read(Length::Short)),
+            ("eth_getBlockByNumber", Some("[\"0x1\",false]"), Work::Read(Length::Short)),
+            ("eth_getBlockByNumber", Some("[\"0x1\",true]"), Work::Read(Length::Long)),
+            ("eth_getBlockReceipts", Some("[\"0x1\"]"), Work::Read(Length::Long)),
+            ("web3_sha3", Some("[\"0x00\"]"), Work::Read(Length::Short)),
+            ("web3_sha3", Some(&"0".repeat(SHORT_PARAMS_BYTES_MAX + 1)), Work::Read(Length::Long)),
             ("eth_getLogs", None, Work::Read(Length::Long)),
             ("anvil_dumpState", None, Work::Command(Length::Long)),
             ("debug_traceTransaction", None, Work::Read(Length::Long)),

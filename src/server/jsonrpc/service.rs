@@ -19,9 +19,6 @@ use crate::server::{
     limits::{BATCH_CALLS_MAX, BATCH_RESPONSE_BYTES_MAX},
 };
 
-/// Calls of a batch between two of which other connections of the same thread are served.
-const CALLS_PER_TURN: usize = 8;
-
 /// Executes the calls of one interface.
 pub(crate) trait Dispatch: Clone + Send + Sync + 'static {
     /// Bound of one response, single or batch, in bytes.
@@ -98,12 +95,9 @@ impl<D: Dispatch> JsonRpcService<D> {
         let messages: Vec<Message<'_>> =
             entries.into_iter().map(|entry| Message::read(entry.get().as_bytes(), extensions)).collect();
         let mut messages = messages.into_iter().peekable();
-        let mut calls: usize = 0;
         while let Some(message) = messages.next() {
-            calls = calls.saturating_add(1);
-            if calls.is_multiple_of(CALLS_PER_TURN) {
-                tokio::task::yield_now().await;
-            }
+            // Other connections of the same thread are served between two calls.
+            tokio::task::yield_now().await;
             match message {
                 Message::Call(request, raw_id) if self.dispatch.is_grouped(&request) => {
                     let (mut group, mut ids) = (vec![request], vec![raw_id]);
