@@ -27,7 +27,7 @@ impl EngineError {
     pub const fn full_disk(&self) -> Option<FullDisk> {
         match self {
             Self::Store(error) => FullDisk::of_store(error),
-            Self::Chain(error) => match error.store_failure() {
+            Self::Chain(error) => match error.store_error() {
                 Some(error) => FullDisk::of_store(error),
                 None => None,
             },

@@ -140,7 +140,12 @@ impl Node {
     }
 
     /// As [`Node::submit`]; the outer error is that of a failure, after which the writer may be changed.
-    fn submit_or_fail(&self, writer: &mut Writer, view: &mut Arc<NodeView>, prepared: &Prepared) -> Result<Result<B256, SendError>, SendError> {
+    fn submit_or_fail(
+        &self,
+        writer: &mut Writer,
+        view: &mut Arc<NodeView>,
+        prepared: &Prepared,
+    ) -> Result<Result<B256, SendError>, SendError> {
         match self.submit(writer, view, prepared) {
             Err(failure @ SendError::Mine(_)) => Err(failure),
             result => Ok(result),

@@ -12,6 +12,7 @@ mod pool;
 mod protocols;
 mod pruned_branches;
 mod reads;
+mod retention;
 mod sending;
 mod settings;
 mod snapshots;

@@ -12,7 +12,7 @@ use imbl::Vector;
 use super::CallContext;
 use crate::{
     chain::{
-        Candidates, Chain, BlockExecutionError, ExecutedBlock, InvalidTransaction, Receipt,
+        BlockExecutionError, Candidates, Chain, ExecutedBlock, InvalidTransaction, Receipt,
         context::ChainContext,
         execution::{self, Filled, Opened, Progress, total_difficulty},
         rules::BlockAttributes,
