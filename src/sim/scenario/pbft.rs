@@ -28,15 +28,15 @@ pub(super) const SCENARIOS: &[Scenario] = &[
         name: "pbft-equivocating-primary",
         protocol: "pbft",
         summary: "the primary of seven proposes two blocks in one place, each to half of the others",
-        outcome: "neither gets a quorum; those who see both change the view and prove it, and the liar is put out",
+        outcome: "neither gets a quorum; those who see both change the view and prove it, and the primary is excluded",
         script: Script::Network { validators: HALVES, seed: 7, consensus, setup, play: equivocating_primary },
     },
     Scenario {
         name: "pbft-f-plus-1-byzantine",
         protocol: "pbft",
-        summary: "f + 1 = 2 of 4 lie: the primary proposes two blocks, and a backup votes for both",
+        summary: "f + 1 = 2 of 4 are Byzantine: the primary proposes two blocks, and a backup votes for both",
         outcome: "two honest replicas commit different blocks, and the invariant agreement reports it",
-        script: Script::Network { validators: LIARS, seed: 7, consensus, setup, play: f_plus_1 },
+        script: Script::Network { validators: F_PLUS_1, seed: 7, consensus, setup, play: f_plus_1 },
     },
     Scenario {
         name: "pbft-lost-view-changes",
@@ -51,7 +51,7 @@ const CRASH: Sizes =
     Sizes::from_default(4, "one may fail only where there are 3f + 1, f of at least 1").at_least(4).at_most(16);
 const HALVES: Sizes =
     Sizes::from_default(7, "half of the backups with the primary must be less than a quorum").at_least(7).at_most(13);
-const LIARS: Sizes = Sizes::exactly(4, "f + 1 liars are the primary and one backup");
+const F_PLUS_1: Sizes = Sizes::exactly(4, "f + 1 Byzantine replicas are the primary and one backup");
 
 fn consensus() -> ConsensusConfig {
     ConsensusConfig::Pbft(PbftConfig::default())
@@ -117,16 +117,16 @@ fn equivocating_primary(runner: &mut ScenarioRunner<'_>) -> Result<String, Scena
     for number in &others {
         runner.ensure(runner.evidence(*number) > 0, format!("evidence at replica {number}"))?;
     }
-    let liar = runner.replica(primary).address().unwrap_or_default();
+    let faulty = runner.replica(primary).address().unwrap_or_default();
     let is_out = |runner: &ScenarioRunner<'_>| {
-        others.iter().all(|number| pbft(runner, *number).is_some_and(|pbft| !pbft.committee().contains(&liar)))
+        others.iter().all(|number| pbft(runner, *number).is_some_and(|pbft| !pbft.committee().contains(&faulty)))
     };
-    runner.run_until(ms(120_000), "a committee without the liar", is_out)?;
+    runner.run_until(ms(120_000), "a committee without the faulty primary", is_out)?;
     let found: u64 = others.iter().map(|number| runner.evidence(*number)).sum();
     let view = others.iter().map(|number| view(runner, *number)).max().unwrap_or_default();
     let out = runner.highest().get();
     Ok(format!(
-        "view {view}, {found} pieces of evidence at {} replicas; the liar is out at height {out}, the others go on",
+        "view {view}, {found} pieces of evidence at {} replicas; the faulty primary is out at height {out}, the others go on",
         others.len()
     ))
 }

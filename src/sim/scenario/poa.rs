@@ -167,9 +167,9 @@ fn double_signing(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioErr
     runner.run_until(ms(60_000), "one block a height", |runner| {
         (1..=settled).all(|height| runner.agree_at(&honest, Height::new(height)))
     })?;
-    let liar = runner.replica(0).address();
+    let faulty = runner.replica(0).address();
     let named = honest.iter().flat_map(|number| runner.replica(*number).evidence()).map(Evidence::offender);
-    runner.ensure(named.into_iter().all(|named| Some(named) == liar), "nobody else named")?;
+    runner.ensure(named.into_iter().all(|named| Some(named) == faulty), "nobody else named")?;
     let holders = honest.iter().filter(|number| runner.evidence(**number) > 0).count();
     let found: u64 = honest.iter().map(|number| runner.evidence(*number)).sum();
     Ok(format!(

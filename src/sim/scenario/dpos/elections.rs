@@ -153,17 +153,18 @@ fn hasty_proposal(runner: &mut ScenarioRunner<'_>, candidate: u32) -> Result<(),
     let (schedule, slot) = (link.state.active(), link.slot + 2);
     let author = schedule.producers().members()[schedule.producer_at(slot, &config)].address;
     let everybody = all(runner);
-    let Some(liar) = everybody.iter().copied().find(|number| runner.replica(*number).address() == Some(author)) else {
+    let Some(faulty) = everybody.iter().copied().find(|number| runner.replica(*number).address() == Some(author))
+    else {
         return Err(runner.not_shown("the producer of the next slot"));
     };
-    let silence = runner.misbehave(liar, Behaviour::Silent)?;
+    let silence = runner.misbehave(faulty, Behaviour::Silent)?;
     runner.run_until(ms(10_000), "its block", |runner| {
-        runner.replica(liar).counters().blocks_built > 0
-            && runner.replica(liar).chain().head().block().header().beneficiary == author
-            && runner.head(liar).height > before.height
+        runner.replica(faulty).counters().blocks_built > 0
+            && runner.replica(faulty).chain().head().block().header().beneficiary == author
+            && runner.head(faulty).height > before.height
     })?;
-    let head = runner.head(liar);
-    let Ok(honest) = runner.replica(liar).chain().block(head.hash) else { return Err(runner.not_shown("its block")) };
+    let head = runner.head(faulty);
+    let Ok(honest) = runner.replica(faulty).chain().block(head.hash) else { return Err(runner.not_shown("its block")) };
     let honest = honest.block().clone();
     let mut members: Vec<_> = schedule_of(runner).unwrap_or_default();
     members.retain(|address| *address != author);
@@ -174,12 +175,12 @@ fn hasty_proposal(runner: &mut ScenarioRunner<'_>, candidate: u32) -> Result<(),
     let mut header = honest.header().clone();
     header.extra_data = Block::extra_data_of(&payload).unwrap_or_default();
     let hasty = Block::new(header, honest.transactions().to_vec(), payload, Vec::new());
-    let seal = runner.signer(liar).sign(hasty.hash());
+    let seal = runner.signer(faulty).sign(hasty.hash());
     let hasty = Arc::new(hasty.with_seal(seal));
-    let others: Vec<u32> = everybody.into_iter().filter(|number| *number != liar).collect();
+    let others: Vec<u32> = everybody.into_iter().filter(|number| *number != faulty).collect();
     let rejected = |runner: &ScenarioRunner<'_>, number: u32| runner.replica(number).counters().rejected;
     let counts: Vec<_> = others.iter().map(|number| rejected(runner, *number)).collect();
-    runner.inject(liar, &others, &ConsensusMessage::Block(hasty.clone()))?;
+    runner.inject(faulty, &others, &ConsensusMessage::Block(hasty.clone()))?;
     runner.run_for(ms(60))?;
     let is_refused = others.iter().zip(counts).all(|(number, count)| rejected(runner, *number) > count);
     let why = runner.replica(others[0]).last_rejection().map(ToString::to_string).unwrap_or_default();

@@ -68,13 +68,13 @@ pub(super) fn ex_ante(runner: &mut ScenarioRunner<'_>) -> Result<String, Scenari
 pub(super) fn balancing(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
     let (first, cast) = cast(runner, Cast::find)?;
     let Cast { proposer, skipper, swayer, silent, left, right, next } = cast;
-    let liars = [proposer, skipper, swayer, silent];
-    let honest = all_but(runner, &liars);
+    let byzantine = [proposer, skipper, swayer, silent];
+    let honest = all_but(runner, &byzantine);
     let forked = first + 1;
     runner.begin_window();
     runner.mark_byzantine(proposer)?;
-    for liar in [skipper, swayer, silent] {
-        runner.misbehave(liar, Behaviour::Silent)?;
+    for faulty in [skipper, swayer, silent] {
+        runner.misbehave(faulty, Behaviour::Silent)?;
     }
     let apart = runner.link(&["block"], &[proposer], &right, LinkEffect::Loss { per_mille: 1_000 })?;
     into_slot(runner, forked, ms(100))?;
@@ -97,8 +97,8 @@ pub(super) fn balancing(runner: &mut ScenarioRunner<'_>) -> Result<String, Scena
     runner.ensure(is_balanced(runner), "the halves apart when the next slot's votes are given")?;
     runner.run_for(ms(900))?;
     runner.ensure(is_balanced(runner), "the halves apart until that slot's end")?;
-    let liar = (address(runner, proposer), SlashingCondition::DoubleProposal);
-    runner.ensure(named(runner, &honest) == [liar].into(), "the proposer named, and nobody else yet")?;
+    let offender = (address(runner, proposer), SlashingCondition::DoubleProposal);
+    runner.ensure(named(runner, &honest) == [offender].into(), "the proposer named, and nobody else yet")?;
     into_slot(runner, forked + 2, ms(300))?;
     let tipped = runner.head(next);
     let is_new = tipped != one && tipped != other;
@@ -106,7 +106,7 @@ pub(super) fn balancing(runner: &mut ScenarioRunner<'_>) -> Result<String, Scena
     // With the withheld votes, the swayer's two votes are in conflict.
     runner.run_for(ms(1_000))?;
     runner.end_window();
-    let want = [liar, (address(runner, swayer), SlashingCondition::DoubleVote)];
+    let want = [offender, (address(runner, swayer), SlashingCondition::DoubleVote)];
     runner.ensure(named(runner, &honest) == want.into(), "the proposer and the swayer named, and nobody else")?;
     until_final(runner, &honest, tipped.height.get())?;
     Ok(format!(
@@ -153,8 +153,8 @@ impl Cast {
         }
         // Equally many voters on each side; all others alternate.
         let (mut left, mut right) = (vec![one], vec![other]);
-        let liars = [proposer, skipper, swayer, silent];
-        let rest = (0..runner.count()).filter(|who| !liars.contains(who) && !voters().any(|voter| voter == *who));
+        let byzantine = [proposer, skipper, swayer, silent];
+        let rest = (0..runner.count()).filter(|who| !byzantine.contains(who) && !voters().any(|voter| voter == *who));
         for (place, who) in skipped.committee.iter().copied().chain(rest).enumerate() {
             if place % 2 == 0 { left.push(who) } else { right.push(who) }
         }

@@ -39,23 +39,23 @@ fn votes_of(chain: &Chain) -> Vec<Vote> {
     payloads.flat_map(|payload| payload.votes).collect()
 }
 
-/// The keys of the last `liars` replicas run twice, one process connected to each half of the honest replicas, which are
+/// The keys of the last `byzantine` replicas run twice, one process connected to each half of the honest replicas, which are
 /// disconnected from each other.
-fn split(runner: &mut ScenarioRunner<'_>, liars: u32) -> Result<(Vec<u32>, Vec<u32>), ScenarioError> {
-    let honest: Vec<u32> = (0..runner.count() - liars).collect();
+fn split(runner: &mut ScenarioRunner<'_>, byzantine: u32) -> Result<(Vec<u32>, Vec<u32>), ScenarioError> {
+    let honest: Vec<u32> = (0..runner.count() - byzantine).collect();
     let (one, other) = honest.split_at(honest.len() / 2);
     runner.one_way(one, other)?;
     runner.one_way(other, one)?;
-    for liar in honest.len() as u32..runner.count() {
+    for replica in honest.len() as u32..runner.count() {
         let group = one.iter().map(|number| id(*number)).collect();
-        runner.begin(FaultKind::Twins { replica: id(liar), group })?;
+        runner.begin(FaultKind::Twins { replica: id(replica), group })?;
     }
     Ok((one.to_vec(), other.to_vec()))
 }
 
 pub(super) fn third_plus_one(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    let liars = runner.count() / 3 + 1;
-    let (one, other) = split(runner, liars)?;
+    let byzantine = runner.count() / 3 + 1;
+    let (one, other) = split(runner, byzantine)?;
     runner.run_until_broken(ms(200_000), "agreement")?;
     let heights = |runner: &ScenarioRunner<'_>| [one[0], other[0]].map(|number| finalized(runner, number));
     for _ in 0..60 {
@@ -69,14 +69,15 @@ pub(super) fn third_plus_one(runner: &mut ScenarioRunner<'_>) -> Result<String, 
     runner.ensure(!ours.contains(&0), "both sides with something final")?;
     let votes = [one[0], other[0]].map(|number| votes_of(runner.replica(number).chain()));
     let guilty = offenders(&votes[0], &votes[1], runner.network().authenticator());
-    let want: BTreeSet<Address> = (runner.count() - liars..runner.count()).map(|liar| address(runner, liar)).collect();
+    let want: BTreeSet<Address> =
+        (runner.count() - byzantine..runner.count()).map(|replica| address(runner, replica)).collect();
     runner.ensure(guilty == want, "exactly those named who voted on both sides")?;
     let set = runner.network().genesis_validators();
     let weight: u128 =
         guilty.iter().filter_map(|who| set.index_of(who)).map(|place| u128::from(set.members()[place].weight)).sum();
     runner.ensure(3 * weight >= set.total_weight(), "at least a third of the stake")?;
     Ok(format!(
-        "heights {} and {} are final on two branches; {liars} of {} are named, no honest one among them",
+        "heights {} and {} are final on two branches; {byzantine} of {} are named, no honest one among them",
         ours[0],
         ours[1],
         runner.count()
@@ -85,13 +86,13 @@ pub(super) fn third_plus_one(runner: &mut ScenarioRunner<'_>) -> Result<String, 
 
 /// Negative control: fewer than a third break nothing.
 pub(super) fn less_than_third(runner: &mut ScenarioRunner<'_>) -> Result<String, ScenarioError> {
-    let liars = (runner.count() - 1) / 3;
-    let (one, other) = split(runner, liars)?;
+    let byzantine = (runner.count() - 1) / 3;
+    let (one, other) = split(runner, byzantine)?;
     runner.run_for(ms(48_000))?;
     let heights = [one[0], other[0]].map(|number| finalized(runner, number));
     runner.ensure(heights.contains(&0), "one side without anything final")?;
     Ok(format!(
-        "{liars} of {} on both sides: final up to {} and {}, nothing in conflict",
+        "{byzantine} of {} on both sides: final up to {} and {}, nothing in conflict",
         runner.count(),
         heights[0],
         heights[1]
