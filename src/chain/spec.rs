@@ -12,12 +12,12 @@ mod units_json;
 #[cfg(test)]
 mod tests;
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use alloy_primitives::{Address, B64, B256, Bytes, U256};
 use serde::{Deserialize, Serialize};
 
-use self::units_json::{gas_json, millis_json, timestamp_json};
+use self::units_json::{Dropped, gas_json, timestamp_json};
 use crate::{
     primitives::{Gas, Height, Timestamp, Wallet, amount, ether},
     system::staking::StakingParams,
@@ -88,9 +88,9 @@ pub struct GenesisSpec {
     /// Nonce of the genesis header.
     #[serde(default)]
     pub nonce: B64,
-    /// Time between blocks for protocols and drivers that produce at an interval, in whole milliseconds; `blockTimeMs` in JSON.
-    #[serde(default = "default_block_time", rename = "blockTimeMs", with = "millis_json")]
-    pub block_time: Duration,
+    /// `blockTimeMs` of earlier versions, which nothing read: accepted and dropped.
+    #[serde(default, rename = "blockTimeMs", skip_serializing)]
+    pub(crate) dropped_block_time: Dropped,
     /// Accounts of the genesis state.
     #[serde(default)]
     pub accounts: BTreeMap<Address, GenesisAccount>,
@@ -132,7 +132,7 @@ impl GenesisSpec {
             difficulty: U256::ZERO,
             mix_hash: B256::ZERO,
             nonce: B64::ZERO,
-            block_time: default_block_time(),
+            dropped_block_time: Dropped,
             accounts: BTreeMap::new(),
             contracts: Vec::new(),
             validators: Vec::new(),
@@ -187,8 +187,4 @@ const fn default_transaction_gas_cap() -> bool {
 
 const fn default_gas_limit() -> Gas {
     Gas::new(30_000_000)
-}
-
-const fn default_block_time() -> Duration {
-    Duration::from_secs(1)
 }

@@ -22,10 +22,6 @@ impl GenesisSpec {
         if self.gas_limit < GAS_LIMIT_MIN {
             return invalid("gasLimit", format!("{} is below {}", self.gas_limit.get(), GAS_LIMIT_MIN.get()));
         }
-        let time = self.block_time;
-        if u64::try_from(time.as_millis()).is_err() || !time.subsec_nanos().is_multiple_of(1_000_000) {
-            return invalid("blockTimeMs", format!("{time:?} is not a whole number of milliseconds below 2^64"));
-        }
         if self.extra_data.len() > EXTRA_DATA_BYTES_MAX {
             let length = self.extra_data.len();
             return invalid("extraData", format!("has {length} bytes; at most {} are valid", EXTRA_DATA_BYTES_MAX));

@@ -1,7 +1,5 @@
 //! Setters of a genesis specification.
 
-use std::time::Duration;
-
 use alloy_primitives::{Address, U256};
 
 use super::{BaseFee, GenesisAccount, GenesisContract, GenesisSpec, GenesisValidator};
@@ -53,12 +51,6 @@ impl GenesisSpec {
     #[must_use]
     pub fn with_transaction_gas_cap(self, transaction_gas_cap: bool) -> Self {
         Self { transaction_gas_cap, ..self }
-    }
-
-    /// Sets the time between blocks, in whole milliseconds.
-    #[must_use]
-    pub fn with_block_time(self, block_time: Duration) -> Self {
-        Self { block_time, ..self }
     }
 
     /// Sets an account, in place of one with the same address.

@@ -1,4 +1,4 @@
-//! JSON of gas, times and durations: numbers of their unit, in the forms of an amount.
+//! JSON of gas and times: numbers of their unit, in the forms of an amount. JSON of fields that are no more.
 
 /// JSON of a [`Gas`](crate::primitives::Gas) amount: as [`amount::small`](crate::primitives::amount::small).
 pub(super) mod gas_json {
@@ -30,19 +30,12 @@ pub(super) mod timestamp_json {
     }
 }
 
-/// JSON of a [`Duration`](std::time::Duration): its milliseconds, as [`amount::small`](crate::primitives::amount::small). A fraction of one is dropped; [`GenesisSpec::check`](super::GenesisSpec::check) refuses it.
-pub(super) mod millis_json {
-    use std::time::Duration;
+/// The value of a field that is no more: any, and dropped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Dropped;
 
-    use serde::{Deserializer, Serializer};
-
-    use crate::primitives::amount::small;
-
-    pub(crate) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
-        small::serialize(&u64::try_from(duration.as_millis()).unwrap_or(u64::MAX), serializer)
-    }
-
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-        small::deserialize(deserializer).map(Duration::from_millis)
+impl<'de> serde::Deserialize<'de> for Dropped {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        serde::de::IgnoredAny::deserialize(deserializer).map(|_| Self)
     }
 }
