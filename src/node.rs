@@ -36,7 +36,7 @@ mod validators;
 mod view;
 mod writer;
 
-use std::sync::{Arc, MutexGuard, PoisonError, TryLockError, atomic::Ordering};
+use std::sync::{Arc, MutexGuard, PoisonError, atomic::Ordering};
 
 use self::writer::{NodeInner, Writer};
 use crate::{
@@ -143,13 +143,6 @@ impl Node {
     /// Signs a hash with an account's key; `None` when the node does not hold it.
     pub fn sign(&self, address: Address, hash: B256) -> Option<Signature> {
         self.inner.key_of(address).map(|key| key.sign_hash(hash))
-    }
-
-    /// Whether the writer's lock is held, so that a change of the node would wait. May be outdated when it returns.
-    ///
-    /// For a server that must not block its few worker threads.
-    pub fn is_busy(&self) -> bool {
-        matches!(self.inner.writer.try_lock(), Err(TryLockError::WouldBlock))
     }
 
     /// Number of panics in this node's commands since it was built. Each is a bug, and was undone.
