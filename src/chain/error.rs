@@ -16,6 +16,8 @@ pub use self::{
     transaction::{InvalidTransaction, PoolError},
 };
 
+use crate::store::StoreError;
+
 /// A failure of any operation that changes a chain, for callers that use many of them. Every operation returns a narrower error.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -46,6 +48,28 @@ pub enum ChainError {
     Load(#[from] LoadError),
 }
 
+impl ChainError {
+    /// Returns the store's failure beneath it, such as a full disk; `None` for any other cause.
+    pub const fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            Self::Open(OpenError::Write(error))
+            | Self::Head(HeadError::Write(error))
+            | Self::Restore(RestoreError::Write(error))
+            | Self::Intervention(InterventionError::Write(error))
+            | Self::Load(LoadError::Write(error)) => Some(error),
+            Self::Read(error)
+            | Self::Open(OpenError::Read(error))
+            | Self::Build(BlockExecutionError::Read(error))
+            | Self::Insert(InsertError::Read(error))
+            | Self::Head(HeadError::Read(error))
+            | Self::Restore(RestoreError::Read(error))
+            | Self::Intervention(InterventionError::Read(error))
+            | Self::Load(LoadError::Read(error)) => error.store_error(),
+            _ => None,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use core::error::Error;
@@ -53,7 +77,7 @@ mod tests {
     use alloy_primitives::B256;
 
     use super::*;
-    use crate::{primitives::Height, state::StateError, store::StoreError};
+    use crate::{primitives::Height, state::StateError};
 
     /// What a reader of the error sees: its message, and those of its causes.
     fn messages(error: &dyn Error) -> Vec<String> {
@@ -73,6 +97,7 @@ mod tests {
         let inserted = InsertError::from(BlockExecutionError::from(state()));
         for error in [ChainError::from(inserted), OpenError::from(state()).into(), LoadError::from(state()).into()] {
             assert_eq!(messages(&error), want);
+            assert!(matches!(error.store_error(), Some(StoreError::Io { .. })));
         }
 
         let (height, hash) = (Height::new(7), B256::repeat_byte(1));
@@ -81,13 +106,17 @@ mod tests {
         let want = [format!("block 7 ({hash}): {reason}"), reason];
         assert_eq!(messages(&ChainError::from(BlockExecutionError::from(invalid()))), want);
         assert_eq!(messages(&ChainError::from(InsertError::from(BlockExecutionError::from(invalid())))), want);
-        assert_eq!(messages(&ChainError::from(InterventionError::from(invalid()))), want);
+        let refused = ChainError::from(InterventionError::from(invalid()));
+        assert_eq!(messages(&refused), want);
+        assert!(refused.store_error().is_none());
     }
 
     #[test]
     fn a_failed_restore_stays_a_read_or_a_write() {
         let store = || StoreError::Io { operation: "write", reason: "gone".to_owned() };
-        assert!(matches!(HeadError::from(RestoreError::Write(store())), HeadError::Write(_)));
+        let moved = HeadError::from(RestoreError::Write(store()));
+        assert!(matches!(moved, HeadError::Write(_)));
+        assert!(matches!(ChainError::from(moved).store_error(), Some(StoreError::Io { .. })));
         assert!(matches!(LoadError::from(RestoreError::Write(store())), LoadError::Write(_)));
         let pruned = || ReadError::Pruned { what: "state", height: Height::new(3), oldest: Height::new(9) };
         let error = HeadError::from(RestoreError::from(pruned()));

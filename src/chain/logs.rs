@@ -44,7 +44,8 @@ impl Chain {
     /// Skips blocks whose bloom rules out a match (Yellow Paper, 4.3.1).
     ///
     /// # Errors
-    /// [`LogsError::TooManyResults`] above `max`, [`ReadError::Pruned`](super::ReadError::Pruned) when the range starts below the oldest block kept.
+    /// [`LogsError::TooManyResults`] above `max`, [`ReadError::Pruned`](super::ReadError::Pruned) when the range starts below the
+    /// oldest block kept.
     pub fn logs(&self, filter: &LogFilter, max: usize) -> Result<Vec<LocatedLog>, LogsError> {
         let mut found = Vec::new();
         let last = filter.to.min(self.head.height()).get();

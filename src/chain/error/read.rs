@@ -49,6 +49,16 @@ pub enum ReadError {
     Store(#[from] StoreError),
 }
 
+impl ReadError {
+    /// Returns the store's failure beneath it; `None` for any other cause.
+    pub const fn store_error(&self) -> Option<&StoreError> {
+        match self {
+            Self::Store(error) | Self::State(StateError::Store(error)) => Some(error),
+            _ => None,
+        }
+    }
+}
+
 /// Why a search for logs has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
